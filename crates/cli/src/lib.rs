@@ -23,7 +23,6 @@ mod failure;
 mod finding;
 mod findings;
 mod foreign;
-mod ideal_words;
 mod kept;
 mod load;
 mod memory;

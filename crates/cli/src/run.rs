@@ -180,7 +180,7 @@ fn say_given_up(done: &[(&Run, &Summary)]) {
     }
 }
 
-/// Says of which runs flows did not start at all.
+/// Warns of runs in which some flows did not start.
 fn say_not_started(done: &[(&Run, &Summary)]) {
     let are_left =
         |(_, summary): &&(&Run, &Summary)| summary.flows.not_started > 0 && !summary.interrupted;

@@ -2,18 +2,16 @@
 
 use trimline_sim::scenario::{Run, Warning};
 
-use crate::ideal_words::ideal_bound;
 use crate::load::overload;
 use crate::timer_words::hasty;
 
-/// The warnings of one run: those of its scenario, and those that only its load, its time-outs and its links show.
+/// The warnings of one run: those of its scenario, and those that only its load and its time-outs show.
 fn of(run: &Run) -> impl Iterator<Item = Warning> {
     let about = |about, said: Vec<String>| {
         said.into_iter().map(move |sentence| Warning { about, sentence })
     };
     let (load, timers) = (overload(&run.plan), hasty(&run.plan));
-    let ideal = about("slowdown", ideal_bound(&run.plan));
-    about("overload", load).chain(about("timers", timers)).chain(run.warnings.clone()).chain(ideal)
+    about("overload", load).chain(about("timers", timers)).chain(run.warnings.clone())
 }
 
 /// The warnings of several runs: each sentence once, with the first run of which it is true.

@@ -47,7 +47,7 @@ use crate::workload::Notice;
 
 /// How a unit's packets reach another unit.
 pub(crate) trait Calendar {
-    /// `handle`, which is `from` on its link, arrives at `unit` at `at`.
+    /// `handle`, sent by the transmission `from`, arrives at `unit` at `at`.
     fn arrive(
         &mut self,
         arena: &mut Arena,
@@ -72,8 +72,8 @@ pub(crate) trait Calendar {
     fn lost(&mut self, _arena: &Arena, _unit: u32, _handle: Handle) {}
 }
 
-/// One packet on one link: the unit whose link it is, and how many packets the link took before. 2^32 packets later the
-/// number repeats; pause frames are counted apart. In one word, which is what departures carry along.
+/// One transmission on a link: the unit whose link it is, and how many packets the link sent before. The number repeats
+/// after 2^32 packets; pause frames have numbers of their own. One word, because every packet on a link has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Transmission(u64);
 
@@ -83,7 +83,7 @@ impl Transmission {
     /// Set in the number of a pause frame.
     const PAUSE: u64 = 1 << 31;
 
-    /// The packet of the link of `unit` that `before` others came before.
+    /// The transmission of the link of `unit` that follows `before` others.
     #[inline(always)]
     pub(crate) const fn new(unit: u32, before: u64) -> Transmission {
         Transmission(before << 32 | unit as u64)
@@ -98,8 +98,8 @@ impl Transmission {
 /// The order of packets that arrive at one switch or host at the same instant: a hash, so that no port is favoured and
 /// equal-length packets build no permanent phase.
 ///
-/// It knows which packet of its link each is, and not what time it is nor how many hosts there are: a run that is shifted
-/// in time, faster, or beside idle hosts is the same run.
+/// The hash is of the seed and the transmission. It does not depend on the time or on the number of hosts: a run that is
+/// shifted in time, faster, or beside idle hosts is the same run.
 #[derive(Clone, Copy)]
 pub(crate) struct Ties {
     seed: u64,
@@ -115,7 +115,7 @@ impl Ties {
         Ties { seed, ports }
     }
 
-    /// Whose is least comes first.
+    /// The hash of a transmission: the packet with the smaller one comes first.
     #[inline]
     pub(crate) fn tie(self, of: Transmission) -> u64 {
         let link = of.link();

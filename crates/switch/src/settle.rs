@@ -62,9 +62,7 @@ pub fn settle(displaced: &mut Displaced, fabric: &mut impl Fabric) {
         };
         if !is_kept {
             let is_header = fabric.is_header(packet);
-            let counters = fabric.counters();
-            counters.dropped += 1;
-            counters.dropped_headers += u64::from(is_header);
+            fabric.counters().count_dropped(is_header);
             fabric.free(packet);
         }
     }

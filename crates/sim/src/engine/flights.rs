@@ -39,7 +39,7 @@ struct Flight {
 /// The packets that are on links.
 pub(super) struct Flights {
     flights: Table<Flight>,
-    /// Which they are on their links: asked for when two arrive at one instant.
+    /// The transmission of each: needed when two packets arrive at one instant.
     from: Table<Transmission>,
     /// The entry that was freed last; the others follow by `next`.
     free: Place,
@@ -90,7 +90,7 @@ impl Flights {
     pub(super) fn at(&self, place: Place) -> Time {
         self.flights[place.index()].at
     }
-    /// Which packet it is on its link.
+    /// The transmission that brings it.
     #[inline(always)]
     pub(super) fn from(&self, place: Place) -> Transmission {
         self.from[place.index()]

@@ -26,7 +26,7 @@ struct Event {
     tie: u64,
     unit: u32,
     handle: Handle,
-    /// Which packet of its link it is.
+    /// The transmission that brings the packet.
     from: Transmission,
 }
 

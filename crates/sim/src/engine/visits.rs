@@ -21,7 +21,7 @@ pub(super) struct Entry {
     pub(super) handle: Handle,
 }
 
-/// Sorts arrivals. No two are alike: each is another packet of another link.
+/// Sorts arrivals by time, and at one instant by the hash of their transmissions.
 pub(super) fn in_order(entries: &mut [Entry], ties: Ties) {
     let key = |entry: &Entry| (entry.at, entry.from);
     entries.sort_unstable_by(|a, b| ties.order(key(a), key(b)));

@@ -359,7 +359,7 @@ impl Wheel {
         self.inboxes[unit as usize].first_arrival()
     }
 
-    /// Takes the first packet out of an inbox that has one. Gives which it is on its link, too.
+    /// Takes the first packet out of an inbox that has one, with its transmission.
     #[inline(always)]
     pub(super) fn take_first(&mut self, arena: &Arena, unit: u32) -> (Handle, Transmission) {
         let (ties, flights) = (self.ties, &mut self.flights);

@@ -182,8 +182,8 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// `link` begins to send a packet, which is `from` on it, to unit `next`: it arrives later perhaps, or never, where the
-    /// link is impaired.
+    /// `link` begins to send a packet to unit `next`: transmission `from`. Where the link is impaired, the packet may arrive
+    /// later, or never.
     #[inline(always)]
     pub(super) fn begin(
         &mut self,
@@ -257,13 +257,12 @@ impl Core {
         self.ledger.delivered[packet.service.service_index()] += 1;
     }
 
-    /// The transport of a host has not taken a packet of payload: counts it if that is because the host has forgotten the
-    /// connection.
+    /// Counts a whole data packet that a host's transport discarded, if the host has forgotten its connection: it is no
+    /// duplicate then.
     #[cold]
     #[inline(never)]
-    pub(super) fn count_unclaimed(&mut self, host: u32, packet: &Packet) {
-        let is_whole = packet.service.service().is_whole();
-        if is_whole && self.flows.find(host, Key::of(packet)).is_none() {
+    pub(super) fn count_if_unclaimed(&mut self, host: u32, packet: &Packet) {
+        if self.flows.find(host, Key::of(packet)).is_none() {
             self.ledger.unclaimed += 1;
         }
     }

@@ -126,9 +126,8 @@ impl Core {
         if is_stray {
             // As if the port had dropped it.
             let port = deflections.opposite[(self.routes.ports() + host) as usize];
-            let counters = &mut self.counters[port as usize];
-            counters.dropped += 1;
-            counters.dropped_headers += u64::from(packet.service.service().is_header());
+            let is_header = packet.service.service().is_header();
+            self.counters[port as usize].count_dropped(is_header);
             self.drop_quietly(handle);
         }
         is_stray

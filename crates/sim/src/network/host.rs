@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency, Readings, SeriesColumn};
-use trimline_packet::{
-    ConnectionId, Flags, Handle, HostId, Kind, Packet, Packets, Time, TimeDelta,
-};
+use trimline_packet::{ConnectionId, Flags, Handle, HostId, Packet, Packets, Time, TimeDelta};
 use trimline_transport::{Allowed, Disposition, Framing, Half, Key, PathList, flow};
 
 use super::core::{HOST_FRONT, next_hop_draw};
@@ -28,7 +26,7 @@ pub(super) struct HostUnit<E> {
     next_start_at: Time,
     /// Flows that started here and of which no packet has left.
     unsent: u32,
-    /// Packets that the link has taken.
+    /// Packets that the link has sent.
     begun: u32,
     pub(super) endpoint: E,
 }
@@ -383,8 +381,8 @@ impl<E: Protocol> Hosts<E> {
         let mut directory =
             Tables { host: HostId::new(host), flows: &mut core.flows, routes: &core.routes };
         let disposition = unit.endpoint.handle_packet(now, packet, &mut directory);
-        if packet.header.kind == Kind::Data && disposition == Disposition::Discard {
-            core.count_unclaimed(host, packet);
+        if disposition == Disposition::Discard && packet.service.service().is_whole() {
+            core.count_if_unclaimed(host, packet);
         }
         self.drain_events(core, host, now);
     }

@@ -44,9 +44,8 @@ impl<P: OutputPort> Switches<P> {
             Arrival::Stops => calendar.touched(input),
             Arrival::NoRoom => {
                 calendar.displaced(&core.arena, port, handle, Fate::Dropped);
-                let counters = &mut core.counters[port as usize];
-                counters.dropped += 1;
-                counters.dropped_headers += u64::from(packet.service.service().is_header());
+                let is_header = packet.service.service().is_header();
+                core.counters[port as usize].count_dropped(is_header);
                 core.drop_quietly(handle);
                 return false;
             }

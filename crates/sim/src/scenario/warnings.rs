@@ -21,11 +21,33 @@ pub struct Warning {
 pub(super) fn warnings(plan: &Plan) -> Vec<Warning> {
     let thresholds = thresholds(plan).into_iter().map(|sentence| ("threshold", sentence));
     let windows = plan.transports.iter().filter_map(|chosen| narrow(plan, chosen));
-    let settings = settings(plan).into_iter().map(|sentence| ("setting", sentence));
+    let settings = settings(plan).map(|sentence| ("setting", sentence));
     let circles = may_stand_still(plan).into_iter().map(|sentence| ("pauses", sentence));
     let windows = windows.map(|sentence| ("window", sentence));
-    let all = thresholds.chain(windows).chain(settings).chain(circles);
-    all.map(|(about, sentence)| Warning { about, sentence }).collect()
+    let ideal = ideal_bound(plan).into_iter().map(|sentence| ("slowdown", sentence));
+    let mut said: Vec<Warning> = Vec::new();
+    // A sentence that holds for several links or queues comes once.
+    for (about, sentence) in thresholds.chain(windows).chain(settings).chain(circles).chain(ideal) {
+        let warning = Warning { about, sentence };
+        if !said.contains(&warning) {
+            said.push(warning);
+        }
+    }
+    said
+}
+
+/// By how much ideal times may be too short, where they are not the minimum.
+fn ideal_bound(plan: &Plan) -> Option<String> {
+    let is_sized = plan.workloads.iter().any(|workload| workload.size.mean_millibytes().is_some());
+    if plan.topology.ideal_times_are_exact() || !is_sized {
+        return None;
+    }
+    let full = ByteCount::new(plan.full_wire_bytes().into());
+    let slowest = layers(&plan.topology).map(|link| link.transmission(full)).max()?;
+    Some(format!(
+        "ideal times may be too short by up to {}, one full packet on the slowest link, and slowdowns too large",
+        time(slowest)
+    ))
 }
 
 /// The links of a network that hosts or switches send on.
@@ -103,7 +125,7 @@ fn detours(plan: &Plan, packet_bytes: u16) -> Vec<String> {
     said.collect()
 }
 
-/// Phantom queues whose threshold a full link does not reach in the whole run, each sentence once.
+/// Phantom queues whose threshold a full link does not reach in the whole run.
 fn phantoms(plan: &Plan) -> Vec<String> {
     let Some(duration) = plan.duration.filter(|_| !plan.bumps.phantoms.is_empty()) else {
         return Vec::new();
@@ -118,32 +140,23 @@ fn phantoms(plan: &Plan) -> Vec<String> {
         let gained = sent.saturating_sub(gone);
         let most = ByteCount::new(gained.saturating_add(packet));
         if threshold >= most {
-            let sentence = format!(
+            said.push(format!(
                 "phantom_queue: `threshold` of {threshold} is not below the {most} by which a full link of {line} fills \
                  the counter in {}: nothing is marked",
                 time(duration)
-            );
-            if !said.contains(&sentence) {
-                said.push(sentence);
-            }
+            ));
         }
     }
     said
 }
 
-/// Settings of phantom queues and pacers that work against each other, each sentence once.
-fn settings(plan: &Plan) -> Vec<String> {
+/// Settings of phantom queues and pacers that work against each other.
+fn settings(plan: &Plan) -> impl Iterator<Item = String> {
     let phantoms = plan.bumps.phantoms.iter().flat_map(|phantom| phantom.settings.warnings());
-    let mut said: Vec<String> = Vec::new();
-    for sentence in phantoms.map(|fault| format!("phantom_queue: {fault}")) {
-        if !said.contains(&sentence) {
-            said.push(sentence);
-        }
-    }
-    let paced = plan.bumps.paced.iter();
-    let faults = paced.flat_map(|paced| paced.settings.warnings(plan.topology.host_link.rate));
-    said.extend(faults.map(|fault| format!("host.pacer: {fault}")));
-    said
+    let rate = plan.topology.host_link.rate;
+    let paced = plan.bumps.paced.iter().flat_map(move |paced| paced.settings.warnings(rate));
+    let of_phantoms = phantoms.map(|fault| format!("phantom_queue: {fault}"));
+    of_phantoms.chain(paced.map(|fault| format!("host.pacer: {fault}")))
 }
 
 /// Paused ports that may wait for each other for ever.
@@ -221,6 +234,15 @@ mod tests {
                 "switch: `port_limit` of 14511464 B is above the 14502400 B that all queues of the port hold together; nearest: 14502400 B",
             ],
         );
+    }
+
+    #[test]
+    fn links_slower_than_those_of_hosts_are_said() {
+        let fat_tree = "topology.fattree.k = 4\nlinks.";
+        check(&format!("{fat_tree}tor.rate = \"40Gbps\""), &[]);
+        let slower = said(&format!("{fat_tree}host.rate = \"40Gbps\""));
+        let ideal = "ideal times may be too short by up to 7.2512us, one full packet on the slowest link, and slowdowns too large";
+        assert!(slower.iter().any(|sentence| sentence == ideal), "{slower:?}");
     }
 
     /// 4 ports: three inputs of 136 KB, a packet and the headroom of 20,692 B.

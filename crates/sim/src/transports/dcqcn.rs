@@ -245,7 +245,9 @@ impl Transport for Dcqcn {
     fn packet_kind(self, packet: &Packet) -> PacketKind {
         match packet.header.kind {
             Kind::Ack if packet.marks & MARK_CNP != 0 => PacketKind::Cnp,
-            kind => PacketKind::of_header(kind),
+            kind @ (Kind::Data | Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset) => {
+                PacketKind::of_header(kind)
+            }
         }
     }
     fn payload_bytes(self, config: &Config) -> u16 {

@@ -304,7 +304,7 @@ impl Transport for Homa {
             (Kind::Nack, true) => PacketKind::Probe,
             (Kind::Nack, false) => PacketKind::Resend,
             (Kind::Ack, true) => PacketKind::Busy,
-            (kind, _) => PacketKind::of_header(kind),
+            (kind @ (Kind::Data | Kind::Ack | Kind::Reset), _) => PacketKind::of_header(kind),
         }
     }
     fn payload_bytes(self, config: &Config) -> u16 {

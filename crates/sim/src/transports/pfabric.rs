@@ -188,7 +188,9 @@ impl Transport for Pfabric {
     fn packet_kind(self, packet: &Packet) -> PacketKind {
         match packet.header.kind {
             Kind::Pull => PacketKind::Probe,
-            kind => PacketKind::of_header(kind),
+            kind @ (Kind::Data | Kind::Ack | Kind::Nack | Kind::Reset) => {
+                PacketKind::of_header(kind)
+            }
         }
     }
     fn payload_bytes(self, config: &Config) -> u16 {

@@ -229,7 +229,9 @@ impl Transport for Phost {
         match (packet.header.kind, is_of_opener) {
             (Kind::Pull, true) => PacketKind::Rts,
             (Kind::Pull, false) => PacketKind::Token,
-            (kind, _) => PacketKind::of_header(kind),
+            (kind @ (Kind::Data | Kind::Ack | Kind::Nack | Kind::Reset), _) => {
+                PacketKind::of_header(kind)
+            }
         }
     }
     fn payload_bytes(self, config: &Config) -> u16 {

@@ -36,7 +36,7 @@ fn min_jain(text: &str) -> f64 {
 fn growth_by_every_ack_makes_the_shares_even() {
     let (even, plain) = (least_jain(true), least_jain(false));
     assert!(even > 0.999, "{even}");
-    assert!((0.9..0.99).contains(&plain), "{plain}");
+    assert!((0.94..0.99).contains(&plain), "{plain}");
 }
 
 /// A mark leaves no window of one segment, whose ACK would be delayed by 40 ms: with the defaults of each transport Jain's

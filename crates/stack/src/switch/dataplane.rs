@@ -144,8 +144,8 @@ impl Event {
 /// An event with its time, class, tie and number.
 type Planned = (Time, u8, u64, u64, Event);
 
-/// The order of arrivals of one instant, from the instant and the number of the line.
-pub type Ties = Box<dyn Fn(Time, u32) -> u64 + Send>;
+/// The order of arrivals at one instant, from the number of the line and the frames that the line sent before.
+pub type Ties = Box<dyn Fn(u32, u64) -> u64 + Send>;
 
 /// What the ports of a data plane have for queues.
 pub(super) struct Queues<M> {
@@ -166,6 +166,8 @@ pub(super) struct Dataplane<E: Egress> {
     events: BinaryHeap<Reverse<Planned>>,
     made: u64,
     ties: Ties,
+    /// Frames that each line has sent.
+    sent: Vec<u64>,
     displaced: Displaced,
     /// Queues have memory of their own: this is empty.
     pool: Pool,
@@ -228,6 +230,7 @@ impl<E: Egress> Dataplane<E> {
             let stream = random::stream(seed ^ random::mix(u64::MAX), owner);
             impairs.then(|| Impairer::new(rules, stream))
         };
+        let lines = ports.len() + hosts.len();
         let hosts = hosts.into_iter().map(|port| Ingress {
             port,
             busy_until: Time::ZERO,
@@ -285,6 +288,7 @@ impl<E: Egress> Dataplane<E> {
             hosts,
             events: BinaryHeap::new(),
             made: 0,
+            sent: vec![0; lines],
             ties,
             displaced: Displaced::new(),
             pool: Pool::none(),
@@ -375,7 +379,13 @@ impl<E: Egress> Dataplane<E> {
     fn push(&mut self, at: Time, line: u32, event: Event) {
         self.made += 1;
         let class = event.class();
-        let tie = if class == 0 { 0 } else { (self.ties)(at, line) };
+        let tie = if class == 0 {
+            0
+        } else {
+            let before = &mut self.sent[line as usize];
+            *before += 1;
+            (self.ties)(line, *before - 1)
+        };
         self.events.push(Reverse((at, class, tie, self.made, event)));
     }
 

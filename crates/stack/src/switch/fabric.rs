@@ -41,8 +41,8 @@ impl Fabric {
     pub fn new(config: &Config) -> Result<Fabric, String> {
         let seed = config.seed.unwrap_or_else(random::seed);
         // A hash, so that no line is favoured and packets of equal length build no permanent phase.
-        let ties = move |at: Time, line: u32| {
-            random::mix(seed ^ random::mix(at.as_ps()) ^ u64::from(line) << 32)
+        let ties = move |line: u32, before: u64| {
+            random::mix(seed ^ random::mix(before << 32 | u64::from(line)))
         };
         let coins = |port| random::stream(seed, u64::from(port));
         Fabric::with_chance(config, coins, Box::new(ties))

@@ -1,6 +1,5 @@
 //! Hosts and switches of the stack on a virtual clock, in the shape of a plan of the simulator.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
@@ -133,16 +132,12 @@ impl World {
         };
         let (seed, count) = (plan.seed, clos.hosts());
         let coins = |port| random::stream(seed, "coin", &[u64::from(unit(port, count))]);
-        // By the packets that the link took before; a host's link by its host.
+        // The simulator's name of a host's link is its host's, with a bit set.
         let ports = leaves * per_leaf + spines * leaves;
-        let begun: RefCell<HashMap<u32, u64>> = RefCell::default();
-        let ties = move |_: Time, line| {
+        let ties = move |line, before: u64| {
             let link = unit(line, count);
             let name = link.checked_sub(ports).map_or(link, |host| host | 1 << 31);
-            let mut begun = begun.borrow_mut();
-            let before = begun.entry(name).or_default();
-            *before += 1;
-            random::mix(seed ^ random::mix((*before - 1) << 32 | u64::from(name)))
+            random::mix(seed ^ random::mix(before << 32 | u64::from(name)))
         };
         let fabric = Fabric::with_chance(&config, coins, Box::new(ties));
         let hosts = (0..count).map(|host| {

@@ -602,14 +602,14 @@ fn settles(
     Ok(())
 }
 
-/// beta Q / eta is less than half a step here, and the bucket's rate a multiple of a step: the rate cannot tell that a
-/// packet waits. 256.04 B may.
+/// beta Q / eta is less than half a step, and the bucket's rate is a multiple of a step. So the rate does not rise for the
+/// packet of 256 B that waits: a backlog of at most 256.04 B stays.
 #[test]
 fn a_packet_of_256_bytes_waits_for_ever() {
     settles(64, 500_000, 131_090_749, 16, Clock::Continuous).unwrap();
 }
 
-/// The same with 168 of 284 B.
+/// As above: a backlog of at most 284 B stays, and a packet has 168 B.
 #[test]
 fn a_packet_of_168_bytes_waits_for_ever() {
     settles(42, 500_000, 145_654_731, 16, Clock::Continuous).unwrap();
