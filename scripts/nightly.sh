@@ -26,7 +26,7 @@ jobs=()
 for k in $(seq "$mutations"); do jobs+=("cargo xtask mutations --part $k/$mutations"); done
 for k in $(seq "$networks"); do jobs+=("random_networks $k"); done
 jobs+=("make hashes" "make checked" "make fuzz" "make miri" "make data-races" "make soak" "make rtl-all" "make rtl-mutations"
-    "make rtl-icarus-all" "make rtl-formal-mutations" "make large-result")
+    "make rtl-icarus-all" "make rtl-resources" "make rtl-formal-mutations" "make large-result")
 
 part=${1:-1/1}
 if ! [[ $part =~ ^([1-9][0-9]*)/([1-9][0-9]*)$ ]] || [ "${BASH_REMATCH[1]}" -gt "${BASH_REMATCH[2]}" ]; then

@@ -70,8 +70,11 @@ def send(pipe: BinaryIO | Any, value: object) -> None:
 
 
 def receive(pipe: BinaryIO | Any) -> object:
-    """The next value of a pipe."""
-    return pickle.load(pipe)
+    """The next value of a pipe; `EOFError` where it ends, also in the middle of a value."""
+    try:
+        return pickle.load(pipe)
+    except pickle.UnpicklingError as error:
+        raise EOFError from error
 
 
 def main() -> None:
