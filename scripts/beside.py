@@ -87,12 +87,11 @@ seeds = [{seed}]
 hosts = {arguments.hosts}
 [links]
 rate = "{arguments.rate}"
-[host]
-order = "{arguments.order}"
 [switch]
 profile = "{arguments.profile}"
 data_queue = "{arguments.queue}pkt"
 [transport.ndp]
+order = "{arguments.order}"
 initial_window = {arguments.window}
 payload = "{arguments.payload}B"
 [[workload]]
@@ -255,7 +254,7 @@ def parsed():
         "--peer-packet", type=int, metavar="BYTES", help="of a whole packet in the peer's matrix"
     )
     parser.add_argument("--profile", default="csg-htsim", help="switch.profile")
-    parser.add_argument("--order", default="round-robin", help="host.order")
+    parser.add_argument("--order", default="round-robin", help="transport.ndp.order")
     parser.add_argument("--end-us", type=int, default=100_000, help="of htsim's run")
     parser.add_argument(
         "--least", type=float, default=0.0, help="correlation of log FCT that is asked for"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 import re
 import tempfile
 import unittest
@@ -14,7 +16,7 @@ import polars
 import tomli_w
 
 import trimline
-from trimline import comparison, drawings, looks, means, reporting
+from trimline import comparison, drawings, looks, means, reporting, worker
 from trimline.results import Results, keyed
 from trimline.scenario import toml_value
 
@@ -39,6 +41,13 @@ class InScratch(unittest.TestCase):
 
 class Frames(InScratch):
     """Frames of results."""
+
+    def test_an_answer_that_ends_in_its_middle_is_that_of_a_dead_worker(self) -> None:
+        """Wherever it is cut."""
+        answer = pickle.dumps({"flows.csv": b"1234" * 100, "summary.json": b"{}"})
+        for end in range(len(answer)):
+            with self.assertRaises(EOFError):
+                worker.receive(io.BytesIO(answer[:end]))
 
     def test_sums_of_counters_do_not_wrap(self) -> None:
         """What one adds up has 64 bits."""

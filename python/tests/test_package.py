@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import os
-import pickle
 import shutil
 import signal
 import subprocess
@@ -476,13 +475,6 @@ class Sweep(InScratch):
         self.assertEqual(len(killed), 1)
         trimline.run(INCAST, self.out / "here", seeds="1..4")
         self.assertEqual(files(self.out / "here"), files(self.out / "pool"))
-
-    def test_an_answer_that_ends_in_its_middle_is_that_of_a_dead_worker(self) -> None:
-        """Wherever it is cut."""
-        answer = pickle.dumps({"flows.csv": b"1234" * 100, "summary.json": b"{}"})
-        for end in range(len(answer)):
-            with self.assertRaises(EOFError):
-                worker.receive(io.BytesIO(answer[:end]))
 
     def test_a_run_that_kills_every_worker_is_given_up(self) -> None:
         """After three trials; the other runs have their results."""

@@ -289,8 +289,6 @@ pub struct Traits {
     pub ends_flows: bool,
     /// Why `output.latencies` cannot be asked for, as the end of "transport NAME, ..."; `None` where it can.
     pub no_latencies: Option<&'static str>,
-    /// Why `host.order` cannot be asked for, in the same way; `None` where it can.
-    pub no_host_order: Option<&'static str>,
 }
 
 /// A transport with its parameters, as a run uses it: what [`Transport::with`](crate::transports::Transport::with)

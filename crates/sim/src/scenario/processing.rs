@@ -2,7 +2,6 @@
 //! they are not given.
 
 use trimline_packet::{ByteCount, TimeDelta};
-use trimline_transport::ndp::Order;
 
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{BYTES, DURATION, Form, Grammar, Key, optional};
@@ -53,18 +52,13 @@ const SPREAD_KEY: Key = optional(
 );
 
 static HOST: Grammar = Grammar {
-    about: "The delay of every host, exceptions by direction, how its connections share its link, and what stands between them and the link.",
+    about: "The delay of every host, exceptions by direction, and what stands between them and the link.",
     alternatives: &[],
     keys: &[
         DELAY_KEY,
         SPREAD_KEY,
         optional("send", Form::Table(&ONE_WAY), "What a host takes for what it sends."),
         optional("receive", Form::Table(&ONE_WAY), "What a host takes for what it receives."),
-        optional(
-            "order",
-            Form::Word(&["fair", "arrival", "round-robin"]),
-            "How the NDP connections of a host share its link. \"fair\": pulled packets leave in the order of their pulls; a first window takes turns with the other connections. \"arrival\": all packets leave in the order in which they were allowed to, a first window in a row, as from a NIC with one queue. \"round-robin\": one packet of each connection in turn. Default: fair; round-robin with profile csg-htsim.",
-        ),
         super::nics::FIFO_KEY,
         super::bumps::PACER_KEY,
         super::nics::CPU_KEY,
@@ -122,18 +116,6 @@ fn delay(node: Option<&Node>) -> Result<TimeDelta, ScenarioError> {
         return Err(ScenarioError::new(&node.place, problem, format!("at most {MAX_DELAY}")));
     }
     Ok(delay)
-}
-
-/// What the scenario says of the order in which a host's connections send.
-pub(super) fn order(root: &Node) -> Option<(&Node, Order)> {
-    let node = root.at(&["host", "order"])?;
-    let order = match node.text()? {
-        "fair" => Order::Fair,
-        "arrival" => Order::Arrival,
-        "round-robin" => Order::RoundRobin,
-        other => unreachable!("the grammar has no order {other}"),
-    };
-    Some((node, order))
 }
 
 fn host(root: &Node, direction: &str) -> Result<HostDelay, ScenarioError> {

@@ -15,7 +15,7 @@ use crate::keys::form::MAX_HOSTS;
 use crate::keys::quantity;
 use crate::keys::read::{duration_of, number, pair, positive, read};
 use crate::keys::tree::Node;
-use crate::plan::{Chosen, EngineChoice, LinkChange, LinkEvent, Plan, Sampled, Traits, Watch};
+use crate::plan::{Chosen, EngineChoice, LinkChange, LinkEvent, Plan, Sampled, Watch};
 use crate::topology::{self, Clos, LinkSpec, Processing};
 use crate::transports::{AnyTransport, Setting, Transports, keys_of};
 
@@ -501,28 +501,19 @@ impl<'a> Named<'a> {
     fn choose(&self, profile: &str, topology: &Clos) -> Result<Vec<Chosen>, ScenarioError> {
         let latencies = self.root.at(&["output", "latencies"]);
         let latencies = latencies.filter(|asked| asked.boolean() == Some(true));
-        let order = super::processing::order(self.root);
         let setting = Setting {
-            order: order.map(|(_, order)| order),
             profile,
             topology,
             is_preset: self.root.at(&["links", "preset"]).is_some(),
             records_latencies: latencies.is_some(),
         };
         let choose = |transport: &&'static dyn AnyTransport| {
-            let Traits { no_latencies, no_host_order, .. } = transport.traits();
-            let asked = [
-                ("latencies", latencies, no_latencies),
-                ("an order", order.map(|(node, _)| node), no_host_order),
-            ];
-            for (what, asked, no) in asked {
-                if let Some((asked, why)) = asked.zip(no) {
-                    return Err(ScenarioError::new(
-                        &asked.place,
-                        format!("{what} of transport {}, {why}", transport.name()),
-                        "transport ndp",
-                    ));
-                }
+            if let Some((asked, why)) = latencies.zip(transport.traits().no_latencies) {
+                return Err(ScenarioError::new(
+                    &asked.place,
+                    format!("latencies of transport {}, {why}", transport.name()),
+                    "transport ndp",
+                ));
             }
             transport.choose(&keys_of(self.root, *transport), &setting)
         };

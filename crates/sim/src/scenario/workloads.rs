@@ -44,7 +44,9 @@ pub(super) fn workloads(
                         "`file` without `size` and `arrivals`",
                     ));
                 }
-                refuse_endless(file, transport, "a long-lived matrix")?;
+                if duration.is_none() {
+                    refuse_endless(file, transport, "`duration` in the scenario")?;
+                }
                 let (listed, links) =
                     super::files::flows(node, file, topology, transport.payload_bytes(), duration)?;
                 missing.extend(links);

@@ -100,7 +100,6 @@ impl Transport for Cbr {
             keeps_paths: false,
             ends_flows: false,
             no_latencies: Some("whose senders hear of no arrival"),
-            no_host_order: Some("whose senders have clocks"),
         }
     }
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {

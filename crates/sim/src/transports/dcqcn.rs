@@ -207,7 +207,6 @@ impl Transport for Dcqcn {
             keeps_paths: true,
             ends_flows: true,
             no_latencies: Some("whose ACKs answer several packets"),
-            no_host_order: Some("whose flows take turns"),
         }
     }
     fn profile(self, _keys: &Keys<'_>) -> &'static str {

@@ -220,7 +220,6 @@ impl Transport for Homa {
             keeps_paths: false,
             ends_flows: true,
             no_latencies: Some("whose senders hear of no packet's arrival"),
-            no_host_order: Some("whose senders send the message with the fewest bytes left first"),
         }
     }
     /// Eight priorities, strictly.

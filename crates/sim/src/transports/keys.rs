@@ -1,7 +1,6 @@
 //! What a transport reads: its own keys, which the grammar has accepted, and what stands around them.
 
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_transport::ndp::Order;
 
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read;
@@ -28,8 +27,6 @@ pub struct Setting<'a> {
     pub is_preset: bool,
     /// `output.latencies` is asked for.
     pub records_latencies: bool,
-    /// How the connections of a host share its link, if `host.order` says it.
-    pub order: Option<Order>,
 }
 
 impl<'a> Keys<'a> {

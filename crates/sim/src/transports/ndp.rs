@@ -196,6 +196,11 @@ static GRAMMAR: Grammar = Grammar {
             "Whether pulls slow down while packets are trimmed before the last switch, which the ports to hosts must tell apart (switch.port with last_hop). Default: false, NDP's.",
         ),
         optional(
+            "order",
+            Form::Word(&["fair", "arrival", "round-robin", "retransmissions-first"]),
+            "How the connections of a host share its link. \"fair\": pulled packets leave in the order of their pulls; a first window takes turns with the other connections. \"arrival\": all packets leave in the order in which they were allowed to, a first window in a row, as from a NIC with one queue. \"retransmissions-first\": the same, but retransmissions pass first-time data of all connections, as in the authors' program. \"round-robin\": one packet of each connection in turn, as in csg-htsim. Default: fair; round-robin with profile csg-htsim.",
+        ),
+        optional(
             "turn",
             BYTES,
             "Payload of a connection's turn, to be pulled and to send: as many packets as fill it, one at least, so that connections with packets of several sizes share a link by bytes. Default: one packet whatever its size, NDP's.",
@@ -317,7 +322,7 @@ impl Transport for Ndp {
         &GRAMMAR
     }
     fn traits(self) -> Traits {
-        Traits { keeps_paths: false, ends_flows: true, no_latencies: None, no_host_order: None }
+        Traits { keeps_paths: false, ends_flows: true, no_latencies: None }
     }
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
         let mut config = Config {
@@ -327,10 +332,13 @@ impl Transport for Ndp {
             record_latencies: setting.records_latencies,
             pull_ack: keys.flag("pull_ack", true),
             aeolus: keys.flag("aeolus", false),
-            order: setting.order.unwrap_or(match setting.profile {
-                "csg-htsim" => Order::RoundRobin,
-                _ => Order::Fair,
-            }),
+            order: match keys.word("order") {
+                Some("arrival") => Order::Arrival,
+                Some("retransmissions-first") => Order::RetransmissionsFirst,
+                Some("round-robin") => Order::RoundRobin,
+                None if setting.profile == "csg-htsim" => Order::RoundRobin,
+                Some(_) | None => Order::Fair,
+            },
             // What the authors' two simulators do instead of the paper's rule comes with their profile.
             pull_spacing: match setting.profile {
                 "htsim" => PullSpacing::PayloadBytes,
@@ -342,6 +350,15 @@ impl Transport for Ndp {
         config.ack_every = keys.integer("ack_every", 1) as u8;
         config.core_rate = keys.node("core_rate").and_then(core_rate);
         if keys.has("turn") {
+            if let Some(word) = keys.word("order").filter(|word| *word != "round-robin") {
+                return Err(keys.refuse(
+                    "order",
+                    format!(
+                        "`order = \"{word}\"` beside `turn`, with which connections send in turn"
+                    ),
+                    "one of the two".to_owned(),
+                ));
+            }
             config.turn = turn(keys)?;
         }
         if keys.has("initial_window_bytes") {
@@ -449,6 +466,9 @@ impl Transport for Ndp {
             match config.order {
                 Order::Fair => "",
                 Order::Arrival => ", packets leave in the order of their credits",
+                Order::RetransmissionsFirst => {
+                    ", packets leave in the order of their credits, retransmissions first"
+                }
                 Order::RoundRobin => ", connections of a host send in turn",
             },
             if config.path_penalty.is_some() { "" } else { ", no path penalty" },
@@ -481,7 +501,12 @@ impl Transport for Ndp {
             aeolus: draws.below(4) == 0,
             ack_every: draws.one_of(&[1, 1, 2, 6, 17]),
             core_rate: (draws.below(4) == 0).then_some(CORE),
-            order: draws.one_of(&[Order::Fair, Order::Fair, Order::Arrival, Order::RoundRobin]),
+            order: draws.one_of(&[
+                Order::Fair,
+                Order::Arrival,
+                Order::RoundRobin,
+                Order::RetransmissionsFirst,
+            ]),
             pull_spacing: draws.one_of(&[
                 PullSpacing::WireBytes,
                 PullSpacing::PayloadBytes,

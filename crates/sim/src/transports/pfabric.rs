@@ -158,7 +158,6 @@ impl Transport for Pfabric {
             keeps_paths: false,
             ends_flows: true,
             no_latencies: Some("whose senders do not measure it"),
-            no_host_order: Some("whose hosts send the most urgent flow first"),
         }
     }
     fn profile(self, keys: &Keys<'_>) -> &'static str {

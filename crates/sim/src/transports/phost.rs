@@ -173,7 +173,6 @@ impl Transport for Phost {
             keeps_paths: false,
             ends_flows: true,
             no_latencies: Some("whose senders hear of no packet's arrival"),
-            no_host_order: Some("whose tokens say which flow sends (transport.phost.sender_order)"),
         }
     }
     /// Strict priority for control packets, and eight packets of data. What may not be trimmed is dropped there.

@@ -72,6 +72,11 @@ const RECEIVE_WINDOW: Key = optional(
     Form::Integer(1, MAX_WINDOW),
     "Segments that the receiver takes beyond the oldest one that is missing. Default: 8192.",
 );
+const ORDER: Key = optional(
+    "order",
+    Form::Word(&["round-robin", "arrival"]),
+    "How the connections of a host share its link. \"round-robin\": a segment of each in turn. \"arrival\": segments leave in the order in which windows allowed them, as from a NIC with one queue. ACKs go first in both. Default: round-robin.",
+);
 const SACK: Key = optional(
     "sack",
     Form::Boolean,
@@ -127,6 +132,7 @@ static TCP: Grammar = Grammar {
         INITIAL_WINDOW,
         INITIAL_THRESHOLD,
         ECN,
+        ORDER,
         SACK,
         DSACK,
         TIMESTAMPS,
@@ -168,6 +174,7 @@ static DCTCP: Grammar = Grammar {
         PAYLOAD,
         INITIAL_WINDOW,
         INITIAL_THRESHOLD,
+        ORDER,
         SACK,
         DSACK,
         TIMESTAMPS,
@@ -381,7 +388,6 @@ impl Transport for Family {
             keeps_paths: true,
             ends_flows: true,
             no_latencies: Some("whose ACKs answer several segments"),
-            no_host_order: Some("whose connections take turns"),
         }
     }
     fn profile(self, keys: &Keys<'_>) -> &'static str {
@@ -413,6 +419,7 @@ impl Transport for Family {
         };
         let has_options = !matches!(notifications, Notifications::FastLane(_));
         let config = Config {
+            is_fifo: keys.word("order") == Some("arrival"),
             payload_bytes: keys.payload(9000)?,
             initial_window: count("initial_window", 10),
             initial_threshold: count("initial_threshold", receive_window),
@@ -606,6 +613,7 @@ impl Transport for Family {
                 Handshake::FastOpen,
                 Handshake::Standing,
             ]),
+            is_fifo: draws.one_of(&[false, false, true]),
             ack_every: draws.one_of(&[1, 1, 2, 5]),
             ack_delay: TimeDelta::from_us(draws.one_of(&[1, 100, 5_000])),
             rto_initial: TimeDelta::from_us(draws.one_of(&[200, 1_000, 10_000])),
@@ -662,6 +670,7 @@ fn sample_config() -> Config {
         timestamps: false,
         frto: false,
         handshake: Handshake::ThreeWay,
+        is_fifo: false,
         ack_every: 2,
         ack_delay: TimeDelta::from_us(100),
         rto_initial: TimeDelta::from_ms(1),

@@ -38,7 +38,7 @@ impl Transport for Other {
     fn traits(self) -> Traits {
         let ends_flows = self.0 == "ending";
         let no = Some("which is another");
-        Traits { keeps_paths: true, ends_flows, no_latencies: no, no_host_order: no }
+        Traits { keeps_paths: true, ends_flows, no_latencies: no }
     }
     fn profile(self, keys: &Keys<'_>) -> &'static str {
         if keys.integer("strength", 3) > 5 { "ecn" } else { "drop-tail" }

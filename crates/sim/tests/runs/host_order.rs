@@ -3,6 +3,7 @@
 use crate::plans::{fattree, ndp, plan, run, workload};
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{Arrivals, Connection, Gap, Matrix, Workload};
+use trimline_sim::scenario::Scenario;
 use trimline_sim::transports::{Ndp, Transport};
 use trimline_transport::ndp::{Config, Order};
 
@@ -29,6 +30,37 @@ fn a_short_flow_beside_a_long_one_takes_what_its_hosts_order_says() {
     let (fair, arrival) = (short_flow(Order::Fair), short_flow(Order::Arrival));
     assert!((fair - 188.0).abs() <= 1.0, "fair: {fair} us");
     assert!((arrival - 231.0).abs() <= 1.0, "arrival: {arrival} us");
+    // Nothing of this work is sent again.
+    assert_eq!(short_flow(Order::RetransmissionsFirst), arrival);
+}
+
+/// Two connections of a host, to hosts of their own: one has more to send than its window, the other sends ten segments
+/// later. From one queue these leave behind the window of the first, 100 segments of 7.25 us less those that have left.
+#[test]
+fn a_fifo_of_tcp_is_in_order_of_arrival_and_acks_overtake_it() {
+    let short_flow = |order: &str| {
+        let text = format!(
+            "topology.star.hosts = 3\nlinks = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+             transport.tcp = {{ order = \"{order}\", initial_window = 100, receive_window = 100 }}\n\
+             switch.data_queue = \"300pkt\"\n\
+             workload = [{{ name = \"long\", pairs = [[0, 1]], size = \"9MB\" }},\n\
+             {{ name = \"short\", pairs = [[0, 2]], size = \"90KB\", start = \"100us\" }},\n\
+             {{ name = \"back\", pairs = [[1, 0]], size = \"900KB\" }}]\n"
+        );
+        let scenario = Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let record = run(&scenario.runs[0].plan);
+        let us = |name: &str| {
+            let flow =
+                record.flows.iter().find(|flow| &*flow.workload == name).expect("it is there");
+            flow.fct_receiver_ps.expect("it ends") as f64 / 1e6
+        };
+        (us("short"), us("back"))
+    };
+    let (turns, fifo) = (short_flow("round-robin"), short_flow("arrival"));
+    assert!(turns.0 < 200.0, "{turns:?}");
+    assert!((700.0..900.0).contains(&fifo.0), "{fifo:?}");
+    // ACKs of the flow that comes the other way wait for one segment at most.
+    assert!((fifo.1 - turns.1).abs() < 0.02 * turns.1, "{turns:?} {fifo:?}");
 }
 
 /// Messages of one packet beside four long flows, on new connections and on one that is kept: what is pushed takes turns,

@@ -231,3 +231,37 @@ fn without_a_credit_bank_a_run_has_a_duration() {
     let error = plan(&text("duration = \"1ms\"\n", ", pull_repeat = \"1ms\"")).unwrap_err();
     assert!(error.contains("`pull_repeat` without a credit bank"), "{error}");
 }
+
+/// With a duration a file of flows needs no promise that they end.
+#[test]
+fn a_file_of_flows_may_be_run_without_a_credit_bank() {
+    let place = std::env::temp_dir().join(format!("trimline-bank-{}", std::process::id()));
+    std::fs::create_dir_all(&place).unwrap();
+    std::fs::write(place.join("m.cm"), "Nodes 3\nConnections 1\n0->1 start 0 size 9000\n").unwrap();
+    let file = place.join("m.cm");
+    let text = |duration: &str| {
+        format!(
+            "{duration}topology.star.hosts = 3\ntransport.ndp.credit_bank = false\n\
+             workload = [{{ name = \"w\", file = {:?} }}]\n",
+            file.display().to_string()
+        )
+    };
+    let error = plan(&text("")).unwrap_err();
+    assert!(error.contains("expected `duration` in the scenario"), "{error}");
+    let record = run(&text("duration = \"1ms\"\n"));
+    assert!(record.flows.iter().all(|flow| flow.delivered_bytes == 9000));
+    std::fs::remove_dir_all(&place).unwrap();
+}
+
+#[test]
+fn an_order_beside_turns_of_bytes_is_refused() {
+    let text = |order: &str| {
+        format!(
+            "topology.star.hosts = 3\ntransport.ndp = {{ turn = \"9KB\", order = \"{order}\" }}\n\
+             workload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n"
+        )
+    };
+    assert!(plan(&text("round-robin")).is_ok());
+    let error = plan(&text("arrival")).unwrap_err();
+    assert!(error.contains("beside `turn`, with which connections send in turn"), "{error}");
+}

@@ -481,8 +481,8 @@ impl Endpoint {
             sender.acknowledged = true;
             self.events.push_back(Event::Acknowledged { key: entry.key, slot });
         }
-        let credit = sender.credit();
-        self.ready.update(slot, &mut sender.turns, ready, credit);
+        let allowed = (sender.credit(), sender.waiting());
+        self.ready.update(slot, &mut sender.turns, ready, allowed);
         if completes && self.slots[slot as usize].life == Life::Closing {
             self.enter_time_wait(now, slot);
         }
@@ -514,19 +514,20 @@ impl Endpoint {
             let entry = &mut self.slots[slot as usize];
             // The slot may have been assigned anew since the turn was queued.
             let Role::Sending(sender) = &mut entry.role else { continue };
-            sender.turns.spend();
+            let is_resend = sender.turns.spend();
             if !sender.ready() {
                 continue;
             }
             if sender.is_probing() {
                 return self.transmit_probe(slot);
             }
-            let (packet, due) = sender.transmit(now, &self.config, self.host, &entry.key);
+            let is_new = self.ready.are_by_kind() && !is_resend;
+            let (packet, due) = sender.transmit(now, &self.config, self.host, &entry.key, is_new);
             if let Some(latencies) = &mut self.latencies {
                 latencies.sent(now, slot, packet.header.sequence);
             }
-            let (ready, credit) = (sender.ready(), sender.credit());
-            self.ready.update(slot, &mut sender.turns, ready, credit);
+            let (ready, allowed) = (sender.ready(), (sender.credit(), sender.waiting()));
+            self.ready.update(slot, &mut sender.turns, ready, allowed);
             if self.config.turn > 0 {
                 self.ready.sent(slot, packet.header.payload_length().into());
             }
@@ -545,8 +546,8 @@ impl Endpoint {
         let entry = &mut self.slots[slot as usize];
         let Role::Sending(sender) = &mut entry.role else { unreachable!("a sending half probes") };
         let packet = sender.probe(self.host, &entry.key);
-        let (ready, credit) = (sender.ready(), sender.credit());
-        self.ready.update(slot, &mut sender.turns, ready, credit);
+        let (ready, allowed) = (sender.ready(), (sender.credit(), sender.waiting()));
+        self.ready.update(slot, &mut sender.turns, ready, allowed);
         packet
     }
 

@@ -193,6 +193,12 @@ impl Sender {
         self.recent >> RECENT != 0 && (self.recent & ((1 << RECENT) - 1)).count_ones() > RECENT / 2
     }
 
+    /// Packets that wait to be sent again.
+    #[inline]
+    pub(super) const fn waiting(&self) -> u32 {
+        self.window.waiting()
+    }
+
     /// Removed paths that were taken into use again.
     pub(super) fn path_restorations(&self) -> u64 {
         self.paths.restorations()
@@ -204,7 +210,8 @@ impl Sender {
         self.recent = self.recent << 1 & ((2 << RECENT) - 1) | full | u32::from(acked);
     }
 
-    /// The next packet, sent now. Gives it and its retransmission time-out.
+    /// The next packet, sent now: new data for a credit that `is_for_new` data, if there is any. Gives it and its
+    /// retransmission time-out.
     ///
     /// # Panics
     /// A half that is not [`Sender::ready`].
@@ -215,6 +222,7 @@ impl Sender {
         config: &Config,
         host: HostId,
         key: &Key,
+        is_for_new: bool,
     ) -> (Packet, Time) {
         if self.paths.round_ended() {
             let removed = self.paths.permute(now, config.path_penalty.as_ref());
@@ -224,7 +232,7 @@ impl Sender {
         self.credit -= 1;
         self.statistics.packets_sent += 1;
         // NDP 3.2-k: any packets queued for retransmission are sent first, followed by new data.
-        let is_new = self.window.waiting() == 0;
+        let is_new = self.window.waiting() == 0 || is_for_new && self.has_new_data();
         let (sequence, record) =
             if is_new { self.push_new(now, config) } else { self.retransmit(now) };
         // NDP 3.2-m: when the sender runs out of data to send, it marks the last packet.
@@ -636,9 +644,9 @@ mod tests {
         let mut sender = Sender::new(Time::ZERO, &config, None, None, 0, 0, paths);
         let (here, connection) = (HostId::new(0), ConnectionId::new(1));
         let key = Key { peer: HostId::new(1), connection, opened_here: true, half: Half::Sending };
-        let (first, due) = sender.transmit(Time::ZERO, &config, here, &key);
+        let (first, due) = sender.transmit(Time::ZERO, &config, here, &key, false);
         sender.expire(due, &config);
-        let (again, _) = sender.transmit(due, &config, here, &key);
+        let (again, _) = sender.transmit(due, &config, here, &key, false);
         let [good, bad] = [first, again].map(|packet| packet.header.path.get());
         assert_ne!(good, bad);
         // Just an outlier: one ACK more, and it would be none.
@@ -660,7 +668,7 @@ mod tests {
         let send = |sender: &mut Sender| {
             let mut all = Vec::new();
             while sender.ready() {
-                let (packet, _) = sender.transmit(Time::ZERO, &config, here, &key);
+                let (packet, _) = sender.transmit(Time::ZERO, &config, here, &key, false);
                 all.push((packet.header.sequence, packet.header.flags.attempt()));
             }
             all

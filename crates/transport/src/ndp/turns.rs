@@ -17,6 +17,8 @@
 //!
 //! With [`Order::Arrival`] bursts stand in the queue like other credits, all in a row, as packets do in a NIC that has
 //! one queue. Such bursts live on, because every receiver pulls at the pace at which its packets come.
+//! [`Order::RetransmissionsFirst`] is that of the authors' NIC, which has a second queue for retransmissions. When a credit
+//! comes, their sender fixes which packet it is for, so a retransmission that is asked for later waits for a later credit.
 //!
 //! Only the turn is queued. Which packet it is, a retransmission or new data, is decided when the
 //! turn comes. A turn whose credit is gone by then, or finds nothing to send, passes: its credit, if
@@ -34,6 +36,8 @@ pub enum Order {
     Arrival,
     /// One packet of each connection that may send in turn.
     RoundRobin,
+    /// As `Arrival`, but retransmissions go before the first-time data of all connections.
+    RetransmissionsFirst,
 }
 
 /// Turns of one half that were queued together.
@@ -48,7 +52,7 @@ struct Burst {
 pub(super) struct Turns {
     /// One turn each.
     credits: VecDeque<u32>,
-    /// With [`Order::Fair`] alone.
+    /// Of [`Order::Fair`], and turns for retransmissions of [`Order::RetransmissionsFirst`].
     bursts: VecDeque<Burst>,
     /// Credits that may go before the next turns of bursts.
     before: u32,
@@ -67,6 +71,8 @@ pub(super) struct Turns {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Queued {
     turns: u32,
+    /// Those among them that are for retransmissions ([`Order::RetransmissionsFirst`]).
+    resends: u16,
     is_ready: bool,
     /// The credits that come next are pushed: a first window, or one for data after the end of a message.
     pushes: bool,
@@ -92,15 +98,27 @@ impl Turns {
         }
     }
 
+    /// Whether turns are for first-time data or for retransmissions.
+    #[inline]
+    pub(super) fn are_by_kind(&self) -> bool {
+        self.order == Order::RetransmissionsFirst
+    }
+
     /// Whether no half is ready to send.
     #[inline]
     pub(super) const fn is_empty(&self) -> bool {
         self.ready == 0
     }
 
-    /// A half now is ready, or not, with this credit.
+    /// A half now is ready, or not, with this credit, and has so many packets to send again.
     #[inline]
-    pub(super) fn update(&mut self, slot: u32, queued: &mut Queued, is_ready: bool, credit: u32) {
+    pub(super) fn update(
+        &mut self,
+        slot: u32,
+        queued: &mut Queued,
+        is_ready: bool,
+        (credit, waiting): (u32, u32),
+    ) {
         if is_ready != queued.is_ready {
             queued.is_ready = is_ready;
             self.ready = if is_ready { self.ready + 1 } else { self.ready - 1 };
@@ -109,7 +127,9 @@ impl Turns {
         let credit = if self.order == Order::RoundRobin { credit.min(1) } else { credit };
         if is_ready && credit > queued.turns {
             let turns = credit - queued.turns;
-            if turns == 1 && !queued.pushes {
+            if self.are_by_kind() {
+                self.queue_by_kind(slot, queued, turns, waiting);
+            } else if turns == 1 && !queued.pushes {
                 self.credits.push_back(slot);
             } else {
                 self.burst(slot, turns, queued.turns == 0);
@@ -130,10 +150,22 @@ impl Turns {
                 }
                 self.bursts.push_back(Burst { slot, turns });
             }
-            Order::Fair | Order::Arrival | Order::RoundRobin => {
+            Order::Fair | Order::Arrival | Order::RoundRobin | Order::RetransmissionsFirst => {
                 self.credits.extend((0..turns).map(|_| slot))
             }
         }
+    }
+
+    /// New turns of a half: those for packets that wait to be sent again, and have no turn yet, go first.
+    #[cold]
+    #[inline(never)]
+    fn queue_by_kind(&mut self, slot: u32, queued: &mut Queued, turns: u32, waiting: u32) {
+        let resends = waiting.saturating_sub(queued.resends.into()).min(turns);
+        if resends > 0 {
+            self.bursts.push_back(Burst { slot, turns: resends });
+            queued.resends = queued.resends.saturating_add(resends as u16);
+        }
+        self.credits.extend((resends..turns).map(|_| slot));
     }
 
     /// A half that is not ready is forgotten: turns that are left from it are no other one's.
@@ -159,6 +191,15 @@ impl Turns {
     /// A round is one credit for each connection that has only such, and one turn of every burst.
     #[inline(never)]
     fn next_beside_bursts(&mut self) -> u32 {
+        if self.are_by_kind() {
+            let first = &mut self.bursts[0];
+            let slot = first.slot;
+            first.turns -= 1;
+            if first.turns == 0 {
+                self.bursts.pop_front();
+            }
+            return slot;
+        }
         if self.now == 0
             && self.before > 0
             && let Some(slot) = self.credits.pop_front()
@@ -183,17 +224,22 @@ impl Turns {
 
 impl Queued {
     /// What a half knows that has a window to push.
-    pub(super) const PUSHING: Queued = Queued { turns: 0, is_ready: false, pushes: true };
+    pub(super) const PUSHING: Queued =
+        Queued { turns: 0, resends: 0, is_ready: false, pushes: true };
 
     /// The half has a window to push once more.
     pub(super) fn push(&mut self) {
         self.pushes = true;
     }
 
-    /// One turn of the half is over. It may be left from the half that had the slot before.
+    /// One turn of the half is over. It may be left from the half that had the slot before. Returns whether the turn was
+    /// for a retransmission; such turns of a half come before its others.
     #[inline]
-    pub(super) fn spend(&mut self) {
+    pub(super) fn spend(&mut self) -> bool {
         self.turns = self.turns.saturating_sub(1);
+        let is_resend = self.resends > 0;
+        self.resends -= u16::from(is_resend);
+        is_resend
     }
 }
 
@@ -210,7 +256,7 @@ mod tests {
                 let (queued, credit) = (&mut queued[slot as usize], &mut credit[slot as usize]);
                 queued.spend();
                 *credit -= 1;
-                turns.update(slot, queued, *credit > 0, *credit);
+                turns.update(slot, queued, *credit > 0, (*credit, 0));
                 slot
             })
             .collect()
@@ -226,7 +272,7 @@ mod tests {
         let mut credit = [0; 3];
         for &(slot, rise) in rises {
             credit[slot as usize] += rise;
-            turns.update(slot, &mut queued[slot as usize], true, credit[slot as usize]);
+            turns.update(slot, &mut queued[slot as usize], true, (credit[slot as usize], 0));
         }
         let all = credit.iter().sum();
         let spent = order(&mut turns, &mut queued, &mut credit, all);
@@ -271,16 +317,17 @@ mod tests {
 
     #[test]
     fn a_half_that_is_forgotten_leaves_no_turn() {
-        for order_of in [Order::Fair, Order::Arrival, Order::RoundRobin] {
+        let orders = [Order::Fair, Order::Arrival, Order::RoundRobin, Order::RetransmissionsFirst];
+        for order_of in orders {
             let mut turns = Turns::new(order_of, 0);
             let mut queued = [Queued::default(); 3];
             let mut credit = [4, 3, 1];
             for slot in 0..3 {
-                turns.update(slot, &mut queued[slot as usize], true, credit[slot as usize]);
+                turns.update(slot, &mut queued[slot as usize], true, (credit[slot as usize], 0));
             }
             let first = order(&mut turns, &mut queued, &mut credit, 1);
             assert_eq!(first, [0]);
-            turns.update(1, &mut queued[1], false, 0);
+            turns.update(1, &mut queued[1], false, (0, 0));
             turns.forget(1, &queued[1]);
             let left = order(&mut turns, &mut queued, &mut credit, 4);
             assert!(!left.contains(&1) && turns.is_empty(), "{left:?}");
@@ -294,7 +341,7 @@ mod tests {
         let (mut queued, mut credit) = ([Queued::default(); 3], [3u32, 14, 4]);
         let bytes = [9000, 1500, 1500];
         for slot in 0..3 {
-            turns.update(slot, &mut queued[slot as usize], true, credit[slot as usize]);
+            turns.update(slot, &mut queued[slot as usize], true, (credit[slot as usize], 0));
         }
         let mut order: Vec<(u32, u32)> = Vec::new();
         while !turns.is_empty() {
@@ -302,7 +349,7 @@ mod tests {
             let (queued, credit) = (&mut queued[slot as usize], &mut credit[slot as usize]);
             queued.spend();
             *credit -= 1;
-            turns.update(slot, queued, *credit > 0, *credit);
+            turns.update(slot, queued, *credit > 0, (*credit, 0));
             turns.sent(slot, bytes[slot as usize]);
             match order.last_mut() {
                 Some((last, packets)) if *last == slot => *packets += 1,
@@ -312,13 +359,30 @@ mod tests {
         assert_eq!(order, [(0, 1), (1, 6), (2, 4), (0, 1), (1, 6), (0, 1), (1, 2)]);
     }
 
+    /// Three credits for first-time data of half 0; two of half 1, for the one packet that it is to send again and a new
+    /// one; and one more of half 0, which has been asked to send two again by then.
+    #[test]
+    fn retransmissions_pass_first_time_data_of_all_connections() {
+        let mut turns = Turns::new(Order::RetransmissionsFirst, 0);
+        let mut queued = [Queued::PUSHING, Queued::default()];
+        turns.update(0, &mut queued[0], true, (3, 0));
+        turns.update(1, &mut queued[1], true, (2, 1));
+        turns.update(0, &mut queued[0], true, (4, 2));
+        let mut spent = || {
+            let slot = turns.next();
+            (slot, queued[slot as usize].spend())
+        };
+        let order: [(u32, bool); 6] = core::array::from_fn(|_| spent());
+        assert_eq!(order, [(1, true), (0, true), (0, false), (0, false), (0, false), (1, false)]);
+    }
+
     #[test]
     fn a_banked_credit_gets_its_turn_when_there_is_something_to_send() {
         let mut turns = Turns::default();
         let mut queued = Queued::default();
-        turns.update(0, &mut queued, false, 3);
+        turns.update(0, &mut queued, false, (3, 0));
         assert!(turns.is_empty());
-        turns.update(0, &mut queued, true, 3);
+        turns.update(0, &mut queued, true, (3, 0));
         assert!(!turns.is_empty());
         let mut credit = [3];
         assert_eq!(order(&mut turns, &mut [queued], &mut credit, 3), [0, 0, 0]);

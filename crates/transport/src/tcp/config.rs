@@ -9,6 +9,9 @@ pub const MAX_SUBFLOWS: u8 = 8;
 /// agreed on before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
+    /// Whether segments stand in one queue of the host from when a window allows them, as in a NIC that is a FIFO; else the
+    /// connections of a host take turns. ACKs overtake data in both.
+    pub is_fifo: bool,
     /// Payload of a full segment in bytes; the header adds 64 on the wire.
     pub payload_bytes: u16,
     /// Segments of the initial window (RFC 6928: 10).

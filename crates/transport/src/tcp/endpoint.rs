@@ -1,8 +1,10 @@
 //! One TCP host: takes packets, commands and deadlines, gives packets and events.
 //!
 //! ACKs and SYNs go first, in the order in which they arose; then one segment of each connection in turn that
-//! may send. Which segment it is, of which subflow, is decided when the NIC asks.
+//! may send. Which segment it is, of which subflow, is decided when the NIC asks. With [`Config::is_fifo`] it is decided when
+//! the window allows it, and the segment waits behind those of all connections that were allowed before.
 
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 
 use trimline_packet::{Flags, HostId, Kind, Packet, Service, Time};
@@ -22,6 +24,8 @@ pub struct Endpoint {
     shell: ShellOf<Endpoint>,
     /// Sending halves that may send.
     ready: RoundRobin,
+    /// Segments that wait for the NIC ([`Config::is_fifo`]).
+    fifo: VecDeque<Packet>,
     config: Arc<Config>,
 }
 
@@ -40,7 +44,12 @@ impl Endpoint {
             let has_room = config.subflows == 1 && !config.sack && !config.timestamps;
             assert!(has_room, "FastLane's options stand where those of others would");
         }
-        Endpoint { shell: Shell::new(host), ready: RoundRobin::EMPTY, config }
+        Endpoint {
+            shell: Shell::new(host),
+            ready: RoundRobin::EMPTY,
+            fifo: VecDeque::new(),
+            config,
+        }
     }
 
     /// What the sending half in `slot` has done.
@@ -87,7 +96,10 @@ impl Endpoint {
     /// After anything that may have made a sending half ready, unready or complete, or brought its deadline
     /// forward.
     #[inline]
-    fn sender_changed(&mut self, slot: u32) {
+    fn sender_changed(&mut self, now: Time, slot: u32) {
+        if self.config.is_fifo {
+            self.fill_fifo(now, slot);
+        }
         let entry = &mut self.shell.slots[slot as usize];
         let Role::Sending(sender) = &mut entry.role else { return };
         if sender.is_complete() && !sender.is_over {
@@ -104,6 +116,20 @@ impl Endpoint {
                 self.ready.leave(&mut self.shell.slots, slot);
             }
         }
+    }
+
+    /// What the windows of a sending half allow goes into the queue of the NIC.
+    #[cold]
+    fn fill_fifo(&mut self, now: Time, slot: u32) {
+        let host = self.shell.host;
+        let Slot { role, common: key, .. } = self.shell.at(slot);
+        let Role::Sending(sender) = role else { return };
+        let mut earliest = Time::NEVER;
+        while let Some((packet, due)) = sender.transmit(now, &self.config, host, key) {
+            self.fifo.push_back(packet);
+            earliest = earliest.min(due);
+        }
+        self.shell.arm(slot, earliest);
     }
 
     #[inline]
@@ -149,7 +175,7 @@ impl Endpoint {
         let Shell { slots, control, host, .. } = &mut self.shell;
         let sender = slots[slot as usize].role.sender();
         sender.hear(now, packet, &self.config, *host, &key, control);
-        self.sender_changed(slot);
+        self.sender_changed(now, slot);
     }
 
     /// A switch told of a packet of this host.
@@ -162,7 +188,7 @@ impl Endpoint {
             Role::Vacant => {}
             Role::Sending(sender) => {
                 sender.hear_notification(now, packet, config, host, &key, control);
-                self.sender_changed(slot);
+                self.sender_changed(now, slot);
             }
             Role::Receiving(receiver) => {
                 receiver.hear_notification(packet, config, host, &key, control);
@@ -186,12 +212,12 @@ impl ShellEndpoint for Endpoint {
             self.shell.control.push_back(syn);
         }
         self.shell.place(slot, Role::Sending(sender), key);
-        self.sender_changed(slot);
+        self.sender_changed(now, slot);
     }
 
     fn append(&mut self, now: Time, slot: u32, bytes: u64) {
         self.shell.at(slot).role.sender().append(now, &self.config, bytes);
-        self.sender_changed(slot);
+        self.sender_changed(now, slot);
     }
 
     #[inline]
@@ -218,13 +244,13 @@ impl ShellEndpoint for Endpoint {
             }
         };
         self.shell.arm(slot, deadline);
-        self.sender_changed(slot);
+        self.sender_changed(now, slot);
     }
 
     #[inline]
     fn transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
         if !allowed.data() || self.ready.is_empty() {
-            return None;
+            return if allowed.data() { self.fifo.pop_front() } else { None };
         }
         let (slot, host) = (self.ready.head(), self.shell.host);
         let Slot { role, common: key, .. } = self.shell.at(slot);
@@ -242,6 +268,7 @@ impl ShellEndpoint for Endpoint {
 
     #[inline]
     fn ready_at(&self, allowed: Allowed) -> Time {
-        if allowed.data() && !self.ready.is_empty() { Time::ZERO } else { Time::NEVER }
+        let waits = !self.ready.is_empty() || !self.fifo.is_empty();
+        if allowed.data() && waits { Time::ZERO } else { Time::NEVER }
     }
 }

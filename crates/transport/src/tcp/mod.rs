@@ -47,6 +47,7 @@ mod tests {
             timestamps: false,
             frto: false,
             handshake: Handshake::ThreeWay,
+            is_fifo: false,
             ack_every: 1,
             ack_delay: TimeDelta::from_ms(40),
             rto_initial: TimeDelta::from_ms(10),

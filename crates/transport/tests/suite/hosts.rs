@@ -33,6 +33,7 @@ pub(crate) fn ndp_host(host: HostId) -> ndp::Endpoint {
 
 pub(crate) fn tcp_host(host: HostId) -> tcp::Endpoint {
     let config = tcp::Config {
+        is_fifo: false,
         time_wait: TimeDelta::from_ms(10),
         payload_bytes: 1436,
         initial_window: 10,

@@ -21,6 +21,7 @@ pub(crate) fn us(us: u64) -> Time {
 /// NewReno, every segment answered, timers for a data centre.
 pub(crate) fn config() -> Config {
     Config {
+        is_fifo: false,
         time_wait: TimeDelta::from_ms(10),
         payload_bytes: 1436,
         initial_window: 4,
