@@ -102,6 +102,7 @@ file = "matrix.cm"
     out = folder / f"ours-{seed}"
     shutil.rmtree(out, ignore_errors=True)
     command = [arguments.trimline.resolve(), "run", "scenario.toml", "--out", out.resolve()]
+    command += [word for setting in arguments.set for word in ("--set", setting)]
     _, cpu, memory = run(command, folder)
     rows = list(csv.DictReader((out / "flows.csv").open()))
     hops = json.loads((out / "manifest.json").read_text())["packet_hops"]
@@ -255,11 +256,17 @@ def parsed():
     )
     parser.add_argument("--profile", default="csg-htsim", help="switch.profile")
     parser.add_argument("--order", default="round-robin", help="transport.ndp.order")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of our run"
+    )
+    parser.add_argument("--peer-seeds", type=int, default=2, help="runs of the other program")
     parser.add_argument("--end-us", type=int, default=100_000, help="of htsim's run")
     parser.add_argument(
         "--least", type=float, default=0.0, help="correlation of log FCT that is asked for"
     )
     arguments = parser.parse_args()
+    if arguments.peer_seeds < 2:
+        parser.error(f"--peer-seeds {arguments.peer_seeds}: expected at least 2")
     if not arguments.trimline.exists():
         parser.error(f"no {arguments.trimline}: cargo build --release --package trimline-cli")
     if arguments.htsim and not arguments.htsim.exists():
@@ -278,7 +285,8 @@ def main():
     folder = arguments.out / f"{arguments.hosts}-{arguments.matrix_seed}"
     folder.mkdir(parents=True, exist_ok=True)
     runs = {f"trimline {seed}": ours(arguments, folder, flows, seed) for seed in (1, 2)}
-    runs |= {f"peer {seed}": peer(arguments, folder, flows, seed) for seed in (1, 2)}
+    peers = [f"peer {seed}" for seed in range(1, arguments.peer_seeds + 1)]
+    runs |= {name: peer(arguments, folder, flows, name.split()[1]) for name in peers}
     missing = [name for name, run in runs.items() if len(run["times"]) < len(flows)]
     for name in missing:
         count = len(flows) - len(runs[name]["times"])
@@ -295,6 +303,13 @@ def main():
         print(json.dumps({"runs": numbers, "agreement": rows}))
     else:
         say(runs, rows)
+        for share in (0.5, 0.99):
+            theirs = [quantile(runs[name]["times"].values(), share) for name in peers]
+            own = [quantile(runs[f"trimline {seed}"]["times"].values(), share) for seed in (1, 2)]
+            print(
+                f"p{share * 100:.0f}: trimline {own[0]:.1f} and {own[1]:.1f} us,"
+                f" {len(peers)} runs of the peer {min(theirs):.1f} to {max(theirs):.1f} us"
+            )
     if arguments.plot:
         plot(arguments.plot, runs["trimline 1"], runs["peer 1"])
     sys.exit(1 if missing or rows[0]["fct"] < arguments.least else 0)

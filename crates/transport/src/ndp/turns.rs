@@ -359,21 +359,24 @@ mod tests {
         assert_eq!(order, [(0, 1), (1, 6), (2, 4), (0, 1), (1, 6), (0, 1), (1, 2)]);
     }
 
-    /// Three credits for first-time data of half 0; two of half 1, for the one packet that it is to send again and a new
-    /// one; and one more of half 0, which has been asked to send two again by then.
+    /// Three credits for first-time data of half 0; three of half 1, which is to send one packet again, and two new ones; and
+    /// one more of half 0, which has been asked to send two again by then.
     #[test]
     fn retransmissions_pass_first_time_data_of_all_connections() {
         let mut turns = Turns::new(Order::RetransmissionsFirst, 0);
         let mut queued = [Queued::PUSHING, Queued::default()];
         turns.update(0, &mut queued[0], true, (3, 0));
         turns.update(1, &mut queued[1], true, (2, 1));
+        turns.update(1, &mut queued[1], true, (3, 1));
         turns.update(0, &mut queued[0], true, (4, 2));
         let mut spent = || {
             let slot = turns.next();
             (slot, queued[slot as usize].spend())
         };
-        let order: [(u32, bool); 6] = core::array::from_fn(|_| spent());
-        assert_eq!(order, [(1, true), (0, true), (0, false), (0, false), (0, false), (1, false)]);
+        let order: [(u32, bool); 7] = core::array::from_fn(|_| spent());
+        assert_eq!(order[..2], [(1, true), (0, true)]);
+        assert_eq!(order[2..].iter().map(|turn| turn.0).collect::<Vec<_>>(), [0, 0, 0, 1, 1]);
+        assert!(order[2..].iter().all(|turn| !turn.1));
     }
 
     #[test]
