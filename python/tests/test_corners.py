@@ -39,8 +39,8 @@ class InScratch(unittest.TestCase):
         self.out = Path(scratch.name)
 
 
-class Frames(InScratch):
-    """Frames of results."""
+class Workers(unittest.TestCase):
+    """What a worker answers."""
 
     def test_an_answer_that_ends_in_its_middle_is_that_of_a_dead_worker(self) -> None:
         """Wherever it is cut."""
@@ -48,6 +48,10 @@ class Frames(InScratch):
         for end in range(len(answer)):
             with self.assertRaises(EOFError):
                 worker.receive(io.BytesIO(answer[:end]))
+
+
+class Frames(InScratch):
+    """Frames of results."""
 
     def test_sums_of_counters_do_not_wrap(self) -> None:
         """What one adds up has 64 bits."""

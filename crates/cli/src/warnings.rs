@@ -5,7 +5,7 @@ use trimline_sim::scenario::{Run, Warning};
 use crate::load::overload;
 use crate::timer_words::hasty;
 
-/// The warnings of one run: those of its scenario, and those that only its load and its time-outs show.
+/// The warnings of one run: about its scenario, its load and its time-outs.
 fn of(run: &Run) -> impl Iterator<Item = Warning> {
     let about = |about, said: Vec<String>| {
         said.into_iter().map(move |sentence| Warning { about, sentence })

@@ -333,11 +333,13 @@ impl Transport for Ndp {
             pull_ack: keys.flag("pull_ack", true),
             aeolus: keys.flag("aeolus", false),
             order: match keys.word("order") {
+                Some("fair") => Order::Fair,
                 Some("arrival") => Order::Arrival,
                 Some("retransmissions-first") => Order::RetransmissionsFirst,
                 Some("round-robin") => Order::RoundRobin,
+                Some(other) => unreachable!("the grammar has no order {other}"),
                 None if setting.profile == "csg-htsim" => Order::RoundRobin,
-                Some(_) | None => Order::Fair,
+                None => Order::Fair,
             },
             // What the authors' two simulators do instead of the paper's rule comes with their profile.
             pull_spacing: match setting.profile {

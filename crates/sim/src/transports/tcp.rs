@@ -211,6 +211,7 @@ static MPTCP: Grammar = Grammar {
         PAYLOAD,
         INITIAL_WINDOW,
         INITIAL_THRESHOLD,
+        ORDER,
         ECN,
         TIMESTAMPS,
         FRTO,

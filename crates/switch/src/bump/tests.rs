@@ -609,7 +609,7 @@ fn a_packet_of_256_bytes_waits_for_ever() {
     settles(64, 500_000, 131_090_749, 16, Clock::Continuous).unwrap();
 }
 
-/// As above: a backlog of at most 284 B stays, and a packet has 168 B.
+/// beta Q / eta is less than half a step here, too: a backlog of at most 284 B stays, and a packet has 168 B.
 #[test]
 fn a_packet_of_168_bytes_waits_for_ever() {
     settles(42, 500_000, 145_654_731, 16, Clock::Continuous).unwrap();

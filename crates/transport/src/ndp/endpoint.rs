@@ -521,8 +521,9 @@ impl Endpoint {
             if sender.is_probing() {
                 return self.transmit_probe(slot);
             }
-            let is_new = self.ready.are_by_kind() && !is_resend;
-            let (packet, due) = sender.transmit(now, &self.config, self.host, &entry.key, is_new);
+            let prefers_new = self.ready.are_by_kind() && !is_resend;
+            let (packet, due) =
+                sender.transmit(now, &self.config, self.host, &entry.key, prefers_new);
             if let Some(latencies) = &mut self.latencies {
                 latencies.sent(now, slot, packet.header.sequence);
             }

@@ -210,8 +210,8 @@ impl Sender {
         self.recent = self.recent << 1 & ((2 << RECENT) - 1) | full | u32::from(acked);
     }
 
-    /// The next packet, sent now: new data for a credit that `is_for_new` data, if there is any. Gives it and its
-    /// retransmission time-out.
+    /// The next packet, sent now, and its retransmission time-out. `prefers_new`: the credit came for new data, which is sent
+    /// if there is any.
     ///
     /// # Panics
     /// A half that is not [`Sender::ready`].
@@ -222,7 +222,7 @@ impl Sender {
         config: &Config,
         host: HostId,
         key: &Key,
-        is_for_new: bool,
+        prefers_new: bool,
     ) -> (Packet, Time) {
         if self.paths.round_ended() {
             let removed = self.paths.permute(now, config.path_penalty.as_ref());
@@ -232,7 +232,7 @@ impl Sender {
         self.credit -= 1;
         self.statistics.packets_sent += 1;
         // NDP 3.2-k: any packets queued for retransmission are sent first, followed by new data.
-        let is_new = self.window.waiting() == 0 || is_for_new && self.has_new_data();
+        let is_new = self.window.waiting() == 0 || prefers_new && self.has_new_data();
         let (sequence, record) =
             if is_new { self.push_new(now, config) } else { self.retransmit(now) };
         // NDP 3.2-m: when the sender runs out of data to send, it marks the last packet.

@@ -17,8 +17,8 @@
 //!
 //! With [`Order::Arrival`] bursts stand in the queue like other credits, all in a row, as packets do in a NIC that has
 //! one queue. Such bursts live on, because every receiver pulls at the pace at which its packets come.
-//! [`Order::RetransmissionsFirst`] is that of the authors' NIC, which has a second queue for retransmissions. When a credit
-//! comes, their sender fixes which packet it is for, so a retransmission that is asked for later waits for a later credit.
+//! The authors' NIC has a second queue, for retransmissions ([`Order::RetransmissionsFirst`]). Their sender decides which
+//! packet a credit is for when the credit comes: a packet that is NACKed later waits for a later credit.
 //!
 //! Only the turn is queued. Which packet it is, a retransmission or new data, is decided when the
 //! turn comes. A turn whose credit is gone by then, or finds nothing to send, passes: its credit, if
@@ -36,7 +36,7 @@ pub enum Order {
     Arrival,
     /// One packet of each connection that may send in turn.
     RoundRobin,
-    /// As `Arrival`, but retransmissions go before the first-time data of all connections.
+    /// Retransmissions before the first-time data of all connections; both in the order in which their credits came.
     RetransmissionsFirst,
 }
 
@@ -52,7 +52,7 @@ struct Burst {
 pub(super) struct Turns {
     /// One turn each.
     credits: VecDeque<u32>,
-    /// Of [`Order::Fair`], and turns for retransmissions of [`Order::RetransmissionsFirst`].
+    /// Bursts that take turns ([`Order::Fair`]), or turns for retransmissions ([`Order::RetransmissionsFirst`]).
     bursts: VecDeque<Burst>,
     /// Credits that may go before the next turns of bursts.
     before: u32,
@@ -71,7 +71,7 @@ pub(super) struct Turns {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Queued {
     turns: u32,
-    /// Those among them that are for retransmissions ([`Order::RetransmissionsFirst`]).
+    /// Turns among these that are for retransmissions ([`Order::RetransmissionsFirst`]).
     resends: u16,
     is_ready: bool,
     /// The credits that come next are pushed: a first window, or one for data after the end of a message.
@@ -156,16 +156,16 @@ impl Turns {
         }
     }
 
-    /// New turns of a half: those for packets that wait to be sent again, and have no turn yet, go first.
-    #[cold]
+    /// Queues new turns of a half. Turns for packets that wait to be sent again, and have no turn yet, go first.
     #[inline(never)]
     fn queue_by_kind(&mut self, slot: u32, queued: &mut Queued, turns: u32, waiting: u32) {
-        let resends = waiting.saturating_sub(queued.resends.into()).min(turns);
+        let lacking = waiting.saturating_sub(queued.resends.into()).min(turns);
+        let resends = u16::try_from(lacking).unwrap_or(u16::MAX).min(u16::MAX - queued.resends);
         if resends > 0 {
-            self.bursts.push_back(Burst { slot, turns: resends });
-            queued.resends = queued.resends.saturating_add(resends as u16);
+            self.bursts.push_back(Burst { slot, turns: resends.into() });
+            queued.resends += resends;
         }
-        self.credits.extend((resends..turns).map(|_| slot));
+        self.credits.extend((u32::from(resends)..turns).map(|_| slot));
     }
 
     /// A half that is not ready is forgotten: turns that are left from it are no other one's.

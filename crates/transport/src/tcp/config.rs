@@ -9,8 +9,8 @@ pub const MAX_SUBFLOWS: u8 = 8;
 /// agreed on before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Whether segments stand in one queue of the host from when a window allows them, as in a NIC that is a FIFO; else the
-    /// connections of a host take turns. ACKs overtake data in both.
+    /// Whether a segment enters one queue of the host when a window allows it, as in a NIC that is a FIFO; else the
+    /// connections of a host take turns. ACKs overtake data in both cases.
     pub is_fifo: bool,
     /// Payload of a full segment in bytes; the header adds 64 on the wire.
     pub payload_bytes: u16,

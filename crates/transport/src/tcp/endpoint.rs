@@ -118,8 +118,8 @@ impl Endpoint {
         }
     }
 
-    /// What the windows of a sending half allow goes into the queue of the NIC.
-    #[cold]
+    /// Puts into the queue of the NIC what the windows of a sending half allow.
+    #[inline(never)]
     fn fill_fifo(&mut self, now: Time, slot: u32) {
         let host = self.shell.host;
         let Slot { role, common: key, .. } = self.shell.at(slot);
@@ -249,8 +249,11 @@ impl ShellEndpoint for Endpoint {
 
     #[inline]
     fn transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
-        if !allowed.data() || self.ready.is_empty() {
-            return if allowed.data() { self.fifo.pop_front() } else { None };
+        if !allowed.data() {
+            return None;
+        }
+        if self.ready.is_empty() {
+            return self.fifo.pop_front();
         }
         let (slot, host) = (self.ready.head(), self.shell.host);
         let Slot { role, common: key, .. } = self.shell.at(slot);
