@@ -435,20 +435,25 @@ impl Subflow {
             if self.phase == Phase::Recovery && self.sacked == 0 && !config.sack {
                 self.congestion.recovered(self.sent.len());
             }
-            self.phase = Phase::Open;
-            self.duplicates = 0;
-            self.is_forced = false;
-            self.test = Test::None;
-            // Drops of what was sent since, new behind all that was resent.
-            if self.notified.as_mut().is_some_and(|notified| !notified.forget_before(first)) {
-                self.phase = Phase::Told;
-            }
+            self.leave_recovery(first);
         } else if self.phase == Phase::Recovery && !config.sack {
             // RFC 6582 3.2 step 3, a partial ACK: the next segment was lost too. All but one of what it
             // acknowledged had sent a duplicate ACK.
             self.duplicates -= self.duplicates.min(acked - 1);
             self.mark_lost(first);
             self.is_forced = true;
+        }
+    }
+
+    /// All that was outstanding when segments were found lost has arrived: `first` is outstanding now.
+    fn leave_recovery(&mut self, first: u32) {
+        self.phase = Phase::Open;
+        self.duplicates = 0;
+        self.is_forced = false;
+        self.test = Test::None;
+        // Drops of what was sent since, new behind all that was resent.
+        if self.notified.as_mut().is_some_and(|notified| !notified.forget_before(first)) {
+            self.phase = Phase::Told;
         }
     }
 
@@ -762,6 +767,10 @@ impl Subflow {
         }
         if (number.wrapping_sub(self.judged) as i32) > 0 {
             self.judged = number;
+        }
+        let is_repaired = (number.wrapping_sub(self.recover) as i32) >= 0;
+        if matches!(self.phase, Phase::Recovery | Phase::Loss) && is_repaired {
+            self.leave_recovery(number);
         }
         self.finish();
     }

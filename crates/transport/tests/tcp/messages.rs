@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{BitRate, Kind, Time, TimeDelta};
-use trimline_transport::tcp::{Config, Control};
+use trimline_transport::tcp::{Config, Control, Handshake};
 use trimline_transport::{Half, Stream};
 
 use crate::impaired::any_config;
@@ -102,6 +102,37 @@ proptest! {
         prop_assert!((2..=messages.len() + 1).contains(&acknowledged), "{}", acknowledged);
         let delivered = network.hosts[0].count(Half::Receiving);
         prop_assert!((1..=messages.len()).contains(&delivered), "{}", delivered);
+    }
+}
+
+/// The last ACKs of a message tell a subflow, which was repairing a time-out, that everything has arrived. The next message
+/// finds it in order: its first ACK was taken for an answer to what that time-out had resent.
+#[test]
+fn a_repair_that_ends_after_its_message_is_over_for_the_next_one() {
+    let several = Config {
+        initial_window: 3,
+        control: Control::Dctcp { gain_shift: 4 },
+        subflows: 8,
+        coupled: true,
+        ecn: true,
+        frto: true,
+        ack_every: 2,
+        handshake: Handshake::Standing,
+        rto_max: TimeDelta::from_ms(40),
+        receive_window: 42,
+        ..config()
+    };
+    for between in 0..100 {
+        let mut network = Network::new(2, 4, &several);
+        network.capacity = 3;
+        network.mark_above = 1;
+        network.idle_calls = 100;
+        network.open_bytes(1, 0, 1, Some(20 * SEGMENT));
+        assert!(network.run_until_acknowledged(1, 1, us(60_000_000)), "the first, {between} us");
+        network.run(network.now + TimeDelta::from_us(between));
+        network.send(1, 7 * SEGMENT + 1);
+        let limit = network.now + TimeDelta::from_ms(60_000);
+        assert!(network.run_until_acknowledged(1, 2, limit), "the second, {between} us later");
     }
 }
 
