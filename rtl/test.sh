@@ -3,7 +3,7 @@
 # expanded vectors in out/vectors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-vectors=(64 256 512) stress=(256)
+vectors=(64 256) stress=(256)
 if [ "${1:-}" = --all ]; then vectors=(64 128 256 512) stress=(64 256 512); fi
 # Benches that run for seconds: what counts is how long they are compiled.
 export OPTIMISE=-O1

@@ -13,7 +13,7 @@ cd "$place/paced"
 # What the workspace has not downloaded this needs not either.
 export CARGO_TARGET_DIR="$root/target"
 # The hundred random networks of a user would be half of the time of all this.
-TRIMLINE_SEEDS=30 cargo test --offline --quiet
+TRIMLINE_SEEDS=20 cargo test --offline --quiet
 cargo fmt --check
 export TRIMLINE_PYTHON="$root/.venv/bin/python"
 table=$(cargo run --offline --quiet -- compare scenario.toml --transports paced,ndp --out ../compare)
