@@ -514,14 +514,14 @@ impl Endpoint {
             let entry = &mut self.slots[slot as usize];
             // The slot may have been assigned anew since the turn was queued.
             let Role::Sending(sender) = &mut entry.role else { continue };
-            let is_resend = sender.turns.spend();
+            sender.turns.spend();
+            let prefers_new = self.ready.are_by_kind() && !sender.turns.spend_resend();
             if !sender.ready() {
                 continue;
             }
             if sender.is_probing() {
                 return self.transmit_probe(slot);
             }
-            let prefers_new = self.ready.are_by_kind() && !is_resend;
             let (packet, due) =
                 sender.transmit(now, &self.config, self.host, &entry.key, prefers_new);
             if let Some(latencies) = &mut self.latencies {

@@ -123,13 +123,12 @@ impl Turns {
             queued.is_ready = is_ready;
             self.ready = if is_ready { self.ready + 1 } else { self.ready - 1 };
         }
-        // In turn: no connection has more than one in the queue.
-        let credit = if self.order == Order::RoundRobin { credit.min(1) } else { credit };
         if is_ready && credit > queued.turns {
+            if matches!(self.order, Order::RoundRobin | Order::RetransmissionsFirst) {
+                return self.queue_otherwise(slot, queued, credit, waiting);
+            }
             let turns = credit - queued.turns;
-            if self.are_by_kind() {
-                self.queue_by_kind(slot, queued, turns, waiting);
-            } else if turns == 1 && !queued.pushes {
+            if turns == 1 && !queued.pushes {
                 self.credits.push_back(slot);
             } else {
                 self.burst(slot, turns, queued.turns == 0);
@@ -137,6 +136,21 @@ impl Turns {
             queued.turns = credit;
             queued.pushes = false;
         }
+    }
+
+    /// Queues new turns of a half in an order in which they do not simply follow each other.
+    #[inline(never)]
+    fn queue_otherwise(&mut self, slot: u32, queued: &mut Queued, credit: u32, waiting: u32) {
+        let turns = credit - queued.turns;
+        if self.are_by_kind() {
+            self.queue_by_kind(slot, queued, turns, waiting);
+            queued.turns = credit;
+        } else if queued.turns == 0 {
+            // In turn: no connection has more than one in the queue.
+            self.credits.push_back(slot);
+            queued.turns = 1;
+        }
+        queued.pushes = false;
     }
 
     /// Credits that came together. Behind others of their connection they wait as these do.
@@ -157,7 +171,6 @@ impl Turns {
     }
 
     /// Queues new turns of a half. Turns for packets that wait to be sent again, and have no turn yet, go first.
-    #[inline(never)]
     fn queue_by_kind(&mut self, slot: u32, queued: &mut Queued, turns: u32, waiting: u32) {
         let lacking = waiting.saturating_sub(queued.resends.into()).min(turns);
         let resends = u16::try_from(lacking).unwrap_or(u16::MAX).min(u16::MAX - queued.resends);
@@ -232,11 +245,14 @@ impl Queued {
         self.pushes = true;
     }
 
-    /// One turn of the half is over. It may be left from the half that had the slot before. Returns whether the turn was
-    /// for a retransmission; such turns of a half come before its others.
+    /// One turn of the half is over. It may be left from the half that had the slot before.
     #[inline]
-    pub(super) fn spend(&mut self) -> bool {
+    pub(super) fn spend(&mut self) {
         self.turns = self.turns.saturating_sub(1);
+    }
+
+    /// Whether the turn was for a retransmission, where turns are by kind; such turns of a half come before its others.
+    pub(super) fn spend_resend(&mut self) -> bool {
         let is_resend = self.resends > 0;
         self.resends -= u16::from(is_resend);
         is_resend
@@ -371,7 +387,8 @@ mod tests {
         turns.update(0, &mut queued[0], true, (4, 2));
         let mut spent = || {
             let slot = turns.next();
-            (slot, queued[slot as usize].spend())
+            queued[slot as usize].spend();
+            (slot, queued[slot as usize].spend_resend())
         };
         let order: [(u32, bool); 7] = core::array::from_fn(|_| spent());
         assert_eq!(order[..2], [(1, true), (0, true)]);
