@@ -42,12 +42,9 @@ help:
 prerequisites:
 	@scripts/prerequisites.sh
 
-release: prerequisites
-	cargo build --release --locked --package trimline-cli
-
-# The compiled part of the Python package, beside its sources.
-module: prerequisites
-	cargo build --release --locked --package trimline-py
+# The command, and the compiled part of the Python package, which goes beside its sources. Together they take as long as one.
+release module: prerequisites
+	cargo build --release --locked --package trimline-cli --package trimline-py
 	cmp -s target/release/libtrimline_core.so python/trimline/_core.abi3.so || \
 		cp target/release/libtrimline_core.so python/trimline/_core.abi3.so
 

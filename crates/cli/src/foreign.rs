@@ -125,7 +125,7 @@ Files that are read as they are:
 topology.file    htsim's .topo; HPCC's topologies, where the graph is a folded Clos
 workload.file    htsim's .cm (flows, triggers, failures); HPCC's flows
 size.file        flow sizes: HPCC (bytes and percents), Homa (mean, then sizes and probabilities),
-                 dcPIM (packets, 1, probability)
+                 dcPIM (packets, 1, probability), sizes and shares up to 1; blanks or commas
 
 `trimline run FLOWS.cm [--topology FILE]` runs a connection matrix without a scenario, and
 `trimline run FLOWS --format hpcc --topology FILE` flows of HPCC; so do compare, trace and explain.

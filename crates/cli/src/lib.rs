@@ -60,6 +60,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use trimline_sim::scenario::SCHEMES;
 use trimline_sim::transports::{AnyTransport, Transports};
 
 use failure::Failure;
@@ -151,11 +152,21 @@ fn seeds_setting(seeds: &str) -> String {
 #[command(
     name = "trimline",
     version,
+    term_width = 80,
     about = "Simulates datacenter networks whose switches trim packets instead of dropping them."
 )]
 struct Command {
     #[command(subcommand)]
     verb: Verb,
+}
+
+/// What `--schemes` takes.
+fn schemes_help() -> String {
+    format!(
+        "Schemes instead: a transport with its switches, phantom queues and pacers, under one name. Names with commas of \
+         {}; or a file (TOML) with a table [[scheme]] for each",
+        SCHEMES.join(", ")
+    )
 }
 
 #[derive(Subcommand, Debug)]
@@ -180,6 +191,9 @@ enum Verb {
         /// Print findings as JSON.
         #[arg(long)]
         json: bool,
+        /// Print every finding, with its range and what is known of those that do not hold.
+        #[arg(short, long, conflicts_with = "json")]
+        verbose: bool,
         #[command(flatten)]
         settings: Settings,
         /// As `--threads` of `run`.
@@ -225,9 +239,8 @@ enum Verb {
         /// Names of transports with commas, such as ndp,dctcp.
         #[arg(long, value_name = "NAMES", required_unless_present = "schemes")]
         transports: Option<String>,
-        /// Schemes instead: a transport with its switches, phantom queues and pacers, under one name. Names with commas
-        /// of ndp, hull, dctcp, tcp, dcqcn and phost; or a file (TOML) with a table [[scheme]] for each.
-        #[arg(long, value_name = "NAMES|FILE", conflicts_with_all = ["transports", "timers"])]
+        // The list of names is the simulator's.
+        #[arg(long, value_name = "NAMES|FILE", conflicts_with_all = ["transports", "timers"], help = schemes_help())]
         schemes: Option<String>,
         /// Timers of TCP, DCTCP and MPTCP: presets of their `timers`. Default: what the scenario says.
         #[arg(long, value_parser = ["linux", "datacenter", "rfc"])]
@@ -385,6 +398,7 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
         Verb::Reproduce {
             ids,
             json,
+            verbose,
             settings,
             jobs,
             quick,
@@ -399,6 +413,7 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
             let default = if quick { "out/quick" } else { "out" };
             let options = reproduce::Options {
                 json,
+                verbose,
                 settings: settings.texts(),
                 jobs,
                 out: out.unwrap_or_else(|| default.into()),
@@ -441,4 +456,25 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
         }
     };
     outcome.unwrap_or_else(Failure::report)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    /// Every help, of all words, is of lines that a terminal of 80 columns shows whole.
+    #[test]
+    fn help_fits_a_terminal() {
+        fn check(command: &mut clap::Command) {
+            for help in [command.render_help(), command.render_long_help()] {
+                let help = help.to_string();
+                let wide = help.lines().find(|line| line.chars().count() > 80);
+                assert_eq!(wide, None, "{}", command.get_name());
+            }
+            command.get_subcommands_mut().for_each(check);
+        }
+        let mut command = super::Command::command();
+        command.build();
+        check(&mut command);
+    }
 }

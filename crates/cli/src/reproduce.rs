@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
+use std::time::Instant;
 
 use serde_json::json;
 use trimline_metrics::Manifest;
@@ -27,6 +28,8 @@ use crate::verdicts::{self, Tier, Verdict};
 
 pub(crate) struct Options {
     pub(crate) json: bool,
+    /// Every finding in a table.
+    pub(crate) verbose: bool,
     pub(crate) settings: Vec<String>,
     pub(crate) jobs: Option<usize>,
     pub(crate) out: PathBuf,
@@ -89,6 +92,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
     }
     catch_interrupts()?;
 
+    let start = Instant::now();
     let (mut judged, mut all_hold) = (Vec::new(), true);
     let mut count = verdicts::Count::default();
     for (experiment, scenario) in experiments.iter().zip(&scenarios) {
@@ -137,14 +141,16 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             json["kept"] = kept.into();
         }
         write_findings(experiment, &json, &out, options)?;
-        if !options.json {
-            let title = &experiment.expected.title;
-            print(&verdicts::table(&experiment.id, title, &verdicts, tier))?;
+        let (id, title) = (&experiment.id, &experiment.expected.title);
+        if options.verbose && !options.json {
+            print(&verdicts::table(id, title, &verdicts, tier))?;
+        } else if !options.json {
+            print(&verdicts::summary(id, title, &verdicts, tier))?;
         }
         if is_part && !options.no_plot {
-            eprintln!("no figure: it needs all series of {}", experiment.id);
+            eprintln!("no figure: it needs all series of {id}");
         } else if !options.no_plot {
-            draw(&experiment.id, &out, options.json);
+            draw(id, &out, options)?;
         }
         count.add(&verdicts);
         all_hold &= verdicts.iter().all(|verdict| verdict.holds);
@@ -152,8 +158,12 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
     }
     if options.json {
         print(&format!("{:#}\n", json!({ "experiments": judged })))?;
-    } else if experiments.len() > 1 {
+    } else if options.verbose && experiments.len() > 1 {
         print(&format!("\n{} experiments: {}", experiments.len(), count.line()))?;
+    } else if !options.verbose {
+        let seconds = start.elapsed().as_secs_f64();
+        let words = "-v shows each, and what is known of those that do not";
+        print(&format!("{} ({words}); {seconds:.0} s\n", count.words()))?;
     }
     Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -300,14 +310,23 @@ fn write_findings(
 }
 
 /// Draws with the Python package where there is one. The verdict stands either way.
-fn draw(id: &str, out: &Path, is_quiet: bool) {
+fn draw(id: &str, out: &Path, options: &Options) -> Result<(), Failure> {
+    let is_quiet = options.json || !options.verbose;
     match call_package("plot.__main__", &[id.into(), out.into()], is_quiet) {
+        // In a summary the picture for the screen alone.
+        Ok(Some(0)) if is_quiet && !options.json => {
+            let picture = out.join(format!("{}.png", id.replace('/', "-")));
+            if picture.exists() {
+                print(&format!("  {}\n", picture.display()))?;
+            }
+        }
         // It says itself why it draws nothing.
         Ok(Some(0..=2)) => {}
         Ok(Some(status)) => eprintln!("no figure: trimline.plot ended with {status}"),
         Ok(None) => eprintln!("no figure without trimline.plot"),
         Err(failure) => drop(failure.report()),
     }
+    Ok(())
 }
 
 /// Calls `main` of a module of the Python package with these arguments, and gives its exit status; `None` where
@@ -352,7 +371,7 @@ pub(crate) fn check_package(module: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{} has no package trimline with all it needs: `pip install .` or `make venv` brings it; or name \
+        "{} cannot import trimline.{module}: `pip install .` brings all of it, in a clone `make venv module` too; or name \
          another Python with TRIMLINE_PYTHON",
         python.display()
     ))

@@ -30,6 +30,15 @@ impl Tier {
             Tier::Part => Some("part"),
         }
     }
+
+    /// Behind a title.
+    fn words(self) -> &'static str {
+        match self {
+            Tier::Full => "",
+            Tier::Quick => " (quick tier: some of the runs)",
+            Tier::Part => " (some of the series)",
+        }
+    }
 }
 
 /// A finding and what our runs say about it: the machine-readable form.
@@ -100,6 +109,12 @@ impl Count {
         }
     }
 
+    /// Of both kinds together.
+    pub(crate) fn words(self) -> String {
+        let Count { ranges, signs } = self;
+        format!("{} of {} findings hold", ranges[1] + signs[1], ranges[0] + signs[0])
+    }
+
     /// One line for people.
     pub(crate) fn line(&self) -> String {
         let Count { ranges: [ranges, ranges_hold], signs: [signs, signs_hold] } = self;
@@ -107,6 +122,23 @@ impl Count {
             "findings with a range: {ranges_hold} of {ranges} hold; with a sign alone: {signs_hold} of {signs} hold\n"
         )
     }
+}
+
+/// How many findings hold, and the first that is judged, in 80 columns.
+pub(crate) fn summary(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> String {
+    let mut count = Count::default();
+    count.add(verdicts);
+    let counted = format!("  {}", count.words());
+    let mut text = format!("{id}: {title}{}\n{counted}", tier.words());
+    let first = verdicts.iter().find(|one| !one.not_judged && one.lo.or(one.hi).is_some());
+    if let Some(Verdict { name, ours: Some(ours), unit, paper, .. }) = first {
+        let paper = paper.map_or(String::new(), |paper| format!(" (paper {})", significant(paper)));
+        let words = format!("{name}: {} {unit}{paper}", significant(*ours));
+        let is_short = counted.chars().count() + 2 + words.chars().count() <= 80;
+        text += if is_short { "; " } else { "\n  " };
+        text += &words;
+    }
+    text + "\n"
 }
 
 /// The verdicts for people.
@@ -152,12 +184,7 @@ pub(crate) fn table(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> 
             .to_owned(),
         ]);
     }
-    let tier = match tier {
-        Tier::Full => "",
-        Tier::Quick => " (quick tier: some of the runs)",
-        Tier::Part => " (some of the series)",
-    };
-    let mut text = format!("\n{id}: {title}{tier}\n");
+    let mut text = format!("\n{id}: {title}{}\n", tier.words());
     let lines = columns(&rows);
     for (line, verdict) in lines.lines().zip(std::iter::once(None).chain(verdicts.iter().map(Some)))
     {

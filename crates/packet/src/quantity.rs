@@ -194,7 +194,9 @@ pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> O
         .map(|name| (edits(written, name), name))
         .min_by_key(|&(edits, _)| edits)?;
     let longest = written.chars().count().max(name.chars().count());
-    (distance < longest).then_some(name)
+    // More than half of it wrong is another word: "parsec" is no "ps", but "sec" begins as "s" does.
+    let is_like = 2 * distance <= longest || distance < longest && written.starts_with(name);
+    is_like.then_some(name)
 }
 
 /// Insertions, deletions, substitutions and swaps of neighbours that make `b` of `a`.
@@ -226,5 +228,10 @@ mod tests {
         assert_eq!(nearest("seesd", ["seeds", "speed"]), Some("seeds"));
         assert_eq!(nearest("duratoin", ["duration", "warm_up"]), Some("duration"));
         assert_eq!(nearest("x", ["duration"]), None);
+        let units = ["ps", "ns", "us", "ms", "s"];
+        assert_eq!(
+            ["parsec", "sec", "usec"].map(|unit| nearest(unit, units)),
+            [None, Some("s"), Some("us")]
+        );
     }
 }

@@ -107,6 +107,12 @@ impl BuiltIn {
     }
 }
 
+/// The forms of files, and what the keys of a table with one say of them.
+pub(crate) const FORMATS: [&str; 4] = ["hpcc", "homa", "dcpim", "cdf"];
+pub(crate) const FILE: &str = "A file in the form of HPCC, Homa or dcPIM, or of sizes and shares up to 1, with blanks or commas. A relative name begins at the scenario's folder.";
+pub(crate) const FORMAT: &str = "Form of the file. Default: by the words in its first line, and whether the last share is 1 or 100.";
+pub(crate) const PACKETS: &str = "Bytes of one unit of the file's sizes. Default: 1B; 1460B with dcpim and homa-w5, which count packets; none for a file of Homa with sizes below 1 MB.";
+
 /// Every built-in distribution with its name and the file that it came from.
 ///
 /// # Panics
@@ -274,13 +280,14 @@ fn from_file(
         Some("hpcc") => Some(Form::Hpcc),
         Some("homa") => Some(Form::Homa),
         Some("dcpim") => Some(Form::Dcpim),
+        Some("cdf") => Some(Form::Cdf),
         _ => Form::of(&text),
     };
     let form = form.ok_or_else(|| {
         ScenarioError::new(
             &file.place,
             format!("{name}:1: no flow-size distribution that is known"),
-            "lines of 2 (HPCC) or 3 numbers (dcPIM), or a mean in the first line (Homa)",
+            "lines of 2 (HPCC, or shares up to 1) or 3 numbers (dcPIM), or a mean in the first line (Homa)",
         )
     })?;
     let unit = match node.child("packet") {
@@ -289,8 +296,18 @@ fn from_file(
         None => ByteCount::new(1),
     };
     let reading = reading.unwrap_or(form.reading());
-    SizeDistribution::parse(&name, &text, form, self::unit(unit), reading)
-        .map_err(|error| in_file(file, &error))
+    let sizes = SizeDistribution::parse(&name, &text, form, self::unit(unit), reading)
+        .map_err(|error| in_file(file, &error))?;
+    // Homa's files count bytes, but for one, which counts packets up to 20,000.
+    if form == Form::Homa && node.child("packet").is_none() && sizes.largest() < 1_000_000 {
+        let largest = sizes.largest();
+        return Err(ScenarioError::new(
+            &file.place,
+            format!("{name}: sizes up to {largest}, which may be bytes or packets"),
+            "`packet` beside `file`: \"1B\", or the payload of a packet, as \"1460B\"",
+        ));
+    }
+    Ok(sizes)
 }
 
 #[cfg(test)]

@@ -27,32 +27,33 @@ impl Place {
     }
 }
 
-/// A packet on a link: a quarter of a cache line.
+/// A packet on a link.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Flight {
     at: Time,
     handle: Handle,
     next: Place,
+    /// Needed when two packets arrive at one instant. A table of its own takes 0.4 % more instructions of a run.
+    from: Transmission,
 }
 
 /// The packets that are on links.
 pub(super) struct Flights {
     flights: Table<Flight>,
-    /// The transmission of each: needed when two packets arrive at one instant.
-    from: Table<Transmission>,
     /// The entry that was freed last; the others follow by `next`.
     free: Place,
 }
 
 impl Flights {
     pub(super) fn new() -> Flights {
-        let nobody = Flight { at: Time::NEVER, handle: Handle::NONE, next: Place::NONE };
-        Flights {
-            flights: vec![nobody].into(),
-            from: vec![Transmission::NONE].into(),
-            free: Place::NONE,
-        }
+        let nobody = Flight {
+            at: Time::NEVER,
+            handle: Handle::NONE,
+            next: Place::NONE,
+            from: Transmission::NONE,
+        };
+        Flights { flights: vec![nobody].into(), free: Place::NONE }
     }
 
     /// A packet leaves. It is in no list yet.
@@ -64,8 +65,7 @@ impl Flights {
         let place = self.free;
         let flight = &mut self.flights[place.index()];
         self.free = flight.next;
-        *flight = Flight { at, handle, next: Place::NONE };
-        self.from[place.index()] = from;
+        *flight = Flight { at, handle, next: Place::NONE, from };
         place
     }
 
@@ -73,8 +73,12 @@ impl Flights {
     #[inline(never)]
     fn grow(&mut self) {
         let place = u32::try_from(self.flights.len()).expect("fewer than 2^32 packets");
-        self.flights.push(Flight { at: Time::NEVER, handle: Handle::NONE, next: Place::NONE });
-        self.from.push(Transmission::NONE);
+        self.flights.push(Flight {
+            at: Time::NEVER,
+            handle: Handle::NONE,
+            next: Place::NONE,
+            from: Transmission::NONE,
+        });
         self.free = Place(place);
     }
 
@@ -93,7 +97,7 @@ impl Flights {
     /// The transmission that brings it.
     #[inline(always)]
     pub(super) fn from(&self, place: Place) -> Transmission {
-        self.from[place.index()]
+        self.flights[place.index()].from
     }
     #[inline(always)]
     pub(super) fn handle(&self, place: Place) -> Handle {
@@ -121,8 +125,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flight_is_a_quarter_of_a_cache_line() {
-        assert_eq!(size_of::<Flight>(), 16);
+    fn eight_flights_are_three_cache_lines() {
+        assert_eq!(size_of::<Flight>(), 24);
     }
 
     #[test]

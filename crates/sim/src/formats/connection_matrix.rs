@@ -152,7 +152,11 @@ pub fn parse(file: &str, text: &str) -> Result<ConnectionMatrix, FormatError> {
             }
         }
     }
-    matrix.nodes = counts.nodes.unwrap_or(0);
+    matrix.nodes = match counts.nodes {
+        Some(nodes @ 2..) => nodes,
+        Some(nodes) => return Err(text.error(1, format!("`Nodes {nodes}`"), "two hosts or more")),
+        None => return Err(text.error(1, "no line `Nodes N`: how many hosts there are", HEAD)),
+    };
     check(&text, &matrix, &counts)?;
     Ok(matrix)
 }

@@ -23,8 +23,8 @@ pub struct Flow {
     pub start: TimeDelta,
 }
 
-/// Reads a flow file: a count, then `src dst pg dport size_bytes start_seconds`, sorted by start. Priority group
-/// and port are read and not used.
+/// Reads a flow file: a count, then as many lines `src dst pg dport size_bytes start_seconds`, sorted by start, then notes.
+/// Priority group and port are read and not used.
 ///
 /// # Errors
 /// The first mistake.
@@ -45,6 +45,9 @@ pub fn flows(file: &str, text: &str) -> Result<Vec<Flow>, FormatError> {
     };
     let mut flows: Vec<Flow> = Vec::new();
     for (line, words) in lines {
+        if flows.len() == count && are_notes(&words, 6) {
+            break;
+        }
         let wrong = || text.error(line, format!("`{}`", words.join(" ")), EXPECTED);
         let [source, destination, group, port, size, start] = words[..] else {
             return Err(wrong());
@@ -71,6 +74,11 @@ pub fn flows(file: &str, text: &str) -> Result<Vec<Flow>, FormatError> {
         return Err(text.error(text.last_line(), problem, "the number that the file has"));
     }
     Ok(flows)
+}
+
+/// Whether a line behind the last row is no row: of other words, or of another number of them.
+fn are_notes(words: &[&str], row: usize) -> bool {
+    words.len() != row || words[..2].iter().any(|word| word.parse::<u32>().is_err())
 }
 
 /// What `sip dip sport dport size start_ns fct_ns ideal_ns` tells of one finished flow.
@@ -121,20 +129,34 @@ struct Cable {
 const TOPOLOGY: &str =
     "`nodes switches links`, a line with the switches, then `a b rate delay loss` for each link";
 
-/// Reads a topology file. HPCC takes any graph; this is for those that are a folded Clos whose hosts are
-/// numbered rack by rack.
+/// Reads a topology file: HPCC's, or PowerTCP's, whose first line has the number of ToRs before that of the links. Notes may
+/// follow the last link. Rates without a unit are in bit/s, delays in seconds. HPCC takes any graph; this is for those that
+/// are a folded Clos whose hosts are numbered rack by rack.
 ///
 /// # Errors
 /// The first mistake, or what keeps the graph from being a folded Clos.
 pub fn topology(file: &str, text: &str) -> Result<Clos, FormatError> {
-    let text = Text { file, text };
+    graph(Text { file, text })?.clos()
+}
+
+/// The nodes of a topology file that are hosts, in their order: host n of the network is the n-th.
+///
+/// # Errors
+/// The first mistake of the file.
+pub fn host_numbers(file: &str, text: &str) -> Result<Vec<u32>, FormatError> {
+    Ok(graph(Text { file, text })?.hosts().collect())
+}
+
+fn graph(text: Text<'_>) -> Result<Graph<'_>, FormatError> {
     let mut lines = text.lines();
     let numbers = |words: &[&str]| -> Option<Vec<u32>> {
         words.iter().map(|word| word.parse::<u32>().ok().filter(|&n| n <= 1 << 20)).collect()
     };
     let head = lines.next().and_then(|(_, words)| numbers(&words));
-    let Some(&[nodes, switches, links]) = head.as_deref() else {
-        return Err(text.error(1, "no line with three numbers", TOPOLOGY));
+    let (nodes, switches, links) = match head.as_deref() {
+        Some(&[nodes, switches, links]) => (nodes, switches, links),
+        Some(&[nodes, switches, _tors, links]) => (nodes, switches, links),
+        _ => return Err(text.error(1, "no line with three or four numbers", TOPOLOGY)),
     };
     let (line, names) = match lines.next() {
         Some((line, words)) if switches > 0 => (line, numbers(&words)),
@@ -153,13 +175,16 @@ pub fn topology(file: &str, text: &str) -> Result<Clos, FormatError> {
     }
     let mut cables = Vec::new();
     for (line, words) in lines {
+        if cables.len() == links as usize && are_notes(&words, 5) {
+            break;
+        }
         cables.push(cable(&text, line, &words, nodes)?);
     }
     if cables.len() != links as usize {
         let problem = format!("{links} links in the first line, but there are {}", cables.len());
         return Err(text.error(text.last_line(), problem, "the number that the file has"));
     }
-    Graph { text, is_switch, cables }.clos()
+    Ok(Graph { text, is_switch, cables })
 }
 
 fn cable(text: &Text<'_>, line: usize, words: &[&str], nodes: u32) -> Result<Cable, FormatError> {
@@ -178,14 +203,15 @@ fn cable(text: &Text<'_>, line: usize, words: &[&str], nodes: u32) -> Result<Cab
         return Err(wrong(format!("loss {loss}: say it in the scenario, as `impairment`")));
     }
     let unit = |word: &str, units: &[(&str, u64)]| {
-        let start = word.find(|c: char| c.is_ascii_alphabetic())?;
-        let (number, name) = word.split_at(start);
+        let start = word.find(|c: char| c.is_ascii_alphabetic() && c != 'e' && c != 'E');
+        let (number, name) = word.split_at(start.unwrap_or(word.len()));
         let &(_, scale) = units.iter().find(|(unit, _)| *unit == name)?;
-        decimal(number, scale).filter(|&value| value <= u64::MAX / 8)
+        scientific(number, scale).filter(|&value| value <= u64::MAX / 8)
     };
-    const RATES: [(&str, u64); 4] =
-        [("bps", 1), ("Kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000)];
-    const TIMES: [(&str, u64); 5] = [
+    const RATES: [(&str, u64); 5] =
+        [("", 1), ("bps", 1), ("Kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000)];
+    const TIMES: [(&str, u64); 6] = [
+        ("", 1_000_000_000_000),
         ("ps", 1),
         ("ns", 1_000),
         ("us", 1_000_000),
@@ -193,7 +219,7 @@ fn cable(text: &Text<'_>, line: usize, words: &[&str], nodes: u32) -> Result<Cab
         ("s", 1_000_000_000_000),
     ];
     let (Some(rate @ 1..), Some(delay)) = (unit(rate, &RATES), unit(delay, &TIMES)) else {
-        return Err(wrong(format!("`{rate} {delay}`")));
+        return Err(wrong(format!("`{rate} {delay}` are no rate and delay")));
     };
     let spec = LinkSpec::new(BitRate::from_bps(rate), TimeDelta::from_ps(delay));
     Ok(Cable { line, ends: [a, b], spec })
@@ -207,6 +233,10 @@ struct Graph<'a> {
 }
 
 impl Graph<'_> {
+    fn hosts(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.is_switch).filter(|(_, is_switch)| !**is_switch).map(|(node, _)| node)
+    }
+
     fn no_clos(&self, line: usize, problem: String) -> FormatError {
         self.text.error(
             line,
@@ -259,12 +289,7 @@ impl Graph<'_> {
         // Racks: hosts by their one switch, in the order of their first hosts.
         let mut tors: Vec<u32> = Vec::new();
         let mut rack_of = Vec::new();
-        for host in all().filter(|&node| !is_switch(node)) {
-            if host as usize != rack_of.len() {
-                return Err(
-                    self.no_clos(end, format!("host {host} behind a switch in the numbering"))
-                );
-            }
+        for host in self.hosts() {
             let mut links = neighbours[host as usize].iter();
             let (Some((&tor, &line)), None) = (links.next(), links.next()) else {
                 return Err(self.no_clos(end, format!("host {host} without exactly one link")));
@@ -374,8 +399,27 @@ mod tests {
     }
 
     #[test]
+    fn notes_behind_the_last_row_are_no_rows() {
+        let notes = "\nFirst line: # of flows\nsrc0 dst0 3 dst_port0 size0 start_time0\n...\n";
+        let text = format!("1\n2 1 3 65540 200000000 2\n{notes}");
+        assert_eq!(flows("f.txt", &text).unwrap().len(), 1);
+        assert_eq!(topology("t.txt", &(fat_tree() + notes)).unwrap().hosts(), 8);
+    }
+
+    /// HPCC's own topology, in small: node 0 is the switch. PowerTCP's head, and numbers without units.
+    #[test]
+    fn hosts_may_be_numbered_behind_switches() {
+        let star = "3 1 2\n0\n0 1 10Gbps 500ns 0\n0 2 10Gbps 500ns 0\n";
+        let clos = topology("t.txt", star).unwrap();
+        assert_eq!((clos.hosts(), host_numbers("t.txt", star).unwrap()), (2, vec![1, 2]));
+        let bare = "3 1 1 2\n0\n0 1 10000000000 0.0000005 0\n0 2 1e10 5e-7 0\n";
+        assert_eq!(topology("t.txt", bare).unwrap(), clos);
+    }
+
+    #[test]
     fn mistakes_of_flows_name_file_and_line() {
         for (text, line) in [
+            ("1\n0 1 3 100 9 2\n1 0 3 100 9 2\n", 3),
             ("", 1),
             ("x\n", 1),
             ("1\n0 1 3 100 1000\n", 2),

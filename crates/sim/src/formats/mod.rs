@@ -66,7 +66,7 @@ impl<'a> Text<'a> {
     }
 
     /// Lines with their numbers and words; empty ones and those that begin with `#` are left out.
-    fn lines(&self) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
+    fn lines(self) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
         (1..).zip(self.body().lines()).filter_map(|(number, line)| {
             let words: Vec<&str> = line.split_whitespace().collect();
             let says_something = words.first().is_some_and(|word| !word.starts_with('#'));

@@ -1,5 +1,5 @@
-//! Flow-size distributions: `size cumulative` lines in the forms of HPCC, Homa and dcPIM, and tables of
-//! percentiles.
+//! Flow-size distributions: `size cumulative` lines in the forms of HPCC, Homa and dcPIM, with shares up to 1, and
+//! tables of percentiles. Words are separated by blanks or commas.
 //!
 //! A distribution is points (size, share of flows up to it) and a reading between them. As a *step*, a draw `u`
 //! is the first size whose share reaches `u`: only the sizes of the file occur. *Linear*, sizes between two
@@ -32,6 +32,8 @@ pub enum Form {
     Homa,
     /// `packets 1 cumulative_probability`, from 0 to 1.
     Dcpim,
+    /// `size_bytes cumulative_probability`, to 1; a line of names may come first.
+    Cdf,
 }
 
 impl Form {
@@ -41,6 +43,7 @@ impl Form {
             Form::Hpcc => "hpcc",
             Form::Homa => "homa",
             Form::Dcpim => "dcpim",
+            Form::Cdf => "cdf",
         }
     }
 
@@ -48,20 +51,37 @@ impl Form {
     pub fn reading(self) -> Reading {
         match self {
             Form::Homa => Reading::Step,
-            Form::Hpcc | Form::Dcpim => Reading::Linear,
+            Form::Hpcc | Form::Dcpim | Form::Cdf => Reading::Linear,
         }
     }
 
-    /// The form of a text, by the number of words in its first line.
+    /// The form of a text, by the number of words in its first line; of two, by whether the last share is 1.
     pub fn of(text: &str) -> Option<Form> {
-        let (_, words) = Text { file: "", text }.lines().next()?;
+        let mut lines = points_of(Text { file: "", text });
+        let (_, words) = lines.next()?;
         match words.len() {
             1 => Some(Form::Homa),
-            2 => Some(Form::Hpcc),
+            2 => match lines.last().and_then(|(_, words)| decimal(words.last()?, WHOLE)) {
+                Some(WHOLE) => Some(Form::Cdf),
+                _ => Some(Form::Hpcc),
+            },
             3 => Some(Form::Dcpim),
             _ => None,
         }
     }
+}
+
+/// Lines with their numbers and words, without a line of names before the first point.
+fn points_of<'a>(text: Text<'a>) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
+    let lines = text.lines().map(|(number, words)| {
+        let parts = words.into_iter().flat_map(|word| word.split(','));
+        (number, parts.filter(|part| !part.is_empty()).collect::<Vec<_>>())
+    });
+    let mut lines = lines.peekable();
+    lines.next_if(|(_, words)| {
+        words.len() == 2 && words.iter().all(|word| word.starts_with(char::is_alphabetic))
+    });
+    lines
 }
 
 /// A flow-size distribution.
@@ -92,8 +112,9 @@ impl SizeDistribution {
                 "the mean in the first line, then `size cumulative_probability`, rising to 1"
             }
             Form::Dcpim => "`packets 1 cumulative_probability`, rising from 0 to 1",
+            Form::Cdf => "`size_bytes cumulative_probability`, rising to 1",
         };
-        let mut lines = text.lines();
+        let mut lines = points_of(text);
         if form == Form::Homa {
             match lines.next() {
                 Some((_, words)) if words.len() == 1 && decimal(words[0], 1).is_some() => {}
@@ -108,7 +129,7 @@ impl SizeDistribution {
             let error = |problem: String| text.error(line, problem, expected);
             let (size, share) = match (form, &words[..]) {
                 (Form::Hpcc, [size, percent]) => (size, decimal(percent, WHOLE / 100)),
-                (Form::Homa, [size, share]) => (size, decimal(share, WHOLE)),
+                (Form::Homa | Form::Cdf, [size, share]) => (size, decimal(share, WHOLE)),
                 (Form::Dcpim, [packets, one, share]) if decimal(one, 1) == Some(1) => {
                     (packets, decimal(share, WHOLE))
                 }
@@ -121,12 +142,12 @@ impl SizeDistribution {
             if let Some(&(before, reached)) = points.last() {
                 let rises = match form {
                     Form::Hpcc => size > before && share > reached,
-                    Form::Homa | Form::Dcpim => size >= before && share >= reached,
+                    Form::Homa | Form::Dcpim | Form::Cdf => size >= before && share >= reached,
                 };
                 if !rises {
                     return Err(error("a size or a share that does not rise".to_owned()));
                 }
-            } else if form != Form::Homa && share != 0 {
+            } else if matches!(form, Form::Hpcc | Form::Dcpim) && share != 0 {
                 return Err(error("the first share is not 0".to_owned()));
             }
             if share > WHOLE {
@@ -308,6 +329,19 @@ mod tests {
         );
         assert_eq!(sizes.size(HALF + HALF / 2), 2920);
         assert_eq!(sizes.mean_millibytes(), 2_190_000);
+    }
+
+    #[test]
+    fn a_cdf_rises_to_1_and_its_first_size_is_an_atom() {
+        let csv = parse("size_bytes,cdf\n200,0.1\n1000,0.4\n2000,1.0\n").unwrap();
+        assert_eq!(csv.points(), [(200, WHOLE / 10), (1000, WHOLE / 10 * 4), (2000, WHOLE)]);
+        assert_eq!((csv.size(WHOLE / 10 - 1), csv.size(WHOLE / 4)), (200, 600));
+        for same in ["200 0.1\n1000 0.4\n2000 1\n", "# a, b\n200, 0.1\n1000 , 0.4\n2000,1\n"] {
+            assert_eq!(parse(same).unwrap(), csv, "{same}");
+        }
+        assert_eq!(parse("size,percent\n0,0\n9,100\n").unwrap(), parse("0 0\n9 100\n").unwrap());
+        let error = parse("200 0.1\n1000 0.9\n").unwrap_err();
+        assert!(error.contains("the first share is not 0"), "{error}");
     }
 
     #[test]

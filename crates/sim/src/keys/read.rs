@@ -140,6 +140,10 @@ pub(crate) fn text_of(node: &Node, expected: &str) -> Result<(String, String), S
 fn contents(path: &str) -> Result<String, String> {
     #[cfg(test)]
     tests::READ.with_borrow_mut(|read| read.push(path.to_owned()));
+    // Nobody may ever write into a pipe, and of a device nobody knows the end.
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err("no regular file".to_owned());
+    }
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
     String::from_utf8(bytes).map_err(|_| "no text in UTF-8".to_owned())
 }

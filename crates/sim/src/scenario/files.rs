@@ -54,8 +54,21 @@ pub(super) fn topology(root: &Node, file: &Node) -> Result<Clos, ScenarioError> 
     clos.map_err(|error| in_file(file, &error))
 }
 
+/// The numbers that the hosts of HPCC's topology have in its file and in the flows for it, if they are others.
+fn numbers_of_hosts(root: &Node) -> Result<Option<Vec<u32>>, ScenarioError> {
+    let topology = root.child("topology");
+    let file = topology.and_then(|topology| topology.child("file"));
+    let Some(file) = file.filter(|file| !is_htsim(topology, file, &["topo"])) else {
+        return Ok(None);
+    };
+    let (name, text) = text_of(file, "a topology of HPCC")?;
+    let numbers = hpcc::host_numbers(&name, &text).map_err(|error| in_file(file, &error))?;
+    Ok(Some(numbers).filter(|numbers| numbers.last() != Some(&(numbers.len() as u32 - 1))))
+}
+
 /// The flows of a `workload.file`, and the links that it says are missing.
 pub(super) fn flows(
+    root: &Node,
     node: &Node,
     file: &Node,
     clos: &Clos,
@@ -122,7 +135,19 @@ pub(super) fn flows(
         }
         (listed, missing)
     } else {
-        let flows = hpcc::flows(&name, &text).map_err(|error| in_file(file, &error))?;
+        let mut flows = hpcc::flows(&name, &text).map_err(|error| in_file(file, &error))?;
+        if let Some(numbers) = numbers_of_hosts(root)? {
+            for flow in &mut flows {
+                let line = flow.line;
+                for host in [&mut flow.source, &mut flow.destination] {
+                    let place = numbers.binary_search(host).map_err(|_| {
+                        let problem = format!("{name}:{line}: node {host} is no host");
+                        ScenarioError::new(&file.place, problem, "a host of the topology's file")
+                    })?;
+                    *host = place as u32;
+                }
+            }
+        }
         let beyond = flows.iter().find(|flow| flow.source.max(flow.destination) >= hosts);
         if let Some(flow) = beyond {
             let host = flow.source.max(flow.destination);

@@ -605,21 +605,13 @@ static SIZE: Grammar = Grammar {
             Form::Word(&crate::distributions::NAMES),
             "A built-in distribution; `trimline formats` lists them with their sources.",
         ),
-        optional(
-            "file",
-            Form::Text,
-            "A file in the form of HPCC, Homa or dcPIM. A relative name begins at the scenario's folder.",
-        ),
+        optional("file", Form::Text, crate::distributions::FILE),
         optional(
             "format",
-            Form::Word(&["hpcc", "homa", "dcpim"]),
-            "Form of the file. Default: by the words in its first line.",
+            Form::Word(&crate::distributions::FORMATS),
+            crate::distributions::FORMAT,
         ),
-        optional(
-            "packet",
-            BYTES,
-            "Bytes of one unit of the file's sizes. Default: 1B; 1460B with dcpim and homa-w5, which count packets.",
-        ),
+        optional("packet", BYTES, crate::distributions::PACKETS),
         optional(
             "interpolation",
             Form::Word(&["step", "linear"]),

@@ -40,7 +40,7 @@ pub use crate::keys::error::{Place, ScenarioError, Source};
 pub use crate::keys::quantity::units;
 pub use reference::{profiles, reference};
 pub use schema::schema;
-pub use schemes::schemes;
+pub use schemes::{NAMES as SCHEMES, schemes};
 pub use warnings::Warning;
 
 use crate::plan::Plan;

@@ -167,8 +167,8 @@ pub(super) static ALL: [BuiltIn; 12] = [
 /// How many there are.
 const COUNT: usize = ALL.len();
 
-/// Their names.
-pub(super) const NAMES: [&str; COUNT] = [
+/// The names of the schemes that are built in.
+pub const NAMES: [&str; COUNT] = [
     "ndp",
     "hull",
     "dctcp",

@@ -47,8 +47,9 @@ pub(super) fn workloads(
                 if duration.is_none() {
                     refuse_endless(file, transport, "`duration` in the scenario")?;
                 }
+                let payload = transport.payload_bytes();
                 let (listed, links) =
-                    super::files::flows(node, file, topology, transport.payload_bytes(), duration)?;
+                    super::files::flows(root, node, file, topology, payload, duration)?;
                 missing.extend(links);
                 (Matrix::Listed(listed.into()), REQUEST)
             }

@@ -87,21 +87,9 @@ static CUTOFFS: Grammar = Grammar {
             Form::Word(&distributions::NAMES),
             "A built-in distribution; `trimline formats` lists them with their sources.",
         ),
-        optional(
-            "file",
-            Form::Text,
-            "A file in the form of HPCC, Homa or dcPIM. A relative name begins at the scenario's folder.",
-        ),
-        optional(
-            "format",
-            Form::Word(&["hpcc", "homa", "dcpim"]),
-            "Form of the file. Default: by the words in its first line.",
-        ),
-        optional(
-            "packet",
-            BYTES,
-            "Bytes of one unit of the file's sizes. Default: 1B; 1460B with dcpim and homa-w5, which count packets.",
-        ),
+        optional("file", Form::Text, distributions::FILE),
+        optional("format", Form::Word(&distributions::FORMATS), distributions::FORMAT),
+        optional("packet", BYTES, distributions::PACKETS),
     ],
 };
 
