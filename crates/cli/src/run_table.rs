@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use trimline_metrics::summary::WorkloadAggregate;
 use trimline_metrics::{
-    Aggregate, HostSummary, Interval, LinkCounters, Load, Summary, WorkloadSummary,
+    Aggregate, HostSummary, Interval, LinkCounters, Load, Slowdown, SlowdownOfSizes, Summary,
+    WorkloadSummary,
 };
 
 use crate::terminal::columns;
@@ -136,13 +137,17 @@ fn hosts(runs: &[(&str, &Summary)]) -> String {
     }
 }
 
+/// The name of a run in the tables.
+fn marked(name: &str, run: &Summary) -> String {
+    format!("{name}{}", if run.interrupted { MARK } else { "" })
+}
+
 fn of_runs(runs: &[(&str, &Summary)]) -> String {
     let mut long = vec![head("long-lived", &["flows", "mean Gb/s", "min Gb/s", "resent"])];
     let mut sized =
         vec![head("of a size", &["flows", "done", "FCT p50 us", "p99 us", "max us", "resent"])];
     for (name, run) in runs {
-        let mark = if run.interrupted { MARK } else { "" };
-        let name = format!("{name}{mark}");
+        let name = marked(name, run);
         for one in run.workloads.iter().take(MOST) {
             let rows = if one.long_lived { &mut long } else { &mut sized };
             let workload =
@@ -150,7 +155,53 @@ fn of_runs(runs: &[(&str, &Summary)]) -> String {
             rows.push(Row { run: name.clone(), workload, numbers: numbers(one) });
         }
     }
-    joined(&long, &sized)
+    joined(&[&long, &sized, &slowdowns(runs)])
+}
+
+/// Median and 99 % of the slowdown: of all flows, and by size where there are several sizes.
+fn slowdowns(runs: &[(&str, &Summary)]) -> Vec<Row> {
+    const CLASSES: [(Option<u64>, &str); 4] = [
+        (Some(10_000), "to 10 KB"),
+        (Some(100_000), "to 100 KB"),
+        (Some(1_000_000), "to 1 MB"),
+        (None, "above"),
+    ];
+    let with = || {
+        runs.iter().flat_map(|(name, run)| {
+            let is_only = run.workloads.len() == 1;
+            let with = move |one: &'_ WorkloadSummary| {
+                let workload = if is_only { String::new() } else { one.workload.clone() };
+                Some((marked(name, run), workload, one.slowdown.clone()?))
+            };
+            run.workloads.iter().take(MOST).filter_map(with)
+        })
+    };
+    let has = |slowdown: &Slowdown, class| {
+        slowdown.sizes.iter().find(|of| of.up_to_bytes == class).cloned()
+    };
+    let mut classes = CLASSES.to_vec();
+    classes.retain(|(class, _)| with().any(|(.., slowdown)| has(&slowdown, *class).is_some()));
+    if with().all(|(.., slowdown)| slowdown.sizes.len() == 1) {
+        classes.clear();
+    }
+    let cell = |p50: f64, p99: f64| format!("{} / {}", short(p50), short(p99));
+    let names: Vec<&str> = std::iter::once("all").chain(classes.iter().map(|of| of.1)).collect();
+    let row = |(run, workload, slowdown): (String, String, Slowdown)| {
+        let of = |class| {
+            has(&slowdown, class).map_or("-".to_owned(), |of: SlowdownOfSizes| cell(of.p50, of.p99))
+        };
+        let all = cell(slowdown.p50, slowdown.p99);
+        let numbers = std::iter::once(all).chain(classes.iter().map(|&(class, _)| of(class)));
+        Row { run, workload, numbers: numbers.collect() }
+    };
+    let head = Row { run: "slowdown p50 / p99".into(), ..head("", &names) };
+    std::iter::once(head).chain(with().map(row)).collect()
+}
+
+/// Three digits.
+fn short(number: f64) -> String {
+    let decimals = if number < 10.0 { 2 } else { usize::from(number < 100.0) };
+    format!("{number:.decimals$}")
 }
 
 fn numbers(one: &WorkloadSummary) -> Vec<String> {
@@ -189,7 +240,7 @@ fn over_seeds(groups: &[&Aggregate]) -> String {
             rows.push(Row { run: name.clone(), workload, numbers });
         }
     }
-    format!("\nmean over seeds ± 95 % interval\n{}", joined(&long, &sized))
+    format!("\nmean over seeds ± 95 % interval\n{}", joined(&[&long, &sized]))
 }
 
 fn intervals(one: &WorkloadAggregate) -> Vec<String> {
@@ -220,10 +271,10 @@ fn head(kind: &str, names: &[&str]) -> Row {
     Row { run: format!("flows {kind}"), workload: String::new(), numbers }
 }
 
-/// Both tables, without one that has no rows.
-fn joined(long: &[Row], sized: &[Row]) -> String {
-    let tables = [long, sized].into_iter().filter(|rows| rows.len() > 1);
-    tables.map(narrowed).collect::<Vec<_>>().join("\n")
+/// Tables, without those that have no rows.
+fn joined(tables: &[&[Row]]) -> String {
+    let tables = tables.iter().filter(|rows| rows.len() > 1);
+    tables.map(|rows| narrowed(rows)).collect::<Vec<_>>().join("\n")
 }
 
 /// Rows in columns, their names as short as a terminal wants them.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::{Distribution, Goodput, distribution, rounded};
 use crate::flow::{FlowEnd, FlowRecord, Name};
 use crate::record::LoadRecord;
+use crate::statistics::quantile;
 
 /// What the flows of one workload came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +25,9 @@ pub struct WorkloadSummary {
     pub goodput_gbps: Option<Goodput>,
     /// First send to last byte at the receiver, of delivered flows.
     pub fct_receiver_us: Option<Distribution>,
+    /// FCT at the receiver over that of an idle network, of delivered flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowdown: Option<Slowdown>,
     /// Retransmissions, whatever the cause.
     pub retransmissions: u64,
     /// Time-outs of senders.
@@ -31,6 +35,52 @@ pub struct WorkloadSummary {
     /// What Poisson arrivals were to bring, and brought; absent where flows arrive in another way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
+}
+
+/// Slowdowns of flows, by nearest rank.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Slowdown {
+    /// Median.
+    pub p50: f64,
+    /// 99 %.
+    pub p99: f64,
+    /// The same by the size of flows, smallest first; classes without a flow are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SlowdownOfSizes>,
+}
+
+/// Slowdowns of the flows of some sizes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SlowdownOfSizes {
+    /// The largest size among them; none for all that are larger than those of the other classes.
+    pub up_to_bytes: Option<u64>,
+    /// Flows.
+    pub count: u64,
+    /// Median.
+    pub p50: f64,
+    /// 99 %.
+    pub p99: f64,
+}
+
+/// The largest sizes of the classes but the last, in bytes: short, middle and long flows, as pFabric and Homa divide them.
+const CLASSES: [u64; 3] = [10_000, 100_000, 1_000_000];
+
+impl Slowdown {
+    /// Of the slowdowns in millionths of each class.
+    fn new(mut classes: [Vec<u64>; CLASSES.len() + 1]) -> Option<Slowdown> {
+        let of = |values: &[u64], share| quantile(values, share).map(|value| value as f64 / 1e6);
+        let mut sizes = Vec::new();
+        for (place, values) in classes.iter_mut().enumerate() {
+            values.sort_unstable();
+            if let (Some(p50), Some(p99)) = (of(values, 5000), of(values, 9900)) {
+                let (up_to_bytes, count) = (CLASSES.get(place).copied(), values.len() as u64);
+                sizes.push(SlowdownOfSizes { up_to_bytes, count, p50, p99 });
+            }
+        }
+        let mut all = classes.concat();
+        all.sort_unstable();
+        Some(Slowdown { p50: of(&all, 5000)?, p99: of(&all, 9900)?, sizes })
+    }
 }
 
 /// Payload over what links carry in the time of arrivals. With sizes of a heavy tail the two differ much: a run draws
@@ -63,6 +113,8 @@ struct Sums {
     goodput: f64,
     least: f64,
     fct: Vec<u64>,
+    /// Slowdowns in millionths, by class of size.
+    slowdowns: [Vec<u64>; CLASSES.len() + 1],
     retransmissions: u64,
     timeouts: u64,
     begun_bytes: u128,
@@ -78,6 +130,10 @@ impl Sums {
             self.goodput += goodput;
         }
         self.fct.extend(flow.fct_receiver_ps);
+        if let (Some(size), Some(slowdown)) = (flow.size_bytes, flow.slowdown_millionths()) {
+            let class = CLASSES.partition_point(|&largest| largest < size);
+            self.slowdowns[class].push(slowdown);
+        }
         self.retransmissions += flow.retransmissions_signalled
             + flow.retransmissions_return
             + flow.retransmissions_timeout;
@@ -102,6 +158,7 @@ impl Sums {
                 min: rounded(self.least),
             }),
             fct_receiver_us: distribution(self.fct.into_iter()),
+            slowdown: Slowdown::new(self.slowdowns),
             retransmissions: self.retransmissions,
             timeouts: self.timeouts,
             load: load.map(|load| Load::new(load, self.begun_bytes)),
@@ -169,6 +226,20 @@ mod tests {
         assert_eq!(goodput, Some(&Goodput { mean: 7.2, min: 7.2 }));
         assert_eq!(background.fct_receiver_us, None);
         assert_eq!((&replies.load, &background.load), (&None, &None));
+    }
+
+    #[test]
+    fn slowdowns_are_apart_by_size() {
+        let record = record(vec![
+            flow(1, Some(10_000), Some(259_792_000)),
+            flow(2, Some(10_001), Some(519_584_000)),
+            flow(3, Some(100_000), Some(779_376_000)),
+            flow(4, Some(1_000_001), None),
+        ]);
+        let slowdown = by_workload(&record)[0].slowdown.clone().expect("flows were delivered");
+        let of = |up_to_bytes, count, p50, p99| SlowdownOfSizes { up_to_bytes, count, p50, p99 };
+        let sizes = vec![of(Some(10_000), 1, 1.0, 1.0), of(Some(100_000), 2, 2.0, 3.0)];
+        assert_eq!(slowdown, Slowdown { p50: 2.0, p99: 3.0, sizes });
     }
 
     /// What began, whether it ended or not, over what the links could carry; a flow that was only due did not begin.

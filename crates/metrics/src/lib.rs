@@ -28,7 +28,7 @@ pub mod summary;
 pub mod table;
 pub mod timeline;
 
-pub use by_workload::{Load, WorkloadSummary};
+pub use by_workload::{Load, Slowdown, SlowdownOfSizes, WorkloadSummary};
 pub use flow::{FlowEnd, FlowRecord, Name};
 pub use flow_store::FlowStore;
 pub use manifest::Manifest;
