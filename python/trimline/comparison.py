@@ -57,6 +57,7 @@ def compare(
     out: str | Path | None = None,
     *,
     schemes: Sequence[str] = (),
+    settings: Iterable[str] | Mapping[str, Any] = (),
     seeds: int | str | Sequence[int] | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -67,7 +68,7 @@ def compare(
     """Runs a scenario with each transport, or with each scheme, and measures all of them alike.
 
     Everything else of the scenario stays: topology, links, workloads, seeds; its own series are
-    left out. Each transport runs over its own kind of switch, unless the scenario says
+    left out. `settings` override its keys, as in `run`. Each transport runs over its own kind of switch, unless the scenario says
     `switch.profile`. `timers` is a preset of those transports that have timers: `linux`,
     `datacenter` or `rfc`. Timers that may decide more than the transports do are warned of, and
     so are payloads that differ. Memory is as in `run`. A scheme is a transport with its switches,
@@ -79,7 +80,7 @@ def compare(
         raise ScenarioError("`transports` or `schemes` are compared; expected one of the two")
     if schemes and timers is not None:
         raise ScenarioError("schemes have timers of their own; expected no `timers`")
-    read = Scenario.of(scenario, seeds=seeds)
+    read = Scenario.of(scenario, settings=settings, seeds=seeds)
     if schemes:
         text = with_schemes(read.text, schemes)
     else:

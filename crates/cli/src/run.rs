@@ -70,6 +70,12 @@ pub(crate) fn run_scenario(
     let waiting: Vec<&Run> = pending.iter().map(|&run| &scenario.runs[run]).collect();
     let threads = memory::fitted(&waiting, threads, options.ignore_memory)?;
     let places: Vec<_> = scenario.runs.iter().map(|run| (directory(run), run)).collect();
+    if let [(place, run)] = &places[..]
+        && earlier(place, scenario, settings, run) == Earlier::Foreign
+    {
+        let place = place.display();
+        eprintln!("note: {place} holds a result of other settings or another program: it is replaced");
+    }
     if let Some(words) = claim::words_of(out, &claim.clear(scenario, settings, &places)?) {
         eprintln!("note: {words}");
     }
@@ -95,8 +101,12 @@ pub(crate) fn run_scenario(
     say(scenario, &done, &groups, out, options)?;
     if is_stopped() {
         let left = scenario.runs.len() - done.len();
-        let left = if left > 0 { format!("; {left} runs had not begun") } else { String::new() };
-        eprintln!("stopped: results hold what there was until then; --resume goes on{left}");
+        let left = match (scenario.runs.len(), left) {
+            (1, _) => String::new(),
+            (_, 0) => "; --resume makes those that were stopped".to_owned(),
+            (_, left) => format!("; --resume goes on, {left} runs had not begun"),
+        };
+        eprintln!("stopped: results hold what there was until then{left}");
         return Ok(interrupted());
     }
     Ok(ExitCode::SUCCESS)
