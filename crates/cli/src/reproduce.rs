@@ -162,7 +162,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         print(&format!("\n{} experiments: {}", experiments.len(), count.line()))?;
     } else if !options.verbose {
         let seconds = start.elapsed().as_secs_f64();
-        let words = "-v shows each, and what is known of those that do not";
+        let words = "-v shows each, and causes of misses";
         print(&format!("{} ({words}); {seconds:.0} s\n", count.words()))?;
     }
     Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::from(1) })

@@ -74,7 +74,9 @@ pub(crate) fn run_scenario(
         && earlier(place, scenario, settings, run) == Earlier::Foreign
     {
         let place = place.display();
-        eprintln!("note: {place} holds a result of other settings or another program: it is replaced");
+        eprintln!(
+            "note: {place} holds a result of other settings or another program: it is replaced"
+        );
     }
     if let Some(words) = claim::words_of(out, &claim.clear(scenario, settings, &places)?) {
         eprintln!("note: {words}");

@@ -78,6 +78,21 @@ fn two_commands_do_not_mix_in_one_folder() {
 }
 
 #[test]
+fn a_result_of_other_settings_is_replaced_and_that_is_said() {
+    let scratch = Scratch::new("replaced");
+    scratch.write("incast.toml", INCAST);
+    let run = |settings: &[&str]| {
+        let output = scratch.trimline(&[&["run", "incast.toml", "--out", "o"], settings].concat());
+        succeeded(&output);
+        said(&output)
+    };
+    let words = "o holds a result of other settings or another program: it is replaced";
+    let said = [&[][..], &[], &["--set", "duration=1ms"], &["--set", "duration=1ms", "--resume"]]
+        .map(|settings| run(settings).contains(words));
+    assert_eq!(said, [false, false, true, false]);
+}
+
+#[test]
 fn where_results_go_is_checked_before_anything_runs() {
     let scratch = Scratch::new("out-first");
     let long = "topology.fattree.hosts = 128\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
