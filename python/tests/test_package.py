@@ -581,15 +581,9 @@ class Compare(InScratch):
     def test_a_table_and_a_figure(self) -> None:
         """One column a transport, intervals over seeds."""
         scenario = {**INCAST, "workload": INCAST["workload"][:1]}
-        compared = trimline.compare(
-            {**scenario, "duration": "2ms"},
-            ["ndp"],
-            self.out,
-            settings={"duration": "1ms"},
-            seeds=[1, 2, 3],
-            workers=2,
-        )
-        self.assertEqual({run.summary["simulated_ps"] for run in compared.results}, {10**9})
+        short = {"settings": ["duration=2ms"], "seeds": [1, 2, 3], "workers": 2}
+        compared = trimline.compare(scenario, ["ndp"], self.out, **short)
+        self.assertEqual({run.summary["simulated_ps"] for run in compared.results}, {2 * 10**9})
         table = compared.table
         self.assertEqual(table.columns, ["measure", "ndp", "ndp ±", "ndp seeds"])
         self.assertEqual(table.dtypes[1:], [polars.Float64, polars.Float64, polars.Int64])

@@ -91,7 +91,7 @@ fn the_quick_tier_is_some_of_the_full_one() {
 #[test]
 fn the_table_says_what_was_not_judged() {
     let folder = scratch("not-judged", &EXPECTED.replace("hi = 1.0", "hi = 9999.0"));
-    let output = reproduce(&folder, &["--quick"]);
+    let output = reproduce(&folder, &["--quick", "-v"]);
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{table}");
     assert!(table.contains("a/tiny: tiny (quick tier: some of the runs)"), "{table}");
