@@ -70,9 +70,10 @@ def compare(
     Everything else of the scenario stays: topology, links, workloads, seeds; its own series are
     left out. `settings` override its keys, as in `run`. Each transport runs over its own kind of
     switch, unless the scenario says `switch.profile`. `timers` is a preset of those transports
-    that have timers: `linux`, `datacenter` or `rfc`. Timers that may decide more than the transports do are warned of, and
-    so are payloads that differ. Memory is as in `run`. A scheme is a transport with its switches,
-    phantom queues and pacers: one that is built in, or that has a table `scheme` in the scenario.
+    that have timers: `linux`, `datacenter` or `rfc`. Timers that may decide more than the
+    transports do are warned of, and so are payloads that differ. Memory is as in `run`. A scheme is
+    a transport with its switches, phantom queues and pacers: one that is built in, or that has a
+    table `scheme` in the scenario.
     """
     from trimline.sweeping import chosen, sweep  # noqa: PLC0415
 
