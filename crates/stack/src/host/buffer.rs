@@ -14,6 +14,9 @@ pub(super) struct Buffer {
 /// Bytes of memory that are worth keeping for others (chosen: a request of 1 KB, and what goes with it).
 const LITTLE: usize = 4096;
 
+/// Bytes of memory that a window keeps for what comes next, when it holds little (chosen: what arrives in a turn).
+const SPARE: usize = 1 << 16;
+
 /// An empty list; with the memory of this one, if it `keeps` it and that is little.
 pub(super) fn emptied<T>(mut list: VecDeque<T>, keeps: bool) -> VecDeque<T> {
     if !keeps || list.capacity() * size_of::<T>() > LITTLE {
@@ -29,7 +32,7 @@ impl Buffer {
         Buffer { bytes: emptied(self.bytes, keeps), start: 0 }
     }
 
-    /// Bytes for which it has memory.
+    /// Bytes that its memory has room for.
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity()
@@ -76,6 +79,10 @@ impl Buffer {
         } else {
             self.bytes.drain(..gone);
         }
+        // A long message that has gone leaves little memory behind: limits count bytes, not capacity.
+        if self.bytes.capacity() > SPARE.max(4 * self.len()) {
+            self.bytes.shrink_to(SPARE.max(2 * self.len()));
+        }
     }
 
     /// Forgets what lies at or behind an offset.
@@ -88,6 +95,19 @@ impl Buffer {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_memory_of_a_long_message_goes_with_it() {
+        let mut buffer = Buffer::default();
+        let message: Vec<u8> = (0..3_000_000u32).map(|n| n as u8).collect();
+        buffer.append(&message);
+        for before in [2_000_000, 2_999_000, 3_000_000] {
+            buffer.release(before);
+            let rest = buffer.slices(before, 3_000_000).concat();
+            assert_eq!(rest, message[before as usize..]);
+        }
+        assert!(buffer.capacity() <= SPARE, "{} B", buffer.capacity());
+    }
 
     proptest! {
         /// A plain vector of the whole stream says the same.

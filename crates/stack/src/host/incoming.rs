@@ -169,6 +169,12 @@ impl Incoming {
         }
     }
 
+    /// The number of a packet that arrived: the last in order, or the first that came early.
+    pub(super) fn last(&self) -> Option<u32> {
+        let early = || self.early.first_key_value().map(|(&number, _)| number as u32);
+        self.next.checked_sub(1).map(|last| last as u32).or_else(early)
+    }
+
     /// Whether a packet is the first that is missing.
     pub(super) fn is_next(&self, sequence: u32) -> bool {
         sequence == self.next as u32
@@ -193,6 +199,12 @@ impl Incoming {
         let message = self.stream.slices(self.stream.start(), end).concat();
         self.stream.release(end);
         Some(message)
+    }
+
+    /// Bytes of the next whole message.
+    pub(super) fn next_length(&mut self) -> Option<usize> {
+        self.reads = Some(Reads::Messages);
+        self.ends.front().map(|end| end.saturating_sub(self.stream.start()) as usize)
     }
 
     /// The next bytes of the stream, whatever messages they belong to.
