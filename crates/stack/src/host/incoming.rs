@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use trimline_packet::wire::{Record, Records};
 use trimline_transport::WINDOW_LIMIT;
 
-use super::buffer::{Buffer, emptied};
+use super::buffer::{Buffer, SPARE, emptied};
 use super::outgoing::ENDS;
 use super::tokens::Token;
 
@@ -29,6 +29,10 @@ const AHEAD: u32 = 1024;
 
 /// Further ones, for each that has arrived.
 const AHEAD_FOR_EACH: u64 = 64;
+
+/// Bytes of memory that stay where a stream is read (chosen: what a connection may keep unread by default; memory that is
+/// made again for each turn slows transfers down).
+const STREAM_SPARE: usize = 4 << 20;
 
 /// What has arrived and was not read.
 #[derive(Debug, Default)]
@@ -197,7 +201,7 @@ impl Incoming {
         self.reads = Some(Reads::Messages);
         let end = self.ends.pop_front()?;
         let message = self.stream.slices(self.stream.start(), end).concat();
-        self.stream.release(end);
+        self.stream.release(end, SPARE);
         Some(message)
     }
 
@@ -215,7 +219,7 @@ impl Incoming {
         let [first, second] = self.stream.slices(start, start + count as u64);
         bytes[..first.len()].copy_from_slice(first);
         bytes[first.len()..count].copy_from_slice(second);
-        self.stream.release(start + count as u64);
+        self.stream.release(start + count as u64, STREAM_SPARE);
         while self.ends.front().is_some_and(|&end| end <= self.stream.start()) {
             self.ends.pop_front();
         }
