@@ -423,10 +423,11 @@ impl Input {
     /// What the peer's answer means.
     fn judge(&self, peer: IpAddr, answer: &[u8]) -> io::Result<()> {
         let (sum, wrong) = answer.split_at(answer.len().min(SUM));
-        let wrong = match (wrong.is_empty(), self.sum.is_some_and(|own| own == sum)) {
+        let wrong: String = match (wrong.is_empty(), self.sum.is_some_and(|own| own == sum)) {
             (true, true) => return Ok(()),
             (true, false) => ALTERED.into(),
-            (false, _) => String::from_utf8_lossy(wrong).escape_debug().to_string(),
+            // It is somebody else's: no more than a line, and nothing that a terminal obeys.
+            (false, _) => String::from_utf8_lossy(wrong).escape_debug().take(200).collect(),
         };
         Err(io::Error::new(io::ErrorKind::InvalidData, format!("{peer}: {wrong}")))
     }

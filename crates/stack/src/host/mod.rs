@@ -6,7 +6,7 @@
 //!
 //! A connection is opened by its first packets: there is no handshake (NDP 3.2.2). Data goes both ways;
 //! each way is a stream of bytes, cut into messages where the sender says so. Closing delivers everything
-//! first.
+//! first. Abandoning tells the peer by a RESET.
 //!
 //! # At most once
 //! A connection is remembered for `ndp.time_wait` after its last packet, so that late copies of its first
