@@ -14,9 +14,10 @@ use std::time::{Duration, Instant, SystemTime};
 use clap::{Args, Subcommand};
 use hdrhistogram::Histogram;
 use trimline_packet::{BitRate, Time, TimeDelta};
-use trimline_stack::host::{Config, Connection, Failure as Broken, Host, Idle, Key, Options};
+use trimline_stack::host::{Config, Connection, Core, Failure as Broken, Host, Idle, Key, Options};
 use trimline_stack::io::PacketIo;
 
+use crate::execute::{catch_interrupts, interrupted, is_stopped};
 use crate::failure::Failure;
 use crate::quantity;
 use crate::stats::Account;
@@ -27,6 +28,12 @@ use server::Server;
 
 /// The longest that a client waits for an answer.
 const PATIENCE: TimeDelta = TimeDelta::from_ms(2000);
+
+/// How long a host goes on by itself before news are said, statistics written, and a request to stop is heard.
+const GLANCE: TimeDelta = TimeDelta::from_ms(100);
+
+/// How long a command that ends sends its RESETs.
+const GOODBYE: TimeDelta = TimeDelta::from_ms(5);
 
 /// Where requests are answered.
 const PING_SERVICE: u16 = 7;
@@ -142,8 +149,59 @@ fn read_key(file: &Path) -> io::Result<Key> {
     Key::parse(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, named(&error)))
 }
 
+/// A host over any interface.
+type AnyHost = Host<Box<dyn PacketIo>>;
+
+/// Opens a host for a command. At its end the peers of connections that are still open are told, and what went through is
+/// written.
+fn with_host(
+    interface: &Interface,
+    peer: Option<IpAddr>,
+    act: impl FnOnce(&mut AnyHost, &mut Account) -> io::Result<ExitCode>,
+) -> io::Result<ExitCode> {
+    let mut account = Account::new(interface.stats.as_deref(), interface.interface.as_deref())?;
+    let mut host = open(interface, peer)?;
+    let outcome = act(&mut host, &mut account);
+    let is_left = say_goodbye(&mut host);
+    let is_written = account.write(&mut host);
+    match outcome {
+        Err(error) if is_stopped() => {
+            terminal::say(&error.to_string());
+            Ok(interrupted())
+        }
+        Ok(_) if is_stopped() => Ok(interrupted()),
+        Ok(code) => is_left.and(is_written).map(|()| code),
+        Err(error) => Err(error),
+    }
+}
+
+/// Abandons what is still open.
+fn say_goodbye(host: &mut AnyHost) -> io::Result<()> {
+    if host.core().connections() > 0 {
+        let now = host.now();
+        host.core().abandon_all(now);
+        host.run_until(now.saturating_add(GOODBYE), |_| false)?;
+    }
+    Ok(())
+}
+
+/// Goes on until `is_done`, the deadline or a request to stop. Gives whether it is done.
+fn wait(
+    host: &mut AnyHost,
+    until: Time,
+    mut is_done: impl FnMut(&mut Core) -> bool,
+) -> io::Result<bool> {
+    while !is_stopped() && host.now() < until {
+        let next = host.now().saturating_add(GLANCE).min(until);
+        if host.run_until(next, &mut is_done)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// A host, to which the peer is known that it will call.
-fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<Host<Box<dyn PacketIo>>> {
+fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
     let Interface { address, mtu, paths, poll, .. } = *interface;
     let rate = interface.rate;
     let key = interface.key.as_deref().map(read_key).transpose()?;
@@ -174,7 +232,7 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<Host<Box<dyn 
 }
 
 /// Says what has happened to the interface. The command goes on.
-fn say_news(host: &mut Host<Box<dyn PacketIo>>) {
+fn say_news(host: &mut AnyHost) {
     while let Some(news) = host.news() {
         terminal::say(&news.to_string());
     }
@@ -197,50 +255,44 @@ fn broken(peer: IpAddr, failure: Broken) -> io::Error {
     io::Error::new(io::Error::from(failure).kind(), text)
 }
 
-/// What this host tells about itself while it runs.
-fn account(interface: &Interface) -> Account {
-    Account::new(interface.stats.as_deref(), interface.interface.as_deref())
-}
-
 fn failed(what: &str) -> impl Fn(io::Error) -> Failure {
     move |error| Failure::message(format!("{what}: {error}"))
 }
 
 /// One message there and back.
-fn request(
-    host: &mut Host<Box<dyn PacketIo>>,
-    peer: IpAddr,
-    message: &[u8],
-) -> io::Result<Duration> {
+fn request(host: &mut AnyHost, peer: IpAddr, message: &[u8]) -> io::Result<Duration> {
     let start = Instant::now();
     let connection = host.connect(peer, PING_SERVICE, Options::default())?;
     host.core().send(connection, message)?;
     host.core().close(connection);
-    let answer = host.receive(connection, PATIENCE).map_err(|error| match error.kind() {
-        io::ErrorKind::TimedOut => io::Error::new(
-            error.kind(),
-            format!("no answer in {} ms", PATIENCE.as_ps() / 1_000_000_000),
-        ),
-        _ => error,
-    });
+    let (until, mut answer) = (host.now().saturating_add(PATIENCE), Ok(None));
+    wait(host, until, |core| {
+        answer = core.receive(connection);
+        !matches!(answer, Ok(None))
+    })?;
     let time = start.elapsed();
     let now = host.now();
     host.core().abandon(now, connection);
-    if answer? != message {
-        return Err(io::Error::other("the answer is another message"));
+    match answer? {
+        Some(answer) if answer == message => Ok(time),
+        Some(_) => Err(io::Error::other("the answer is another message")),
+        None => {
+            let ms = time.as_millis();
+            Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {ms} ms")))
+        }
     }
-    Ok(time)
 }
 
 /// `trimline ping`.
 pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
-    let run = || -> io::Result<u64> {
-        let mut host = open(&options.interface, Some(options.peer))?;
-        let mut account = account(&options.interface);
+    catch_interrupts()?;
+    with_host(&options.interface, Some(options.peer), |host, account| {
         let message = vec![0x5a; options.bytes.max(1)];
-        let mut lost = 0;
-        for number in 0..options.count {
-            match request(&mut host, options.peer, &message) {
+        let (mut asked, mut lost) = (0, 0);
+        while asked < options.count && !is_stopped() {
+            let number = asked;
+            asked += 1;
+            match request(host, options.peer, &message) {
                 Ok(time) => terminal::write(&format!(
                     "{} B from {}: number {number}, {:.1} us\n",
                     message.len(),
@@ -253,56 +305,55 @@ pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
                 }
             }
             let until = host.now().saturating_add(TimeDelta::from_ms(options.gap));
-            host.run_until(until, |_| false)?;
-            account.update(&mut host);
+            wait(host, until, |_| false)?;
+            account.update(host);
         }
-        terminal::write(&format!("{} of {} answered\n", options.count - lost, options.count))?;
-        account.write(&mut host)?;
-        Ok(lost)
-    };
-    let lost = run().map_err(failed("ping"))?;
-    Ok(ExitCode::from(u8::from(lost > 0)))
+        terminal::write(&format!("{} of {asked} answered\n", asked - lost))?;
+        Ok(ExitCode::from(u8::from(lost > 0)))
+    })
+    .map_err(failed("ping"))
 }
 
 /// `trimline rpc`.
 pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
+    catch_interrupts()?;
     match what {
-        Rpc::Serve { interface, seconds } => serve(interface, *seconds),
+        Rpc::Serve { interface, seconds } => {
+            with_host(interface, None, |host, account| serve(host, account, *seconds))
+        }
         Rpc::Load { server, interface, bytes, count, concurrency, rate_rps } => {
-            load(*server, interface, *bytes, *count, (*concurrency).max(1), *rate_rps)
+            with_host(interface, Some(*server), |host, account| {
+                let concurrency = (*concurrency).max(1);
+                load(host, account, *server, *bytes, *count, concurrency, *rate_rps)
+            })
         }
     }
     .map_err(failed("rpc"))
 }
 
-fn serve(interface: &Interface, seconds: Option<u64>) -> io::Result<ExitCode> {
-    let mut host = open(interface, None)?;
+fn serve(host: &mut AnyHost, account: &mut Account, seconds: Option<u64>) -> io::Result<ExitCode> {
     host.listen(PING_SERVICE);
-    let mut account = account(interface);
     let start = Instant::now();
     let is_over = || seconds.is_some_and(|seconds| start.elapsed().as_secs() >= seconds);
     let mut server = Server::default();
-    while !is_over() {
+    while !is_over() && !is_stopped() {
         let now = host.now();
-        let until = now.saturating_add(TimeDelta::from_ms(100));
-        host.run_until(until, |core| server.answer(core, now))?;
-        say_news(&mut host);
-        account.update(&mut host);
+        host.run_until(now.saturating_add(GLANCE), |core| server.answer(core, now))?;
+        say_news(host);
+        account.update(host);
     }
-    account.write(&mut host)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn load(
+    host: &mut AnyHost,
+    account: &mut Account,
     server: IpAddr,
-    interface: &Interface,
     bytes: usize,
     count: u64,
     concurrency: usize,
     rate_rps: Option<u64>,
 ) -> io::Result<ExitCode> {
-    let mut host = open(interface, Some(server))?;
-    let mut account = account(interface);
     let message = vec![0x5a; bytes.max(1)];
     let mut taken: Histogram<u64> =
         Histogram::new_with_bounds(1, 600_000_000_000, 3).map_err(io::Error::other)?;
@@ -335,7 +386,7 @@ fn load(
         let before = waiting.len();
         let clock = Instant::now();
         let base = host.now();
-        host.run_until(until, |core| {
+        wait(host, until, |core| {
             waiting.retain(|&(connection, start)| match core.receive(connection) {
                 Ok(None) => true,
                 outcome => {
@@ -357,8 +408,12 @@ fn load(
             });
             waiting.len() < before
         })?;
-        say_news(&mut host);
-        account.update(&mut host);
+        say_news(host);
+        account.update(host);
+        if is_stopped() {
+            failed += waiting.len() as u64;
+            break;
+        }
         if waiting.len() == before && host.now() >= patience {
             is_gone = true;
             why = why.or(Some(Broken::Silent(PATIENCE)));
@@ -385,6 +440,5 @@ fn load(
     if let Some(failure) = why {
         terminal::say(&broken(server, failure).to_string());
     }
-    account.write(&mut host)?;
     Ok(ExitCode::from(u8::from(failed > 0)))
 }

@@ -36,11 +36,26 @@ pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
     out
 }
 
+/// Whether a file may be replaced: it is a regular one, or there is none. Root could replace a device.
+///
+/// # Errors
+/// It is something else; the error names it.
+pub fn check_target(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(about) if !about.is_file() => {
+            let words = format!("{}: expected a regular file, or none, to replace", path.display());
+            Err(io::Error::new(io::ErrorKind::InvalidInput, words))
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 /// Writes the file: whole or not at all, so that readers never see half of it.
 ///
 /// # Errors
 /// It cannot be written; the error names it.
 pub(crate) fn write_file(path: &Path, json: &Value) -> io::Result<()> {
+    check_target(path)?;
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     // Other processes write their files beside this one, and perhaps the same one.
@@ -94,6 +109,22 @@ mod tests {
             assert!(text.contains(name), "{text}");
         }
         assert_eq!(folder.count(), 3, "nothing else is left");
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_replaced() {
+        let folder = Folder::new("device");
+        let file = |name: &str| folder.0.join(name);
+        std::fs::write(file("target"), "kept").unwrap();
+        std::os::unix::fs::symlink(file("target"), file("link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(file("socket")).unwrap();
+        for name in ["link", "socket"] {
+            let words = write_file(&file(name), &json!({})).unwrap_err().to_string();
+            assert!(words.contains(&format!("{name}: expected a regular file")), "{words}");
+        }
+        assert!(file("link").is_symlink() && folder.count() == 3);
+        assert_eq!(std::fs::read_to_string(file("target")).unwrap(), "kept");
+        write_file(&file("target"), &json!({})).unwrap();
     }
 
     #[test]

@@ -31,14 +31,17 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    pub(crate) fn new(file: Option<&Path>, interface: Option<&str>) -> Account {
+    /// # Errors
+    /// The file is not a regular one.
+    pub(crate) fn new(file: Option<&Path>, interface: Option<&str>) -> io::Result<Account> {
+        file.map_or(Ok(()), rows::check_target)?;
         let interface = interface.unwrap_or("udp").to_owned();
         let writer = file.map(|file| {
             let file = file.to_owned();
             let place = file.display().to_string();
             Writer::start(place, move |state| rows::write_file(&file, &state))
         });
-        Account { writer, interface, written: None }
+        Ok(Account { writer, interface, written: None })
     }
 
     /// Writes, if that was long ago. What goes wrong is said, and the command goes on.

@@ -57,6 +57,8 @@ pub fn state(config: &Config, fabric: &Fabric, losses: &Losses) -> Value {
     Value::Object(state)
 }
 
+pub use rows::check_target;
+
 /// Writes a state to a file that `trimline stats` prints.
 ///
 /// # Errors

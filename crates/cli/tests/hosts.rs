@@ -204,6 +204,68 @@ fn a_command_whose_peer_is_killed_ends_and_says_so() {
     assert!(!success && said.contains("127.0.1.99 was not heard"), "{said}");
 }
 
+/// A listener, and a sender of what is written into its standard input.
+fn two_ends(place: &Place, subnet: u8, listen: impl FnOnce(&mut Command)) -> (Ends, Ends) {
+    let (near, far) = (format!("127.0.{subnet}.1"), format!("127.0.{subnet}.2"));
+    let mut listener = place.program("trimline", &["cat", "listen", "--udp", "-a", &far]);
+    listen(&mut listener);
+    let listener = Ends(listener.spawn().unwrap());
+    std::thread::sleep(Duration::from_millis(300));
+    let mut sender = place.program("trimline", &["cat", "send", &far, "--udp", "-a", &near]);
+    (listener, Ends(sender.stdin(Stdio::piped()).spawn().unwrap()))
+}
+
+/// Ctrl-C and a request to terminate, at either end, while nothing is under way. The other end does not wait for half a
+/// minute, and says how much arrived.
+#[test]
+fn a_command_that_is_stopped_tells_its_peer_at_once() {
+    let place = Place::new("stopped");
+    for (round, (signal, stops_sender)) in
+        [("-INT", true), ("-TERM", true), ("-INT", false), ("-TERM", false)].into_iter().enumerate()
+    {
+        let (mut listener, mut sender) = two_ends(&place, 30 + round as u8, |_| {});
+        sender.0.stdin.as_mut().unwrap().write_all(&[7; 50_000]).unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        let (stopped, other) =
+            if stops_sender { (&mut sender, &mut listener) } else { (&mut listener, &mut sender) };
+        let pid = stopped.0.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        let (success, said) = ended(&mut other.0, Duration::from_secs(3)).expect("it ends at once");
+        let (why, much) = match stops_sender {
+            true => ("refused or ended the connection", "50000 B arrived"),
+            false => ("interrupted", "50000 B were ACKed"),
+        };
+        assert!(!success && said.contains(why) && said.contains(much), "{signal}: {said}");
+        let (_, said) = ended(&mut stopped.0, Duration::from_secs(3)).expect("it ends");
+        assert!(said.contains("interrupted") && said.contains("50000 B"), "{signal}: {said}");
+        assert_eq!(stopped.0.wait().unwrap().code(), Some(130), "{signal}: {said}");
+    }
+}
+
+/// Outputs that take nothing: full, broken, closed before the command began.
+#[test]
+fn an_output_that_fails_ends_both_commands_and_both_say_why() {
+    let place = Place::new("output");
+    for (subnet, why) in [(34, "No space left"), (35, "Broken pipe")] {
+        let (mut listener, mut sender) = two_ends(&place, subnet, |listener| {
+            if subnet == 34 {
+                listener.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
+            }
+        });
+        drop(listener.0.stdout.take());
+        sender.0.stdin.as_mut().unwrap().write_all(&[7; 50_000]).unwrap();
+        for end in [&mut sender, &mut listener] {
+            let (success, said) = ended(&mut end.0, Duration::from_secs(3)).expect("it ends");
+            assert!(!success && said.contains("standard output: ") && said.contains(why), "{said}");
+        }
+    }
+    let closed = "exec ./trimline cat listen --udp -a 127.0.36.2 >&-";
+    let output = Command::new("sh").args(["-c", closed]).current_dir(&place.0).output().unwrap();
+    let (_, said) = words(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("standard output is closed"), "{said}");
+}
+
 /// How many processes are killed: `TRIMLINE_KILLS=200 cargo test -p trimline-cli --test hosts kills -- --nocapture`.
 fn kills() -> usize {
     std::env::var("TRIMLINE_KILLS").map_or(8, |count| count.parse().expect("a number"))
@@ -361,6 +423,8 @@ fn what_is_wrong_is_said_in_words() {
     );
     check("trimline", &["rpc", "serve", "--udp", "-a", "203.0.113.1"], &["203.0.113.1"]);
     check("trimline", &["rpc", "serve", "--udp", "-a", "0.0.0.0"], &["0.0.0.0", "one address"]);
+    let serve = ["rpc", "serve", "--udp", "-a", "127.0.0.1", "--stats"];
+    check("trimline", &[&serve[..], &["/dev/null"]].concat(), &["/dev/null", "regular file"]);
     check("trimline", &["stats", "missing.json"], &["missing.json"]);
     let testbed = |arguments: &[&str], expected: &[&str]| {
         check("trimline", &[&["testbed"], arguments].concat(), expected);

@@ -99,6 +99,11 @@ fn run(options: &Options) -> Result<(), String> {
         }
         return print(&text);
     }
+    options
+        .stats
+        .as_deref()
+        .map_or(Ok(()), switch_ports::check_target)
+        .map_err(|error| error.to_string())?;
     let ports: Result<Vec<AfPacket>, String> = config
         .host
         .iter()

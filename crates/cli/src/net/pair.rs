@@ -17,10 +17,18 @@ pub(super) struct Pair {
 impl Pair {
     /// A client that takes long messages to send, and a server that listens.
     pub(super) fn new(service: u16) -> Pair {
-        let config =
-            |address: [u8; 4]| Config::new(address.into(), 1500, BitRate::from_gbps(10)).unwrap();
+        Pair::with(service, |_| {})
+    }
+
+    /// The same with other parameters of both.
+    pub(super) fn with(service: u16, change: impl Fn(&mut Config)) -> Pair {
+        let config = |address: [u8; 4]| {
+            let mut config = Config::new(address.into(), 1500, BitRate::from_gbps(10)).unwrap();
+            change(&mut config);
+            config
+        };
         let mut of_client = config(CLIENT);
-        of_client.send_buffer = 1 << 24;
+        (of_client.send_buffer, of_client.limits.peer_unacked) = (1 << 24, 1 << 30);
         let (mut client, mut server) = (Core::new(of_client), Core::new(config(SERVER)));
         client.add_peer(SERVER.into(), &[], [2; 6]);
         server.listen(Time::ZERO, service);

@@ -1,6 +1,6 @@
 //! Answers every request with itself: what `trimline rpc serve` does with its connections.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use trimline_packet::{Time, TimeDelta};
 use trimline_stack::host::{Connection, Core, Failure};
@@ -11,8 +11,9 @@ const LONGEST_REQUEST: TimeDelta = TimeDelta::from_ms(60_000);
 /// Who answers.
 #[derive(Debug, Default)]
 pub(super) struct Server {
-    /// Answers for which the send buffers of their connections have no room yet. Nothing more is received there.
-    unsent: BTreeMap<Connection, Vec<u8>>,
+    /// Connections with a request whose answer has no room yet. It is not received before: a peer that does not read
+    /// its answers is not pulled.
+    waiting: BTreeSet<Connection>,
 }
 
 impl Server {
@@ -24,8 +25,7 @@ impl Server {
             core.set_deadline(connection, Some(deadline));
         }
         let mut any = false;
-        let waiting: Vec<Connection> = self.unsent.keys().copied().collect();
-        for connection in waiting {
+        for connection in std::mem::take(&mut self.waiting) {
             any |= self.go_on(core, now, connection);
         }
         while let Some(connection) = core.next_readable() {
@@ -34,30 +34,26 @@ impl Server {
         any
     }
 
-    /// Answers the requests of a connection while there is room, the one that waits first. Gives whether anything
-    /// was sent.
+    /// Answers the requests of a connection while there is room. Gives whether anything was sent.
     fn go_on(&mut self, core: &mut Core, now: Time, connection: Connection) -> bool {
         let mut any = false;
         loop {
-            let message = match self.unsent.remove(&connection) {
-                Some(message) => message,
-                None => match core.receive(connection) {
-                    Ok(Some(message)) => message,
-                    Ok(None) => return any,
-                    Err(failure) => {
-                        end(core, now, connection, failure);
-                        return any;
-                    }
-                },
+            let length = core.next_length(connection);
+            if core.failure(connection).is_none()
+                && length.is_some_and(|length| !core.has_room(connection, length))
+            {
+                self.waiting.insert(connection);
+                return any;
+            }
+            let sent = match core.receive(connection) {
+                Ok(Some(message)) => core.send(connection, &message),
+                Ok(None) => return any,
+                Err(failure) => Err(failure),
             };
-            match core.send(connection, &message) {
+            match sent {
                 Ok(()) => any = true,
-                Err(Failure::Full) => {
-                    self.unsent.insert(connection, message);
-                    return any;
-                }
-                // No message is so.
-                Err(Failure::Empty | Failure::TooLong) => {}
+                // No answer has no bytes.
+                Err(Failure::Empty) => {}
                 Err(failure) => {
                     end(core, now, connection, failure);
                     return any;
@@ -108,7 +104,45 @@ mod tests {
         pair.run_for(ms(10));
         assert!(got == messages, "{} answers", got.len());
         assert_eq!((end, pair.server.connections()), (Failure::Closed, 0));
-        assert!(server.unsent.is_empty());
+        assert!(server.waiting.is_empty());
+    }
+
+    #[test]
+    fn a_client_that_reads_no_answer_is_answered_no_more_until_it_does() {
+        const EACH: usize = 500_000;
+        let mut pair = Pair::with(PING_SERVICE, |config| {
+            config.limits.peer_unacked = 2_000_000;
+            config.limits.peer_bytes = 20_000_000;
+            config.limits.receive_buffer = 10_000;
+        });
+        let ends: Vec<_> = (0..30)
+            .map(|number| {
+                let near = pair.client.connect(SERVER.into(), PING_SERVICE, Default::default());
+                let near = near.unwrap();
+                pair.client.send(near, &vec![number; EACH]).unwrap();
+                near
+            })
+            .collect();
+        let (mut server, mut most) = (Server::default(), 0);
+        for _ in 0..1000 {
+            pair.run_for(ms(1));
+            server.answer(&mut pair.server, pair.now);
+            most = most.max(pair.server.unacked());
+        }
+        assert!((1_000_000..=2_000_000).contains(&most), "{most} B waited to be sent");
+        assert!(!server.waiting.is_empty() && pair.server.kept() > 10_000_000);
+        let mut got = vec![None; ends.len()];
+        while got.iter().any(Option::is_none) {
+            assert!(pair.now < Time::ZERO.saturating_add(ms(30_000)));
+            pair.run_for(ms(1));
+            server.answer(&mut pair.server, pair.now);
+            for (got, &near) in got.iter_mut().zip(&ends).filter(|(got, _)| got.is_none()) {
+                *got = pair.client.receive(near).unwrap();
+            }
+        }
+        let is_own =
+            |(number, got): (usize, &Option<Vec<u8>>)| *got == Some(vec![number as u8; EACH]);
+        assert!(got.iter().enumerate().all(is_own));
     }
 
     #[test]

@@ -14,6 +14,9 @@ pub(super) struct Buffer {
 /// Bytes of memory that are worth keeping for others (chosen: a request of 1 KB, and what goes with it).
 const LITTLE: usize = 4096;
 
+/// Bytes of memory that stay where messages were (chosen: 4096 connections of a peer have 256 MB).
+pub(super) const SPARE: usize = 1 << 16;
+
 /// An empty list; with the memory of this one, if it `keeps` it and that is little.
 pub(super) fn emptied<T>(mut list: VecDeque<T>, keeps: bool) -> VecDeque<T> {
     if !keeps || list.capacity() * size_of::<T>() > LITTLE {
@@ -29,7 +32,7 @@ impl Buffer {
         Buffer { bytes: emptied(self.bytes, keeps), start: 0 }
     }
 
-    /// Bytes for which it has memory.
+    /// Bytes that its memory has room for.
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity()
@@ -66,8 +69,8 @@ impl Buffer {
         ]
     }
 
-    /// Forgets what lies before an offset.
-    pub(super) fn release(&mut self, before: u64) {
+    /// Forgets what lies before an offset. Of the memory of what was long `spare` bytes stay for what comes next.
+    pub(super) fn release(&mut self, before: u64, spare: usize) {
         let gone = (before.saturating_sub(self.start) as usize).min(self.len());
         self.start += gone as u64;
         if gone == self.len() {
@@ -75,6 +78,10 @@ impl Buffer {
             self.bytes.clear();
         } else {
             self.bytes.drain(..gone);
+        }
+        // Limits count bytes, not capacity.
+        if self.bytes.capacity() > spare.max(4 * self.len()) {
+            self.bytes.shrink_to(spare.max(2 * self.len()));
         }
     }
 
@@ -88,6 +95,19 @@ impl Buffer {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_memory_of_a_long_message_goes_with_it() {
+        let mut buffer = Buffer::default();
+        let message: Vec<u8> = (0..3_000_000u32).map(|n| n as u8).collect();
+        buffer.append(&message);
+        for before in [2_000_000, 2_999_000, 3_000_000] {
+            buffer.release(before, SPARE);
+            let rest = buffer.slices(before, 3_000_000).concat();
+            assert_eq!(rest, message[before as usize..]);
+        }
+        assert!(buffer.capacity() <= SPARE, "{} B", buffer.capacity());
+    }
 
     proptest! {
         /// A plain vector of the whole stream says the same.
@@ -103,7 +123,7 @@ mod tests {
                     all.extend(bytes);
                 } else {
                     released = (released + count).min(all.len());
-                    buffer.release(released as u64);
+                    buffer.release(released as u64, 100);
                 }
                 prop_assert_eq!(buffer.start(), released as u64);
                 prop_assert_eq!(buffer.end(), all.len() as u64);

@@ -16,7 +16,7 @@ const HEADERS_V4: usize = 20 + 8 + 16;
 const HEADERS_V6: usize = 40 + 8 + 16;
 
 /// What a host keeps for others, at most: of one connection, of one peer, in all. What is beyond is refused or not
-/// pulled, never lost after it was ACKed.
+/// pulled, never lost after it was ACKed. What is to be sent is bounded by [`Config::send_buffer`] for each connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a connection that wait for its application: then nothing more is pulled.
@@ -29,6 +29,10 @@ pub struct Limits {
     pub peer_bytes: u64,
     /// Bytes that are kept of all.
     pub host_bytes: u64,
+    /// Bytes that wait to be sent to one peer or ACKed by it: then connections to it take no more to send.
+    pub peer_unacked: u64,
+    /// Bytes that wait to be sent to all peers or ACKed by them.
+    pub host_unacked: u64,
     /// Connections that one peer may have opened here.
     pub peer_connections: u32,
     /// Connections that all may have opened here.
@@ -45,7 +49,8 @@ pub struct Limits {
 
 impl Default for Limits {
     /// Chosen: a stalled application costs 4 MB; what arrives at 10 Gb/s until a lost packet is sent again (20 ms:
-    /// 25 MB) is kept; a peer has 128 MB, all together half a gigabyte.
+    /// 25 MB) is kept; a peer has 128 MB, all together half a gigabyte, and as much of what is sent to
+    /// them.
     fn default() -> Limits {
         Limits {
             receive_buffer: 4 << 20,
@@ -53,6 +58,8 @@ impl Default for Limits {
             message_bytes: 64 << 20,
             peer_bytes: 128 << 20,
             host_bytes: 512 << 20,
+            peer_unacked: 128 << 20,
+            host_unacked: 512 << 20,
             peer_connections: 4096,
             connections: 1 << 14,
             peer_half_open: 1024,

@@ -5,7 +5,9 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
 
 use trimline_packet::wire::Routes;
-use trimline_packet::{ByteCount, ConnectionId, HostId, Time, TimeDelta};
+use trimline_packet::{
+    ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, Time, TimeDelta,
+};
 use trimline_transport::ndp::{self, Command};
 use trimline_transport::{Endpoint, Half, Key, PathList};
 
@@ -40,6 +42,9 @@ const TIMERS_AN_RTO: u64 = 4;
 
 /// Ended connections whose memory waits for the next ones.
 const FEW_MEMORIES: usize = 64;
+
+/// RESETs that end a connection: nothing answers them, and one may be lost (chosen).
+const RESETS: usize = 3;
 
 /// Handles of ended connections that a list of an application keeps, beside as many as are in use.
 const FEW_HANDLES: usize = 64;
@@ -88,6 +93,8 @@ struct Entry {
     holds: bool,
     /// Bytes of it that are counted among its peer's.
     kept: u64,
+    /// Bytes to be sent or ACKed that are counted among its peer's.
+    unacked: u64,
     /// When the peer was heard last.
     heard: Time,
 }
@@ -288,6 +295,7 @@ impl Core {
             crowded: false,
             holds: false,
             kept: 0,
+            unacked: 0,
             heard: self.clock,
         };
         let accepted = u32::from(!name.opened_here);
@@ -324,7 +332,7 @@ impl Core {
         let sent = entry.outgoing.is_closed() && entry.outgoing.is_complete();
         let done = sent && entry.incoming.is_finished() || entry.abandoned;
         if !done || !entry.in_use {
-            return;
+            return self.count_unacked(index);
         }
         entry.in_use = false;
         // The memory of a few goes to the next ones.
@@ -341,6 +349,7 @@ impl Core {
         });
         self.crowded.remove(&(name.peer, index));
         self.count_kept(index);
+        self.count_unacked(index);
         if self.entries[index as usize].failure.is_none() {
             self.watch.closed();
             self.ended.push(name);
@@ -371,7 +380,11 @@ impl Core {
         if entry.failure.is_none() {
             entry.failure = Some(failure);
             self.watch.closed();
+            if !matches!(failure, Failure::Refused | Failure::Silent(_)) {
+                self.reset_peer(index);
+            }
         }
+        let entry = &mut self.entries[index as usize];
         // What can never be read makes room for others.
         entry.incoming.give_up();
         // What no application has yet is nobody's to abandon.
@@ -383,6 +396,29 @@ impl Core {
         self.account(index);
         self.list_readable(index);
         self.retire(index);
+    }
+
+    /// Tells the peer that a connection has failed here. A RESET must name something that the peer sent: a packet, or else
+    /// the last pull that came, 0 for none.
+    #[cold]
+    fn reset_peer(&mut self, index: u32) {
+        let Entry { name, incoming, .. } = &self.entries[index as usize];
+        let (sequence, of_pull) = match (incoming.last(), self.slots.slot(name.key(Half::Sending)))
+        {
+            (Some(sequence), _) => (sequence, 0),
+            (None, Some(slot)) => (self.endpoint.sender_progress(slot).pulls, Flags::PULL),
+            // Nothing was sent here or there.
+            (None, None) => return,
+        };
+        let of_opener = if name.opened_here { Flags::FROM_OPENER } else { 0 };
+        let mut paths = PathList::new();
+        self.peers.paths(name.peer, &mut paths);
+        for &path in paths.iter().cycle().take(RESETS) {
+            let flags = Flags::from_bits(of_pull | of_opener);
+            let (kind, connection, extra) = (Kind::Reset, name.connection, 0);
+            let header = Header { kind, flags, path, connection, sequence, extra };
+            self.riding.push(Packet::control(ME, name.peer, header));
+        }
     }
 
     fn list_readable(&mut self, index: u32) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use trimline_packet::wire::{Record, Records};
 use trimline_transport::WINDOW_LIMIT;
 
-use super::buffer::{Buffer, emptied};
+use super::buffer::{Buffer, SPARE, emptied};
 use super::outgoing::ENDS;
 use super::tokens::Token;
 
@@ -29,6 +29,10 @@ const AHEAD: u32 = 1024;
 
 /// Further ones, for each that has arrived.
 const AHEAD_FOR_EACH: u64 = 64;
+
+/// Bytes of memory that stay where a stream is read (chosen: what a connection may keep unread by default; memory that is
+/// made again for each turn slows transfers down).
+const STREAM_SPARE: usize = 4 << 20;
 
 /// What has arrived and was not read.
 #[derive(Debug, Default)]
@@ -169,6 +173,12 @@ impl Incoming {
         }
     }
 
+    /// The number of a packet that arrived: the last in order, or the first that came early.
+    pub(super) fn last(&self) -> Option<u32> {
+        let early = || self.early.first_key_value().map(|(&number, _)| number as u32);
+        self.next.checked_sub(1).map(|last| last as u32).or_else(early)
+    }
+
     /// Whether a packet is the first that is missing.
     pub(super) fn is_next(&self, sequence: u32) -> bool {
         sequence == self.next as u32
@@ -191,8 +201,14 @@ impl Incoming {
         self.reads = Some(Reads::Messages);
         let end = self.ends.pop_front()?;
         let message = self.stream.slices(self.stream.start(), end).concat();
-        self.stream.release(end);
+        self.stream.release(end, SPARE);
         Some(message)
+    }
+
+    /// Bytes of the next whole message.
+    pub(super) fn next_length(&mut self) -> Option<usize> {
+        self.reads = Some(Reads::Messages);
+        self.ends.front().map(|end| end.saturating_sub(self.stream.start()) as usize)
     }
 
     /// The next bytes of the stream, whatever messages they belong to.
@@ -203,7 +219,7 @@ impl Incoming {
         let [first, second] = self.stream.slices(start, start + count as u64);
         bytes[..first.len()].copy_from_slice(first);
         bytes[first.len()..count].copy_from_slice(second);
-        self.stream.release(start + count as u64);
+        self.stream.release(start + count as u64, STREAM_SPARE);
         while self.ends.front().is_some_and(|&end| end <= self.stream.start()) {
             self.ends.pop_front();
         }

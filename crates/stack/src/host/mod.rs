@@ -6,7 +6,7 @@
 //!
 //! A connection is opened by its first packets: there is no handshake (NDP 3.2.2). Data goes both ways;
 //! each way is a stream of bytes, cut into messages where the sender says so. Closing delivers everything
-//! first.
+//! first. Abandoning tells the peer by a RESET.
 //!
 //! # At most once
 //! A connection is remembered for `ndp.time_wait` after its last packet, so that late copies of its first
@@ -76,13 +76,13 @@ pub struct Options {
 pub enum Failure {
     /// No way to the peer is known.
     Unreachable,
-    /// The peer does not listen there, or does not know the connection.
+    /// The peer does not listen there, has abandoned the connection or does not know it.
     Refused,
     /// It was closed, by this application, or by the peer after everything was read.
     Closed,
     /// Its deadline passed.
     Deadline,
-    /// The send buffer is full now.
+    /// There is no room now for what is to be sent ([`Core::has_room`]).
     Full,
     /// A message without bytes.
     Empty,
@@ -98,10 +98,10 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self {
             Failure::Unreachable => "no way to the peer is known",
-            Failure::Refused => "the peer refused the connection",
+            Failure::Refused => "the peer refused or ended the connection",
             Failure::Closed => "the connection is closed",
             Failure::Deadline => "the connection's deadline has passed",
-            Failure::Full => "the send buffer is full",
+            Failure::Full => "there is no room for what is to be sent",
             Failure::Empty => "a message needs at least one byte",
             Failure::TooLong => "a message is longer than this host takes",
             Failure::NoRoom => "this host has no room for the rest of a message",

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use trimline_packet::wire::{Record, TOKEN_BYTES};
 
-use super::buffer::{Buffer, emptied};
+use super::buffer::{Buffer, SPARE, emptied};
 use super::tokens::Token;
 
 /// Ends of messages in one packet, at most: a sender makes no more, a receiver takes no more.
@@ -180,7 +180,7 @@ impl Outgoing {
             let sent = self.sent.pop_front().expect("it was looked at");
             self.base = self.base.wrapping_add(1);
             let end = sent.offset + u64::from(sent.length);
-            self.stream.release(end);
+            self.stream.release(end, SPARE);
             while self.ends.front().is_some_and(|&at| at <= end) {
                 self.ends.pop_front();
             }

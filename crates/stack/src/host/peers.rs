@@ -30,8 +30,10 @@ pub(super) struct Holdings {
     pub(super) half_open: u32,
     /// Halves of connections.
     pub(super) halves: u32,
-    /// Bytes.
+    /// Bytes that have arrived.
     pub(super) kept: u64,
+    /// Bytes that are to be sent to it, or ACKed by it.
+    pub(super) unacked: u64,
 }
 
 /// A host by its addresses.

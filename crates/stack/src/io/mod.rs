@@ -15,9 +15,10 @@ pub mod udp;
 
 mod unfinished;
 
+use std::fs::File;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// What a backend can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +164,18 @@ impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
     fn overrun(&self) -> u64 {
         (**self).overrun()
     }
+}
+
+/// Standard output without a buffer. The standard library opens /dev/null where standard output was closed when the process
+/// began, and all that is written there is lost in silence.
+///
+/// # Errors
+/// It was closed.
+pub fn standard_output() -> io::Result<File> {
+    if sys::stdout_was_closed() {
+        return Err(io::Error::new(io::ErrorKind::NotConnected, "standard output is closed"));
+    }
+    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }
 
 /// Bytes of the Ethernet header, which an MTU does not count.

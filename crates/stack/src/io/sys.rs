@@ -12,12 +12,32 @@ mod rings;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use rings::Ring;
 
 /// The result of a system call.
 pub(crate) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Runs before `main` and before the standard library, which opens /dev/null in place of closed descriptors.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK_AT_STDOUT: extern "C" fn() = {
+    extern "C" fn look() {
+        // SAFETY: takes numbers only.
+        let is_closed = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } < 0;
+        STDOUT_WAS_CLOSED.store(is_closed, Ordering::Relaxed);
+    }
+    look
+};
+
+/// Whether standard output was closed when the process began.
+pub(crate) fn stdout_was_closed() -> bool {
+    STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
 
 /// A descriptor that is readable after [`ring`] until [`silence`].

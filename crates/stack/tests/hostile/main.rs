@@ -3,6 +3,7 @@
 
 mod ahead;
 mod clocks;
+mod goodbyes;
 mod interfaces;
 mod keys;
 mod lifetimes;
@@ -12,6 +13,7 @@ mod reading;
 mod silence;
 mod switches;
 mod two;
+mod unacked;
 mod validation;
 mod ways;
 

@@ -73,7 +73,7 @@ fn messages_that_nobody_takes_stop_the_sender() {
 /// fails, and makes room for the others. None of them waits for ever.
 #[test]
 fn long_messages_of_one_peer_do_not_wait_for_each_other() {
-    let mut two = Two::new(|_| {});
+    let mut two = Two::new(|config| config.limits.peer_unacked = 1 << 30);
     let message = vec![7; 60_000_000];
     let near = [(); 3].map(|()| {
         let one = two.client.connect(address(1), SERVICE, Default::default()).unwrap();

@@ -346,7 +346,7 @@ impl Core {
         sent > u64::from(u32::MAX / 2) || u64::from(counter) <= 2 * sent + MORE_PULLS
     }
 
-    /// A RESET names a packet that was sent, or a PULL.
+    /// A RESET names a packet that was sent, or the last PULL that its sender heard, 0 for none.
     fn may_reset(&self, packet: &Packet, name: Name, index: u32) -> bool {
         let sequence = packet.header.sequence;
         if !packet.header.flags.contains(Flags::PULL) {
@@ -354,7 +354,7 @@ impl Core {
         }
         let Some(slot) = self.slots.slot(name.key(Half::Receiving)) else { return false };
         let pulls = self.endpoint.receiver_statistics(slot).pulls;
-        pulls > u64::from(u32::MAX / 2) || (1..=pulls).contains(&u64::from(sequence))
+        pulls > u64::from(u32::MAX / 2) || u64::from(sequence) <= pulls
     }
 
     /// There is more to read.
@@ -471,8 +471,8 @@ impl Core {
         }
     }
 
-    /// The peer does not know a packet that it has ACKed: it has forgotten the connection, or was started again.
-    /// What was to come from it never will.
+    /// The peer does not know a packet that it has ACKed, or that it sends at all: it has abandoned or forgotten the
+    /// connection, or was started again. What was to come from it never will.
     #[cold]
     fn was_reset(&mut self, packet: &Packet, index: Option<u32>) {
         let Some(index) = index else { return };
@@ -480,7 +480,7 @@ impl Core {
         let is_of_sender = !packet.header.flags.contains(Flags::PULL);
         let names_acked = entry.outgoing.last_acked() == Some(packet.header.sequence);
         let is_over = entry.incoming.is_closed() || entry.failure.is_some() || !entry.in_use;
-        if is_of_sender && names_acked && !is_over {
+        if (names_acked || !is_of_sender) && !is_over {
             self.fail(self.clock, index, Failure::Refused);
         }
     }

@@ -8,7 +8,7 @@ use trimline_transport::Half;
 use trimline_transport::ndp::{self, Command};
 
 use super::super::peers::ME;
-use super::super::{Connection, Failure, Options, Statistics};
+use super::super::{Config, Connection, Failure, Options, Statistics};
 use super::{Core, Entry, Name};
 
 impl Entry {
@@ -102,37 +102,73 @@ impl Core {
     /// Gives a message to be sent as one.
     ///
     /// # Errors
-    /// [`Failure::Full`] when the send buffer has no room for it now, [`Failure::Empty`] for no bytes,
+    /// [`Failure::Full`] when there is no room for it now ([`Core::has_room`]), [`Failure::Empty`] for no bytes,
     /// [`Failure::TooLong`] for more than [`super::super::Limits::message_bytes`].
     pub fn send(&mut self, connection: Connection, message: &[u8]) -> Result<(), Failure> {
-        let (limit, longest) = (self.config.send_buffer, self.config.limits.message_bytes);
-        let entry = self.sending(connection)?;
+        let longest = self.config.limits.message_bytes;
+        self.sending(connection)?;
         if message.is_empty() {
             return Err(Failure::Empty);
         }
         if message.len() as u64 > longest {
             return Err(Failure::TooLong);
         }
-        // A message that is longer than the buffer is taken when the buffer is empty.
-        let used = entry.outgoing.bytes();
-        if used > 0 && used + message.len() > limit {
+        if !self.has_room(connection, message.len()) {
             return Err(Failure::Full);
         }
-        entry.outgoing.message(message);
+        self.entries[connection.index as usize].outgoing.message(message);
+        self.count_unacked(connection.index);
         self.list_unhanded(connection.index);
         Ok(())
     }
 
-    /// Gives bytes of a stream. Gives how many were taken: fewer when the send buffer is full.
+    /// Whether a message of so many bytes would be taken now: the send buffer, what waits to be sent to the peer, and what
+    /// waits in all have room for it. One that is longer than a bound is taken when nothing else waits there.
+    pub fn has_room(&mut self, connection: Connection, length: usize) -> bool {
+        let Some(entry) = self.find(connection) else { return false };
+        let (length, used, peer) = (length as u64, entry.outgoing.bytes() as u64, entry.name.peer);
+        let (of_peer, of_all) = self.peers.holdings(peer);
+        let Config { send_buffer, limits, .. } = &self.config;
+        [
+            (used, *send_buffer as u64),
+            (of_peer.unacked, limits.peer_unacked),
+            (of_all.unacked, limits.host_unacked),
+        ]
+        .into_iter()
+        .all(|(used, most)| used == 0 || used + length <= most)
+    }
+
+    /// What a connection has to send, or waits for ACKs of, is counted anew.
+    pub(super) fn count_unacked(&mut self, index: u32) {
+        let entry = &mut self.entries[index as usize];
+        let unacked = entry.outgoing.bytes() as u64;
+        let before = std::mem::replace(&mut entry.unacked, unacked);
+        if before != unacked {
+            let peer = entry.name.peer;
+            self.peers.holds(peer, |holdings| {
+                holdings.unacked = holdings.unacked - before + unacked;
+            });
+        }
+    }
+
+    /// Gives bytes of a stream. Gives how many were taken: fewer when there is no room, as in [`Core::has_room`].
     ///
     /// # Errors
     /// A connection that may not send any more.
     pub fn write(&mut self, connection: Connection, bytes: &[u8]) -> Result<usize, Failure> {
         let limit = self.config.send_buffer;
         let entry = self.sending(connection)?;
-        let count = bytes.len().min(limit.saturating_sub(entry.outgoing.bytes()));
+        let room = limit.saturating_sub(entry.outgoing.bytes()) as u64;
+        let peer = entry.name.peer;
+        let (of_peer, of_all) = self.peers.holdings(peer);
+        let limits = &self.config.limits;
+        let room = room
+            .min(limits.peer_unacked.saturating_sub(of_peer.unacked))
+            .min(limits.host_unacked.saturating_sub(of_all.unacked));
+        let count = bytes.len().min(room as usize);
         if count > 0 {
-            entry.outgoing.write(&bytes[..count]);
+            self.entries[connection.index as usize].outgoing.write(&bytes[..count]);
+            self.count_unacked(connection.index);
             self.list_unhanded(connection.index);
         }
         Ok(count)
@@ -142,15 +178,28 @@ impl Core {
     pub fn close(&mut self, connection: Connection) {
         let Ok(entry) = self.sending(connection) else { return };
         entry.outgoing.close();
+        self.count_unacked(connection.index);
         self.list_unhanded(connection.index);
     }
 
-    /// The application wants nothing of the connection any more: nothing is sent again, and what
-    /// arrives is thrown away.
+    /// The application wants nothing of the connection any more: nothing is sent again, what arrives is thrown away, and
+    /// the peer is told by a RESET.
     pub fn abandon(&mut self, now: Time, connection: Connection) {
         if self.find(connection).is_some() {
             self.fail(now, connection.index, Failure::Closed);
         }
+    }
+
+    /// Abandons every connection: a program that ends says goodbye.
+    pub fn abandon_all(&mut self, now: Time) {
+        for index in 0..self.entries.len() as u32 {
+            self.abandon(now, self.handle(index));
+        }
+    }
+
+    /// Bytes of the next whole message, if it is there. It is not taken.
+    pub fn next_length(&mut self, connection: Connection) -> Option<usize> {
+        self.find(connection)?.incoming.next_length()
     }
 
     /// The next whole message, if it is there.
@@ -235,6 +284,11 @@ impl Core {
         self.peers.holdings(ME).1.kept
     }
 
+    /// Bytes of all connections that are to be sent, or that were sent and not ACKed.
+    pub fn unacked(&self) -> u64 {
+        self.peers.holdings(ME).1.unacked
+    }
+
     /// What went through.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
@@ -248,7 +302,6 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::Config;
     use super::*;
     use trimline_packet::{BitRate, TimeDelta};
 

@@ -17,6 +17,9 @@ use super::Core;
 /// ACKs that one packet carries, at most.
 const MOST: usize = 4;
 
+/// Control packets that wait, at most (chosen: as many as connections that one peer may have opened).
+const MOST_WAITING: usize = 4096;
+
 /// Bytes that a host puts behind a payload, at most: a tag, records of the packet, and ACKs that ride in it.
 pub(crate) const BEHIND_PAYLOAD: usize = TAG_BYTES + EXTENSION_ROOM + MOST * ACKED_BYTES;
 
@@ -33,6 +36,13 @@ impl Riding {
     /// Whether packets wait that were taken from the endpoint.
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
+    }
+
+    /// A control packet goes before further packets of the endpoint, unless very many wait already.
+    pub(super) fn push(&mut self, packet: Packet) {
+        if self.waiting.len() < MOST_WAITING {
+            self.waiting.push_back(packet);
+        }
     }
 
     /// The records of the packet that is written now.

@@ -1,0 +1,194 @@
+//! Whole transfers, both ends with all that they are but processes, over cables in memory.
+
+use super::super::pair::{CLIENT, Pair, SERVER};
+use super::*;
+use std::sync::{Arc, Mutex};
+use trimline_packet::BitRate;
+use trimline_stack::clock::Clock;
+use trimline_stack::host::{Config, Host};
+use trimline_stack::io::mem::{Impairments, Mem, impaired_pair};
+use trimline_stack::io::{Caps, PacketIo, Pieces};
+
+/// An output that keeps what it is given, until it is full.
+#[derive(Clone)]
+struct Kept {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    room: usize,
+}
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut kept = self.bytes.lock().unwrap();
+        if kept.len() + bytes.len() > self.room {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        kept.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A cable that exchanges two words of every full frame: no sum of 16 bits notices.
+struct Exchanging(Mem);
+
+impl PacketIo for Exchanging {
+    fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        self.0.rx_burst(most, take)
+    }
+
+    fn tx_burst(&mut self, frames: &[Pieces<'_>]) -> io::Result<usize> {
+        for pieces in frames {
+            let mut frame = pieces.concat();
+            if frame.len() > 1000 {
+                frame[200..204].rotate_left(2);
+            }
+            self.0.tx_burst(&[&[&frame]])?;
+        }
+        Ok(frames.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn poll_fd(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        self.0.poll_fd()
+    }
+
+    fn caps(&self) -> Caps {
+        self.0.caps()
+    }
+}
+
+fn host(io: impl PacketIo + 'static, address: [u8; 4], peer: [u8; 4]) -> AnyHost {
+    let mut config = Config::new(address.into(), 1500, BitRate::from_gbps(1)).unwrap();
+    (config.validates_addresses, config.joins_acks) = (true, true);
+    let mut host = Host::new(io, config, Clock::real());
+    if address == CLIENT {
+        host.core().add_peer(peer.into(), &[], [2; 6]);
+    }
+    host.boxed()
+}
+
+/// How both ends of a transfer went.
+struct Outcome {
+    sender: Result<(), String>,
+    listener: Result<(), String>,
+    /// Everything was written, and nothing else.
+    is_whole: bool,
+    time: Duration,
+}
+
+/// Sends so many bytes from one host to the other, to an output with so much `room`.
+fn transfer(bytes: usize, room: usize, cable: (impl PacketIo + Send + 'static, Mem)) -> Outcome {
+    let sent: Vec<u8> = (0..bytes as u32).map(|n| (n ^ n >> 8) as u8).collect();
+    let kept = Kept { bytes: Arc::default(), room };
+    let (out, input) = (kept.clone(), io::Cursor::new(sent.clone()));
+    let start = Instant::now();
+    let (near, far) = cable;
+    let words = |outcome: io::Result<ExitCode>| outcome.map(drop).map_err(|e| e.to_string());
+    let listener = std::thread::spawn(move || {
+        let mut host = host(far, SERVER, CLIENT);
+        let mut account = Account::new(None, None).unwrap();
+        let outcome = receive(&mut host, &mut account, None, out);
+        super::super::say_goodbye(&mut host).unwrap();
+        words(outcome)
+    });
+    let mut host = host(near, CLIENT, SERVER);
+    let mut account = Account::new(None, None).unwrap();
+    let sender = words(send(&mut host, &mut account, SERVER.into(), input));
+    super::super::say_goodbye(&mut host).unwrap();
+    let time = start.elapsed();
+    // The sender is gone, whatever the listener lacks.
+    drop(host);
+    let listener = listener.join().unwrap();
+    let is_whole = *kept.bytes.lock().unwrap() == sent;
+    Outcome { sender, listener, is_whole, time }
+}
+
+fn lossy(hundredths: u32, seed: u64) -> (Mem, Mem) {
+    let loss = Impairments::share(hundredths);
+    impaired_pair(1500, Impairments { loss, ..Impairments::default() }, seed).unwrap()
+}
+
+/// How many transfers: `TRIMLINE_TRANSFERS=200 cargo test -p trimline-cli --lib loses -- --nocapture`.
+fn transfers() -> u64 {
+    std::env::var("TRIMLINE_TRANSFERS").map_or(24, |count| count.parse().expect("a number"))
+}
+
+#[test]
+fn a_cable_that_loses_a_tenth_makes_no_whole_transfer_a_failure() {
+    const AT_ONCE: u64 = 8;
+    let all = transfers();
+    let run = |first: u64| {
+        let mut longest = Duration::ZERO;
+        for seed in (first..all).step_by(AT_ONCE as usize) {
+            let Outcome { sender, listener, is_whole, time } =
+                transfer(100_000, usize::MAX, lossy(1000, seed));
+            assert_eq!((sender, listener, is_whole), (Ok(()), Ok(()), true), "{seed}");
+            longest = longest.max(time);
+        }
+        longest
+    };
+    let longest = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..AT_ONCE).map(|first| scope.spawn(move || run(first))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).max().unwrap()
+    });
+    println!("{all} transfers of 100 kB at 10 % loss, none failed; the longest took {longest:.1?}");
+}
+
+#[test]
+fn a_megabyte_crosses_a_cable_that_loses_thirty_percent() {
+    let Outcome { sender, listener, is_whole, time } =
+        transfer(1_000_000, usize::MAX, lossy(3000, 1));
+    assert_eq!((sender, listener, is_whole), (Ok(()), Ok(()), true));
+    println!("1 MB at 30 % loss in {time:.1?}");
+    assert!(time < Duration::from_secs(60), "{time:?}");
+}
+
+#[test]
+fn bytes_that_no_sum_of_the_packets_protects_are_compared() {
+    let (near, far) = lossy(0, 0);
+    let outcome = transfer(100_000, usize::MAX, (Exchanging(near), far));
+    assert!(!outcome.is_whole, "no sum of a packet noticed");
+    for said in [outcome.sender.unwrap_err(), outcome.listener.unwrap_err()] {
+        assert!(said.contains(ALTERED), "{said}");
+    }
+}
+
+#[test]
+fn a_full_output_fails_both_ends_at_once_and_both_say_why() {
+    let outcome = transfer(8_000_000, 500_000, lossy(0, 0));
+    for said in [outcome.sender.unwrap_err(), outcome.listener.unwrap_err()] {
+        assert!(said.contains("standard output: no storage space"), "{said}");
+    }
+    assert!(outcome.time < Duration::from_secs(5), "{:?}", outcome.time);
+}
+
+#[test]
+fn one_connection_is_taken_and_all_others_are_refused() {
+    let mut pair = Pair::new(SERVICE);
+    let mut taken = None;
+    let mut ends = Vec::new();
+    let other = Some([10, 0, 0, 9].into());
+    // Not of the peer that is wanted; the one that is; one more of it, later.
+    for from in [other, Some(CLIENT.into()), Some(CLIENT.into())] {
+        let near = pair.client.connect(SERVER.into(), SERVICE, Options::default()).unwrap();
+        // More than is kept for somebody who does not read.
+        pair.client.write(near, &vec![7; 8_000_000]).unwrap();
+        ends.push(near);
+        for _ in 0..100 {
+            pair.run_for(TimeDelta::from_ms(10));
+            welcome(&mut pair.server, pair.now, from, &mut taken);
+        }
+    }
+    pair.run_for(TimeDelta::from_ms(20_000));
+    let refused = Some(Broken::Refused);
+    let failures: Vec<_> = ends.into_iter().map(|near| pair.client.failure(near)).collect();
+    assert_eq!(failures, [refused, None, refused]);
+    assert!(taken.is_some());
+    assert_eq!(pair.server.connections(), 1);
+}
