@@ -8,6 +8,7 @@ mod config;
 mod connections;
 mod core_rate;
 mod endpoint;
+mod headers;
 mod joined;
 mod latencies;
 mod paths;
@@ -57,6 +58,7 @@ mod tests {
             pull_spacing: PullSpacing::WireBytes,
             pull_ack: true,
             credit_bank: true,
+            doubts_headers: false,
             ack_every: 1,
             core_rate: None,
             initial_window_bytes: 0,
