@@ -219,3 +219,27 @@ impl Config {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_needs_switches_that_leave_its_tag() {
+        for (address, needed) in [("10.0.0.1", 70), ("fd00::1", 90)] {
+            let address = address.parse().unwrap();
+            let mut config = Config::new(address, 1500, BitRate::from_gbps(10)).unwrap();
+            assert_eq!(config.check(), Ok(()));
+            config.share(Key::new([1; 16]));
+            let problem = config.check().unwrap_err();
+            let expected = format!("needs {needed} B of a trimmed packet");
+            assert!(problem.contains(&expected) && problem.contains("\"keyed\""), "{problem}");
+            for (name, profile) in Profile::ALL {
+                config.profile = profile;
+                assert_eq!(config.check().is_ok(), name != "paper", "{name}");
+            }
+            config.profile.trimmed_bytes = needed;
+            assert_eq!(config.check(), Ok(()));
+        }
+    }
+}

@@ -7,7 +7,7 @@
 //!
 //! On their way are the packets that were sent after the newest one that was answered. Tried: all in flight. Where ACKs
 //! are lost most of those have arrived and were pulled for, and wait for their RTO alone: a path that loses 30 % made a
-//! transfer of 30 MB take 22 s instead of 0.1 s.
+//! transfer of 30 MB take 21.7 s instead of 0.044 s.
 
 /// Packets beyond a window that pulls may bring: those of pulls that overtook the answers that they belong to.
 pub(super) const MORE_PULLS: u32 = 64;

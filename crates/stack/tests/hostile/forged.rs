@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::two::Two;
 use super::*;
 use trimline_packet::wire::Lengths;
-use trimline_stack::host::Connection;
+use trimline_stack::host::{Connection, Key};
 
 /// A frame of somebody who knows all numbers.
 fn forge(from: u8, to: u8, service: Service, fields: Fields, payload: &[u8]) -> Vec<u8> {
@@ -61,15 +61,24 @@ fn forged_headers_stall_nothing() {
         ("another class", |n| (n / 2, 0, 3 << 6)),
     ];
     for (what, number) in attacks {
-        let (mut two, near) = under_way(&message, |_| {});
-        for n in 0..3000 {
-            let (sequence, attempt, flags) = number(n);
-            two.server.receive_frame(two.now, &header(40, sequence, attempt, flags));
+        for has_key in [false, true] {
+            let (mut two, near) = under_way(&message, |config| {
+                if has_key {
+                    config.share(Key::new([1; 16]));
+                    config.profile = Profile::KEYED;
+                }
+            });
+            for n in 0..3000 {
+                let (sequence, attempt, flags) = number(n);
+                two.server.receive_frame(two.now, &header(40, sequence, attempt, flags));
+            }
+            // 2 MB take 1.7 ms.
+            two.run_for(TimeDelta::from_ms(45));
+            assert!(two.client.is_sent(near), "{what}");
+            assert_eq!(arrived(&mut two).as_deref(), Some(&message[..]), "{what}");
+            let refused = if has_key { 3000 } else { 0 };
+            assert_eq!(two.server.statistics().refused_in_all(), refused, "{what}");
         }
-        // 2 MB take 1.7 ms.
-        two.run_for(TimeDelta::from_ms(45));
-        assert!(two.client.is_sent(near), "{what}");
-        assert_eq!(arrived(&mut two).as_deref(), Some(&message[..]), "{what}");
     }
 }
 
@@ -176,7 +185,6 @@ fn a_packet_that_somebody_else_acked_ends_the_connection() {
         let mut two = Two::new(|_| {});
         two.client.number_connections_from(40);
         let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
-        let far = |two: &mut Two| two.server.accept().expect("it was opened");
         two.lost = Some(missing);
         two.client.send(near, &[7; 28_000]).unwrap();
         two.run_for(TimeDelta::from_ms(1));
@@ -189,10 +197,14 @@ fn a_packet_that_somebody_else_acked_ends_the_connection() {
         };
         two.client.receive_frame(two.now, &forge(1, 2, Service::Control, fields, &[]));
         two.lost = None;
-        let far = far(&mut two);
+        let far = two.server.accept().expect("it was opened");
         two.run_for(TimeDelta::from_ms(70_000));
         let ends = [two.client.receive(near), two.server.receive(far)].map(Result::unwrap_err);
-        println!("packet {missing}: {ends:?}");
+        let [near, far] = ends;
+        assert!(
+            near == Failure::Refused && matches!(far, Failure::Silent(_) | Failure::Stalled(_)),
+            "packet {missing}: {near:?}, {far:?}"
+        );
     }
 }
 
