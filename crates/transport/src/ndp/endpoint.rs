@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
+use super::answered::Answered;
 use super::config::{Command, Config, Event, ReceiverStatistics, SenderProgress, SenderStatistics};
-use super::headers::Answered;
 use super::latencies::{Latencies, Latency};
 use super::pull_queue::{Gaps, PullQueue, Sent};
 use super::receiver::{Arrival, Receiver, Repeat};

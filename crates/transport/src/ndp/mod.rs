@@ -4,6 +4,7 @@
 //! trimmed before, at the rate of its own link. [`Endpoint`] is one host: the sending and receiving
 //! halves of all its connections, their one pull queue, and their timers.
 
+mod answered;
 mod config;
 mod connections;
 mod core_rate;
