@@ -177,6 +177,41 @@ fn a_peer_that_does_not_read_is_no_stall_and_goes_on_when_it_does() {
     assert_eq!((left, got), (0, 12_000_000));
 }
 
+/// An ACK of the server.
+fn ack(sequence: u32) -> Vec<u8> {
+    let (connection, flags) = (ConnectionId::new(40), Flags::default());
+    let fields = Fields { kind: Kind::Ack, flags, connection, sequence, extra: 0 };
+    forge(1, 2, Service::Control, fields, &[])
+}
+
+/// Questions name a packet that was ACKed, and have no bytes.
+#[test]
+fn a_question_is_not_the_packet_that_never_arrived() {
+    let mut two = Two::new(|_| {});
+    two.client.number_connections_from(40);
+    let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
+    two.client.write(near, &[7; 10_000]).unwrap();
+    two.run_for(TimeDelta::from_ms(1));
+    two.lost = Some(two.data as u32);
+    two.client.write(near, &[8; 100]).unwrap();
+    two.run_for(TimeDelta::from_us(10));
+    two.client.receive_frame(two.now, &ack(two.lost.unwrap()));
+    two.lost = None;
+    // It asks several times.
+    two.run_for(TimeDelta::from_ms(25_000));
+    two.client.write(near, &[9; 100]).unwrap();
+    two.run_for(TimeDelta::from_ms(1));
+    let far = two.server.accept().unwrap();
+    let mut bytes = [0; 20_000];
+    assert_eq!(two.server.read(far, &mut bytes), Ok(10_000));
+    two.run_for(TimeDelta::from_ms(70_000));
+    assert!(matches!(
+        two.client.read(near, &mut bytes),
+        Err(Failure::Silent(_) | Failure::Refused | Failure::Stalled(_))
+    ));
+    assert!(two.server.read(far, &mut bytes).is_err());
+}
+
 /// Who sees packets may say that one has arrived which never does. Both ends end, and nobody reads a message with a
 /// hole in it.
 #[test]
@@ -188,14 +223,7 @@ fn a_packet_that_somebody_else_acked_ends_the_connection() {
         two.lost = Some(missing);
         two.client.send(near, &[7; 28_000]).unwrap();
         two.run_for(TimeDelta::from_ms(1));
-        let fields = Fields {
-            kind: Kind::Ack,
-            flags: Flags::default(),
-            connection: ConnectionId::new(40),
-            sequence: missing,
-            extra: 0,
-        };
-        two.client.receive_frame(two.now, &forge(1, 2, Service::Control, fields, &[]));
+        two.client.receive_frame(two.now, &ack(missing));
         two.lost = None;
         let far = two.server.accept().expect("it was opened");
         two.run_for(TimeDelta::from_ms(70_000));

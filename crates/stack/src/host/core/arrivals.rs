@@ -186,12 +186,25 @@ impl Core {
         self.deliver(now, &packet, index, (payload, extension));
     }
 
-    /// What an answer says beside what it answers: its pull counter, and whether the peer's application reads.
+    /// What an answer says beside what it answers: how far packets have come, its pull counter, and whether the peer's
+    /// application reads.
     fn heed_answer(&mut self, index: u32, packet: &mut Packet) {
         let entry = &mut self.entries[index as usize];
+        let came_back = packet.service.service().is_turned_round();
         let header = &mut packet.header;
-        if let Kind::Ack | Kind::Nack = header.kind {
+        let answers = match header.kind {
+            Kind::Data => came_back,
+            // One that came back is this host's own.
+            Kind::Ack | Kind::Nack | Kind::Pull => !came_back,
+            Kind::Reset => false,
+        };
+        if !answers {
+            return;
+        }
+        if header.kind != Kind::Pull {
             entry.outgoing.came_through(header.sequence, header.flags.attempt());
+        }
+        if header.kind != Kind::Data {
             entry.outgoing.news += u64::from(header.flags.contains(Flags::HELD));
         }
         if let Some(counter) = header.pull_counter()
