@@ -26,6 +26,7 @@ jobs=()
 for k in $(seq "$mutations"); do jobs+=("cargo xtask mutations --part $k/$mutations"); done
 for k in $(seq "$networks"); do jobs+=("random_networks $k"); done
 jobs+=("env TRIMLINE_TROUBLE=1 cargo test --quiet --locked --package trimline-sim --test runs -- every_profile")
+jobs+=("env TRIMLINE_FORGERIES=0..1000000 cargo test --quiet --locked --package trimline-stack --test hostile -- after_any_forgery")
 jobs+=("make hashes" "make checked" "make fuzz" "make miri" "make data-races" "make soak" "make rtl-all" "make rtl-mutations"
     "make rtl-icarus-all" "make rtl-resources" "make rtl-formal-mutations" "make large-result")
 

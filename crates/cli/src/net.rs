@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use clap::{Args, Subcommand};
 use hdrhistogram::Histogram;
+use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, Time, TimeDelta};
 use trimline_stack::host::{Config, Connection, Core, Failure as Broken, Host, Idle, Key, Options};
 use trimline_stack::io::PacketIo;
@@ -208,6 +209,7 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
     let change = |config: &mut Config| {
         if let Some(key) = key {
             config.share(key);
+            config.profile = Profile::KEYED;
         }
         config.idle = if poll { Idle::Poll } else { Idle::Block };
         config.silence = Some(TimeDelta::from_ms(interface.silence * 1000));

@@ -41,6 +41,9 @@ impl Flags {
     pub const PULL: u8 = 1 << 3;
     /// In an ACK, which never opens a connection, the bit of SYN: it answers several packets ([`Header::joined`]).
     pub const JOINED: u8 = Flags::SYN;
+    /// In an ACK or a NACK, which have no data, the bit of LAST: the receiver's application does not read, so nothing is
+    /// pulled.
+    pub const HELD: u8 = Flags::LAST;
     const ATTEMPT_SHIFT: u8 = 4;
     const CLASS_SHIFT: u8 = 6;
 

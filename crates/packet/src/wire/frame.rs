@@ -291,12 +291,6 @@ impl<'a> Frame<'a> {
         self.bytes[self.layout.end()..].first_chunk().copied()
     }
 
-    /// Whether the tag outlasts a cut at this profile's size.
-    pub fn tag_survives(&self, profile: &Profile) -> bool {
-        let size = usize::from(profile.trimmed_bytes).saturating_sub(FCS_BYTES);
-        size >= self.layout.end() + TAG_BYTES
-    }
-
     fn udp_word(&self, at: &Range<usize>) -> u16 {
         word(self.bytes, &within(at, self.layout.udp))
     }
@@ -475,6 +469,14 @@ impl<'a> Frame<'a> {
         swap_ends(bytes, layout);
         set_traffic_class(bytes, layout, profile.notification << 2);
         Ok(layout.end().max(SHORTEST).min(bytes.len()))
+    }
+}
+
+impl Profile {
+    /// Bytes of a frame that a switch must leave so that the header's tag is among them.
+    pub const fn min_keyed_bytes(v6: bool) -> u16 {
+        let ip = if v6 { field::v6::BYTES } else { field::v4::BYTES };
+        (field::IP + ip + field::udp::BYTES + HEADER_BYTES + TAG_BYTES + FCS_BYTES) as u16
     }
 }
 

@@ -82,9 +82,14 @@ impl Profile {
     /// packet-trimming tests). The others are chosen.
     pub const TH5: Profile = Profile { trimmed_bytes: 206, ..Profile::SONIC };
 
+    /// [`Profile::PAPER`] for hosts that share a key: what a switch leaves holds the tag, with IPv6 too.
+    pub const KEYED: Profile =
+        Profile { trimmed_bytes: Profile::min_keyed_bytes(true), ..Profile::PAPER };
+
     /// Every profile with its name.
-    pub const ALL: [(&'static str, Profile); 4] = [
+    pub const ALL: [(&'static str, Profile); 5] = [
         ("paper", Profile::PAPER),
+        ("keyed", Profile::KEYED),
         ("sonic", Profile::SONIC),
         ("spectrum", Profile::SPECTRUM),
         ("th5", Profile::TH5),

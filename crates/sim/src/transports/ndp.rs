@@ -537,6 +537,7 @@ pub(crate) fn defaults() -> Config {
         pull_spacing: PullSpacing::WireBytes,
         pull_ack: true,
         credit_bank: true,
+        doubts_headers: false,
         ack_every: 1,
         core_rate: None,
         initial_window_bytes: 0,

@@ -22,6 +22,7 @@ pub(crate) fn ndp(initial_window: u32) -> ndp::Config {
         pull_spacing: ndp::PullSpacing::WireBytes,
         pull_ack: true,
         credit_bank: true,
+        doubts_headers: false,
         ack_every: 1,
         core_rate: None,
         initial_window_bytes: 0,

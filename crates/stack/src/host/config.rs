@@ -94,8 +94,8 @@ pub struct Config {
     pub send_buffer: usize,
     /// What is kept for others.
     pub limits: Limits,
-    /// A connection fails whose peer was not heard for so long ([`super::Failure::Silent`]). Both ends ask several
-    /// times before. `None`: never.
+    /// A connection fails whose peer was not heard for so long ([`super::Failure::Silent`]), or on which nothing moved
+    /// for so long though it was heard ([`super::Failure::Stalled`]). Both ends ask several times before. `None`: never.
     pub silence: Option<TimeDelta>,
     /// A connection is opened for those alone who show a token of this host; others are given one, and nothing is kept
     /// of them (RFC 9000, section 8). The first connection of a peer takes a round trip more, later ones do not.
@@ -138,11 +138,29 @@ impl Config {
         headers + tag + usize::from(self.ndp.payload_bytes) + EXTENSION_ROOM
     }
 
-    /// Peers share this key from now on. Packets make room for its tag.
+    /// Peers share this key from now on. Packets make room for its tag. Switches must leave the tag when they trim, as
+    /// [`Profile::KEYED`] says: a header without it is refused.
     pub fn share(&mut self, key: Key) {
         if self.key.replace(key).is_none() {
             self.ndp.payload_bytes = self.ndp.payload_bytes.saturating_sub(TAG_BYTES as u16).max(1);
         }
+    }
+
+    /// Whether the parameters go together.
+    ///
+    /// # Errors
+    /// Those that do not, said in words.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (cut, needed) =
+            (self.profile.trimmed_bytes, Profile::min_keyed_bytes(self.address.is_ipv6()));
+        if self.key.is_some() && cut < needed {
+            return Err(format!(
+                "a key needs {needed} B of a trimmed packet, and this profile's switches leave {cut} B; nearest: \
+                 profile \"keyed\", whose switches leave {} B",
+                Profile::KEYED.trimmed_bytes
+            ));
+        }
+        Ok(())
     }
 
     /// NDP's parameters for a host with this address on a link of this MTU and rate. What the paper
@@ -172,6 +190,7 @@ impl Config {
                 pull_spacing: PullSpacing::WireBytes,
                 pull_ack: true,
                 credit_bank: true,
+                doubts_headers: true,
                 ack_every: 1,
                 core_rate: None,
                 initial_window_bytes: 0,
@@ -205,5 +224,29 @@ impl Config {
             streams: None,
             record_pulls: false,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_needs_switches_that_leave_its_tag() {
+        for (address, needed) in [("10.0.0.1", 70), ("fd00::1", 90)] {
+            let address = address.parse().unwrap();
+            let mut config = Config::new(address, 1500, BitRate::from_gbps(10)).unwrap();
+            assert_eq!(config.check(), Ok(()));
+            config.share(Key::new([1; 16]));
+            let problem = config.check().unwrap_err();
+            let expected = format!("needs {needed} B of a trimmed packet");
+            assert!(problem.contains(&expected) && problem.contains("\"keyed\""), "{problem}");
+            for (name, profile) in Profile::ALL {
+                config.profile = profile;
+                assert_eq!(config.check().is_ok(), name != "paper", "{name}");
+            }
+            config.profile.trimmed_bytes = needed;
+            assert_eq!(config.check(), Ok(()));
+        }
     }
 }

@@ -33,7 +33,7 @@ mod validation;
 
 pub(crate) use riding::BEHIND_PAYLOAD;
 use riding::Riding;
-use silence::Watch;
+use silence::{Moved, Watch};
 pub(super) use transmit::Written;
 
 /// How often in an RTO a host that blocks wakes for timers (chosen: a time-out is a quarter late at most). Each
@@ -97,6 +97,8 @@ struct Entry {
     unacked: u64,
     /// When the peer was heard last.
     heard: Time,
+    /// When something that was sent, or that comes, moved last.
+    moved: [Moved; 2],
 }
 
 /// An endpoint with the bytes of its connections.
@@ -128,6 +130,8 @@ pub struct Core {
     riding: Riding,
     /// Until when no stranger is refused.
     refused_until: Time,
+    /// Connections whose peers are told that they are not pulled.
+    holding: u32,
     /// Connections for which others leave no room.
     crowded: BTreeSet<(HostId, u32)>,
     /// Peers whose next hop nobody has looked up.
@@ -171,6 +175,7 @@ impl Core {
             to_strangers: VecDeque::new(),
             riding: Riding::default(),
             refused_until: Time::ZERO,
+            holding: 0,
             crowded: BTreeSet::new(),
             unresolved: Vec::new(),
             learns_next_hops: true,
@@ -243,6 +248,7 @@ impl Core {
         self.refused_until = self.refused_until.set_back(by);
         for entry in &mut self.entries {
             entry.heard = entry.heard.set_back(by);
+            entry.moved.iter_mut().for_each(|moved| moved.set_back(by));
             entry.options.deadline = entry.options.deadline.map(|deadline| deadline.set_back(by));
         }
         let deadlines = std::mem::take(&mut self.deadlines).into_iter();
@@ -297,6 +303,7 @@ impl Core {
             kept: 0,
             unacked: 0,
             heard: self.clock,
+            moved: Default::default(),
         };
         let accepted = u32::from(!name.opened_here);
         self.peers.holds(name.peer, |holdings| {
@@ -335,6 +342,7 @@ impl Core {
             return self.count_unacked(index);
         }
         entry.in_use = false;
+        self.holding -= u32::from(std::mem::take(&mut entry.holds));
         // The memory of a few goes to the next ones.
         let keeps = self.free.len() < FEW_MEMORIES;
         entry.outgoing = std::mem::take(&mut entry.outgoing).emptied(keeps);

@@ -152,6 +152,11 @@ impl Incoming {
         self.early_bytes
     }
 
+    /// Packets that arrived.
+    pub(super) fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
     /// Whether a packet with this number may come: it did before, or it is not too far ahead.
     pub(super) fn expects(&self, sequence: u32) -> bool {
         let is_behind = (sequence.wrapping_sub(self.next as u32) as i32) < 0;

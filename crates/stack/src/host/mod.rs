@@ -17,6 +17,7 @@ mod bell;
 mod buffer;
 mod config;
 mod core;
+mod credit;
 mod directory;
 mod hashing;
 mod incoming;
@@ -92,6 +93,9 @@ pub enum Failure {
     NoRoom,
     /// The peer was not heard for so long.
     Silent(TimeDelta),
+    /// The peer was heard, and for so long nothing of what was under way arrived at its end. What comes between loses
+    /// packets of some kind, or somebody forges answers.
+    Stalled(TimeDelta),
 }
 
 impl fmt::Display for Failure {
@@ -105,12 +109,15 @@ impl fmt::Display for Failure {
             Failure::Empty => "a message needs at least one byte",
             Failure::TooLong => "a message is longer than this host takes",
             Failure::NoRoom => "this host has no room for the rest of a message",
-            Failure::Silent(quiet) => {
-                let tenths = quiet.as_ps() / 100_000_000_000;
-                return write!(f, "the peer was not heard for {}.{} s", tenths / 10, tenths % 10);
-            }
+            Failure::Silent(_) => "the peer was not heard",
+            Failure::Stalled(_) => "the peer answers, but no data has arrived",
         };
-        f.write_str(words)
+        f.write_str(words)?;
+        if let Failure::Silent(time) | Failure::Stalled(time) = self {
+            let tenths = time.as_ps() / 100_000_000_000;
+            write!(f, " for {}.{} s", tenths / 10, tenths % 10)?;
+        }
+        Ok(())
     }
 }
 
@@ -122,7 +129,7 @@ impl From<Failure> for io::Error {
             Failure::Unreachable => io::ErrorKind::HostUnreachable,
             Failure::Refused => io::ErrorKind::ConnectionRefused,
             Failure::Closed => io::ErrorKind::NotConnected,
-            Failure::Deadline | Failure::Silent(_) => io::ErrorKind::TimedOut,
+            Failure::Deadline | Failure::Silent(_) | Failure::Stalled(_) => io::ErrorKind::TimedOut,
             Failure::Full => io::ErrorKind::WouldBlock,
             Failure::Empty | Failure::TooLong => io::ErrorKind::InvalidInput,
             Failure::NoRoom => io::ErrorKind::OutOfMemory,
@@ -156,7 +163,8 @@ pub struct Statistics {
     pub without_room: u64,
     /// First packets of strangers that were answered with a token ([`Config::validates_addresses`]).
     pub challenged: u64,
-    /// Frames that name what cannot be: packets too far ahead, pulls and resets of what was never sent.
+    /// Frames that name what cannot be: packets too far ahead, resets of what was never sent, questions about what never
+    /// arrived.
     pub implausible: u64,
     /// Frames that were refused, by the place of the reason in [`What::ALL`].
     pub refused: [u64; What::ALL.len()],

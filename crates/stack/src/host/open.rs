@@ -30,6 +30,7 @@ impl Host<AfPacket> {
         config.ethernet = socket.ethernet();
         (config.validates_addresses, config.joins_acks) = (true, true);
         change(&mut config);
+        config.check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let addresses: Vec<IpAddr> = match config.ways.as_slice() {
             [] => vec![config.address],
             ways => ways.to_vec(),
@@ -72,6 +73,7 @@ impl Host<Udp> {
         config.entropies = paths;
         (config.validates_addresses, config.joins_acks) = (true, true);
         change(&mut config);
+        config.check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         Ok(Host::new(socket, config, Clock::real()))
     }
 

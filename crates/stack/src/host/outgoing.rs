@@ -7,6 +7,7 @@ use std::ops::Range;
 use trimline_packet::wire::{Record, TOKEN_BYTES};
 
 use super::buffer::{Buffer, SPARE, emptied};
+use super::credit::Pulled;
 use super::tokens::Token;
 
 /// Ends of messages in one packet, at most: a sender makes no more, a receiver takes no more.
@@ -24,6 +25,8 @@ struct Sent {
     path: u16,
     /// Which time that was, as the packet says.
     attempt: u8,
+    /// Which packet that was, of all that were sent.
+    number: u64,
     /// Neither ACKed, NACKed nor returned since then.
     out: bool,
     acked: bool,
@@ -49,6 +52,14 @@ pub(super) struct Outgoing {
     pub(super) opened: bool,
     /// It waits in the host's list of halves with something to hand over.
     pub(super) listed: bool,
+    /// Packets that were sent, each time.
+    sends: u64,
+    /// The last of them that was answered.
+    answered: u64,
+    /// What the peer has pulled.
+    pub(super) pulled: Pulled,
+    /// Answers that brought news: those to packets that had none, and those of a peer whose application does not read.
+    pub(super) news: u64,
     /// What its first packets were shown to the peer with.
     pub(super) shown: Option<Token>,
 }
@@ -125,9 +136,10 @@ impl Outgoing {
     ) -> Range<u64> {
         let distance = sequence.wrapping_sub(self.base) as usize;
         if distance == self.sent.len() {
-            let (path, attempt) = (0, 0);
+            let (path, attempt, number) = (0, 0, 0);
             let offset = self.next_offset;
-            self.sent.push_back(Sent { offset, length, path, attempt, out: false, acked: false });
+            let (out, acked) = (false, false);
+            self.sent.push_back(Sent { offset, length, path, attempt, number, out, acked });
             self.next_offset += u64::from(length);
         }
         let sent = self.sent[distance];
@@ -157,8 +169,22 @@ impl Outgoing {
         let distance = sequence.wrapping_sub(self.base) as usize;
         let sent = self.sent.get_mut(distance)?;
         let lost_on = sent.out.then_some(sent.path);
-        (sent.path, sent.attempt, sent.out) = (path, attempt, true);
+        self.sends += 1;
+        (sent.path, sent.attempt, sent.number, sent.out) = (path, attempt, self.sends, true);
         lost_on
+    }
+
+    /// An answer says how far packets have come.
+    pub(super) fn came_through(&mut self, sequence: u32, attempt: u8) {
+        let distance = sequence.wrapping_sub(self.base) as usize;
+        if let Some(sent) = self.sent.get(distance).filter(|sent| sent.attempt == attempt) {
+            self.answered = self.answered.max(sent.number);
+        }
+    }
+
+    /// Packets that were sent after the newest one that was answered.
+    pub(super) fn on_their_way(&self) -> u32 {
+        u32::try_from(self.sends - self.answered).unwrap_or(u32::MAX)
     }
 
     /// Something was heard of a packet. Gives its path, if it was out.
@@ -175,7 +201,8 @@ impl Outgoing {
     pub(super) fn acked(&mut self, sequence: u32, attempt: u8) -> Option<u16> {
         let distance = sequence.wrapping_sub(self.base) as usize;
         let path = self.answered(sequence, attempt);
-        self.sent.get_mut(distance)?.acked = true;
+        let sent = self.sent.get_mut(distance)?;
+        self.news += u64::from(!std::mem::replace(&mut sent.acked, true));
         while self.sent.front().is_some_and(|sent| sent.acked) {
             let sent = self.sent.pop_front().expect("it was looked at");
             self.base = self.base.wrapping_add(1);

@@ -3,6 +3,7 @@
 
 mod ahead;
 mod clocks;
+mod forged;
 mod goodbyes;
 mod interfaces;
 mod keys;

@@ -10,6 +10,10 @@ pub(super) struct Two {
     pub(super) server: Core,
     /// Whether frames arrive.
     pub(super) connected: bool,
+    /// Bytes of the longest frame of the client that arrives.
+    pub(super) longest: usize,
+    /// The packet of the client that does not arrive.
+    pub(super) lost: Option<u32>,
     /// Frames of data that the client sent.
     pub(super) data: u64,
 }
@@ -20,20 +24,31 @@ impl Two {
         change(&mut config);
         let mut client = Core::new(config);
         client.add_peer(address(1), &[], [2; 6]);
-        Two { now: ms(1), client, server: server(change), connected: true, data: 0 }
+        Two {
+            now: ms(1),
+            client,
+            server: server(change),
+            connected: true,
+            longest: usize::MAX,
+            lost: None,
+            data: 0,
+        }
     }
 
     /// Lets both do what is due until then.
     pub(super) fn run_to(&mut self, until: Time) {
         loop {
-            let Two { now, client, server, connected, data } = self;
+            let Two { now, client, server, connected, longest, lost, data } = self;
             let mut moved = true;
             while moved {
                 moved = client.expire(*now) | server.expire(*now);
                 while let Some((_, packet)) = client.transmit(*now) {
                     moved = true;
-                    *data += u64::from(packet.header.kind == Kind::Data);
-                    if *connected {
+                    let is_data = packet.header.kind == Kind::Data;
+                    *data += u64::from(is_data);
+                    let is_lost = is_data && *lost == Some(packet.header.sequence)
+                        || client.frame().len() > *longest;
+                    if *connected && !is_lost {
                         server.receive_frame(*now, client.frame());
                     }
                 }

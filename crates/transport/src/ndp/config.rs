@@ -36,6 +36,9 @@ pub struct Config {
     /// Whether a credit that finds nothing to send is kept. Without it a connection may stall for ever: for study
     /// ([`Config::without_credit_bank`]).
     pub credit_bank: bool,
+    /// Whether a trimmed header may be anybody's (module `headers`): it is answered once for each transmission that it
+    /// names, and moves neither the end of the data, nor LAST, nor the class. Believing each header is NDP's.
+    pub doubts_headers: bool,
     /// Whole packets of a connection that one ACK answers at most, and pulls that it asks for together
     /// (module `joined`): 1 to [`Joined::MOST`](trimline_packet::Joined::MOST). 1, each its own, is NDP's.
     pub ack_every: u8,
@@ -344,6 +347,8 @@ pub struct SenderProgress {
     pub waiting: u32,
     /// The highest pull counter heard.
     pub pulls: u32,
+    /// Packets that may be sent.
+    pub credit: u32,
 }
 
 /// What a receiving half has seen.

@@ -155,6 +155,7 @@ impl Endpoint {
         let slot = directory.assign(key);
         let receiver = Receiver::new(now, header.service_port(), header.flags.class(), paths);
         self.place(slot, key, Role::Receiving(receiver));
+        self.answered_nothing(slot);
         self.events.push_back(Event::Accepted { key, slot });
         Some(slot)
     }

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
+use super::answered::Answered;
 use super::config::{Command, Config, Event, ReceiverStatistics, SenderProgress, SenderStatistics};
 use super::latencies::{Latencies, Latency};
 use super::pull_queue::{Gaps, PullQueue, Sent};
@@ -27,7 +28,7 @@ const CONTROL_LIMIT: usize = 1 << 16;
 
 /// How a receiving half asks for another packet.
 #[derive(Clone, Copy)]
-enum Asked {
+pub(super) enum Asked {
     /// It does not.
     Nothing,
     /// With the answer to what arrived.
@@ -39,14 +40,14 @@ enum Asked {
 /// Whether a packet of DATA has its payload. One that is smaller than a trimmed one may arrive whole and be called
 /// trimmed.
 #[inline(always)]
-fn is_whole(packet: &Packet) -> bool {
+pub(super) fn is_whole(packet: &Packet) -> bool {
     let whole = u32::from(packet.header.payload_length()) + u32::from(Packet::HEADER_BYTES);
     packet.service != Service::Trimmed || u32::from(packet.wire_bytes) >= whole
 }
 
 /// The ACK or NACK of a packet of DATA.
 #[inline(always)]
-fn answer(header: &Header, key: Key, kind: Kind, path: PathId, asked: Asked) -> Header {
+pub(super) fn answer(header: &Header, key: Key, kind: Kind, path: PathId, asked: Asked) -> Header {
     let mut flags = Flags::default().with_attempt(header.flags.attempt());
     if key.opened_here {
         flags = flags.with(Flags::FROM_OPENER);
@@ -81,6 +82,8 @@ pub struct Endpoint {
     /// How long packets took, when asked.
     pub(super) latencies: Option<Box<Latencies>>,
     pub(super) listening: Vec<u16>,
+    /// What headers each receiving half has answered, with [`Config::doubts_headers`].
+    pub(super) answered: Vec<Answered>,
     /// Whether an option of the configuration wants to hear of every packet that arrives.
     has_options: bool,
     /// When the last RESET was sent.
@@ -100,11 +103,15 @@ impl Endpoint {
             host,
             timers: Timers::NONE,
             gaps,
-            has_options: config.ack_every > 1 || config.core_rate.is_some(),
+            has_options: config.ack_every > 1
+                || config.core_rate.is_some()
+                || config.aeolus
+                || config.doubts_headers,
             latencies: config.record_latencies.then(Box::default),
             events: VecDeque::new(),
             config,
             listening: Vec::new(),
+            answered: Vec::new(),
             reset_at: None,
         }
     }
@@ -217,11 +224,11 @@ impl Endpoint {
         packet: &Packet,
         directory: &mut impl HostTables,
     ) -> Disposition {
-        let header = &packet.header;
-        if header.flags.contains(Flags::PULL) && self.config.aeolus {
-            self.handle_probe(now, packet, directory);
+        if self.has_options && self.is_apart(packet) {
+            self.handle_apart(now, packet, directory);
             return Disposition::Discard;
         }
+        let header = &packet.header;
         let key = Key {
             peer: packet.source,
             connection: header.connection,
@@ -281,7 +288,7 @@ impl Endpoint {
             let entry = &mut self.slots[slot as usize];
             (receiver, deadline) = (Receiver::of(&mut entry.role), &mut entry.deadline);
         }
-        let allowance = receiver.allowance();
+        let mut allowance = receiver.allowance();
         if receiver.repeating || receiver.pulls() > allowance {
             self.drop_pulls(slot, allowance);
             let entry = &mut self.slots[slot as usize];
@@ -293,6 +300,7 @@ impl Endpoint {
             }
             let entry = &mut self.slots[slot as usize];
             (receiver, deadline) = (Receiver::of(&mut entry.role), &mut entry.deadline);
+            allowance = receiver.allowance();
         }
         let mut asked = Asked::Nothing;
         if arrival != Arrival::Duplicate && receiver.held {
@@ -330,11 +338,20 @@ impl Endpoint {
     /// What options make of a packet that arrived. Whether its ACK waits for others, and a pull for it is queued.
     #[cold]
     #[inline(never)]
-    fn heeds_options(&mut self, now: Time, packet: &Packet, slot: u32, arrival: Arrival) -> bool {
+    pub(super) fn heeds_options(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        slot: u32,
+        arrival: Arrival,
+    ) -> bool {
         let flags = packet.header.flags;
         // In a first window nothing was pulled but what was resent.
         let was_pulled = !flags.contains(Flags::SYN) || flags.attempt() != 0;
         let is_last_hop = packet.marks & Packet::MARK_LAST_HOP != 0;
+        if arrival == Arrival::Whole {
+            self.recount(slot);
+        }
         match arrival {
             Arrival::Whole => self.gaps.heed_whole(now, was_pulled),
             Arrival::Header if was_pulled => self.gaps.heed_header(now, is_last_hop),
@@ -355,22 +372,18 @@ impl Endpoint {
     /// Aeolus: a probe names the last packet that was sent unasked. What of those is not here was lost: each is
     /// answered, and a pull queued for it, as if its header had come.
     #[cold]
-    fn handle_probe(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
+    pub(super) fn handle_probe(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        directory: &mut impl HostTables,
+    ) {
         let header = &packet.header;
-        let key = Key {
-            peer: packet.source,
-            connection: header.connection,
-            opened_here: !header.flags.contains(Flags::FROM_OPENER),
-            half: Half::Receiving,
-        };
         // No sender of this kind sends more unasked.
         if header.sequence >= self.config.initial_window {
             return;
         }
-        let known = directory.find(key);
-        let Some(slot) = known.or_else(|| self.accept(now, packet, key, directory)) else {
-            return self.reset(now, packet, key.peer, directory);
-        };
+        let Some((_, slot)) = self.receiving_half(now, packet, directory) else { return };
         let mut lost = *packet;
         lost.service = Service::Trimmed.into();
         lost.header.extra =
@@ -383,10 +396,11 @@ impl Endpoint {
             let last = if sequence == header.sequence { 0 } else { Flags::LAST };
             lost.header.flags = header.flags.without(Flags::PULL | last);
             lost.header.sequence = sequence;
+            let trims = Receiver::of(&mut entry.role).statistics.trims;
             // Through the door: a second copy of `arrive` would make the first one slower.
             crate::Endpoint::handle_packet(self, now, &lost, directory);
             // No header came.
-            Receiver::of(&mut self.slots[slot as usize].role).statistics.trims -= 1;
+            Receiver::of(&mut self.slots[slot as usize].role).statistics.trims = trims;
         }
     }
 
@@ -577,6 +591,7 @@ impl Endpoint {
         }
         if self.has_options {
             self.answer_in_time(now, slot);
+            self.forget_headers(slot);
         }
         let deadline = self.slots[slot as usize].deadline;
         if deadline != Time::NEVER {

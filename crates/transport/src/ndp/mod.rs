@@ -4,10 +4,12 @@
 //! trimmed before, at the rate of its own link. [`Endpoint`] is one host: the sending and receiving
 //! halves of all its connections, their one pull queue, and their timers.
 
+mod answered;
 mod config;
 mod connections;
 mod core_rate;
 mod endpoint;
+mod headers;
 mod joined;
 mod latencies;
 mod paths;
@@ -57,6 +59,7 @@ mod tests {
             pull_spacing: PullSpacing::WireBytes,
             pull_ack: true,
             credit_bank: true,
+            doubts_headers: false,
             ack_every: 1,
             core_rate: None,
             initial_window_bytes: 0,

@@ -53,9 +53,9 @@ const REPEAT_DOUBLINGS: u8 = 10;
 pub(super) struct Receiver {
     arrivals: Arrivals,
     /// One past the newest packet that was heard of.
-    end: u32,
+    pub(super) end: u32,
     /// Packets before `end` that have not arrived whole.
-    missing: u32,
+    pub(super) missing: u32,
     /// Nothing comes after `end` for now.
     last: bool,
     /// The application knows that everything before `end` arrived.
@@ -69,7 +69,7 @@ pub(super) struct Receiver {
     /// Pulls that would have been queued since.
     pub(super) withheld: u32,
     /// Repetitions of the last PULL in a row.
-    repeats: u8,
+    pub(super) repeats: u8,
     /// The last PULL is queued again. Never while others are queued: they say more.
     pub(super) repeating: bool,
     /// Where the peer was accepted.
@@ -167,6 +167,17 @@ impl Receiver {
         self.statistics.bytes += u64::from(length);
         self.statistics.packets += 1;
         Arrival::Whole
+    }
+
+    /// The first packet that is missing.
+    pub(super) const fn base(&self) -> u32 {
+        self.arrivals.base()
+    }
+
+    /// Something of the half arrived: a PULL is repeated anew if nothing follows.
+    pub(super) fn heard(&mut self, now: Time) {
+        self.active_at = now;
+        self.repeats = 0;
     }
 
     /// Whether the packet arrived before: the only question that time-wait asks.

@@ -102,7 +102,7 @@ impl Sender {
     /// How far the half is.
     pub(super) const fn progress(&self) -> SenderProgress {
         let (in_flight, waiting) = (self.window.in_flight(), self.window.waiting());
-        SenderProgress { in_flight, waiting, pulls: self.pull_counter }
+        SenderProgress { in_flight, waiting, pulls: self.pull_counter, credit: self.credit }
     }
 
     /// A half with its first window to push.

@@ -219,6 +219,7 @@ struct Weather {
     initial_window: u32,
     pull_ack: bool,
     aeolus: bool,
+    doubts_headers: bool,
     ack_every: u8,
     core_rate: bool,
     turn: u32,
@@ -247,6 +248,7 @@ fn weather() -> impl Strategy<Value = Weather> {
                 initial_window: config.0,
                 pull_ack: config.1,
                 aeolus: seed & 4096 != 0,
+                doubts_headers: seed & 0x3000 == 0x2000,
                 ack_every: [1, 1, 2, 6, 17][(seed >> 16) as usize % 5],
                 core_rate: seed >> 24 & 3 == 0,
                 turn: [0, 0, 1, 20_000][(seed >> 32) as usize % 4],
@@ -264,6 +266,7 @@ fn run(weather: &Weather) -> Network {
         initial_window: weather.initial_window,
         pull_ack: weather.pull_ack,
         aeolus: weather.aeolus,
+        doubts_headers: weather.doubts_headers,
         ack_every: weather.ack_every,
         core_rate: weather.core_rate.then_some(CoreRate { cut: 16, rise: 256, tolerated: 16 }),
         turn: weather.turn,
@@ -343,9 +346,10 @@ proptest! {
                     + done.retransmissions_timeout
             );
             // Where nothing is lost nor doubled no timer of a sender ever expires, though headers
-            // come back.
+            // come back. Who doubts headers takes the fifth attempt for the first again.
             if weather.loss + weather.control_loss + weather.twice == 0
                 && weather.header_capacity == 1125
+                && !weather.doubts_headers
             {
                 prop_assert_eq!(done.timeouts, 0);
             }

@@ -2,6 +2,7 @@
 //! endpoints against each other over a virtual link that trims, returns, loses, doubles and reorders.
 
 mod bank;
+mod doubted;
 mod hostile;
 mod impaired;
 mod link;

@@ -14,6 +14,7 @@ pub(crate) fn ndp_host(host: HostId) -> ndp::Endpoint {
         pull_spacing: ndp::PullSpacing::WireBytes,
         pull_ack: true,
         credit_bank: true,
+        doubts_headers: false,
         ack_every: 1,
         core_rate: None,
         initial_window_bytes: 0,

@@ -11,17 +11,16 @@ use std::net::IpAddr;
 
 use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Records, Routes, What};
 use trimline_packet::{Flags, HostId, Kind, Packet, Service, Time};
-use trimline_transport::ndp::{Command, Event};
+use trimline_transport::ndp::{Command, Event, SenderProgress};
 use trimline_transport::{Disposition, Endpoint, Half, Key};
 
+use super::super::credit::{Bounds, MORE_PULLS};
 use super::super::directory::View;
 use super::super::incoming::{self, Incoming};
 use super::super::peers::ME;
 use super::super::{Failure, Options};
+use super::silence::is_question;
 use super::{Core, Name};
-
-/// Pulls that a peer may send beside those that packets asked for: repeated ones, and those of copies.
-const MORE_PULLS: u64 = 64;
 
 /// What is to be done with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +75,8 @@ impl Core {
         }
     }
 
-    /// What a frame says. With a key nothing is believed that does not bear its tag; a header that was cut bears half
-    /// of it, or none where switches cut before it.
+    /// What a frame says. With a key nothing is believed that does not bear its tag; of a header that was cut half of it
+    /// counts.
     fn understand<'a>(&self, frame: &Frame<'a>) -> Result<Parsed<'a>, Error> {
         let profile = &self.config.profile;
         let Some(key) = &self.config.key else { return frame.parse(profile) };
@@ -86,7 +85,6 @@ impl Core {
         let (addresses, header) = ([source, destination], frame.header());
         let (header, tag) = (header.bytes(), frame.tag());
         let is_genuine = match service.service() {
-            Service::Trimmed | Service::Returned if !frame.tag_survives(profile) => true,
             Service::Trimmed | Service::Returned => {
                 tag.is_some_and(|tag| key.made_header(tag, addresses, header))
             }
@@ -182,7 +180,48 @@ impl Core {
         {
             self.entries[index as usize].heard = now;
         }
+        if let Some(index) = index {
+            self.heed_answer(index, &mut packet);
+        }
         self.deliver(now, &packet, index, (payload, extension));
+    }
+
+    /// What an answer says beside what it answers: how far packets have come, its pull counter, and whether the peer's
+    /// application reads.
+    fn heed_answer(&mut self, index: u32, packet: &mut Packet) {
+        let entry = &mut self.entries[index as usize];
+        let came_back = packet.service.service().is_turned_round();
+        let header = &mut packet.header;
+        let answers = match header.kind {
+            Kind::Data => came_back,
+            // One that came back is this host's own.
+            Kind::Ack | Kind::Nack | Kind::Pull => !came_back,
+            Kind::Reset => false,
+        };
+        if !answers {
+            return;
+        }
+        if header.kind != Kind::Pull {
+            entry.outgoing.came_through(header.sequence, header.flags.attempt());
+        }
+        if header.kind != Kind::Data {
+            entry.outgoing.news += u64::from(header.flags.contains(Flags::HELD));
+        }
+        if let Some(counter) = header.pull_counter()
+            && let Some(slot) = self.slots.slot(entry.name.key(Half::Sending))
+        {
+            let SenderProgress { credit, .. } = self.endpoint.sender_progress(slot);
+            let bounds = Bounds {
+                most: self.endpoint.initial_window(slot).saturating_add(MORE_PULLS),
+                used: entry.outgoing.on_their_way().saturating_add(credit),
+                sent: self.endpoint.sender_statistics(slot).packets_sent,
+            };
+            let counter = entry.outgoing.pulled.clip(counter, bounds);
+            match header.kind {
+                Kind::Pull => header.sequence = counter,
+                Kind::Ack | Kind::Nack | Kind::Data | Kind::Reset => header.extra = counter,
+            }
+        }
     }
 
     /// A packet is its header from now on. False: it was one before, so the endpoint would take it for whole, and
@@ -251,10 +290,7 @@ impl Core {
             // Our own header: the endpoint knows it or not.
             _ if packet.service.service().is_turned_round() => Verdict::Take(index),
             Kind::Data => self.verdict_of_data(packet, name, index),
-            Kind::Ack | Kind::Nack | Kind::Pull => match header.pull_counter() {
-                Some(counter) if !self.may_pull(name, counter) => Verdict::Implausible,
-                _ => Verdict::Take(index),
-            },
+            Kind::Ack | Kind::Nack | Kind::Pull => Verdict::Take(index),
             Kind::Reset => match index {
                 Some(index) if !self.may_reset(packet, name, index) => Verdict::Implausible,
                 _ => Verdict::Take(index),
@@ -272,11 +308,14 @@ impl Core {
             };
         };
         let entry = &self.entries[index as usize];
-        if !entry.incoming.expects(header.sequence) {
+        let is_known = entry.incoming.has(header.sequence);
+        // The peer asks by a packet that was ACKed. One that is not here was ACKed by somebody else.
+        let is_misled = is_question(packet) && !is_known && entry.failure.is_none();
+        if is_misled || !entry.incoming.expects(header.sequence) {
             return Verdict::Implausible;
         }
         // A header takes no room, and a copy none that is not taken.
-        if packet.service == Service::Trimmed || entry.incoming.has(header.sequence) {
+        if packet.service == Service::Trimmed || is_known {
             return Verdict::Take(Some(index));
         }
         if !self.has_own_room(index, packet) {
@@ -336,14 +375,6 @@ impl Core {
         let (of_peer, of_all) = self.peers.holdings(peer);
         let limits = &self.config.limits;
         of_peer.kept + length <= limits.peer_bytes && of_all.kept + length <= limits.host_bytes
-    }
-
-    /// A receiver pulls no more than arrived there.
-    fn may_pull(&self, name: Name, counter: u32) -> bool {
-        let Some(slot) = self.slots.slot(name.key(Half::Sending)) else { return true };
-        let sent = self.endpoint.sender_statistics(slot).packets_sent;
-        // Of a stream so long that the counter has begun anew any number is in order.
-        sent > u64::from(u32::MAX / 2) || u64::from(counter) <= 2 * sent + MORE_PULLS
     }
 
     /// A RESET names a packet that was sent, or the last PULL that its sender heard, 0 for none.
@@ -429,6 +460,7 @@ impl Core {
         let entry = &mut self.entries[index as usize];
         let holds = entry.held || entry.crowded;
         if std::mem::replace(&mut entry.holds, holds) != holds {
+            self.holding = if holds { self.holding + 1 } else { self.holding - 1 };
             let key = entry.name.key(Half::Receiving);
             self.command(self.clock, Command::Hold { key, holds });
         }

@@ -12,7 +12,7 @@ use trimline_transport::{Allowed, Endpoint};
 
 use super::super::outgoing::EXTENSION_ROOM;
 use super::super::peers::ME;
-use super::Core;
+use super::{Core, Name};
 
 /// ACKs that one packet carries, at most.
 const MOST: usize = 4;
@@ -61,19 +61,34 @@ fn is_idle_ack(packet: &Packet) -> bool {
 }
 
 impl Core {
+    /// The next packet of the endpoint. An answer of a connection that is not pulled says so.
+    fn poll_endpoint(&mut self, at: Time) -> Option<Packet> {
+        let mut packet = self.endpoint.poll_transmit(at, Allowed::ALL)?;
+        let header = &mut packet.header;
+        if self.holding > 0 && matches!(header.kind, Kind::Ack | Kind::Nack) {
+            let opened_here = header.flags.contains(Flags::FROM_OPENER);
+            let name =
+                Name { peer: packet.destination, connection: header.connection, opened_here };
+            if self.names.get(&name).is_some_and(|&index| self.entries[index as usize].holds) {
+                header.flags = header.flags.with(Flags::HELD);
+            }
+        }
+        Some(packet)
+    }
+
     /// The next packet of the endpoint, with ACKs in it that may ride there.
     pub(super) fn next_of_endpoint(&mut self, at: Time) -> Option<Packet> {
         if let Some(packet) = self.riding.waiting.pop_front() {
             return Some(packet);
         }
-        let first = self.endpoint.poll_transmit(at, Allowed::ALL)?;
+        let first = self.poll_endpoint(at)?;
         if !self.config.joins_acks || !is_idle_ack(&first) {
             return Some(first);
         }
         let mut acks = std::mem::take(&mut self.riding.waiting);
         acks.push_back(first);
         let next = loop {
-            match self.endpoint.poll_transmit(at, Allowed::ALL) {
+            match self.poll_endpoint(at) {
                 Some(packet) if is_idle_ack(&packet) && acks.len() < MOST => acks.push_back(packet),
                 other => break other,
             }

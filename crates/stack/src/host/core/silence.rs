@@ -1,9 +1,13 @@
-//! Peers that are not heard: asked several times, then given up.
+//! Peers that are not heard: asked several times, then given up. So are connections on which nothing moves.
 //!
 //! A host asks with a copy of the last packet that the peer has ACKed, without its payload: a peer that knows the
 //! connection ACKs it, one that does not answers with a RESET. So a peer that only waits is heard as well. Each
 //! connection is looked at a few times in the time after which it would be given up, and asked by chance: the
 //! questions of many do not come together.
+//!
+//! A peer may answer all questions while no data arrives: where full packets are lost and short ones are not, or where
+//! somebody forges ACKs. So each look asks whether anything moved as well: a packet was ACKed for the first time, or a
+//! packet came. A peer whose application does not read says so in its answers ([`Flags::HELD`]), which counts as much.
 
 use trimline_packet::{Flags, Header, Kind, Packet, Service, Time, TimeDelta};
 use trimline_transport::{Half, HostTables, PathList};
@@ -25,6 +29,36 @@ const CERTAIN_ROUNDS: u64 = 8;
 
 /// Connections that are looked at together, at most.
 const LOOKS: usize = 4096;
+
+/// Whether a packet asks whether the peer is there. A first packet without payload is of an empty stream.
+pub(super) fn is_question(packet: &Packet) -> bool {
+    let header = &packet.header;
+    header.kind == Kind::Data && header.payload_length() == 0 && !header.flags.contains(Flags::SYN)
+}
+
+/// What has moved on one half of a connection, as the looks saw it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moved {
+    /// Packets.
+    count: u64,
+    /// When a look first saw so many, or found nothing under way.
+    since: Time,
+}
+
+impl Moved {
+    /// How long nothing has moved, though something is under way.
+    fn still(&mut self, now: Time, count: u64, is_under_way: bool) -> TimeDelta {
+        if !is_under_way || self.count != count {
+            *self = Moved { count, since: now };
+        }
+        now.saturating_since(self.since)
+    }
+
+    /// The clock was set back.
+    pub(super) fn set_back(&mut self, by: TimeDelta) {
+        self.since = self.since.set_back(by);
+    }
+}
 
 /// Who is to be looked at, and when.
 #[derive(Debug)]
@@ -124,7 +158,7 @@ impl Core {
     }
 
     fn look_at(&mut self, now: Time, index: u32, silence: TimeDelta, awake: Time) {
-        let entry = &self.entries[index as usize];
+        let entry = &mut self.entries[index as usize];
         let is_under_way = entry.outgoing.opened || entry.begun;
         if !entry.in_use || entry.failure.is_some() || !is_under_way {
             return;
@@ -137,6 +171,15 @@ impl Core {
         let quiet = now.saturating_since(entry.heard.max(awake));
         if quiet >= silence {
             return self.fail(now, index, Failure::Silent(quiet));
+        }
+        let has_gap = incoming.early() > 0 && !entry.holds;
+        let [sent, came] = &mut entry.moved;
+        let still = sent
+            .still(now, outgoing.news, !outgoing.is_complete())
+            .max(came.still(now, incoming.arrived(), has_gap))
+            .min(now.saturating_since(awake));
+        if still >= silence {
+            return self.fail(now, index, Failure::Stalled(still));
         }
         let rounds = quiet.as_ps() / (silence.as_ps() / ROUNDS).max(1);
         let chance = random::mix(self.watch.seed ^ random::mix(u64::from(index) ^ now.as_ps()));

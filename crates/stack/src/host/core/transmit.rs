@@ -6,6 +6,7 @@ use trimline_packet::wire::{Datagram, Ethernet, Record, Tag};
 use trimline_packet::{ByteCount, Flags, Kind, Packet, Time};
 use trimline_transport::{Allowed, Endpoint};
 
+use super::silence::is_question;
 use super::{Core, Name};
 
 /// Full packets by which a host that was held up may be behind its own pace: it makes up for no more
@@ -116,9 +117,7 @@ impl Core {
         let header = &packet.header;
         let mut payload: [&[u8]; 2] = [&[]; 2];
         let mut of = None;
-        // A first packet without payload is of an empty stream.
-        let is_question = header.payload_length() == 0 && !header.flags.contains(Flags::SYN);
-        if header.kind == Kind::Data && !is_question {
+        if header.kind == Kind::Data && !is_question(packet) {
             let lent = self.place(now, packet);
             payload = self.entries[lent.entry as usize].outgoing.slices(&lent.at);
             of = Some(lent);

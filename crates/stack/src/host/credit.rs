@@ -1,0 +1,106 @@
+//! What a sender makes of the pull counters that it hears, which anyone who sees a packet may have made.
+//!
+//! The counter of an honest receiver rises by one for each packet or header that reached it. Forged headers make it
+//! rise as well, and a forged PULL names any counter. So no counter is refused, and none is believed further than what
+//! it may cost: after a PULL no more packets may be sent or be on their way than a window and [`MORE_PULLS`]. What is
+//! over is forfeited, and with it all that was forged.
+//!
+//! On their way are the packets that were sent after the newest one that was answered. Tried: all in flight. Where ACKs
+//! are lost most of those have arrived and were pulled for, and wait for their RTO alone: a path that loses 30 % made a
+//! transfer of 30 MB take 21.7 s instead of 0.044 s.
+
+/// Packets beyond a window that pulls may bring: those of pulls that overtook the answers that they belong to.
+pub(super) const MORE_PULLS: u32 = 64;
+
+/// The pull counter of a peer, and what the endpoint was told of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pulled {
+    /// The counter that was heard last.
+    heard: u32,
+    /// The counter that the endpoint knows: the packets that it was pulled.
+    given: u64,
+}
+
+/// What a counter may bring at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Packets that may be sent or be on their way.
+    pub(super) most: u32,
+    /// Those that are.
+    pub(super) used: u32,
+    /// Packets that were sent in all.
+    pub(super) sent: u64,
+}
+
+impl Pulled {
+    /// A counter arrived. Gives the one that the endpoint is told instead. Of a receiver whose headers are its sender's
+    /// own it is the same.
+    pub(super) fn clip(&mut self, counter: u32, bounds: Bounds) -> u32 {
+        let Bounds { most, used, sent } = bounds;
+        let rise = counter.wrapping_sub(self.heard) as i32;
+        if rise < 0 && rise.unsigned_abs() <= most && used > 0 {
+            // It was overtaken, which says nothing.
+            return (self.given as u32).wrapping_sub(1);
+        }
+        // One that lies further back, or comes where nothing is under way, was not overtaken: the last one was forged.
+        self.heard = counter;
+        let room = u64::from(most.saturating_sub(used));
+        let limit = (2 * sent).saturating_add(MORE_PULLS.into()).saturating_sub(self.given);
+        self.given += u64::try_from(rise).unwrap_or(0).min(room).min(limit);
+        self.given as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds { most: 94, used: 30, sent: 1000 };
+
+    /// A half that was pulled so often.
+    fn after(pulls: u64) -> Pulled {
+        Pulled { heard: pulls as u32, given: pulls }
+    }
+
+    #[test]
+    fn an_honest_counter_is_the_one_that_was_heard() {
+        for first in [0, u64::from(u32::MAX) - 2] {
+            let (mut pulled, bounds) = (after(first), Bounds { sent: first + 30, ..BOUNDS });
+            for rise in [1, 1, 0, 3, 1] {
+                let counter = pulled.heard.wrapping_add(rise);
+                assert_eq!(pulled.clip(counter, bounds), counter);
+            }
+            // One that was overtaken is one that fell.
+            let late = pulled.heard.wrapping_sub(2);
+            assert_eq!(pulled.clip(late, bounds), pulled.heard.wrapping_sub(1));
+        }
+    }
+
+    #[test]
+    fn a_counter_far_ahead_brings_what_has_room_and_the_rest_is_forfeited() {
+        for ahead in [65, 5000, i32::MAX as u32] {
+            let mut pulled = after(10);
+            assert_eq!(pulled.clip(10 + ahead, BOUNDS), 10 + 64);
+            let full = Bounds { used: 94, ..BOUNDS };
+            assert_eq!(pulled.clip(11 + ahead, full), 10 + 64);
+            assert_eq!(pulled.clip(12 + ahead, BOUNDS), 10 + 65);
+        }
+    }
+
+    #[test]
+    fn a_forged_counter_does_not_outlive_the_next_genuine_one() {
+        for ahead in [96, 5000, 1 << 30] {
+            let mut pulled = after(10);
+            pulled.clip(10 + ahead, BOUNDS);
+            assert_eq!(pulled.clip(11, BOUNDS), 10 + 64, "nothing, and the counter is known again");
+            assert_eq!(pulled.clip(12, BOUNDS), 10 + 65);
+        }
+    }
+
+    #[test]
+    fn counters_bring_no_more_than_twice_what_was_sent_and_some() {
+        let (mut pulled, bounds) = (Pulled::default(), Bounds { most: 94, used: 0, sent: 30 });
+        let all = [1000, 5, 2000, 9, 3000].map(|counter| pulled.clip(counter, bounds));
+        assert_eq!(all, [94, 94, 124, 124, 124]);
+    }
+}

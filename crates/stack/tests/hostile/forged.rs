@@ -1,0 +1,495 @@
+//! Somebody who sees the packets of a connection forges others, as many as it likes. Then the transfer goes on, or it
+//! ends and says why.
+
+use std::collections::VecDeque;
+
+use super::two::Two;
+use super::*;
+use trimline_packet::wire::Lengths;
+use trimline_stack::host::{Connection, Key};
+
+/// A frame of somebody who knows all numbers.
+fn forge(from: u8, to: u8, service: Service, fields: Fields, payload: &[u8]) -> Vec<u8> {
+    let (source, destination) = (address(from), address(to));
+    let datagram = Datagram {
+        source,
+        destination,
+        entropy: 50_000,
+        service: service.into(),
+        marks: 0,
+        fields,
+    };
+    let mut bytes = Vec::new();
+    datagram.emit(Ethernet::default(), &Profile::PAPER, payload, &[], &mut bytes).unwrap();
+    bytes
+}
+
+/// A trimmed header of the client's data.
+fn header(connection: u32, sequence: u32, attempt: u8, flags: u8) -> Vec<u8> {
+    let flags = Flags::from_bits(flags | Flags::FROM_OPENER).with_attempt(attempt);
+    let connection = ConnectionId::new(connection);
+    let extra = Header::data_extra(1400, SERVICE);
+    let fields = Fields { kind: Kind::Data, flags, connection, sequence, extra };
+    forge(2, 1, Service::Trimmed, fields, &[])
+}
+
+/// Two hosts in the middle of a message on connection 40.
+fn under_way(message: &[u8], change: impl Fn(&mut Config)) -> (Two, Connection) {
+    let mut two = Two::new(change);
+    two.client.number_connections_from(40);
+    let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
+    two.client.send(near, message).unwrap();
+    two.run_for(TimeDelta::from_us(300));
+    (two, near)
+}
+
+/// What has arrived at the server, the message if it is whole.
+fn arrived(two: &mut Two) -> Option<Vec<u8>> {
+    let far = two.server.accept().expect("it was opened");
+    two.server.receive(far).expect("it has not failed")
+}
+
+#[test]
+fn forged_headers_stall_nothing() {
+    let message: Vec<u8> = (0..2_000_000u32).map(|n| (n / 7) as u8).collect();
+    type Number = fn(u32) -> (u32, u8, u8);
+    let attacks: [(&str, Number); 5] = [
+        ("one header again and again", |_| (1500, 0, 0)),
+        ("all attempts of it", |n| (1500, n as u8, 0)),
+        ("every number ahead", |n| (250 + n % 1000, (n / 1000) as u8, 0)),
+        ("the end of the data", |n| (n, 0, Flags::LAST)),
+        ("another class", |n| (n / 2, 0, 3 << 6)),
+    ];
+    for (what, number) in attacks {
+        for has_key in [false, true] {
+            let (mut two, near) = under_way(&message, |config| {
+                if has_key {
+                    config.share(Key::new([1; 16]));
+                    config.profile = Profile::KEYED;
+                }
+            });
+            for n in 0..3000 {
+                let (sequence, attempt, flags) = number(n);
+                two.server.receive_frame(two.now, &header(40, sequence, attempt, flags));
+            }
+            // 2 MB take 1.7 ms.
+            two.run_for(TimeDelta::from_ms(45));
+            assert!(two.client.is_sent(near), "{what}");
+            assert_eq!(arrived(&mut two).as_deref(), Some(&message[..]), "{what}");
+            let refused = if has_key { 3000 } else { 0 };
+            assert_eq!(two.server.statistics().refused_in_all(), refused, "{what}");
+        }
+    }
+}
+
+#[test]
+fn forged_pulls_bring_no_more_than_a_window_and_do_not_slow_what_follows() {
+    let message = vec![7; 2_000_000];
+    for counter in [100, 10_000, 1 << 30, u32::MAX] {
+        let (mut two, near) = under_way(&message, |_| {});
+        let connection = ConnectionId::new(40);
+        for n in 0..1000 {
+            let fields = Fields {
+                kind: Kind::Pull,
+                flags: Flags::default(),
+                connection,
+                sequence: counter - n % 50,
+                extra: 0,
+            };
+            two.client.receive_frame(two.now, &forge(1, 2, Service::Control, fields, &[]));
+        }
+        let before = two.data;
+        two.connected = false;
+        two.run_for(TimeDelta::from_ms(1));
+        assert!(two.data - before <= 30 + 64, "{} packets for {counter}", two.data - before);
+        two.connected = true;
+        two.run_for(TimeDelta::from_ms(45));
+        assert!(two.client.is_sent(near), "{counter}");
+    }
+}
+
+#[test]
+fn a_header_behind_the_true_end_is_not_waited_for() {
+    for ahead in [0, 5, 59, 60, 1000] {
+        let (mut two, near) = under_way(&[7; 20_000], |config| config.silence = None);
+        let end = two.data as u32;
+        for attempt in 0..4 {
+            two.server.receive_frame(two.now, &header(40, end + ahead, attempt, 0));
+        }
+        two.run_for(TimeDelta::from_ms(2000));
+        assert_eq!((two.client.next(), two.server.next()), (Time::NEVER, Time::NEVER), "{ahead}");
+        two.client.send(near, &[8; 200_000]).unwrap();
+        two.run_for(TimeDelta::from_ms(1));
+        assert!(two.client.is_sent(near), "{ahead}");
+    }
+}
+
+/// The same header may come again, the same attempt of it draws nothing.
+#[test]
+fn a_header_draws_one_answer_for_each_attempt() {
+    let (mut two, _) = under_way(&[7; 20_000], |_| {});
+    let end = two.data as u32;
+    let mut draws = |sequence, attempt| {
+        let before = two.server.statistics().frames_out;
+        two.server.receive_frame(two.now, &header(40, sequence, attempt, 0));
+        two.run_for(TimeDelta::from_us(10));
+        two.server.statistics().frames_out - before
+    };
+    // A NACK with its pull.
+    let answers = [0, 0, 1, 1, 1, 2].map(|attempt| draws(end + 3, attempt));
+    assert_eq!(answers, [1, 0, 1, 0, 0, 1]);
+    assert_eq!([59, 60, 1000].map(|ahead| draws(end + ahead, 0)), [1, 0, 0]);
+}
+
+/// Where full packets are lost and short ones are not, all questions are answered.
+#[test]
+fn a_way_that_carries_no_full_packets_is_a_stall_that_is_named() {
+    let (mut two, near) = under_way(&vec![7; 2_000_000], |_| {});
+    two.longest = 1000;
+    two.run_for(TimeDelta::from_ms(28_000));
+    assert_eq!(two.client.receive(near), Ok(None));
+    two.run_for(TimeDelta::from_ms(5000));
+    let failure = two.client.receive(near).unwrap_err();
+    assert!(matches!(failure, Failure::Stalled(_)), "{failure:?}");
+    let text = failure.to_string();
+    assert!(text.starts_with("the peer answers, but no data has arrived for 3"), "{text}");
+}
+
+#[test]
+fn a_peer_that_does_not_read_is_no_stall_and_goes_on_when_it_does() {
+    let mut two = Two::new(|_| {});
+    let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
+    let mut left = 12_000_000;
+    while left > 0 && two.now < ms(3000) {
+        left -= two.client.write(near, &vec![7; left]).unwrap();
+        two.run_for(TimeDelta::from_us(100));
+    }
+    assert!(left > 0, "its buffers are full");
+    two.run_for(TimeDelta::from_ms(600_000));
+    let far = two.server.accept().unwrap();
+    let mut got = 0;
+    let mut bytes = vec![0; 1 << 20];
+    for _ in 0..1000 {
+        left -= two.client.write(near, &vec![7; left]).unwrap();
+        two.run_for(TimeDelta::from_ms(1));
+        got += two.server.read(far, &mut bytes).unwrap();
+    }
+    assert_eq!((left, got), (0, 12_000_000));
+}
+
+/// An ACK of the server.
+fn ack(sequence: u32) -> Vec<u8> {
+    let (connection, flags) = (ConnectionId::new(40), Flags::default());
+    let fields = Fields { kind: Kind::Ack, flags, connection, sequence, extra: 0 };
+    forge(1, 2, Service::Control, fields, &[])
+}
+
+/// Questions name a packet that was ACKed, and have no bytes.
+#[test]
+fn a_question_is_not_the_packet_that_never_arrived() {
+    let mut two = Two::new(|_| {});
+    two.client.number_connections_from(40);
+    let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
+    two.client.write(near, &[7; 10_000]).unwrap();
+    two.run_for(TimeDelta::from_ms(1));
+    two.lost = Some(two.data as u32);
+    two.client.write(near, &[8; 100]).unwrap();
+    two.run_for(TimeDelta::from_us(10));
+    two.client.receive_frame(two.now, &ack(two.lost.unwrap()));
+    two.lost = None;
+    // It asks several times.
+    two.run_for(TimeDelta::from_ms(25_000));
+    two.client.write(near, &[9; 100]).unwrap();
+    two.run_for(TimeDelta::from_ms(1));
+    let far = two.server.accept().unwrap();
+    let mut bytes = [0; 20_000];
+    assert_eq!(two.server.read(far, &mut bytes), Ok(10_000));
+    two.run_for(TimeDelta::from_ms(70_000));
+    assert!(matches!(
+        two.client.read(near, &mut bytes),
+        Err(Failure::Silent(_) | Failure::Refused | Failure::Stalled(_))
+    ));
+    assert!(two.server.read(far, &mut bytes).is_err());
+}
+
+/// Who sees packets may say that one has arrived which never does. Both ends end, and nobody reads a message with a
+/// hole in it.
+#[test]
+fn a_packet_that_somebody_else_acked_ends_the_connection() {
+    for missing in [0, 9, 19] {
+        let mut two = Two::new(|_| {});
+        two.client.number_connections_from(40);
+        let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
+        two.lost = Some(missing);
+        two.client.send(near, &[7; 28_000]).unwrap();
+        two.run_for(TimeDelta::from_ms(1));
+        two.client.receive_frame(two.now, &ack(missing));
+        two.lost = None;
+        let far = two.server.accept().expect("it was opened");
+        two.run_for(TimeDelta::from_ms(70_000));
+        let ends = [two.client.receive(near), two.server.receive(far)].map(Result::unwrap_err);
+        let [near, far] = ends;
+        assert!(
+            near == Failure::Refused && matches!(far, Failure::Silent(_) | Failure::Stalled(_)),
+            "packet {missing}: {near:?}, {far:?}"
+        );
+    }
+}
+
+/// Numbers by chance.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn percent(&mut self, share: u64) -> bool {
+        self.below(100) < share
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
+    }
+}
+
+/// How long a frame is under way.
+const DELAY: TimeDelta = TimeDelta::from_us(10);
+
+/// A client that sends to a server, and somebody between them.
+struct World {
+    now: Time,
+    chance: Chance,
+    cores: [Core; 2],
+    /// Frames under way: when they arrive, and at which of the two.
+    wire: VecDeque<(Time, usize, Vec<u8>)>,
+    /// Genuine frames, to be repeated, each with its receiver.
+    seen: Vec<(usize, Vec<u8>)>,
+    /// The highest number of data, and the highest pull counter.
+    sequence: u32,
+    counter: u32,
+    /// Percent of data that is trimmed, and of frames that are lost.
+    trims: u64,
+    loses: u64,
+    /// Whether it also forges what ends a connection or puts bytes into it.
+    is_rough: bool,
+    /// Whether it has put any there. Then an end of a message may be missing, and nobody can know.
+    has_put: bool,
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let mut chance = Chance(seed);
+        let window = chance.of(&[2, 4, 12]);
+        let change = |config: &mut Config| {
+            config.ndp.initial_window = window;
+            config.silence = Some(TimeDelta::from_ms(2000));
+        };
+        let mut client = config(2);
+        change(&mut client);
+        let mut client = Core::new(client);
+        client.add_peer(address(1), &[], [2; 6]);
+        client.number_connections_from(40);
+        let (trims, loses) = (chance.of(&[0, 10, 60]), chance.of(&[0, 0, 5]));
+        World {
+            now: ms(1),
+            is_rough: chance.percent(20),
+            has_put: false,
+            chance,
+            cores: [client, server(change)],
+            wire: VecDeque::new(),
+            seen: Vec::new(),
+            sequence: 0,
+            counter: 0,
+            trims,
+            loses,
+        }
+    }
+
+    /// Both do what is due, until there is nothing to do at this instant.
+    fn settle(&mut self) {
+        loop {
+            let mut moved = false;
+            while self.wire.front().is_some_and(|&(at, ..)| at <= self.now) {
+                let (_, to, frame) = self.wire.pop_front().unwrap();
+                self.cores[to].receive_frame(self.now, &frame);
+            }
+            for from in 0..2 {
+                moved |= self.cores[from].expire(self.now);
+                while self.cores[from].transmit(self.now).is_some() {
+                    moved = true;
+                    self.carry(from);
+                }
+            }
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    /// A frame is on its way, whole, or trimmed, or lost.
+    fn carry(&mut self, from: usize) {
+        let mut frame = self.cores[from].frame().to_vec();
+        let fields = Frame::new(&frame).unwrap().parse(&Profile::PAPER).unwrap().datagram.fields;
+        match fields.kind {
+            Kind::Data if from == 0 => self.sequence = self.sequence.max(fields.sequence),
+            Kind::Pull => self.counter = self.counter.max(fields.sequence),
+            Kind::Ack | Kind::Nack if fields.flags.contains(Flags::PULL) => {
+                self.counter = self.counter.max(fields.extra);
+            }
+            Kind::Data | Kind::Ack | Kind::Nack | Kind::Reset => {}
+        }
+        if self.seen.len() < 200 {
+            self.seen.push((1 - from, frame.clone()));
+        }
+        if self.chance.percent(self.loses) {
+            return;
+        }
+        if fields.kind == Kind::Data && frame.len() > 100 && self.chance.percent(self.trims) {
+            let left = Frame::trim(&mut frame, &Profile::PAPER, false, Lengths::Updated).unwrap();
+            frame.truncate(left);
+        }
+        self.wire.push_back((self.now + DELAY, 1 - from, frame));
+    }
+
+    /// Goes on until then.
+    fn run_to(&mut self, until: Time) {
+        loop {
+            self.settle();
+            let arrival = self.wire.front().map_or(Time::NEVER, |&(at, ..)| at);
+            let next = arrival.min(self.cores[0].next()).min(self.cores[1].next());
+            if next > until {
+                self.now = until;
+                return;
+            }
+            self.now = next.max(self.now);
+        }
+    }
+
+    /// Something forged arrives.
+    fn attack(&mut self) {
+        let chance = &mut self.chance;
+        let near = self.sequence.wrapping_add(chance.below(80) as u32).wrapping_sub(20);
+        let sequence = match chance.below(10) {
+            0 => chance.next() as u32,
+            1 => self.sequence + 1000,
+            _ => near,
+        };
+        let ahead = chance.of(&[0, 1, 2, 30, 64, 200, 5000, 1 << 20, 1 << 30, 1 << 31]);
+        let counter = match chance.percent(20) {
+            true => self.counter.wrapping_sub(ahead),
+            false => self.counter.wrapping_add(ahead),
+        };
+        let flags = Flags::from_bits(chance.next() as u8);
+        let what = chance.below(if self.is_rough { 10 } else { 6 });
+        let (from_client, from_server) =
+            (flags.with(Flags::FROM_OPENER), flags.without(Flags::FROM_OPENER));
+        // An ACK of its own would be an answer to what never arrived.
+        let (kind, flags, service, sequence, extra) = match what {
+            0..=2 => (Kind::Data, from_client, Service::Trimmed, sequence, 0),
+            3 => (Kind::Pull, from_server, Service::Control, counter, 0),
+            4 => (Kind::Nack, from_server, Service::Control, sequence, counter),
+            5 if chance.percent(50) => (Kind::Data, from_client, Service::Returned, sequence, 0),
+            5 => return self.repeat(),
+            6 => (Kind::Ack, from_server, Service::Control, sequence, counter),
+            7 | 8 => (Kind::Data, from_client, Service::Trimmable, sequence, 0),
+            _ if chance.percent(50) => (Kind::Reset, from_server, Service::Control, sequence, 0),
+            _ => (Kind::Reset, from_client, Service::Control, counter, 0),
+        };
+        let length = match what {
+            7 => 0,
+            _ => chance.of(&[1, 700, 1400]),
+        };
+        let extra = if kind == Kind::Data { Header::data_extra(length, SERVICE) } else { extra };
+        self.has_put |= service == Service::Trimmable;
+        let payload = vec![0; if service == Service::Trimmable { length.into() } else { 0 }];
+        let connection = ConnectionId::new(40);
+        let fields = Fields { kind, flags, connection, sequence, extra };
+        let to = usize::from(flags.contains(Flags::FROM_OPENER) && service != Service::Returned);
+        let (from, at) = if to == 1 { (2, 1) } else { (1, 2) };
+        let many = if self.chance.percent(5) { self.chance.below(300) } else { 1 };
+        for n in 0..many as u32 {
+            let fields = Fields { sequence: fields.sequence.wrapping_add(n), ..fields };
+            self.cores[to].receive_frame(self.now, &forge(from, at, service, fields, &payload));
+        }
+    }
+
+    /// A genuine frame comes again.
+    fn repeat(&mut self) {
+        if !self.seen.is_empty() {
+            let place = self.chance.below(self.seen.len() as u64) as usize;
+            let (to, frame) = &self.seen[place];
+            self.cores[*to].receive_frame(self.now, frame);
+        }
+    }
+}
+
+/// A transfer of two messages that somebody disturbs for a while. Panics unless it is whole soon after that, or ends.
+fn disturbed(seed: u64) {
+    let mut world = World::new(seed);
+    let near = world.cores[0].connect(address(1), SERVICE, Default::default()).unwrap();
+    let lengths = [0; 2].map(|_: u32| 1 + world.chance.below(40_000) as usize);
+    let messages = lengths.map(|length| (0..length).map(|n| (n / 3) as u8).collect::<Vec<u8>>());
+    world.cores[0].send(near, &messages[0]).unwrap();
+    // A server that does not know the connection refuses it.
+    while world.cores[1].connections() == 0 {
+        world.run_to(world.now + TimeDelta::from_us(10));
+    }
+    let (forgeries, mut was_second_sent) = (world.chance.below(60), false);
+    for number in 0..forgeries {
+        let pause = world.chance.of(&[0, 0, 1, 10, 100, 3000]);
+        world.run_to(world.now + TimeDelta::from_us(pause));
+        world.attack();
+        if number == forgeries / 2 {
+            was_second_sent = world.cores[0].send(near, &messages[1]).is_ok();
+        }
+    }
+    // A rough one may have ended it.
+    was_second_sent |= forgeries == 0 && world.cores[0].send(near, &messages[1]).is_ok();
+    assert!(was_second_sent || world.is_rough, "seed {seed}");
+    let attacked_until = world.now;
+    (world.trims, world.loses) = (0, 0);
+    let (mut far, mut got, mut failure) = (None, Vec::new(), None);
+    // Eight times the longest RTO.
+    let patience = TimeDelta::from_ms(if world.is_rough { 12_000 } else { 1300 });
+    while world.now < attacked_until + patience && got.len() < 2 && failure.is_none() {
+        world.run_to(world.now + TimeDelta::from_ms(20));
+        far = far.or_else(|| world.cores[1].accept());
+        let Some(far) = far else {
+            failure = world.cores[0].failure(near);
+            continue;
+        };
+        match world.cores[1].receive(far) {
+            Ok(message) => got.extend(message),
+            Err(cause) => failure = Some(cause),
+        }
+        failure = failure.or(world.cores[0].failure(near));
+    }
+    if world.is_rough {
+        let is_over = failure.is_some() || world.has_put && world.cores[0].is_sent(near);
+        assert!(got.len() == 2 || is_over, "seed {seed}: neither goes on nor ends");
+    } else {
+        assert_eq!(failure, None, "seed {seed}");
+        assert!(got == messages, "seed {seed}: {} of 2 messages, stalled", got.len());
+    }
+}
+
+/// `TRIMLINE_FORGERIES=A..B` names other seeds than the first 10,000.
+#[test]
+fn after_any_forgery_a_transfer_goes_on_or_ends_and_says_why() {
+    let seeds = std::env::var("TRIMLINE_FORGERIES").unwrap_or("0..10000".into());
+    let (first, end) = seeds.split_once("..").expect("A..B");
+    let [first, end] = [first, end].map(|number| number.parse::<u64>().expect("A..B"));
+    std::thread::scope(|scope| {
+        for part in 0..2 {
+            scope.spawn(move || (first + part..end).step_by(2).for_each(disturbed));
+        }
+    });
+}

@@ -1,0 +1,69 @@
+//! The trimmed headers that a receiving half has answered, of those that anyone may have made (module `headers`).
+
+use alloc::collections::VecDeque;
+
+/// The headers that a receiving half has answered.
+#[derive(Debug, Default)]
+pub(super) struct Answered {
+    /// The packet of the first record.
+    first: u32,
+    /// For each packet from `first` on the attempt whose header was answered last.
+    attempts: VecDeque<Option<u8>>,
+    /// Packets behind the newest whole one among them. They are counted as missing.
+    pub(super) ahead: u32,
+}
+
+impl Answered {
+    /// Records a header of a packet at or after `base`, the first that is missing. Gives whether its attempt is news, and
+    /// whether its packet is.
+    pub(super) fn record(&mut self, base: u32, sequence: u32, attempt: u8) -> (bool, bool) {
+        let passed = base.wrapping_sub(self.first) as usize;
+        self.attempts.drain(..passed.min(self.attempts.len()));
+        self.first = base;
+        let place = sequence.wrapping_sub(base) as usize;
+        if place >= self.attempts.len() {
+            self.attempts.resize(place + 1, None);
+        }
+        let before = self.attempts[place].replace(attempt);
+        (before != Some(attempt), before.is_none())
+    }
+
+    /// Packets with a record at or after `end`.
+    pub(super) fn from(&self, end: u32) -> u32 {
+        let place = end.wrapping_sub(self.first) as usize;
+        self.attempts.iter().skip(place).flatten().count() as u32
+    }
+
+    /// Forgets the packets at or after `end`, and gives how many were counted as missing.
+    pub(super) fn forget_from(&mut self, end: u32) -> u32 {
+        self.attempts.truncate(end.wrapping_sub(self.first) as usize);
+        core::mem::take(&mut self.ahead)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_attempt_is_news_once_and_attempts_wrap() {
+        for base in [0, u32::MAX - 1] {
+            let mut answered = Answered::default();
+            let news = |answered: &mut Answered, ahead: u32, attempt| {
+                answered.record(base, base.wrapping_add(ahead), attempt)
+            };
+            assert_eq!(news(&mut answered, 3, 0), (true, true));
+            assert_eq!(news(&mut answered, 3, 0), (false, false));
+            let all = [1, 1, 2, 3, 3, 0].map(|attempt| news(&mut answered, 3, attempt).0);
+            assert_eq!(all, [true, false, true, true, false, true]);
+            assert_eq!(news(&mut answered, 5, 0), (true, true));
+            assert_eq!([3, 4, 6].map(|ahead| answered.from(base.wrapping_add(ahead))), [2, 1, 0]);
+            // Packets that are not missing any more have no record.
+            assert_eq!(
+                answered.record(base.wrapping_add(5), base.wrapping_add(5), 0),
+                (false, false)
+            );
+            assert_eq!(answered.attempts.len(), 1);
+        }
+    }
+}
