@@ -401,7 +401,7 @@ fn load(
                         Err(failure) => {
                             failed += 1;
                             why = Some(failure);
-                            is_gone |= matches!(failure, Broken::Silent(_));
+                            is_gone |= matches!(failure, Broken::Silent(_) | Broken::Stalled(_));
                         }
                         Ok(_) => failed += 1,
                     }

@@ -156,6 +156,19 @@ fn a_way_that_carries_no_full_packets_is_a_stall_that_is_named() {
 }
 
 #[test]
+fn a_connection_that_has_just_begun_is_no_stall() {
+    let (mut two, _) = under_way(b"first", |_| {});
+    two.run_for(TimeDelta::from_ms(100_000));
+    two.connected = false;
+    let late = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
+    two.client.send(late, b"second").unwrap();
+    two.run_for(TimeDelta::from_ms(29_000));
+    assert_eq!(two.client.failure(late), None);
+    two.run_for(TimeDelta::from_ms(4000));
+    assert!(matches!(two.client.failure(late), Some(Failure::Silent(_))));
+}
+
+#[test]
 fn a_peer_that_does_not_read_is_no_stall_and_goes_on_when_it_does() {
     let mut two = Two::new(|_| {});
     let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();

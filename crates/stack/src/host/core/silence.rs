@@ -39,8 +39,8 @@ pub(super) fn is_question(packet: &Packet) -> bool {
 /// What has moved on one half of a connection, as the looks saw it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moved {
-    /// Packets.
-    count: u64,
+    /// Packets; nothing before the first look.
+    count: Option<u64>,
     /// When a look first saw so many, or found nothing under way.
     since: Time,
 }
@@ -48,8 +48,8 @@ pub(super) struct Moved {
 impl Moved {
     /// How long nothing has moved, though something is under way.
     fn still(&mut self, now: Time, count: u64, is_under_way: bool) -> TimeDelta {
-        if !is_under_way || self.count != count {
-            *self = Moved { count, since: now };
+        if !is_under_way || self.count != Some(count) {
+            *self = Moved { count: Some(count), since: now };
         }
         now.saturating_since(self.since)
     }
