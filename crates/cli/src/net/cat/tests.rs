@@ -31,21 +31,28 @@ impl Write for Kept {
     }
 }
 
-/// A cable that exchanges two words of every full frame: no sum of 16 bits notices.
-struct Exchanging(Mem);
+/// An end of a cable that changes what it sends, and may not hear what comes.
+struct Odd<C, H> {
+    end: Mem,
+    change: C,
+    hears: H,
+}
 
-impl PacketIo for Exchanging {
+impl<C: FnMut(&mut [u8]), H: FnMut() -> bool> PacketIo for Odd<C, H> {
     fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        self.0.rx_burst(most, take)
+        let Odd { end, hears, .. } = self;
+        end.rx_burst(most, &mut |frame| {
+            if hears() {
+                take(frame);
+            }
+        })
     }
 
     fn tx_burst(&mut self, frames: &[Pieces<'_>]) -> io::Result<usize> {
         for pieces in frames {
             let mut frame = pieces.concat();
-            if frame.len() > 1000 {
-                frame[200..204].rotate_left(2);
-            }
-            self.0.tx_burst(&[&[&frame]])?;
+            (self.change)(&mut frame);
+            self.end.tx_burst(&[&[&frame]])?;
         }
         Ok(frames.len())
     }
@@ -55,11 +62,11 @@ impl PacketIo for Exchanging {
     }
 
     fn poll_fd(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
-        self.0.poll_fd()
+        self.end.poll_fd()
     }
 
     fn caps(&self) -> Caps {
-        self.0.caps()
+        self.end.caps()
     }
 }
 
@@ -149,10 +156,35 @@ fn a_megabyte_crosses_a_cable_that_loses_thirty_percent() {
     assert!(time < Duration::from_secs(60), "{time:?}");
 }
 
+/// The listener has everything, and nothing that it says arrives for a second.
+#[test]
+fn a_listener_stays_until_its_answer_is_heard() {
+    let (end, far) = lossy(0, 0);
+    let mut first = None;
+    // A token comes first.
+    let hears = move || match first {
+        None => {
+            first = Some(Instant::now());
+            true
+        }
+        Some(first) => first.elapsed() > Duration::from_secs(1),
+    };
+    let Outcome { sender, listener, is_whole, time } =
+        transfer(1000, usize::MAX, (Odd { end, change: |_: &mut [u8]| {}, hears }, far));
+    assert_eq!((sender, listener, is_whole), (Ok(()), Ok(()), true));
+    assert!(time > Duration::from_secs(1) && time < Duration::from_secs(5), "{time:?}");
+}
+
 #[test]
 fn bytes_that_no_sum_of_the_packets_protects_are_compared() {
-    let (near, far) = lossy(0, 0);
-    let outcome = transfer(100_000, usize::MAX, (Exchanging(near), far));
+    let (end, far) = lossy(0, 0);
+    // Two words exchanged: no sum of 16 bits notices.
+    let change = |frame: &mut [u8]| {
+        if frame.len() > 1000 {
+            frame[200..204].rotate_left(2);
+        }
+    };
+    let outcome = transfer(100_000, usize::MAX, (Odd { end, change, hears: || true }, far));
     assert!(!outcome.is_whole, "no sum of a packet noticed");
     for said in [outcome.sender.unwrap_err(), outcome.listener.unwrap_err()] {
         assert!(said.contains(ALTERED), "{said}");
