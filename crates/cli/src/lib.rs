@@ -160,7 +160,7 @@ struct Command {
     verb: Verb,
 }
 
-/// What `--schemes` takes.
+/// The help of `--schemes`, which names all built-in schemes.
 fn schemes_help() -> String {
     format!(
         "Schemes instead: a transport with its switches, phantom queues and pacers, under one name. Names with commas of \

@@ -30,10 +30,10 @@ use server::Server;
 /// The longest that a client waits for an answer.
 const PATIENCE: TimeDelta = TimeDelta::from_ms(2000);
 
-/// How long a host goes on by itself before news are said, statistics written, and a request to stop is heard.
+/// The interval at which a command prints news, writes statistics and looks whether it was asked to stop.
 const GLANCE: TimeDelta = TimeDelta::from_ms(100);
 
-/// How long a command that ends sends its RESETs.
+/// The time that a command takes at its end to send its RESETs.
 const GOODBYE: TimeDelta = TimeDelta::from_ms(5);
 
 /// Where requests are answered.

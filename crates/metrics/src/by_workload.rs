@@ -44,7 +44,7 @@ pub struct Slowdown {
     pub p50: f64,
     /// 99 %.
     pub p99: f64,
-    /// The same by the size of flows, smallest first; classes without a flow are left out.
+    /// Median and 99 % of each class of sizes, smallest first. A class without a flow is left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SlowdownOfSizes>,
 }
@@ -62,7 +62,7 @@ pub struct SlowdownOfSizes {
     pub p99: f64,
 }
 
-/// The largest sizes of the classes but the last, in bytes: short, middle and long flows, as pFabric and Homa divide them.
+/// The largest size of each class but the last, in bytes (chosen; `trimline compare` has the same).
 const CLASSES: [u64; 3] = [10_000, 100_000, 1_000_000];
 
 impl Slowdown {

@@ -49,7 +49,7 @@ const SUM: usize = 4;
 /// every 160 ms, its longest RTO; twelve of these are not all lost).
 const LINGER: TimeDelta = TimeDelta::from_ms(2000);
 
-/// The same after a failure or Ctrl-C, and the longest wait for an output that takes nothing.
+/// A listener ends after so long without a frame when it has failed or was interrupted, or when its output takes nothing.
 const SHORT_LINGER: TimeDelta = TimeDelta::from_ms(500);
 
 /// The longest that a listener stays for its answer, whatever it hears.
@@ -76,7 +76,7 @@ fn interrupted() -> io::Error {
 
 /// An output, and what waits for it.
 struct Output {
-    /// Chunks for the thread that writes, of which so many bytes count; `None` after the last one.
+    /// Sends chunks to the thread that writes, each with the number of its bytes that count. `None` after the last chunk.
     filled: Option<SyncSender<(Vec<u8>, usize)>>,
     /// Chunks that were written, to be used again.
     written: Receiver<Vec<u8>>,

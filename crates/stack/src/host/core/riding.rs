@@ -18,7 +18,7 @@ use super::{Core, Name};
 const MOST: usize = 4;
 
 /// Control packets that wait, at most (chosen: as many as connections that one peer may have opened).
-const MOST_WAITING: usize = 4096;
+const MAX_WAITING: usize = 4096;
 
 /// Bytes that a host puts behind a payload, at most: a tag, records of the packet, and ACKs that ride in it.
 pub(crate) const BEHIND_PAYLOAD: usize = TAG_BYTES + EXTENSION_ROOM + MOST * ACKED_BYTES;
@@ -40,7 +40,7 @@ impl Riding {
 
     /// A control packet goes before further packets of the endpoint, unless very many wait already.
     pub(super) fn push(&mut self, packet: Packet) {
-        if self.waiting.len() < MOST_WAITING {
+        if self.waiting.len() < MAX_WAITING {
             self.waiting.push_back(packet);
         }
     }
