@@ -62,7 +62,8 @@ pub struct SlowdownOfSizes {
     pub p99: f64,
 }
 
-/// The largest size of each class but the last, in bytes (chosen; `trimline compare` has the same).
+/// The largest size of each class but the last, in bytes (chosen: those of `trimline compare` but 1 KB and
+/// 10 MB, so that a row fits a terminal).
 const CLASSES: [u64; 3] = [10_000, 100_000, 1_000_000];
 
 impl Slowdown {
