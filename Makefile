@@ -104,8 +104,8 @@ other-tests:
 golden:
 	$(TESTED) schema | diff - schema/scenario.schema.json
 	$(TESTED) run crates/cli/tests/golden/scenario.toml --out out/golden
-	diff out/golden/flows.csv crates/cli/tests/golden/flows.csv
-	diff out/golden/summary.json crates/cli/tests/golden/summary.json
+	diff out/golden/seed-1/flows.csv crates/cli/tests/golden/flows.csv
+	diff out/golden/seed-1/summary.json crates/cli/tests/golden/summary.json
 
 # Verdicts are computed a second time, by a program that shares no code with the first.
 quick-tested:

@@ -104,8 +104,9 @@ file = "matrix.cm"
     command = [arguments.trimline.resolve(), "run", "scenario.toml", "--out", out.resolve()]
     command += [word for setting in arguments.set for word in ("--set", setting)]
     _, cpu, memory = run(command, folder)
-    rows = list(csv.DictReader((out / "flows.csv").open()))
-    hops = json.loads((out / "manifest.json").read_text())["packet_hops"]
+    made = out / f"seed-{seed}"
+    rows = list(csv.DictReader((made / "flows.csv").open()))
+    hops = json.loads((made / "manifest.json").read_text())["packet_hops"]
     times = {
         (int(row["source"]), int(row["destination"])): int(row["fct_sender_ps"]) / 1e6
         for row in rows

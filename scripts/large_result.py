@@ -49,7 +49,7 @@ def make(folder: Path, flows: int) -> int:
 
     shutil.rmtree(folder, ignore_errors=True)
     trimline.run(SCENARIO, folder)
-    path = folder / "flows.csv"
+    path = folder / "seed-1/flows.csv"
     head, *rows = path.read_text(encoding="utf-8").splitlines()
     assert head.split(",")[:2] == ["workload", "index"], head
     parts = [row.split(",", 2) for row in rows]
@@ -71,7 +71,7 @@ def main() -> int:
     arguments.add_argument("--limit-mb", type=int, default=2000)
     options = arguments.parse_args()
     count = make(options.out, options.flows)
-    size = (options.out / "flows.csv").stat().st_size / 1e6
+    size = (options.out / "seed-1/flows.csv").stat().st_size / 1e6
     print(f"{count} flows, flows.csv {size:.0f} MB")
     print("| step | s | peak memory, MB |\n|---|---|---|")
     worst = 0.0

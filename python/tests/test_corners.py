@@ -56,7 +56,7 @@ class Frames(InScratch):
     def test_sums_of_counters_do_not_wrap(self) -> None:
         """What one adds up has 64 bits."""
         trimline.run(ONE, self.out)
-        path = self.out / "flows.csv"
+        path = self.out / "seed-1/flows.csv"
         frame = polars.read_csv(path).with_columns(packets_sent=polars.lit(2_000_000_000))
         frame.write_csv(path)
         self.assertEqual(Results.read(self.out).flows["packets_sent"].sum(), 8_000_000_000)

@@ -126,11 +126,11 @@ class Run(InScratch):
     def test_resume_does_nothing_again(self) -> None:
         """A result that is there stays as it is."""
         trimline.run(INCAST, self.out)
-        before = (self.out / "manifest.json").read_bytes()
+        before = (self.out / "seed-1/manifest.json").read_bytes()
         trimline.run(INCAST, self.out, resume=True)
-        self.assertEqual((self.out / "manifest.json").read_bytes(), before)
+        self.assertEqual((self.out / "seed-1/manifest.json").read_bytes(), before)
         trimline.run(INCAST, self.out)
-        self.assertNotEqual((self.out / "manifest.json").read_bytes(), before)
+        self.assertNotEqual((self.out / "seed-1/manifest.json").read_bytes(), before)
 
     def test_the_interpreter_is_free_and_interrupts_are_heard(self) -> None:
         """Other threads go on while a run lasts; Ctrl-C ends it and writes nothing."""
@@ -217,7 +217,7 @@ class Folders(InScratch):
         with contextlib.chdir(self.out):
             results = trimline.run("p1/x.toml")
             self.assertEqual(results.folder, Path("out/p1/x"))
-            self.assertTrue(Path("out/p1/x/flows.csv").is_file())
+            self.assertTrue(Path("out/p1/x/seed-1/flows.csv").is_file())
             read = trimline.Scenario.of("p1/x.toml")
             self.assertEqual(read.folder("compare"), Path("out/p1/x-compare"))
             self.assertEqual(trimline.Scenario.of(INCAST).folder(), Path("out/incast"))
@@ -337,7 +337,7 @@ class Frames(InScratch):
     def test_what_was_stopped_in_its_warm_up_has_measured_nothing(self) -> None:
         """It has no goodput, and is no error."""
         trimline.run({**INCAST, "warm_up": "500us"}, self.out)
-        path = self.out / "summary.json"
+        path = self.out / "seed-1/summary.json"
         summary = json.loads(path.read_text(encoding="utf-8"))
         summary |= {"measured_ps": 0, "simulated_ps": 0, "interrupted": True}
         path.write_text(json.dumps(summary), encoding="utf-8")
@@ -361,7 +361,7 @@ class Frames(InScratch):
     def test_a_manifest_says_what_was_run(self) -> None:
         """One that does not is named."""
         trimline.run(INCAST, self.out)
-        path = self.out / "manifest.json"
+        path = self.out / "seed-1/manifest.json"
         whole = json.loads(path.read_text(encoding="utf-8"))
         for key in ("run", "scenario_sha256", "point"):
             rest = {name: value for name, value in whole.items() if name != key}
@@ -790,7 +790,7 @@ class Compare(InScratch):
     def test_without_a_manifest_nothing_is_reported(self) -> None:
         """A result that nobody could say the origin of is none."""
         trimline.run(INCAST, self.out)
-        (self.out / "manifest.json").unlink()
+        (self.out / "seed-1/manifest.json").unlink()
         with self.assertRaisesRegex(trimline.MalformedResult, "no result"):
             trimline.report(self.out)
 

@@ -44,7 +44,7 @@ def run(
     with claimed(read, folder, runs):
         for each in runs:
             teller = Teller(each.name, each.place, len(runs)) if show else None
-            read.checked.run(each.place, directory(folder, runs, each), resume, teller)
+            read.checked.run(each.place, folder / each.name, resume, teller)
             if teller is not None:
                 teller.end()
     return collected(folder, runs)
@@ -65,14 +65,9 @@ def claimed(scenario: Scenario, folder: Path, runs: Sequence[RunName]) -> Iterat
         claim.release()
 
 
-def directory(folder: Path, runs: Sequence[RunName], run: RunName) -> Path:
-    """Where a run's result is: the folder itself when it is the only one."""
-    return folder if len(runs) == 1 else folder / run.name
-
-
 def collected(folder: Path, runs: Sequence[RunName]) -> Results:
     """The results of a scenario's runs, in its order."""
-    made = (Result(directory(folder, runs, r), r.series, typed(r.point), r.seed) for r in runs)
+    made = (Result(folder / r.name, r.series, typed(r.point), r.seed) for r in runs)
     return Results(folder, tuple(made))
 
 

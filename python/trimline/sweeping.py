@@ -13,7 +13,7 @@ from typing import Any
 
 from trimline import _core
 from trimline.results import Results
-from trimline.running import claimed, collected, directory
+from trimline.running import claimed, collected
 from trimline.scenario import RunName, Scenario, ScenarioError
 from trimline.worker import Files, Worker, WorkerDied, one
 
@@ -103,7 +103,7 @@ def do(
     pending = [
         run
         for run in runs
-        if not (resume and read.checked.is_there(run.place, directory(folder, runs, run)))
+        if not (resume and read.checked.is_there(run.place, folder / run.name))
     ]
     done = len(runs) - len(pending)
     failed: dict[str, str] = {}
@@ -115,7 +115,7 @@ def do(
         if isinstance(files, str):
             failed[run.name] = files
         else:
-            _core.put(directory(folder, runs, run), files)
+            _core.put(folder / run.name, files)
             done += 1
         if show:
             sys.stderr.write(f"\r{done} of {len(runs)} runs\x1b[K")

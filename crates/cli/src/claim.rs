@@ -30,9 +30,10 @@ pub struct Claim {
 /// A run, and where its result will be.
 pub(crate) type Place<'a> = (PathBuf, &'a Run);
 
-/// Where the result of a run is that is one of so many: the folder itself when it is the only one.
-pub(crate) fn directory(folder: &Path, run: &Run, runs: usize) -> PathBuf {
-    if runs == 1 { folder.to_owned() } else { folder.join(&run.name) }
+/// The folder of one run's result below the folder of a command: series, sweep point, seed. It is the same however many
+/// runs there are.
+pub(crate) fn directory(folder: &Path, run: &Run) -> PathBuf {
+    folder.join(&run.name)
 }
 
 /// A sentence that names what was removed from a folder; the folder's own result has no name there. `None`: nothing.
@@ -532,9 +533,8 @@ mod tests {
         std::os::unix::fs::symlink(&real, &folder).unwrap();
         for more in ["", "seeds = \"1..2\"\n"] {
             let scenario = scenario("x", more);
-            let places: Vec<_> = (scenario.runs.iter())
-                .map(|run| (directory(&folder, run, scenario.runs.len()), run))
-                .collect();
+            let places: Vec<_> =
+                (scenario.runs.iter()).map(|run| (directory(&folder, run), run)).collect();
             let clear = || Claim::take(&folder)?.clear(&scenario, &[], &places);
             match clear() {
                 Err(Failure::Message(text)) => assert!(text.contains("not there"), "{text}"),
@@ -542,10 +542,9 @@ mod tests {
             }
             fs::create_dir(&real).unwrap();
             assert!(clear().unwrap().is_empty());
-            // One result becomes several: the link stays.
+            // The folder's own result goes: the link stays.
             result(&folder, "x", "seed-7");
-            let removed = if more.is_empty() { vec![] } else { vec![String::new()] };
-            assert_eq!(clear().unwrap(), removed);
+            assert_eq!(clear().unwrap(), [""]);
             assert!(folder.is_symlink() && folder.is_dir());
             fs::remove_dir_all(&real).unwrap();
         }

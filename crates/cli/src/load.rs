@@ -4,7 +4,7 @@
 //! other, or start once, are no overload however many they are.
 
 use trimline_sim::plan::{Arrivals, Matrix, Plan, Receivers, Workload};
-use trimline_sim::topology::Clos;
+use trimline_sim::topology::{Clos, UpLinks};
 
 /// What one workload asks of the links, in bit/s on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -52,21 +52,15 @@ pub(crate) fn overload(plan: &Plan) -> Vec<String> {
 /// Up-links that many hosts share.
 fn upwards(clos: &Clos, each: f64) -> Vec<String> {
     let hosts = f64::from(clos.hosts());
-    let below = |count: u32| f64::from(count) * each * (hosts - f64::from(count)) / (hosts - 1.0);
-    let pod = clos.tors_per_pod * clos.hosts_per_tor;
-    let up = f64::from(clos.aggregations_per_pod);
-    let tor = (up * clos.tor_link.rate.as_bps() as f64, below(clos.hosts_per_tor));
-    let cores = up * f64::from(clos.cores_per_aggregation);
-    let aggregation = (cores * clos.aggregation_link.rate.as_bps() as f64, below(pod));
-    let tiers = [(clos.tiers >= 2, "ToR", tor), (clos.tiers >= 3, "aggregation", aggregation)];
-    let beyond =
-        tiers.into_iter().filter(|(is_there, _, (carried, asked))| *is_there && asked > carried);
-    beyond
-        .map(|(_, name, (carried, asked))| {
-            format!(
-                "the up-links of {name} switches are asked for {:.1} times their rate",
-                asked / carried
-            )
+    let times = |links: &UpLinks| {
+        let below = f64::from(links.hosts_below);
+        below * each * (hosts - below) / (hosts - 1.0) / links.bits_per_second as f64
+    };
+    let asked = clos.shared_up_links().into_iter().map(|links| (links.switches, times(&links)));
+    asked
+        .filter(|(_, times)| *times > 1.0)
+        .map(|(name, times)| {
+            format!("the up-links of {name} switches are asked for {times:.1} times their rate")
         })
         .collect()
 }

@@ -36,8 +36,8 @@ pub(crate) struct Options {
     pub(crate) ignore_memory: bool,
 }
 
-/// Runs a scenario and writes its results: straight into `out` when it is one run, else a directory a
-/// run below `out`, and summary.json over their seeds. With `resume` runs whose result is there are left out.
+/// Runs a scenario and writes its results: a folder a run below `out`, and summary.json over their seeds. With `resume`
+/// runs whose result is there are left out.
 pub(crate) fn run(
     path: &Path,
     format: Option<&str>,
@@ -61,7 +61,7 @@ pub(crate) fn run_scenario(
     catch_interrupts()?;
     say_warnings(scenario);
     let claim = Claim::take(out)?;
-    let directory = |run: &Run| claim::directory(out, run, scenario.runs.len());
+    let directory = |run: &Run| claim::directory(out, run);
     let found = match options.resume {
         true => found(scenario, settings, &directory),
         false => vec![None; scenario.runs.len()],
@@ -70,14 +70,6 @@ pub(crate) fn run_scenario(
     let waiting: Vec<&Run> = pending.iter().map(|&run| &scenario.runs[run]).collect();
     let threads = memory::fitted(&waiting, threads, options.ignore_memory)?;
     let places: Vec<_> = scenario.runs.iter().map(|run| (directory(run), run)).collect();
-    if let [(place, run)] = &places[..]
-        && earlier(place, scenario, settings, run) == Earlier::Foreign
-    {
-        let place = place.display();
-        eprintln!(
-            "note: {place} holds a result of other settings or another program: it is replaced"
-        );
-    }
     if let Some(words) = claim::words_of(out, &claim.clear(scenario, settings, &places)?) {
         eprintln!("note: {words}");
     }
@@ -95,11 +87,9 @@ pub(crate) fn run_scenario(
         .collect();
     let counting = if options.include_stopped { Counting::Stopped } else { Counting::Whole };
     let groups = groups(&done, counting);
-    if scenario.runs.len() != 1 {
-        let file = out.join("summary.json");
-        result_folder::write_file(&file, Aggregate::to_json(&groups))
-            .map_err(|error| Failure::io(&file, &error))?;
-    }
+    let file = out.join("summary.json");
+    result_folder::write_file(&file, Aggregate::to_json(&groups))
+        .map_err(|error| Failure::io(&file, &error))?;
     say(scenario, &done, &groups, out, options)?;
     if is_stopped() {
         let left = scenario.runs.len() - done.len();
@@ -157,7 +147,7 @@ fn say(
     say_not_started(done);
     if options.json {
         let of = |(run, summary): &(&Run, &Summary)| {
-            let folder = claim::directory(out, run, scenario.runs.len());
+            let folder = claim::directory(out, run);
             json!({ "run": run.name, "folder": folder.display().to_string(), "summary": summary })
         };
         let runs: Vec<serde_json::Value> = done.iter().map(of).collect();
@@ -183,11 +173,11 @@ fn say_given_up(done: &[(&Run, &Summary)]) {
         run.plan.duration.is_none() && !summary.interrupted && left > 0
     };
     for (run, summary) in done.iter().filter(ended_early) {
-        let name = if run.name.is_empty() { String::new() } else { format!("{}: ", run.name) };
         let left = summary.flows.run_ended + summary.flows.not_started;
         let when = summary.simulated_ps / 1_000_000_000_000;
         eprintln!(
-            "warning: {name}given up after {when} s of virtual time, because nothing arrived any more; flows that have not ended: {left}"
+            "warning: {}: given up after {when} s of virtual time, because nothing arrived any more; flows that have not ended: {left}",
+            run.name
         );
     }
 }
@@ -197,10 +187,10 @@ fn say_not_started(done: &[(&Run, &Summary)]) {
     let are_left =
         |(_, summary): &&(&Run, &Summary)| summary.flows.not_started > 0 && !summary.interrupted;
     for (run, summary) in done.iter().filter(are_left) {
-        let name = if run.name.is_empty() { String::new() } else { format!("{}: ", run.name) };
         let (left, total) = (summary.flows.not_started, summary.flows.total);
         eprintln!(
-            "warning: {name}{left} of {total} flows did not start before the run ended: they begin later, or wait for others"
+            "warning: {}: {left} of {total} flows did not start before the run ended: they begin later, or wait for others",
+            run.name
         );
     }
 }
@@ -209,8 +199,7 @@ fn say_not_started(done: &[(&Run, &Summary)]) {
 fn say_deadlocks(done: &[(&Run, &Summary)]) {
     for (run, summary) in done.iter().filter(|(_, summary)| summary.is_deadlocked()) {
         let links = summary.pauses.as_ref().map_or(&[][..], |pauses| &pauses.deadlock);
-        let name = if run.name.is_empty() { String::new() } else { format!("{}: ", run.name) };
-        eprintln!("warning: {name}deadlock of paused ports: {}", links.join(", "));
+        eprintln!("warning: {}: deadlock of paused ports: {}", run.name, links.join(", "));
     }
 }
 

@@ -115,8 +115,7 @@ impl Named {
         places: &[usize],
     ) -> Result<(Claim, Option<String>), String> {
         let runs = self.runs_at(places)?.into_iter();
-        let runs: Vec<_> =
-            runs.map(|run| (claim::directory(folder, run, places.len()), run)).collect();
+        let runs: Vec<_> = runs.map(|run| (claim::directory(folder, run), run)).collect();
         let claim = Claim::take(folder).map_err(one_line)?;
         let removed = claim.clear(&self.scenario, &self.settings, &runs).map_err(one_line)?;
         Ok((claim, claim::words_of(folder, &removed)))

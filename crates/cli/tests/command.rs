@@ -78,12 +78,12 @@ fn a_deadlock_is_a_result_that_says_so() {
     ));
     assert!(said.contains("* stopped before its end"), "{said}");
     let summary: serde_json::Value =
-        serde_json::from_str(&scratch.read("out/summary.json")).unwrap();
+        serde_json::from_str(&scratch.read("out/seed-1/summary.json")).unwrap();
     assert_eq!(summary["interrupted"], true);
     let links = ["tor 0 up 0", "spine 0 down 1", "tor 1 up 0"];
     let more = ["spine 0 down 2", "tor 2 up 0", "spine 0 down 0"];
     assert_eq!(summary["pauses"]["deadlock"], serde_json::json!([links, more].concat()));
-    assert!(scratch.read("out/pauses.csv").contains("\ntor 0 up 0,"));
+    assert!(scratch.read("out/seed-1/pauses.csv").contains("\ntor 0 up 0,"));
     // It would end so every time: nobody runs it again.
     let again = scratch.trimline(&["run", "s.toml", "--out", "out", "--resume", "--quiet"]);
     let said = String::from_utf8(again.stderr).unwrap();
@@ -108,15 +108,15 @@ fn a_run_leaves_a_directory_and_the_same_bytes_again() {
     succeeded(&scratch.trimline(&["run", "incast.toml"]));
     succeeded(&scratch.trimline(&["run", "incast.toml", "--out", "again", "--engine", "heap"]));
     for file in ["flows.csv", "summary.json"] {
-        let first = scratch.read(&format!("out/incast/{file}"));
-        assert_eq!(first, scratch.read(&format!("again/{file}")), "{file}");
+        let first = scratch.read(&format!("out/incast/seed-1/{file}"));
+        assert_eq!(first, scratch.read(&format!("again/seed-1/{file}")), "{file}");
         assert!(first.len() > 100);
     }
-    assert!(scratch.read("again/manifest.json").contains("\"engine\": \"heap\""));
-    assert!(!Path::new(&scratch.0.join("again/ports.csv")).exists());
+    assert!(scratch.read("again/seed-1/manifest.json").contains("\"engine\": \"heap\""));
+    assert!(!Path::new(&scratch.0.join("again/seed-1/ports.csv")).exists());
     // A second result replaces the first.
     succeeded(&scratch.trimline(&["run", "incast.toml", "--set", "output.ports=true"]));
-    assert!(scratch.read("out/incast/ports.csv").starts_with("name,packets,bytes,"));
+    assert!(scratch.read("out/incast/seed-1/ports.csv").starts_with("name,packets,bytes,"));
 }
 
 /// The golden files were written by a release build; this test runs in a debug build. `make test` does the
@@ -132,9 +132,9 @@ fn every_build_and_every_engine_writes_the_golden_bytes() {
         succeeded(&scratch.trimline(&run));
         for file in ["flows.csv", "summary.json"] {
             let expected = fs::read_to_string(format!("{golden}/{file}")).unwrap();
-            assert!(scratch.read(&format!("{out}/{file}")) == expected, "{out}: {file}");
+            assert!(scratch.read(&format!("{out}/seed-1/{file}")) == expected, "{out}: {file}");
         }
-        let manifest = scratch.read(&format!("{out}/manifest.json"));
+        let manifest = scratch.read(&format!("{out}/seed-1/manifest.json"));
         assert!(manifest.contains(&format!("\"threads\": {threads}")), "{manifest}");
     }
     // One switch is one thread's work.
@@ -206,7 +206,7 @@ fn a_folder_holds_the_runs_of_one_command() {
         fs::create_dir(scratch.0.join(place)).unwrap();
         scratch.write(&format!("{place}/x.toml"), INCAST);
         succeeded(&scratch.trimline(&["run", &format!("{place}/x.toml")]));
-        assert!(scratch.0.join(format!("out/{place}/x/flows.csv")).is_file());
+        assert!(scratch.0.join(format!("out/{place}/x/seed-1/flows.csv")).is_file());
     }
 }
 
@@ -278,7 +278,7 @@ fn overload_and_what_seeds_mean_are_said() {
     assert_eq!(misread.status.code(), Some(2));
     assert!(said(&misread).contains("3 may be one seed or 3 seeds"), "{}", said(&misread));
     succeeded(&scratch.trimline(&["run", "w.toml", "--seed", "3"]));
-    assert!(scratch.read("out/w/manifest.json").contains("\"seed\": 3"));
+    assert!(scratch.read("out/w/seed-3/manifest.json").contains("\"seed\": 3"));
 }
 
 #[test]
@@ -445,7 +445,7 @@ fn a_run_without_a_duration_goes_on_while_anything_does() {
         let output = scratch.trimline(&["run", &file, "--out", name]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         succeeded(&output);
-        let summary = scratch.read(&format!("{name}/summary.json"));
+        let summary = scratch.read(&format!("{name}/seed-1/summary.json"));
         let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
         (summary["flows"]["completed"].as_u64().unwrap(), said)
     };
@@ -529,7 +529,6 @@ fn misuse_has_exit_status_two() {
         &["run", "incast.toml", "--threads", "0"],
         &["run", "incast.toml", "--set", "seeds"],
         &["run", "incast.toml", "--engine", "steam"],
-        &["run", "incast.toml", "--out", "."],
         &["reproduce", "ndp/fig99"],
         &["reproduce", "ndp/base", "--set", "seed=1"],
         &["bench", "--only", "permutation-7"],
@@ -684,9 +683,9 @@ fn ctrl_c_stops_cleanly_with_what_there_is() {
         std::thread::sleep(Duration::from_millis(20));
     };
     assert_eq!(status.code(), Some(130));
-    let summary = scratch.read("out/endless/summary.json");
+    let summary = scratch.read("out/endless/seed-1/summary.json");
     assert!(summary.contains("\"interrupted\": true"), "{summary}");
-    let flows = scratch.read("out/endless/flows.csv");
+    let flows = scratch.read("out/endless/seed-1/flows.csv");
     assert_eq!(flows.matches(",long-lived\n").count(), 128);
     assert_eq!(flows.matches(",not-started\n").count(), 1);
     assert_eq!(scratch.names(), ["endless.toml", "out"]);
@@ -743,7 +742,7 @@ fn workloads_of_one_run_have_transports_of_their_own() {
         assert!(words.contains(line), "{line}: {words}");
     }
     succeeded(&scratch.trimline(&["run", "mixed.toml"]));
-    let rows = scratch.read("out/mixed/flows.csv");
+    let rows = scratch.read("out/mixed/seed-1/flows.csv");
     assert_eq!(rows.matches(",completed").count(), 8, "{rows}");
     // Without the package there are the tables of the runs, and what brings the other one is said.
     let output = scratch.trimline(&["compare", "mixed.toml", "--transports", "ndp,dctcp"]);

@@ -40,9 +40,9 @@ fn a_permutation_of_htsim_runs_unchanged() {
         &["run", "flows/perm_16n.cm", "--out", "out", "--set", "output.fct=true"],
     );
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let flows = fs::read_to_string(folder.join("out/flows.csv")).unwrap();
+    let flows = fs::read_to_string(folder.join("out/seed-1/flows.csv")).unwrap();
     assert_eq!(flows.matches(",completed").count(), 16, "{flows}");
-    let fct = fs::read_to_string(folder.join("out/fct.txt")).unwrap();
+    let fct = fs::read_to_string(folder.join("out/seed-1/fct.txt")).unwrap();
     assert_eq!(fct.lines().count(), 16);
     for line in fct.lines() {
         let words: Vec<&str> = line.split(' ').collect();
@@ -94,7 +94,7 @@ fn a_flow_of_size_0_sends_until_the_end() {
     // The file says no rate: what was taken is said.
     let rate = "note: a.cm says no rate: links of 10 Gb/s and 1us; others with --topology, or --set links.rate=100Gbps";
     assert_eq!(text.trim_end(), rate);
-    let flows = fs::read_to_string(folder.join("out/flows.csv")).unwrap();
+    let flows = fs::read_to_string(folder.join("out/seed-1/flows.csv")).unwrap();
     assert_eq!(flows.matches(",long-lived").count(), 2, "{flows}");
     assert_eq!(flows.matches(",completed").count(), 1, "{flows}");
     // 1.2 MB a millisecond at 10 Gb/s.
@@ -135,7 +135,7 @@ fn flows_of_hpcc_run_when_their_form_is_said() {
         ["run", "flow.txt", "--format", "hpcc", "--topology", "topology.txt", "--out", "out"];
     let output = trimline(&folder, &words);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let flows = fs::read_to_string(folder.join("out/flows.csv")).unwrap();
+    let flows = fs::read_to_string(folder.join("out/seed-1/flows.csv")).unwrap();
     assert!(flows.contains("flows,0,,0,1,20000,10000000,0,"), "{flows}");
     assert!(flows.contains("flows,0,,1,0,9000,20000000,0,"), "{flows}");
     // Such a file does not say how many hosts there are.
@@ -155,7 +155,7 @@ fn formats_lists_every_distribution() {
 
 /// The rows of flows.csv, each by column.
 fn flows(folder: &Path) -> Vec<BTreeMap<String, String>> {
-    let text = fs::read_to_string(folder.join("out/flows.csv")).unwrap();
+    let text = fs::read_to_string(folder.join("out/seed-1/flows.csv")).unwrap();
     let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned));
     let header: Vec<String> = lines.next().unwrap().collect();
     lines.map(|row| header.iter().cloned().zip(row).collect()).collect()

@@ -170,6 +170,56 @@ mod tests {
         assert_eq!(of("permutation = {}"), [None]);
     }
 
+    /// A load of links between switches: the flows that cross them bring this share of their rate.
+    #[test]
+    fn a_load_of_links_between_switches_is_of_the_flows_that_cross_them() {
+        let offered_by = |topology: &str, matrix: &str, load: &str| {
+            let text = format!(
+                "duration = \"10ms\"\n[topology]\n{topology}\n[[workload]]\nname = \"w\"\n{matrix}\n\
+                 size = \"90KB\"\narrivals.poisson.load = {load}\n"
+            );
+            let scenario = Scenario::parse("s", &text, &[]).map_err(|error| error.to_string())?;
+            let plan = &scenario.runs[0].plan;
+            let share = offered(plan, 0).unwrap().billionths as f64 / 1e9;
+            let (clos, rate) = (&plan.topology, plan.topology.host_link.rate.as_bps() as f64);
+            let hosts = f64::from(clos.hosts());
+            let mut shares = vec![share];
+            shares.extend(clos.shared_up_links().iter().map(|links| {
+                let below = f64::from(links.hosts_below);
+                let crossing = (hosts - below) / (hosts - 1.0);
+                share * rate * below * crossing / links.bits_per_second as f64
+            }));
+            Ok::<_, String>(shares)
+        };
+        let narrow = "fattree = { k = 8, tiers = 2, oversubscription = 3 }";
+        let wide = "fattree.k = 8";
+        let near = |a: f64| (a - 0.6).abs() < 1e-6;
+        for (topology, of, place) in [
+            (narrow, "hosts", 0),
+            (narrow, "uplinks", 1),
+            (narrow, "bottleneck", 1),
+            (wide, "uplinks", 1),
+            (wide, "core", 2),
+            (wide, "bottleneck", 0),
+        ] {
+            let load = format!("{{ of = \"{of}\", value = \"60%\" }}");
+            for matrix in ["random = {}", "permutation = {}", "all_to_all = {}"] {
+                let shares = offered_by(topology, matrix, &load).unwrap();
+                assert!(near(shares[place]), "{topology} {of}: {shares:?}");
+                let is_most = shares.iter().all(|&share| share < 0.6 + 1e-6);
+                assert!(of != "bottleneck" || is_most, "{topology}: {shares:?}");
+            }
+        }
+        let refused = |topology, matrix, of: &str| {
+            let load = format!("{{ of = \"{of}\", value = \"60%\" }}");
+            offered_by(topology, matrix, &load).unwrap_err()
+        };
+        assert!(refused(narrow, "random = {}", "core").contains("no flow crosses"));
+        assert!(refused("star.hosts = 4", "random = {}", "uplinks").contains("no flow crosses"));
+        let incast = refused(wide, "incast = { receiver = 0, senders = 4 }", "core");
+        assert!(incast.contains("do not all send alike"), "{incast}");
+    }
+
     /// From the start of the workload to the end of arrivals or of the run.
     #[test]
     fn the_capacity_is_that_of_the_time_of_arrivals() {

@@ -87,6 +87,35 @@ impl Clos {
             _ => tor.min(self.tors_per_pod + self.cores_per_aggregation).min(self.pods),
         }
     }
+
+    /// The up-links of one ToR switch and of one pod's aggregation switches, as far as the network has these tiers.
+    pub fn shared_up_links(&self) -> Vec<UpLinks> {
+        let pod = self.tors_per_pod * self.hosts_per_tor;
+        let cores = self.aggregations_per_pod * self.cores_per_aggregation;
+        let of = |switches, hosts_below, links: u32, rate: BitRate| UpLinks {
+            switches,
+            hosts_below,
+            bits_per_second: u64::from(links) * rate.as_bps(),
+        };
+        let tor = of("ToR", self.hosts_per_tor, self.aggregations_per_pod, self.tor_link.rate);
+        let aggregation = of("aggregation", pod, cores, self.aggregation_link.rate);
+        [(2, tor), (3, aggregation)]
+            .into_iter()
+            .filter(|&(tiers, _)| self.tiers >= tiers)
+            .map(|(_, links)| links)
+            .collect()
+    }
+}
+
+/// Up-links that the hosts below a ToR switch, or below the aggregation switches of a pod, share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpLinks {
+    /// The tier that they leave: "ToR" or "aggregation".
+    pub switches: &'static str,
+    /// Hosts below.
+    pub hosts_below: u32,
+    /// Rate of all of them together.
+    pub bits_per_second: u64,
 }
 
 /// Where in the tree a host hangs, as each layer asks for it (ToR, aggregation, core).

@@ -677,8 +677,8 @@ static POISSON: Grammar = Grammar {
     keys: &[
         optional(
             "load",
-            SHARE,
-            "Payload over the rate of each source's link; with incast of the receiver's, with a receiver drawn of all that may receive; with partition_aggregate the answers over the client's.",
+            Form::Either(&[SHARE, Form::Table(&LOAD)]),
+            "Payload over the rate of each source's link; with incast of the receiver's, with a receiver drawn of all that may receive; with partition_aggregate the answers over the client's. A table: over the rate of other links, with random, permutation and all_to_all.",
         ),
         optional(
             "every",
@@ -686,6 +686,19 @@ static POISSON: Grammar = Grammar {
             "Mean gap between the arrivals of one source, or of the incasts.",
         ),
         optional("until", DURATION, "No arrival at this time or later. Default: `duration`."),
+    ],
+};
+
+static LOAD: Grammar = Grammar {
+    about: "Payload over the rate of these links, of which it takes those flows that cross them on average: of destinations that are drawn from all hosts, those outside the rack, or outside the pod.",
+    alternatives: &[],
+    keys: &[
+        required(
+            "of",
+            Form::Word(&["hosts", "uplinks", "core", "bottleneck"]),
+            "\"hosts\": links of hosts, as without a table. \"uplinks\": from the ToR switches upwards. \"core\": from the aggregation switches to the core. \"bottleneck\": those of the three that fill first.",
+        ),
+        required("value", SHARE, "Payload over their rate."),
     ],
 };
 

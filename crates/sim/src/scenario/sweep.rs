@@ -330,8 +330,9 @@ pub(super) fn label(node: &Node) -> String {
     }
 }
 
+/// The value of a sweep point as a part of a path. `20%` stays as it is; what a shell or a file system would read stands as `-`.
 pub(super) fn file_name(label: &str) -> String {
-    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.,%+@=".contains(c);
     label.chars().map(|c| if fits(c) { c } else { '-' }).collect()
 }
 

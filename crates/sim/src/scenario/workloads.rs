@@ -14,7 +14,7 @@ use crate::plan::{
     Arrivals, Choose, Chosen, Connection, Gap, LinkEvent, Matrix, Pool, Queries, Receivers,
     Servers, Size, Spraying, WhenBusy, Workload,
 };
-use crate::topology::Clos;
+use crate::topology::{Clos, UpLinks};
 use crate::workload::REQUEST;
 
 /// The workloads of a scenario, each with the transport at its place of `places`, and the links that their files say are missing.
@@ -269,7 +269,8 @@ fn by_load(
     size: &Size,
     topology: &Clos,
 ) -> Result<TimeDelta, ScenarioError> {
-    let billionths = read(load, quantity::share, quantity::Quantity::Share)?;
+    let value = load.child("value").unwrap_or(load);
+    let billionths = read(value, quantity::share, quantity::Quantity::Share)?;
     let wrong = |problem: &str| Err(ScenarioError::new(&load.place, problem, "a load above 0%"));
     if billionths == 0 {
         return wrong("nothing ever arrives");
@@ -291,12 +292,69 @@ fn by_load(
     };
     let millibytes = u128::from(each.unwrap_or(0)) * u128::from(flows);
     // Seconds are millibytes / 1000 * 8 / (rate * billionths / 1e9).
-    let rate = u128::from(topology.host_link.rate.as_bps());
-    let below = rate * u128::from(billionths) * u128::from(links);
-    let mean = (millibytes * 8).checked_mul(1_000_000_000_000_000_000).map(|above| above / below);
+    let Rate { bits_per_second, hosts } = rate_for_one(load, matrix, topology)?;
+    let below = u128::from(bits_per_second) * u128::from(billionths) * u128::from(links);
+    let above = (millibytes * 8).checked_mul(1_000_000_000_000_000_000);
+    let mean = above.and_then(|above| above.checked_mul(u128::from(hosts.0)));
+    let mean = mean.map(|above| above / below / u128::from(hosts.1));
     match mean.and_then(|mean| u64::try_from(mean).ok()).filter(|&ps| ps <= u64::MAX / 2) {
         Some(ps @ 1..) => Ok(TimeDelta::from_ps(ps)),
         _ => wrong("flows too small or too large for this load"),
+    }
+}
+
+/// A rate that hosts share.
+struct Rate {
+    bits_per_second: u64,
+    /// How many of them share it, as a fraction: so much of what each sends counts.
+    hosts: (u64, u64),
+}
+
+/// The rate of the links that `load` is a share of, and how many hosts fill them if each sends at it.
+fn rate_for_one(load: &Node, matrix: &Matrix, topology: &Clos) -> Result<Rate, ScenarioError> {
+    let own = Rate { bits_per_second: topology.host_link.rate.as_bps(), hosts: (1, 1) };
+    let Some(of) = load.child("of") else { return Ok(own) };
+    let asked = of.text().unwrap_or_default();
+    if asked == "hosts" {
+        return Ok(own);
+    }
+    let wrong =
+        |problem: String, expected: &str| Err(ScenarioError::new(&of.place, problem, expected));
+    let is_even = match matrix {
+        Matrix::Permutation | Matrix::AllToAll => true,
+        Matrix::Random { excluding, .. } => excluding.is_empty(),
+        _ => false,
+    };
+    if !is_even {
+        return wrong(
+            format!("load of \"{asked}\" where hosts do not all send alike"),
+            "`random` without `excluding`, `permutation` or `all_to_all`; or a load of \"hosts\"",
+        );
+    }
+    let all = u64::from(topology.hosts());
+    let shared = |links: UpLinks| {
+        let below = u64::from(links.hosts_below);
+        Rate { bits_per_second: links.bits_per_second, hosts: (below * (all - below), all - 1) }
+    };
+    let of_tier = |name: &str| topology.shared_up_links().into_iter().find(|links| links.switches == name);
+    let for_each = |rate: &Rate| {
+        u128::from(rate.bits_per_second) * u128::from(rate.hosts.1) * 1_000_000
+            / u128::from(rate.hosts.0)
+    };
+    let tier = match asked {
+        "uplinks" => of_tier("ToR"),
+        "core" => of_tier("aggregation"),
+        _ => {
+            let tiers = topology.shared_up_links().into_iter().map(shared).filter(|it| it.hosts.0 > 0);
+            return Ok(tiers.chain([own]).min_by_key(for_each).expect("hosts have links"));
+        }
+    };
+    match tier.map(shared).filter(|rate| rate.hosts.0 > 0) {
+        Some(rate) => Ok(rate),
+        None => wrong(
+            format!("no flow crosses links of \"{asked}\" in this topology"),
+            "a topology that has this tier, or a load of \"hosts\" or \"bottleneck\"",
+        ),
     }
 }
 
