@@ -101,9 +101,7 @@ def do(
 ) -> dict[str, str]:
     """Does every run that is to be done; gives what is wrong with those that failed."""
     pending = [
-        run
-        for run in runs
-        if not (resume and read.checked.is_there(run.place, folder / run.name))
+        run for run in runs if not (resume and read.checked.is_there(run.place, folder / run.name))
     ]
     done = len(runs) - len(pending)
     failed: dict[str, str] = {}

@@ -13,38 +13,43 @@ use trimline_sim::formats::sizes::Reading;
 use crate::failure::Failure;
 use crate::terminal::{columns, print};
 
-/// Whether a file has htsim's flows: by its name or its first word, unless somebody says.
-pub(crate) fn is_matrix(path: &Path, format: Option<&str>) -> bool {
-    let is_named = || {
-        let is =
-            |extension: &OsStr| ["cm", "tm"].iter().any(|is| extension.eq_ignore_ascii_case(is));
-        path.extension().is_some_and(is)
-    };
-    format.map_or_else(|| is_named() || begins_as_matrix(path), |format| format == "htsim")
+/// The format of a file of flows, "htsim" or "hpcc": the one given, or by the file's name and first line. `None`: a scenario.
+pub(crate) fn format_of(path: &Path, format: Option<&str>) -> Option<&'static str> {
+    let is = |extension: &OsStr| ["cm", "tm"].iter().any(|is| extension.eq_ignore_ascii_case(is));
+    match format {
+        Some("hpcc") => Some("hpcc"),
+        Some(_) => Some("htsim"),
+        None if path.extension().is_some_and(is) => Some("htsim"),
+        None => format_by_first_line(path),
+    }
 }
 
-/// Whether the first word of a file is that of a connection matrix: no scenario begins so.
-fn begins_as_matrix(path: &Path) -> bool {
-    let Ok(file) = fs::File::open(path) else { return false };
+/// The format of a file that begins with `Nodes` (htsim), or with a number and nothing else in its line (HPCC). No scenario
+/// begins like either.
+fn format_by_first_line(path: &Path) -> Option<&'static str> {
+    let file = fs::File::open(path).ok()?;
     let lines = BufReader::new(file.take(1 << 16)).lines().map_while(Result::ok);
     // A mark of the byte order is no part of the first line.
     let lines = lines.map(|line| line.trim_start_matches('\u{feff}').to_owned());
-    let mut words = lines.filter(|line| !line.trim_start().starts_with('#'));
-    let first = words.find_map(|line| line.split_whitespace().next().map(str::to_owned));
-    first.is_some_and(|word| word == "Nodes")
+    let mut lines = lines.filter(|line| !line.trim_start().starts_with('#'));
+    let first = lines.find(|line| !line.trim().is_empty())?;
+    match first.split_whitespace().collect::<Vec<_>>()[..] {
+        ["Nodes", ..] => Some("htsim"),
+        [count] if count.bytes().all(|byte| byte.is_ascii_digit()) => Some("hpcc"),
+        _ => None,
+    }
 }
 
-/// The scenario of a file that is none: htsim's connection matrix (`.cm`, or by its `format`) becomes its flows on a
-/// FatTree with as many hosts. HPCC's flows do not say how many hosts there are: the settings must. `None` for a
-/// scenario.
+/// The scenario of a file of flows: htsim's connection matrix becomes its flows on a FatTree with as many hosts. HPCC's
+/// flows do not say how many hosts there are: the settings must. `None` for a scenario.
 ///
 /// # Errors
 /// The file cannot be read.
 pub(crate) fn scenario_of(path: &Path, format: Option<&str>) -> Result<Option<String>, Failure> {
-    match format {
+    match format_of(path, format) {
         Some("hpcc") => return Ok(Some(flows_of(path, "hpcc", ""))),
-        _ if !is_matrix(path, format) => return Ok(None),
-        _ => {}
+        None => return Ok(None),
+        Some(_) => {}
     }
     let text = fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;
     let matrix = connection_matrix::parse(&path.display().to_string(), &text)
@@ -59,16 +64,21 @@ pub(crate) fn scenario_of(path: &Path, format: Option<&str>) -> Result<Option<St
     Ok(Some(flows_of(path, "htsim", &topology)))
 }
 
-/// What a matrix lacks whose hosts no FatTree has, when no setting says a topology.
+/// The error of a file of flows without a topology: of HPCC's flows, and of a matrix whose hosts no FatTree has.
 pub(crate) fn lacks_topology(
     path: &Path,
     format: Option<&str>,
     settings: &[String],
 ) -> Option<String> {
-    if format == Some("hpcc") || settings.iter().any(|setting| setting.starts_with("topology")) {
+    if settings.iter().any(|setting| setting.starts_with("topology")) {
         return None;
     }
     let name = path.display().to_string();
+    if format_of(path, format) == Some("hpcc") {
+        return Some(format!(
+            "{name}: flows without a network; expected --topology FILE, HPCC's topology.txt"
+        ));
+    }
     let matrix = connection_matrix::parse(&name, &fs::read_to_string(path).ok()?).ok()?;
     let hosts = matrix.nodes;
     let expected = "--topology FILE with the network, a .topo of htsim";
@@ -128,7 +138,8 @@ size.file        flow sizes: HPCC (bytes and percents), Homa (mean, then sizes a
                  dcPIM (packets, 1, probability), sizes and shares up to 1; blanks or commas
 
 `trimline run FLOWS.cm [--topology FILE]` runs a connection matrix without a scenario, and
-`trimline run FLOWS --format hpcc --topology FILE` flows of HPCC; so do compare, trace and explain.
+`trimline run FLOWS --topology FILE` flows of HPCC; so do compare, trace and explain. `--format` says which
+of the two a file is in, where its name (.cm, .tm) and first line do not.
 Written: fct.txt with output.fct = true, the lines of HPCC's FCT output.
 
 Flow sizes that are built in, size.distribution = NAME; sources in crates/sim/distributions/README.md:

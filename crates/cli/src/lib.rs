@@ -173,7 +173,7 @@ fn schemes_help() -> String {
 enum Verb {
     /// Run a scenario and write its results.
     Run {
-        /// Scenario file (TOML), or flows: htsim's connection matrix (.cm), or as --format says.
+        /// Scenario file (TOML), or flows of htsim (.cm) or of HPCC.
         scenario: PathBuf,
         #[command(flatten)]
         settings: Settings,
@@ -234,7 +234,7 @@ enum Verb {
     },
     /// Run a scenario with several transports, or with several schemes: one table, one figure.
     Compare {
-        /// Scenario file (TOML), or flows: htsim's connection matrix (.cm), or as --format says.
+        /// Scenario file (TOML), or flows of htsim (.cm) or of HPCC.
         scenario: PathBuf,
         /// Names of transports with commas, such as ndp,dctcp.
         #[arg(long, value_name = "NAMES", required_unless_present = "schemes")]
@@ -252,7 +252,7 @@ enum Verb {
     },
     /// Follow a flow packet by packet: a capture for Wireshark, a trace for Perfetto, a table.
     Trace {
-        /// Scenario file (TOML), or flows: htsim's connection matrix (.cm), or as --format says.
+        /// Scenario file (TOML), or flows of htsim (.cm) or of HPCC.
         scenario: PathBuf,
         #[command(flatten)]
         settings: Settings,

@@ -97,7 +97,11 @@ fn pauses(runs: &[(&str, &Summary)]) -> String {
         return String::new();
     }
     let sent: u64 = with().map(|(_, pauses)| pauses.sent).sum();
-    let of = if runs.len() == 1 { String::new() } else { format!(" in {count} runs") };
+    let of = match (runs.len(), count) {
+        (1, _) => String::new(),
+        (_, 1) => " in 1 run".to_owned(),
+        _ => format!(" in {count} runs"),
+    };
     let mut text = format!("\npauses: {sent} frames{of}");
     let longest = with().filter_map(|(_, pauses)| pauses.longest.as_ref());
     if let Some(longest) = longest.rev().max_by_key(|longest| longest.stopped_ps) {

@@ -7,7 +7,7 @@ use trimline_sim::scenario::{Scenario, ScenarioError};
 use trimline_sim::transports::{Transports, time};
 
 use crate::failure::Failure;
-use crate::foreign::{is_matrix, lacks_topology, scenario_of};
+use crate::foreign::{format_of, lacks_topology, scenario_of};
 
 /// Reads a scenario file and everything laid over it. Without a name it has that of its file.
 pub(crate) fn read_scenario(
@@ -17,11 +17,11 @@ pub(crate) fn read_scenario(
     transports: &Transports,
 ) -> Result<Scenario, Failure> {
     let text = scenario_text(path, format)?;
-    let is_matrix = is_matrix(path, format);
+    let is_of_flows = format_of(path, format).is_some();
     let scenario = match parse_scenario(path, &text, settings, transports) {
         // Nobody wrote the scenario of such a file: its lines are nobody's.
         Err(Failure::Scenario(error))
-            if is_matrix && (error.place.source.text == text || is_topology_named(&error)) =>
+            if is_of_flows && (error.place.source.text == text || is_topology_named(&error)) =>
         {
             if let Some(words) = lacks_topology(path, format, settings) {
                 return Err(Failure::message(words));
@@ -37,7 +37,7 @@ pub(crate) fn read_scenario(
     };
     let says_rates =
         |setting: &String| ["topology", "links"].iter().any(|key| setting.starts_with(key));
-    if is_matrix
+    if is_of_flows
         && !settings.iter().any(says_rates)
         && let Some(run) = scenario.runs.first()
     {

@@ -122,7 +122,7 @@ fn a_mistake_in_a_connection_matrix_names_its_line() {
 }
 
 #[test]
-fn flows_of_hpcc_run_when_their_form_is_said() {
+fn flows_of_hpcc_run_as_they_are() {
     let folder = scratch("hpcc");
     fs::write(folder.join("flow.txt"), "2\n0 1 3 100 20000 0.00001\n1 0 3 100 9000 2e-05\n")
         .unwrap();
@@ -131,17 +131,17 @@ fn flows_of_hpcc_run_when_their_form_is_said() {
         "3 1 2\n2\n0 2 10Gbps 0.001ms 0\n1 2 10Gbps 0.001ms 0\n",
     )
     .unwrap();
-    let words =
-        ["run", "flow.txt", "--format", "hpcc", "--topology", "topology.txt", "--out", "out"];
+    let words = ["run", "flow.txt", "--topology", "topology.txt", "--out", "out"];
     let output = trimline(&folder, &words);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let flows = fs::read_to_string(folder.join("out/seed-1/flows.csv")).unwrap();
     assert!(flows.contains("flows,0,,0,1,20000,10000000,0,"), "{flows}");
     assert!(flows.contains("flows,0,,1,0,9000,20000000,0,"), "{flows}");
     // Such a file does not say how many hosts there are.
-    let output = trimline(&folder, &["run", "flow.txt", "--format", "hpcc"]);
+    let output = trimline(&folder, &["run", "flow.txt"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("topology"));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("flow.txt: flows without a network; expected --topology"), "{text}");
 }
 
 #[test]

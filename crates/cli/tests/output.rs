@@ -102,12 +102,9 @@ fn where_results_go_is_checked_before_anything_runs() {
     fs::create_dir_all(scratch.0.join("folder/seed-2")).unwrap();
     scratch.write("folder/seed-2/thesis.tex", "precious");
     let start = Instant::now();
-    for (out, seeds) in [
-        ("thesis.tex", "1"),
-        ("thesis.tex/x", "1"),
-        ("folder", "1..2"),
-        ("folder", "[2]"),
-    ] {
+    for (out, seeds) in
+        [("thesis.tex", "1"), ("thesis.tex/x", "1"), ("folder", "1..2"), ("folder", "[2]")]
+    {
         let output = scratch.trimline(&["run", "long.toml", "--out", out, "--seeds", seeds]);
         assert_eq!(output.status.code(), Some(2), "{out}: {}", said(&output));
         assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));

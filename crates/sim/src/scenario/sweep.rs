@@ -312,7 +312,11 @@ fn steps(node: &Node, table: &Table) -> Result<Vec<Node>, ScenarioError> {
 
 /// The last step of the path where that tells the axes apart, else the whole path.
 pub(super) fn axis_name(axis: &Axis, axes: &[Axis]) -> String {
-    let last = |axis: &Axis| axis.path.last().map_or(String::new(), |(step, _)| step.clone());
+    let last = |axis: &Axis| {
+        let mut steps = axis.path.iter().rev().map(|(step, _)| step.clone());
+        // A table's one number is named by the table.
+        steps.find(|step| step != "value").unwrap_or_default()
+    };
     let name = last(axis);
     if axes.iter().filter(|other| last(other) == name).count() == 1 {
         return name;

@@ -336,7 +336,8 @@ fn rate_for_one(load: &Node, matrix: &Matrix, topology: &Clos) -> Result<Rate, S
         let below = u64::from(links.hosts_below);
         Rate { bits_per_second: links.bits_per_second, hosts: (below * (all - below), all - 1) }
     };
-    let of_tier = |name: &str| topology.shared_up_links().into_iter().find(|links| links.switches == name);
+    let of_tier =
+        |name: &str| topology.shared_up_links().into_iter().find(|links| links.switches == name);
     let for_each = |rate: &Rate| {
         u128::from(rate.bits_per_second) * u128::from(rate.hosts.1) * 1_000_000
             / u128::from(rate.hosts.0)
@@ -345,7 +346,8 @@ fn rate_for_one(load: &Node, matrix: &Matrix, topology: &Clos) -> Result<Rate, S
         "uplinks" => of_tier("ToR"),
         "core" => of_tier("aggregation"),
         _ => {
-            let tiers = topology.shared_up_links().into_iter().map(shared).filter(|it| it.hosts.0 > 0);
+            let tiers =
+                topology.shared_up_links().into_iter().map(shared).filter(|it| it.hosts.0 > 0);
             return Ok(tiers.chain([own]).min_by_key(for_each).expect("hosts have links"));
         }
     };
