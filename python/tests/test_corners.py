@@ -61,6 +61,16 @@ class Frames(InScratch):
         frame.write_csv(path)
         self.assertEqual(Results.read(self.out).flows["packets_sent"].sum(), 8_000_000_000)
 
+    def test_a_terminal_shows_a_row_a_run(self) -> None:
+        """As a notebook does: the first twenty, and how many more there are."""
+        found = trimline.run(ONE, self.out, seeds="1..21")
+        heading, head, first, *_, last = repr(found).splitlines()
+        self.assertEqual(heading, f"Results({str(self.out)!r}, 21 runs)")
+        self.assertRegex(head, "^run +flows +done +FCT p50 us +p99 us$")
+        self.assertRegex(first, r"^seed 1 +4 +4 +[0-9.]+ +[0-9.]+$")
+        self.assertEqual(last, "and 1 more runs")
+        self.assertEqual(found._repr_html_().count("<tr>"), 21)
+
     def test_seeds_are_of_one_type(self) -> None:
         """On both sides of 2^31."""
         found = trimline.run(ONE, self.out, seeds=[1, 2**40]).flows

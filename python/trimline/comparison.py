@@ -20,7 +20,7 @@ import tomli_w
 from trimline import _core
 from trimline.files import MalformedResult
 from trimline.means import Measure, quantile
-from trimline.results import Result, Results
+from trimline.results import Result, Results, text_of
 from trimline.scenario import Scenario, ScenarioError, toml_value
 
 #: Flow sizes of one row of the slowdown table, upper bounds in bytes.
@@ -322,17 +322,6 @@ SHARES = {"median": 0.5, "p99": 0.99}
 SLOWDOWNS = [
     slowdown_name(word, low, high) for low, high in pairwise((0.0, *SIZES)) for word in SHARES
 ]
-
-
-def text_of(rows: Sequence[Sequence[str]]) -> str:
-    """A table for a terminal, the first column flush left."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        line = [row[0].ljust(widths[0])]
-        line += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  ".join(line).rstrip())
-    return "\n".join(lines) + "\n"
 
 
 def main(arguments: Sequence[str]) -> int:

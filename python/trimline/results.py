@@ -115,8 +115,9 @@ PORT_SERIES: dict[str, Any] = {
 #: timeline.csv: the times.
 TIMELINE: dict[str, Any] = {"time_ps": polars.Int64, "until_ps": polars.Int64}
 
-#: Rows of the table of runs in a notebook.
+#: Rows of the table of runs in a terminal or a notebook, and its columns.
 SHOWN = 20
+COLUMNS = ("run", "flows", "done", "FCT p50 us", "p99 us", "")
 
 
 @dataclass(frozen=True)
@@ -285,16 +286,31 @@ class Results(Sequence[Result]):
         return self.runs[place]
 
     def __repr__(self) -> str:
-        return f"Results({str(self.folder)!r}, {len(self.runs)} runs)"
+        """A row a run, for terminals."""
+        table = text_of([COLUMNS, *(row(run) for run in self.runs[:SHOWN])])
+        return f"{self.heading}\n{table}{self.rest}".rstrip()
 
     def _repr_html_(self) -> str:
         """A row a run, for notebooks."""
-        rows = "".join(row(run) for run in self.runs[:SHOWN])
-        names = ("run", "flows", "delivered", "FCT p50 (µs)", "FCT p99 (µs)", "")
-        head = "".join(f"<th>{name}</th>" for name in names)
+
+        def line(tag: str, cells: Sequence[str]) -> str:
+            return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+        rows = "".join(line("td", row(run)) for run in self.runs[:SHOWN])
+        table = f"<table>{line('th', COLUMNS)}{rows}</table>"
+        return f"<p>{escape(self.heading)}</p>{table}<p>{self.rest}</p>"
+
+    @property
+    def heading(self) -> str:
+        """The folder and the number of runs."""
+        runs = "1 run" if len(self.runs) == 1 else f"{len(self.runs)} runs"
+        return f"Results({str(self.folder)!r}, {runs})"
+
+    @property
+    def rest(self) -> str:
+        """The number of runs that tables leave out, in words."""
         more = len(self.runs) - SHOWN
-        note = f"<p>and {more} more runs</p>" if more > 0 else ""
-        return f"<p>{escape(repr(self))}</p><table><tr>{head}</tr>{rows}</table>{note}"
+        return f"and {more} more runs" if more > 0 else ""
 
     @cached_property
     def types(self) -> dict[str, Any]:
@@ -443,14 +459,25 @@ def origins(found: Sequence[Origin]) -> dict[Path, str]:
     return short if is_distinct else whole
 
 
-def row(run: Result) -> str:
-    """A run in the table of a notebook."""
+def row(run: Result) -> list[str]:
+    """The cells of a run in a table of runs."""
     flows, fct = run.summary["flows"], run.summary["fct_receiver_us"]
     name = " ".join(part for part in (run.group, f"seed {run.seed}") if part)
     done = flows["completed"] + flows["delivered"]
     times = (f"{fct[key]:.1f}" if fct else "-" for key in ("p50", "p99"))
-    cells = (name, flows["total"], done, *times, "stopped" if run.interrupted else "")
-    return "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>"
+    stopped = "stopped" if run.interrupted else ""
+    return [name, str(flows["total"]), str(done), *times, stopped]
+
+
+def text_of(rows: Sequence[Sequence[str]]) -> str:
+    """A table for a terminal, the first column flush left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        line = [row[0].ljust(widths[0])]
+        line += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join(line).rstrip())
+    return "\n".join(lines) + "\n"
 
 
 def scan(

@@ -233,14 +233,15 @@ enum Verb {
         library: Library,
     },
     /// Run a scenario with several transports, or with several schemes: one table, one figure.
+    #[command(group = clap::ArgGroup::new("compared").required(true).args(["transports", "schemes"]))]
     Compare {
         /// Scenario file (TOML), or flows of htsim (.cm) or of HPCC.
         scenario: PathBuf,
         /// Names of transports with commas, such as ndp,dctcp.
-        #[arg(long, value_name = "NAMES", required_unless_present = "schemes")]
+        #[arg(long, value_name = "NAMES")]
         transports: Option<String>,
         // The list of names is the simulator's.
-        #[arg(long, value_name = "NAMES|FILE", conflicts_with_all = ["transports", "timers"], help = schemes_help())]
+        #[arg(long, value_name = "NAMES|FILE", conflicts_with = "timers", help = schemes_help())]
         schemes: Option<String>,
         /// Timers of TCP, DCTCP and MPTCP: presets of their `timers`. Default: what the scenario says.
         #[arg(long, value_parser = ["linux", "datacenter", "rfc"])]

@@ -115,8 +115,7 @@ fn chosen(plan: &mut Plan, row: usize) -> Result<FlowRecord, Failure> {
     let record = perform(plan)?;
     let Some(flow) = record.flows.get(row) else {
         return Err(Failure::message(format!(
-            "no flow {row}: the run has {} flows, 0 to {}, as in the rows of its flows.csv",
-            record.flows.len(),
+            "no flow {row}; expected a row of the run's flows.csv, from 0 to {}",
             record.flows.len().saturating_sub(1)
         )));
     };

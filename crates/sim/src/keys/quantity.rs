@@ -111,7 +111,7 @@ pub(crate) fn bytes(text: &str) -> Result<ByteCount, Fault> {
 pub(crate) fn queue(text: &str) -> Result<QueueSize, Fault> {
     let (amount, unit) = scaled(text, &[PACKETS, BYTES])?;
     match (amount, unit) {
-        (0, _) => Err(Fault::new("a queue of nothing holds nothing")),
+        (0, _) => Err(Fault::new("is a queue that holds nothing")),
         (packets, "pkt") => u32::try_from(packets)
             .map(QueueSize::Packets)
             .map_err(|_| Fault::new("too many packets")),

@@ -52,7 +52,7 @@ pub(super) fn link(node: &Node, names: &[(String, LinkId)]) -> Result<LinkId, Sc
         ScenarioError::new(
             &node.place,
             format!("no link is named `{name}`"),
-            "a port or a host of the topology, such as \"aggregation 0 up 0\" or \"host 3\"",
+            "a port or a host of the topology, such as \"tor 0 down 0\" or \"host 3\"",
         )
         .nearest(nearest(name, names.iter().map(|(known, _)| known.as_str())))
     })
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(
             parse(&format!("{event}\"agregation 3 up 1\"")).unwrap_err(),
             "s.toml:6:8: no link is named `agregation 3 up 1` (at `\"agregation 3 up 1\"`); expected \
-             a port or a host of the topology, such as \"aggregation 0 up 0\" or \"host 3\"; nearest: \
+             a port or a host of the topology, such as \"tor 0 down 0\" or \"host 3\"; nearest: \
              aggregation 3 up 1"
         );
         let refused = |text: &str| parse(text).unwrap_err();

@@ -502,14 +502,16 @@ fn ndp_queues(
             None => choices.queues[0].header,
         };
         (choices.queues[0].whole, choices.queues[0].header) = (limit, limit);
-        // A header queue too small for one header would lose every ACK.
-        if limit.bytes < u32::from(context.framing.least) {
-            return Err(ScenarioError::new(
-                &node.place,
-                "the header queue does not hold one header",
-                format!("at least \"{}B\" or \"1pkt\"", context.framing.least),
-            ));
-        }
+    }
+    // A header queue too small for one header would lose every ACK. By default it has the memory of some payloads.
+    let (holds, header) = (choices.queues[0].whole.bytes, context.framing.least);
+    if holds < u32::from(header) {
+        let place = keys.get("header_queue").unwrap_or(context.root);
+        return Err(ScenarioError::new(
+            &place.place,
+            format!("the header queue holds {holds} B, and a header has {header} B"),
+            format!("a `header_queue` of at least \"{header}B\" or \"1pkt\""),
+        ));
     }
     if let Some(node) = keys.get("wrr") {
         let headers = read(node, quantity::ratio, Quantity::Ratio)?;

@@ -180,8 +180,8 @@ fn narrow(plan: &Plan, chosen: &Chosen) -> Option<String> {
     // The last twentieth is lost in rounding, and no result tells of it.
     (sent * 20 < round_trip * 19).then(|| {
         format!(
-            "transport {}: `{key}` is {window} packets, and an idle round trip between the farthest hosts holds {}: one \
-             flow has at most {} % of an idle path",
+            "transport {}: `{key}` has room for {window} of the {} packets that an idle round trip between the farthest hosts \
+             holds: one flow has at most {} % of an idle path",
             chosen.name(),
             round_trip.div_ceil(each),
             sent * 100 / round_trip
@@ -340,8 +340,8 @@ mod tests {
         // 20.37 us: 113 packets of 181.28 ns.
         assert_eq!(
             narrow("ndp.initial_window = 30"),
-            "transport ndp: `initial_window` is 30 packets, and an idle round trip between the farthest hosts holds 113: \
-             one flow has at most 26 % of an idle path"
+            "transport ndp: `initial_window` has room for 30 of the 113 packets that an idle round trip between the farthest \
+             hosts holds: one flow has at most 26 % of an idle path"
         );
         for (transport, key) in [
             ("phost.token_window = 8", "token_window"),
