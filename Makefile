@@ -7,14 +7,14 @@ TESTED := target/debug/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test outside lint rust-lint lock-files module module-tested python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz soak miri large-result quick hashes mutations mutations-some checked nightly
+.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz soak miri large-result quick hashes mutations mutations-some checked nightly
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
 	@echo "make quick               some runs of every experiment, judged twice, drawn: minutes"
 	@echo "make test                every test: Rust, Python, vectors, schema, a quick reproduction"
 	@echo "make hashes              whether the quick tier has the results that it had: for changes that must move none"
-	@echo "make outside             a transport in a crate of its own: written, built, tested, compared with NDP"
+	@echo "make first-hour          the commands of docs/first-hour.md and docs/errors.md, and what they print"
 	@echo "make lint                formatting, clippy, tidiness"
 	@echo "make module              the compiled part of the Python package, beside its sources"
 	@echo "make wheel-test          pip install . into an empty place, and the script of the README there"
@@ -115,9 +115,9 @@ quick-tested:
 python-test:
 	$(PYTHON) -m unittest discover --start-directory python --top-level-directory python
 
-# A transport in a crate outside the workspace, on what the workspace has built.
-outside: module-tested venv
-	scripts/outside.sh
+# The commands of these documents print what stands there. One of them makes a transport in a crate of its own.
+first-hour: module-tested venv
+	scripts/run_document.py docs/first-hour.md docs/errors.md
 
 lint: rust-lint python-lint
 rust-lint: prerequisites lock-files

@@ -69,7 +69,10 @@ fn loads(runs: &[(&str, &Summary)]) -> String {
     let line = |(workload, loads): (&&str, &Vec<&Load>)| {
         let offered = range(loads, |load| load.offered_percent);
         let realised = range(loads, |load| load.realised_percent);
-        format!("\nload of {}: {offered} offered, {realised} realised", shortened(workload, 24))
+        format!(
+            "\nload of {} on links of hosts: {offered} offered, {realised} realised",
+            shortened(workload, 24)
+        )
     };
     let text: String = of.iter().take(MOST).map(line).collect();
     if text.is_empty() { text } else { text + "\n" }

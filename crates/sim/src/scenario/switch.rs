@@ -495,7 +495,7 @@ fn ndp_queues(
     context: Context<'_>,
     choices: &mut Choices,
 ) -> Result<(), ScenarioError> {
-    if let Some(node) = keys.get("header_queue") {
+    if keys.get("header_queue").is_some() {
         let limit = match keys.size("header_queue")? {
             Some(QueueSize::Bytes(bytes)) => Limit::bytes(bytes as u32),
             Some(QueueSize::Packets(packets)) => Limit::packets(packets),
