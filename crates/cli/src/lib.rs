@@ -233,7 +233,10 @@ enum Verb {
         library: Library,
     },
     /// Run a scenario with several transports, or with several schemes: one table, one figure.
-    #[command(group = clap::ArgGroup::new("compared").required(true).args(["transports", "schemes"]))]
+    #[command(
+        group = clap::ArgGroup::new("compared").required(true).args(["transports", "schemes"]),
+        override_usage = "trimline compare <SCENARIO> <--transports <NAMES>|--schemes <NAMES>>"
+    )]
     Compare {
         /// Scenario file (TOML), or flows of htsim (.cm) or of HPCC.
         scenario: PathBuf,

@@ -3,7 +3,7 @@
 use trimline_metrics::manifest;
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{
-    Arrivals, Bypass, Clock, Connection, Detour, EngineChoice, Gap, Interrupts, LinkChange,
+    Arrivals, Base, Bypass, Clock, Connection, Detour, EngineChoice, Gap, Interrupts, LinkChange,
     LinkEvent, Matrix, PacedHosts, PhantomSettings, Plan, Pool, ReceiveHosts, ReceiverSettings,
     Receivers, Sampled, Servers, ServiceModel, Share, Size, Spraying, TransmitHosts,
     TransmitterSettings, WhenBusy, Workload,
@@ -66,12 +66,12 @@ pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
     lines.extend(phantom_words(plan));
     lines.extend(nic_words(plan));
     lines.extend(pacer_words(plan));
-    lines.extend(switch_words("switch", plan, &plan.switch));
+    lines.extend(switch_words("switch", &plan.base, &plan.switch));
     if let Some(droppable) = &plan.droppable {
         let beside =
             "packets that may only be dropped have a queue of their own (deficit round robin)";
         lines.push(Line::new("beside", beside));
-        lines.extend(switch_words("", plan, droppable));
+        lines.extend(model_words("", "", droppable));
     }
     for rule in &plan.port_rules {
         let ports = match rule.ports.len() {
@@ -83,7 +83,7 @@ pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
             "of these",
             format!("{ports}{beside}: {}", names_of(plan, &rule.ports)),
         ));
-        lines.extend(switch_words("", plan, &rule.model.main));
+        lines.extend(switch_words("", &rule.base, &rule.model.main));
     }
     if plan.switch.shares_memory() {
         let least = plan.shared_memory.of(u64::from(plan.topology.least_switch_ports()));
@@ -414,17 +414,20 @@ fn names_of(plan: &Plan, links: &[LinkId]) -> String {
     }
 }
 
-/// A port: its profile, its order, its queues.
-fn switch_words(about: &str, plan: &Plan, model: &ServiceModel) -> Vec<Line> {
-    let (payload, wire) =
-        (plan.transports.iter().map(|chosen| chosen.payload_bytes()).max(), plan.full_wire_bytes());
-    let profile = match model.profile(payload.unwrap_or(0), wire) {
-        Some(profile) => format!("profile {}", profile.name),
-        None => "no profile as it is".to_owned(),
-    };
+/// A port: its profile, its order, its queues; then the lines that the profile has in place of these.
+fn switch_words(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
+    let changed = if base.model == *model { "" } else { ", changed" };
+    let mut lines = model_words(about, &format!("profile {}{changed}: ", base.name), model);
+    let own = model.words();
+    let unlike = base.model.words().into_iter().filter(|words| !own.contains(words));
+    lines.extend(unlike.map(|words| Line::new("", format!("in place of: {words}"))));
+    lines
+}
+
+/// A port's order, behind `head`, and its queues.
+fn model_words(about: &str, head: &str, model: &ServiceModel) -> Vec<Line> {
     let mut words = model.words().into_iter();
-    let order = words.next().unwrap_or_default();
-    let first = Line::new(about, format!("{profile}: {order}"));
+    let first = Line::new(about, format!("{head}{}", words.next().unwrap_or_default()));
     std::iter::once(first).chain(words.map(|words| Line::new("", words))).collect()
 }
 

@@ -348,7 +348,7 @@ mod tests {
         let load = one[0].workloads[0].load.as_ref().expect("a load");
         let text = tables(&[("", &one[0])], &[]);
         let expected = format!(
-            "\nload of w: 40.0 % offered, {} % realised\n",
+            "\nload of w on links of hosts: 40.0 % offered, {} % realised\n",
             fixed(load.realised_percent, 1)
         );
         assert!(load.realised_percent > 0.0 && text.contains(&expected), "{text}");

@@ -431,7 +431,11 @@ impl Flows {
     }
 
     pub(crate) fn assign(&mut self, host: u32, key: Key) -> u32 {
-        assert!(self.accepts(host, key), "a half of a flow under way is opened once");
+        assert!(
+            self.accepts(host, key),
+            "host {host} opens {key:?} a second time: it had forgotten the half while packets of it were on their way; expected \
+             `Protocol::time_wait` to be longer than a packet and its retransmissions take"
+        );
         let slot = self.books[host as usize].slots.take();
         let live = self.live(Flows::opener(host, key), key.connection).expect("it accepts");
         let number = match slot {

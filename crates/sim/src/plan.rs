@@ -42,6 +42,8 @@ pub struct Plan {
     pub topology: Clos,
     /// What every switch port does.
     pub switch: ServiceModel,
+    /// The profile that `switch` begins with.
+    pub base: Base,
     /// A queue of its own for packets that may only be dropped, beside those of `switch` under deficit round robin.
     pub droppable: Option<ServiceModel>,
     /// Ports that differ from the others; of two rules for a port the later one holds.
@@ -189,6 +191,15 @@ pub struct Detour {
     pub by: LinkId,
 }
 
+/// A profile of switch ports with nothing changed in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// Its name.
+    pub name: &'static str,
+    /// The model of a port.
+    pub model: ServiceModel,
+}
+
 /// What some switch ports do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortRule {
@@ -196,6 +207,8 @@ pub struct PortRule {
     pub ports: Vec<LinkId>,
     /// What they do.
     pub model: BesideModel,
+    /// The profile that they begin with.
+    pub base: Base,
 }
 
 /// The pool of every switch.

@@ -4,46 +4,14 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use trimline_packet::{BitRate, TimeDelta};
+use trimline_packet::TimeDelta;
 
 use crate::model::{
     Action, Classifier, Limit, MarkAt, Marker, Order, QueueModel, Scheduler, ServiceModel, Signal,
     Unit,
 };
-use crate::profiles::{self, Profile, Sizes};
 
 impl ServiceModel {
-    /// The profile whose model this is, for packets of these sizes; `None` when something was changed in it.
-    pub fn profile(&self, payload_bytes: u16, packet_bytes: u16) -> Option<&'static Profile> {
-        let data = &self.queues[usize::from(self.queue_count() > 1)];
-        let mark = match data.marker {
-            Marker::Threshold { above, .. } => above,
-            Marker::None | Marker::Ramp { .. } | Marker::CoDel { .. } => 0,
-        };
-        // A cap is a hundredth of the line.
-        let line = self.cap().map_or(1, |cap| cap.rate.as_bps().saturating_mul(100));
-        let line = BitRate::from_bps(line);
-        let bytes = data.limits[0].bytes;
-        // A port's memory may be that of several queues.
-        let all = self.queues[..self.queue_count()].iter().map(|queue| queue.limits[0].bytes);
-        let all = all.fold(0u32, u32::saturating_add);
-        // A queue in packets says how many; one in bytes has so many payloads, or whole packets.
-        let counts = [
-            data.limits[0].packets,
-            bytes / u32::from(payload_bytes.max(1)),
-            bytes / u32::from(packet_bytes.max(1)),
-            all / u32::from(packet_bytes.max(1)),
-        ];
-        let is_of = |profile: &&Profile| {
-            let mut packets = counts.into_iter().filter(|&count| (1..=1 << 16).contains(&count));
-            packets.any(|packets| {
-                let sizes = Sizes { packets, payload_bytes, packet_bytes, mark, line };
-                (profile.build)(sizes).build().as_ref() == Ok(self)
-            })
-        };
-        profiles::ALL.iter().find(is_of)
-    }
-
     /// What it does, a line each: the order of its queues, then every queue; those alike that follow each other in one.
     pub fn words(&self) -> Vec<String> {
         let count = self.queue_count();
@@ -197,7 +165,10 @@ fn marker_words(marker: Marker) -> String {
 
 #[cfg(test)]
 mod tests {
+    use trimline_packet::BitRate;
+
     use super::*;
+    use crate::profiles::{self, Sizes};
 
     #[test]
     fn a_ramp_is_said_to_a_hundredth_of_a_percent() {
@@ -214,14 +185,12 @@ mod tests {
     }
 
     #[test]
-    fn every_profile_knows_its_name_and_says_what_it_does() {
+    fn every_profile_says_what_it_does() {
         for profile in &profiles::ALL {
             let line = BitRate::from_gbps(10);
             let sizes =
                 Sizes { packets: 8, payload_bytes: 9000, packet_bytes: 9064, mark: 6, line };
             let model = (profile.build)(sizes).build().unwrap();
-            let found = model.profile(9000, 9064).map(|found| found.name);
-            assert_eq!(found, Some(profile.name));
             let words = model.words();
             // Queues that are alike are said together.
             let queues = match profile.name {
@@ -238,7 +207,6 @@ mod tests {
         let mut changed = crate::Choices::paper(8, 9000);
         changed.trimmed_bytes = 128;
         let model = changed.build().unwrap();
-        assert!(model.profile(9000, 9064).is_none());
         let words = model.words();
         assert_eq!(words[0], "2 queues in turn, 10 to 1 packets each");
         assert!(words[1].starts_with("headers and control: 72000 B; what does not fit: headers"));

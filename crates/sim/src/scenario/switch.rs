@@ -17,7 +17,7 @@ use crate::keys::error::ScenarioError;
 use crate::keys::quantity::{self, Quantity, QueueSize};
 use crate::keys::read::read;
 use crate::keys::tree::Node;
-use crate::plan::{Lossless, PortRule, SharedMemory};
+use crate::plan::{Base, Lossless, PortRule, SharedMemory};
 use crate::topology::{self, Clos};
 
 /// NDP 6.1: DCTCP marks at 30 packets.
@@ -29,6 +29,7 @@ const SELECTORS: [&str; 3] = ["layer", "direction", "link"];
 /// What all ports of a scenario do.
 pub(super) struct Ports {
     pub(super) switch: ServiceModel,
+    pub(super) base: Base,
     pub(super) droppable: Option<ServiceModel>,
     pub(super) rules: Vec<PortRule>,
     pub(super) memory: SharedMemory,
@@ -74,9 +75,19 @@ pub(super) fn ports(
         Shared::Memory(memory) => (memory, None),
         Shared::Inputs(lossless) => (SharedMemory::None, Some(lossless)),
     };
-    let ports = Ports { switch: main, droppable, rules, memory, lossless };
+    let base = base_of(profile, context)?;
+    let ports = Ports { switch: main, base, droppable, rules, memory, lossless };
     check_demands(&ports, &keys)?;
     Ok(ports)
+}
+
+/// A profile for these packets and links, with nothing changed.
+fn base_of(profile: &'static Profile, context: Context<'_>) -> Result<Base, ScenarioError> {
+    let choices = sized(&Keys { rule: None, switch: None, profile }, context)?;
+    let model = choices.build().map_err(|error| {
+        ScenarioError::new(&context.root.place, error.to_string(), "another profile")
+    })?;
+    Ok(Base { name: profile.name, model })
 }
 
 fn named(name: &str, node: &Node) -> Result<&'static Profile, ScenarioError> {
@@ -110,7 +121,8 @@ fn rule(node: &Node, base: Keys<'_>, context: Context<'_>) -> Result<PortRule, S
         ));
     }
     let model = BesideModel { main, droppable: droppable(&keys, context)? };
-    Ok(PortRule { ports: selected(node, context.topology)?, model })
+    let base = base_of(keys.profile, context)?;
+    Ok(PortRule { ports: selected(node, context.topology)?, model, base })
 }
 
 fn shares(keys: &Keys<'_>) -> bool {

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::plan::{
-    Arrivals, Bumps, Choose, Chosen, Connection, EngineChoice, Impairment, Matrix, Nics, Plan,
-    Sampled, SharedMemory, Size, Spraying, Workload,
+    Arrivals, Base, Bumps, Choose, Chosen, Connection, EngineChoice, Impairment, Matrix, Nics,
+    Plan, Sampled, SharedMemory, Size, Spraying, Workload,
 };
 use crate::topology::{Clos, LinkSpec, Processing};
 use trimline_metrics::RunRecord;
@@ -73,6 +73,7 @@ pub fn plan(topology: Clos, transport: Chosen, workloads: Vec<Workload>) -> Plan
         seed: 1,
         topology,
         switch: ServiceModel::paper(8, 9000),
+        base: Base { name: "paper", model: ServiceModel::paper(8, 9000) },
         droppable: None,
         port_rules: Vec::new(),
         shared_memory: SharedMemory::None,

@@ -246,7 +246,8 @@ pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
         let (every, first) = (1 + draws.below(3) as usize, draws.below(3) as usize);
         let ports = ports.iter().skip(first).step_by(every).map(|&&(_, link)| link).collect();
         let model = BesideModel { main, droppable: beside(&mut draws) };
-        plan.port_rules.push(PortRule { ports, model });
+        let base = plan.base.clone();
+        plan.port_rules.push(PortRule { ports, model, base });
     }
 }
 

@@ -50,7 +50,7 @@ impl Protocol for Endpoint {
 }
 
 static GRAMMAR: Grammar = Grammar {
-    about: "Unresponsive senders; receivers only count. Flows of a size only in a scenario with `duration`: what is lost is lost.",
+    about: "Unresponsive senders; receivers only count. Flows of a size only in a scenario with `duration`: what is lost is lost, and a flow that loses a packet never ends. The completion time is that of the receiver: no sender hears of it.",
     alternatives: &[],
     keys: &[
         optional("payload", BYTES, "Payload of a packet; the header adds 64 B. Default: 9000B."),

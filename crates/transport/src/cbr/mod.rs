@@ -8,7 +8,7 @@
 use alloc::collections::VecDeque;
 use core::num::NonZeroU16;
 
-use trimline_packet::{BitRate, ByteCount, HostId, Kind, Packet, Service, Time, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, Flags, HostId, Kind, Packet, Service, Time, TimeDelta};
 
 use crate::flow::{self, Command, Memory, Slots, Statistics};
 use crate::{Allowed, Disposition, Half, HostTables, Key, PathList};
@@ -51,12 +51,22 @@ pub enum Event {
         /// Its slot.
         slot: u32,
     },
+    /// Every packet up to the last one has arrived whole.
+    Delivered {
+        /// The receiving half.
+        key: Key,
+        /// Its slot.
+        slot: u32,
+    },
 }
 
 impl From<Event> for Option<flow::Event> {
     /// That everything was sent says nothing of its arrival.
-    fn from(_: Event) -> Option<flow::Event> {
-        None
+    fn from(event: Event) -> Option<flow::Event> {
+        match event {
+            Event::Sent { .. } => None,
+            Event::Delivered { key, slot } => Some(flow::Event::Delivered { key, slot }),
+        }
     }
 }
 
@@ -82,6 +92,8 @@ struct Sender {
 #[derive(Debug, Default)]
 struct Slot {
     sender: Option<Sender>,
+    /// Packets that a receiving half waits for; unknown until the last one has arrived. Each is sent once.
+    expected: Option<u64>,
     statistics: Statistics,
 }
 
@@ -226,13 +238,19 @@ impl crate::Endpoint for Endpoint {
         };
         let length = header.payload_length();
         let whole = u32::from(length) + u32::from(Packet::HEADER_BYTES);
-        let statistics = &mut self.slots.at(slot).statistics;
+        let Slot { expected, statistics, .. } = self.slots.at(slot);
         if is_back || u32::from(packet.wire_bytes) < whole {
             statistics.headers += 1;
             return Disposition::Discard;
         }
         statistics.packets += 1;
         statistics.bytes += u64::from(length);
+        if header.flags.contains(Flags::LAST) {
+            *expected = Some(u64::from(header.sequence) + 1);
+        }
+        if *expected == Some(statistics.packets) {
+            self.events.push_back(Event::Delivered { key, slot });
+        }
         Disposition::Accept { slot, sequence: header.sequence }
     }
 
@@ -240,7 +258,7 @@ impl crate::Endpoint for Endpoint {
 
     fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
         let &slot = self.turns.front()?;
-        let Slot { sender: Some(sender), statistics } = self.slots.at(slot) else {
+        let Slot { sender: Some(sender), statistics, .. } = self.slots.at(slot) else {
             panic!("only sending halves have turns")
         };
         if now < sender.due || !allowed.data() {
@@ -465,7 +483,7 @@ mod tests {
         sender.handle_command(Time::ZERO, open(0, Some(20_000), 1), &mut slots);
         let packets = sent(&mut sender, Time::NEVER);
         assert_eq!(packets.len(), 3);
-        assert_eq!(sender.poll_event().map(|Event::Sent { slot, .. }| slot), Some(0));
+        assert!(matches!(sender.poll_event(), Some(Event::Sent { slot: 0, .. })));
         let (mut receiver, mut slots) = host(9);
         for (number, (at, packet)) in packets.iter().enumerate() {
             let mut packet = *packet;
@@ -477,5 +495,21 @@ mod tests {
         let seen = receiver.statistics(0);
         assert_eq!((seen.packets, seen.bytes, seen.headers), (2, 11_000, 1));
         assert_eq!(receiver.transmit_at(Allowed::ALL), Time::NEVER);
+        assert_eq!(receiver.poll_event(), None, "a packet is missing");
+    }
+
+    #[test]
+    fn a_receiver_says_when_all_has_arrived_in_any_order() {
+        let (mut sender, mut slots) = host(1);
+        sender.handle_command(Time::ZERO, open(0, Some(20_000), 1), &mut slots);
+        let packets = sent(&mut sender, Time::NEVER);
+        let (mut receiver, mut slots) = host(9);
+        for (count, place) in [2, 0, 1].into_iter().enumerate() {
+            assert_eq!(receiver.poll_event(), None, "{count} of 3 have arrived");
+            let (at, packet) = packets[place];
+            receiver.handle_packet(at, &packet, &mut slots);
+        }
+        assert!(matches!(receiver.poll_event(), Some(Event::Delivered { slot: 0, .. })));
+        assert_eq!(receiver.poll_event(), None);
     }
 }
