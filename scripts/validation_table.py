@@ -4,8 +4,8 @@
     target/release/trimline reproduce all --json > out/verdict.json
     python3 scripts/validation_table.py out/verdict.json docs/validation.md
 
-Between `<!-- measured: ID -->` and `<!-- end -->` stands the table of experiment ID, and nothing
-else is touched. Of some series (`--series`) the rows that were judged take the place of those of
+Between `<!-- measured: ID -->` and `<!-- end -->` stands the table of experiment ID with the commit that made it, and
+nothing else is touched. Of some series (`--series`) the rows that were judged take the place of those of
 the same findings, and the others stay; a table that has none yet gets them all. An experiment
 without a place in the file, or with findings that do not hold, is named; what does not hold belongs
 into the text below the table with its cause. Between `<!-- counted -->` and `<!-- end -->` stands how
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -91,13 +92,20 @@ def row(finding: dict) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def table(findings: list[dict], before: dict[str, str]) -> str:
+def table(findings: list[dict], before: dict[str, str], commit: str) -> str:
     """The table of one experiment; `before`: rows for findings that are not judged."""
     stays = (before.get(one["name"]) if one.get("not_judged") else None for one in findings)
-    return HEAD + "".join(old or row(one) for old, one in zip(stays, findings, strict=True))
+    rows = "".join(old or row(one) for old, one in zip(stays, findings, strict=True))
+    return f"{HEAD}{rows}\n*Commit {commit}.*\n"
 
 
-def rewritten(text: str, experiments: list[dict]) -> tuple[str, list[str]]:
+def this_commit() -> str:
+    """The commit of the working tree."""
+    command = ["git", "rev-parse", "--short=7", "HEAD"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def rewritten(text: str, experiments: list[dict], commit: str) -> tuple[str, list[str]]:
     """The text with its tables replaced, and the experiments that have no place in it."""
     homeless = []
     for experiment in experiments:
@@ -109,7 +117,7 @@ def rewritten(text: str, experiments: list[dict]) -> tuple[str, list[str]]:
             homeless.append(experiment["id"])
             continue
         before = standing(match[2]) if experiment.get("tier") == "part" else {}
-        made = table(experiment["findings"], before)
+        made = table(experiment["findings"], before, commit)
         text = text[: match.start(2)] + made + text[match.end(2) :]
     return text, homeless
 
@@ -157,7 +165,7 @@ def main(arguments: list[str]) -> int:
     if any(experiment.get("tier") == "quick" for experiment in experiments):
         print(f"{verdict}: of the quick tier; the tables are of all runs", file=sys.stderr)
         return 2
-    text, homeless = rewritten(page.read_text(encoding="utf-8"), experiments)
+    text, homeless = rewritten(page.read_text(encoding="utf-8"), experiments, this_commit())
     page.write_text(counted(text), encoding="utf-8")
     for experiment in experiments:
         for finding in experiment["findings"]:

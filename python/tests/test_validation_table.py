@@ -27,7 +27,7 @@ class Tables(unittest.TestCase):
     def rewritten(self, finding: dict[str, object], identifier: str = "ndp/a") -> tuple[str, list]:
         """The page with one finding."""
         experiment = {"id": identifier, "findings": [finding]}
-        return script().rewritten(self.page, [experiment])  # type: ignore[attr-defined]
+        return script().rewritten(self.page, [experiment], "abc1234")  # type: ignore[attr-defined]
 
     def test_table_is_replaced(self) -> None:
         """Only what stands between the markers changes."""
@@ -36,7 +36,7 @@ class Tables(unittest.TestCase):
         text, homeless = self.rewritten(finding)
         self.assertEqual(homeless, [])
         self.assertTrue(text.startswith("before\n<!-- measured: ndp/a -->\n| finding"))
-        self.assertTrue(text.endswith("|\n<!-- end -->\nafter\n"))
+        self.assertTrue(text.endswith("|\n\n*Commit abc1234.*\n<!-- end -->\nafter\n"))
         self.assertIn("| mean | 92 | - | 92.51 | 91.5..94 | % | holds |\n", text)
         self.assertNotIn("stale", text)
 
@@ -60,7 +60,7 @@ class Tables(unittest.TestCase):
         findings = [base | {"name": "a", "hi": 0, "sign": True}, base | {"name": "b", "lo": -5}]
         findings += [base | {"name": "c", "lo": 0, "holds": False}, base | {"name": "d"}]
         page = "<!-- counted -->\n<!-- end -->\n" + self.page
-        text, _ = script().rewritten(page, [{"id": "ndp/a", "findings": findings}])  # type: ignore[attr-defined]
+        text, _ = script().rewritten(page, [{"id": "ndp/a", "findings": findings}], "abc1234")  # type: ignore[attr-defined]
         self.assertIn("| a | - | - | -3 | ..0 sign | % | holds |\n", text)
         counted = script().counted(text)  # type: ignore[attr-defined]
         self.assertIn("| ndp | 2 | 1 | 1 | 1 |\n| **all** | 2 | 1 | 1 | 1 |\n<!-- end -->", counted)
@@ -76,7 +76,7 @@ class Tables(unittest.TestCase):
 
         def after(page: str, findings: list[dict[str, object]]) -> str:
             part = {"id": "ndp/a", "tier": "part", "findings": findings}
-            return script().rewritten(page, [part])[0]  # type: ignore[attr-defined]
+            return script().rewritten(page, [part], "abc1234")[0]  # type: ignore[attr-defined]
 
         first = after(self.page, [judged, absent])
         self.assertIn("| b | - | - | - | ..4 | ms | not run |\n", first)
