@@ -220,7 +220,24 @@ impl Congestion {
     pub(super) fn heard_marks(&mut self, signals: &Signals, is_recovering: bool) -> bool {
         with_law!(&mut self.law, law => law.hear(signals));
         self.forget_reduction(signals.number);
-        signals.echo && self.reduce_for_signal(signals.next, is_recovering)
+        if !signals.echo {
+            return false;
+        }
+        let is_reduced = self.reduce_for_signal(signals.next, is_recovering);
+        if signals.acked > 0 {
+            // A time-out leaves one segment (RFC 5681 3.1), and no marked ACK lets it grow. Linux has two from the first such
+            // ACK on: it grows in the Loss state, and leaves CWR with `snd_ssthresh`.
+            self.window = self.window.max(self.min_marked());
+        }
+        is_reduced
+    }
+
+    /// The window that marks leave, in units of [`ONE`]. RFC 3168 6.1.2: down to one segment where each is acknowledged.
+    /// Where an ACK waits for two, a lone segment waits for the delay of its ACK, at each turn: two, as Linux has it for
+    /// every law (`tcp_dctcp_ssthresh`, `tcp_reno_ssthresh`), and as a loss leaves (RFC 5681 (4)).
+    #[inline]
+    fn min_marked(&self) -> u64 {
+        u64::from(self.min_marked) * ONE
     }
 
     /// What is heard of this segment is of what was sent after the last reduction.
@@ -242,11 +259,7 @@ impl Congestion {
         }
         self.reduced_until = Some(next);
         let window = with_law!(&mut self.law, law => law.reduce_for_mark(self.window));
-        // RFC 3168 6.1.2: down to one segment where each is acknowledged. Where an ACK waits for two, a lone segment waits
-        // for the delay of its ACK, at each turn: two, as Linux has it for every law (`tcp_dctcp_ssthresh`,
-        // `tcp_reno_ssthresh`), and as a loss leaves (RFC 5681 (4)). A mark never opens the window.
-        let min = u64::from(self.min_marked) * ONE;
-        self.window = window.max(min.min(self.window));
+        self.window = window.max(self.min_marked());
         self.threshold = self.window;
         true
     }
@@ -372,10 +385,16 @@ mod tests {
             }
             let left = u64::from(ack_every.min(2)) * ONE;
             assert_eq!((congestion.window(), congestion.threshold()), (left, left), "{control:?}");
-            // A window of one segment stays one.
-            let mut congestion = Congestion::new(&Config { initial_window: 1, ..config });
-            congestion.heard_marks(&Signals { number: 1, next: 1, acked: 1, echo: true }, false);
-            assert_eq!(congestion.window(), ONE);
+            // A time-out leaves one segment: a marked ACK of it leaves as many as an ACK waits for, a duplicate does not.
+            for is_recovering in [false, true] {
+                congestion.timed_out(1, true);
+                let mut signals = Signals { number: 10, next: 11, acked: 0, echo: true };
+                congestion.heard_marks(&signals, true);
+                assert_eq!(congestion.window(), ONE);
+                signals.acked = 1;
+                congestion.heard_marks(&signals, is_recovering);
+                assert_eq!(congestion.window(), left, "{control:?}");
+            }
         }
     }
 
