@@ -31,6 +31,8 @@ const BATCH: usize = 64;
 /// A packet socket on one interface.
 #[derive(Debug)]
 pub struct AfPacket {
+    /// The name of the interface, and the UDP port that frames must have, if they must.
+    opened: (String, Option<u16>),
     ring: Ring,
     link: Link,
     batch: Batch,
@@ -85,6 +87,7 @@ impl AfPacket {
         let ring = Ring::open(&link, RING_FRAMES, port)
             .map_err(|error| io::Error::new(error.kind(), format!("{interface}: {error}")))?;
         Ok(AfPacket {
+            opened: (interface.to_owned(), port),
             ring,
             link,
             batch: Batch::default(),
@@ -217,14 +220,32 @@ impl PacketIo for AfPacket {
             receives_returned: true,
             joins_datagrams: false,
             finds_next_hops: true,
+            reopens: self.quiet.is_empty(),
         }
     }
 
     fn link(&mut self) -> io::Result<LinkState> {
         // An answer that did not come says nothing new.
         self.overrun += u64::from(self.ring.lost().unwrap_or(0));
-        self.seen = state_after(self.seen, self.netlink.link(self.link.index))?;
+        let asked = match self.ring.is_bound(&self.link) {
+            Ok(false) => Err(io::Error::from_raw_os_error(libc::ENODEV)),
+            Ok(true) | Err(_) => self.netlink.link(self.link.index),
+        };
+        self.seen = state_after(self.seen, asked)?;
         Ok(self.seen)
+    }
+
+    /// Opens an interface of the same name in the network namespace of this thread.
+    fn reopen(&mut self) -> io::Result<()> {
+        if !self.caps().reopens {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let (interface, port) = &self.opened;
+        let mut new = AfPacket::with_filter(interface, *port)?;
+        new.ring.count_on(&self.ring);
+        (new.unsent, new.overrun) = (self.unsent, self.overrun);
+        *self = new;
+        Ok(())
     }
 
     fn next_hop(&mut self, peer: IpAddr) -> NextHop {
@@ -243,6 +264,10 @@ impl PacketIo for AfPacket {
 
     fn unreadable(&self) -> u64 {
         self.ring.refused()
+    }
+
+    fn unfinished(&self) -> u64 {
+        self.ring.unfinished()
     }
 
     fn overrun(&self) -> u64 {

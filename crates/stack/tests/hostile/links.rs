@@ -3,13 +3,14 @@
 use super::*;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use trimline_stack::clock::Clock;
 use trimline_stack::host::{Connection, Host, Idle, News};
 use trimline_stack::io::afpacket::AfPacket;
-use trimline_stack::switch::{self, Fabric, PortNews, Runner};
+use trimline_stack::switch::{self, Fabric, PortEvent, PortNews, Runner};
 use trimline_stack::testbed::namespace::{Namespace, allowed};
 use trimline_stack::testbed::network::{self, Shape, TestNetwork};
 
@@ -161,9 +162,19 @@ fn an_interface_that_disappears_is_an_error_that_says_so() {
     assert!(error.to_string().contains("gone"), "{error}");
 }
 
-/// A port whose link flaps, and one whose interface is deleted: the other ports go on.
+/// Waits until a switch has said something of its ports.
+fn wait_for(said: &Mutex<Vec<PortNews>>, port: usize, is_it: fn(&PortEvent) -> bool) {
+    let start = Instant::now();
+    while !said.lock().unwrap().iter().any(|news| news.port == port && is_it(&news.event)) {
+        assert!(start.elapsed() < Duration::from_secs(10), "port {port}: {said:?}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A port whose link flaps, and ports whose interfaces are deleted, made again, and moved away and back: the other ports
+/// go on, and each port works when its interface is there again.
 #[test]
-fn a_switch_loses_no_more_than_the_port() {
+fn a_switch_loses_no_more_than_the_port_and_that_not_for_ever() {
     let Some(network) = allowed(TestNetwork::build(Shape::Star(3), 1500)) else { return };
     let middle = network.middle.as_ref().unwrap();
     let config = switch::Config::parse(&network.shape().switches("rate = \"1Gbps\"")).unwrap();
@@ -173,31 +184,66 @@ fn a_switch_loses_no_more_than_the_port() {
     let (over, turns) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut client = host(&network, 0);
     let server = host(&network, 1);
-    let news = thread::scope(|scope| {
+    let said = Mutex::new(Vec::new());
+    thread::scope(|scope| {
         let switching = scope.spawn(|| {
-            let mut all = Vec::new();
-            let outcome = runner.run(|_, news| {
-                all.extend_from_slice(news);
+            // Interfaces are looked for where the switch is.
+            middle.enter()?;
+            runner.run(|_, news| {
+                said.lock().unwrap().extend_from_slice(news);
                 over.load(Ordering::Relaxed)
-            });
-            outcome.map(|()| all)
+            })
         });
         let end = Ends(&over);
         let serving = scope.spawn(|| serve(server, &over, &turns));
+        let is_lost: fn(&PortEvent) -> bool = |event| matches!(event, PortEvent::Lost(_));
         assert_eq!(ask(&mut client, b"before").unwrap(), b"before");
         middle.ip(&["link set p1 down".into()]).unwrap();
-        thread::sleep(Duration::from_millis(300));
+        wait_for(&said, 1, |event| *event == PortEvent::Down);
         middle.ip(&["link set p1 up".into()]).unwrap();
         assert_eq!(ask(&mut client, b"after").unwrap(), b"after");
         middle.ip(&["link del p2".into()]).unwrap();
-        thread::sleep(Duration::from_millis(300));
+        wait_for(&said, 2, is_lost);
         assert_eq!(ask(&mut client, b"without").unwrap(), b"without");
+        // The host's end stays where it is, and the switch's end keeps its number.
+        let away = Namespace::new().unwrap();
+        middle.ip(&[format!("link set p1 netns {}", away.path())]).unwrap();
+        wait_for(&said, 1, is_lost);
+        let back = format!("link set p1 netns {}", middle.path());
+        away.ip(&[back]).unwrap();
+        middle.ip(&["link set p1 up".into()]).unwrap();
+        wait_for(&said, 1, |event| *event == PortEvent::Back);
+        assert_eq!(ask(&mut client, b"back").unwrap(), b"back");
+        // Both ends are new.
+        let mac = switch::quantity::ethernet_text(network::ethernet(2));
+        let path = network.hosts[2].namespace.path();
+        middle
+            .ip(&[
+                format!("link add p2 mtu 1500 type veth peer name h2 address {mac} netns {path}"),
+                "link set p2 up".into(),
+            ])
+            .unwrap();
+        let device = &network.hosts[2].namespace;
+        device.ip(&["link set h2 up".into(), "addr add 10.0.0.3/8 dev h2".into()]).unwrap();
+        wait_for(&said, 2, |event| *event == PortEvent::Back);
+        let entry = |of: u32| {
+            let mac = switch::quantity::ethernet_text(network::ethernet(of));
+            format!("neigh replace {} lladdr {mac} dev h2 nud permanent", network::address(of, 0))
+        };
+        device.ip(&[entry(0), entry(1)]).unwrap();
+        let mut third = host(&network, 2);
+        let peer: IpAddr = network::address(1, 0).into();
+        let connection = third.connect(peer, SERVICE, Default::default()).unwrap();
+        third.core().send(connection, b"new").unwrap();
+        third.core().close(connection);
+        let answer = third.receive(connection, TimeDelta::from_ms(5000)).unwrap();
+        assert_eq!(answer, b"new");
         drop(end);
         serving.join().unwrap();
-        switching.join().unwrap().expect("a switch goes on")
+        switching.join().unwrap().expect("a switch goes on");
     });
-    assert!(news.contains(&PortNews::Down(1)) && news.contains(&PortNews::Up(1)), "{news:?}");
-    assert!(news.iter().any(|one| matches!(one, PortNews::Lost(2, _))), "{news:?}");
+    let said = said.into_inner().unwrap();
+    assert!(said.contains(&PortNews { port: 1, event: PortEvent::Up }), "{said:?}");
 }
 
 /// UDP: destinations that are broadcast, unroutable or absurd cost their own packets.
