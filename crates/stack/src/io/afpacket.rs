@@ -11,6 +11,7 @@
 //! The kernel of the host sees every frame too. [`AfPacket::open_host`] keeps NDP's packets from it where it may, and
 //! from being answered with ICMP errors where not.
 
+use std::cell::Cell;
 use std::io;
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -162,9 +163,14 @@ impl AfPacket {
 
 impl PacketIo for AfPacket {
     fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        let mut count = 0;
-        while count < most && self.ring.next(take) {
-            count += 1;
+        let (mut count, taken) = (0, Cell::new(0));
+        // Frames that came as one count as many as they are: other interfaces wait meanwhile.
+        let mut counted = |frame: &[u8]| {
+            taken.set(taken.get() + 1);
+            take(frame);
+        };
+        while count < most && self.ring.next(&mut counted) {
+            count = (count + 1).max(taken.get());
         }
         Ok(count)
     }

@@ -171,14 +171,13 @@ fn set(bytes: &mut [u8], at: usize, number: u16) {
     bytes[at..at + 2].copy_from_slice(&number.to_be_bytes());
 }
 
-/// The sum of 16-bit words (RFC 1071).
+/// The sum of 16-bit words (RFC 1071), which is that of twice as long ones once it is folded.
 fn sum(bytes: &[u8]) -> u64 {
-    let words = bytes.chunks(2).map(|pair| match *pair {
-        [high, low] => u64::from(u16::from_be_bytes([high, low])),
-        [last] => u64::from(last) << 8,
-        _ => 0,
-    });
-    words.sum()
+    let (words, rest) = bytes.as_chunks::<4>();
+    let words = words.iter().map(|&word| u64::from(u32::from_be_bytes(word)));
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    words.sum::<u64>() + u64::from(u32::from_be_bytes(last))
 }
 
 fn folded(mut sum: u64) -> u16 {
