@@ -152,12 +152,7 @@ impl<I: PacketIo> Runner<I> {
             lost: vec![false; count],
             unsaid: Vec::new(),
             seen: vec![
-                Seen {
-                    running: true,
-                    unfinished: false,
-                    unreadable: false,
-                    intruder: false,
-                };
+                Seen { running: true, unfinished: false, unreadable: false, intruder: false };
                 count
             ],
             looked: None,
@@ -173,6 +168,11 @@ impl<I: PacketIo> Runner<I> {
     /// The switches, to be changed between two turns.
     pub fn fabric_mut(&mut self) -> &mut Fabric {
         &mut self.fabric
+    }
+
+    /// Whether the interface of a port is there and its link was up when it was looked at last.
+    pub fn is_up(&self, port: usize) -> bool {
+        !self.lost[port] && self.seen[port].running
     }
 
     /// Frames that an interface had no room for, or cannot carry.

@@ -29,9 +29,7 @@ fn transfer(network: &TestNetwork) -> f64 {
     let bytes: Vec<u8> = (0..1u32 << 18).flat_map(u32::to_le_bytes).collect();
     let bytes = &bytes[..];
     thread::scope(|scope| {
-        scope.spawn(move || {
-            (0..BYTES / bytes.len()).try_for_each(|_| sending.write_all(bytes))
-        });
+        scope.spawn(move || (0..BYTES / bytes.len()).try_for_each(|_| sending.write_all(bytes)));
         let (mut chunk, mut place) = (vec![0; 1 << 16], 0);
         loop {
             let count = receiving.read(&mut chunk).unwrap();
