@@ -230,6 +230,15 @@ pub(crate) mod tests {
         Ok(samples)
     }
 
+    /// Checks that operators can look up every metric.
+    pub(crate) fn are_documented(text: &str) {
+        let documents = include_str!("../../../docs/operators.md");
+        for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+            let name = line.split(' ').next().unwrap();
+            assert!(documents.contains(&format!("`{name}`")), "{name} is not in docs/operators.md");
+        }
+    }
+
     fn exposition() -> Exposition {
         let mut one = Exposition::default();
         let labelled = |value: &str| vec![("port", value.to_owned())];

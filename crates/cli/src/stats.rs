@@ -284,7 +284,35 @@ pub(crate) fn stats(path: &Path, every: Option<f64>) -> Result<ExitCode, Failure
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimline_packet::PortCounters;
+    use crate::openmetrics::tests::{are_documented, parse};
+    use trimline_packet::{BitRate, PortCounters};
+    use trimline_stack::clock::Clock;
+    use trimline_stack::host::{Config, Options};
+    use trimline_stack::io::mem;
+
+    #[test]
+    fn every_counter_of_a_host_is_in_an_exposition_and_in_the_documents() {
+        let (near, _far) = mem::pair(1500).unwrap();
+        let config = Config::new([10, 0, 0, 1].into(), 1500, BitRate::from_gbps(1)).unwrap();
+        let mut host = Host::new(near, config, Clock::new_virtual());
+        let peer = [10, 0, 0, 2].into();
+        host.core().add_peer(peer, &[], [2; 6]);
+        let connection = host.connect(peer, 7, Options::default()).unwrap();
+        host.core().send(connection, &[7; 3000]).unwrap();
+        host.turn().unwrap();
+        let text = exposition(&mut host).finish();
+        let samples = parse(&text).unwrap();
+        let sent = host.statistics().frames_out;
+        assert!(sent > 0 && samples["trimline_host_sent_frames_total"] == sent, "{text}");
+        assert_eq!(samples["trimline_host_connections"], 1);
+        assert!(
+            samples.contains_key("trimline_host_refused_frames_total{reason=\"tag\"}"),
+            "{text}"
+        );
+        let path = samples.iter().find(|(name, _)| name.starts_with("trimline_path_sent_packets"));
+        assert!(path.is_some_and(|(name, _)| name.contains("peer=\"10.0.0.2\"")), "{text}");
+        are_documented(&text);
+    }
 
     #[test]
     fn every_counter_of_a_switch_port_is_printed() {

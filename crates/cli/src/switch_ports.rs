@@ -138,6 +138,10 @@ pub fn write(path: &Path, state: &Value) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::openmetrics::tests::{are_documented, parse};
+    use trimline_stack::clock::Clock;
+    use trimline_stack::host::Idle;
+    use trimline_stack::io::mem;
 
     #[test]
     fn every_loss_is_told_in_words_and_in_the_file() {
@@ -163,5 +167,28 @@ mod tests {
         }
         assert_eq!(state[KEY].as_array().map(Vec::len), Some(1));
         assert_eq!(losses(&Losses::default()), "");
+    }
+
+    #[test]
+    fn every_counter_is_in_an_exposition_and_in_the_documents() {
+        let text = "rate = \"1Gbps\"\n[[switch]]\nname = \"s\"\n[[host]]\nswitch = \"s\"\n\
+                    interface = \"p\"\naddresses = [{ address = \"10.0.0.1\" }]\n";
+        let config = Config::parse(text).unwrap();
+        let fabric = Fabric::new(&config).unwrap();
+        let (near, _far) = mem::pair(1500).unwrap();
+        let runner = Runner::new(fabric, vec![near], Clock::new_virtual(), Idle::Poll).unwrap();
+        let text = exposition(&config, &runner).finish();
+        let samples = parse(&text).unwrap();
+        let port = "{switch=\"s\",port=\"0\",interface=\"p\"}";
+        for counter in PortCounters::NAMES {
+            let sample = format!("{}_total{port}", metric_of(counter).0);
+            assert_eq!(samples.get(&sample), Some(&0), "{sample}: {text}");
+        }
+        for (reason, _) in runner.losses().named() {
+            let sample = format!("trimline_switch_lost_frames_total{{reason=\"{reason}\"}}");
+            assert!(samples.contains_key(&sample), "{sample}: {text}");
+        }
+        assert_eq!(samples["trimline_switch_interface_up{interface=\"p\"}"], 1);
+        are_documented(&text);
     }
 }

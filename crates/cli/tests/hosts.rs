@@ -1,5 +1,8 @@
 //! The commands for real packets as a user without rights calls them, and what they say to wrong input.
 
+#[path = "hosts/operators.rs"]
+mod operators;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -106,9 +109,23 @@ fn requests_are_answered_over_udp_without_any_right() {
 #[test]
 fn a_key_is_shared_or_nothing_is_answered() {
     let place = Place::new("key");
-    fs::write(place.0.join("key"), "000102030405060708090a0b0c0d0e0f\n").unwrap();
-    fs::write(place.0.join("other"), "100102030405060708090a0b0c0d0e0f\n").unwrap();
-    fs::write(place.0.join("short"), "0001\n").unwrap();
+    let key = |name: &str, mode: u32, text: &str| {
+        let file = place.0.join(name);
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        // Where this user is not root the file is the user's already.
+        let _ = std::os::unix::fs::chown(&file, Some(NOBODY), Some(NOBODY));
+    };
+    let made = place.run("trimline", &["key", "new", "key"]);
+    assert!(made.status.success(), "{:?}", words(&made));
+    let again = words(&place.run("trimline", &["key", "new", "key"])).1;
+    assert!(again.contains("key: a file is there"), "{again}");
+    let old = "100102030405060708090a0b0c0d0e0f\n";
+    let new = fs::read_to_string(place.0.join("key")).unwrap();
+    key("other", 0o600, old);
+    key("both", 0o600, &format!("{old}{new}"));
+    key("short", 0o600, "0001\n");
+    key("open", 0o644, old);
     let serve = ["rpc", "serve", "--udp", "-a", "127.0.0.21", "--seconds", "120", "--key", "key"];
     let _server = Ends(place.program("trimline", &serve).spawn().unwrap());
     let ping = |key: &[&str]| {
@@ -128,6 +145,11 @@ fn a_key_is_shared_or_nothing_is_answered() {
         let (said, _) = ping(other);
         assert!(said.contains("0 of 1 answered"), "{other:?}: {said}");
     }
+    // Who sends with the old key is not believed by who knows the new one alone, and is told nothing of it.
+    let (said, _) = ping(&["--key", "both"]);
+    assert!(said.contains("0 of 1 answered"), "{said}");
+    let (_, problem) = ping(&["--key", "open"]);
+    assert!(problem.contains("open: others may use this file (mode 0644)"), "{problem}");
     let (_, problem) = ping(&["--key", "short"]);
     assert!(problem.contains("short: expected 32 hexadecimal digits"), "{problem}");
 }

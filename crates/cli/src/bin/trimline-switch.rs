@@ -95,20 +95,19 @@ fn say(log: &Log, config: &Config, news: &PortNews) {
     log.event(news.event.name(), &about, &format!("{name}: {}", news.event));
 }
 
-/// Reads the configuration and checks it. An error names the file.
+/// Reads the configuration. An error names the file.
 fn read(options: &Options) -> Result<Config, String> {
     let path = options.config.display();
     let text =
         std::fs::read_to_string(&options.config).map_err(|error| format!("{path}: {error}"))?;
-    let read = Config::parse(&text).and_then(|config| config.check_places().map(|()| config));
-    read.map_err(|error| format!("{path}: {error}"))
+    Config::parse(&text).map_err(|error| format!("{path}: {error}"))
 }
 
 /// Takes the configuration over that the file has now, or leaves all as it is and says why.
 fn reload(options: &Options, runner: &mut Runner<AfPacket>, config: &mut Config) {
     let path = options.config.display().to_string();
     let changed = read(options).and_then(|new| {
-        let changed = runner.fabric_mut().change(config, &new);
+        let changed = new.check_places().and_then(|()| runner.fabric_mut().change(config, &new));
         changed.map(|()| new).map_err(|error| format!("{path}: {error}"))
     });
     let about = [("config", json!(path))];
@@ -150,6 +149,7 @@ fn run(options: &Options) -> Result<(), String> {
     let path = options.config.display();
     let mut config = read(options)?;
     let fabric = Fabric::new(&config).map_err(|error| format!("{path}: {error}"))?;
+    config.check_places().map_err(|error| format!("{path}: {error}"))?;
     if options.check {
         let (switches, links) = (config.switch.len(), config.link.len());
         let mut text = format!("{switches} switches, {links} links, {} hosts\n", fabric.hosts());
