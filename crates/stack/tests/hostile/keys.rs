@@ -68,14 +68,14 @@ fn a_key_changes_while_hosts_talk() {
         let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
         two.client.send(near, &[7; 20_000]).unwrap();
         two.run_for(TimeDelta::from_ms(10));
-        let far = two.server.accept();
-        let got = far.map(|far| two.server.receive(far));
-        assert_eq!(got, talk.then(|| Ok(Some(vec![7; 20_000]))), "steps {one} and {other}");
-        if let Some(far) = far {
+        // It may be that one end alone believes the other.
+        if let Some(far) = two.server.accept() {
+            assert!(two.server.receive(far) == Ok(Some(vec![7; 20_000])));
             two.server.send(far, b"answer").unwrap();
             two.run_for(TimeDelta::from_ms(10));
-            assert_eq!(two.client.receive(near), Ok(Some(b"answer".to_vec())));
         }
+        let answer = talk.then(|| b"answer".to_vec());
+        assert_eq!(two.client.receive(near), Ok(answer), "steps {one} and {other}");
     }
 }
 
