@@ -20,7 +20,7 @@ pub(super) fn host(network: &TestNetwork, number: u32) -> Host<AfPacket> {
 }
 
 /// Ends the other threads of a test, also when this one fails.
-struct Ends<'a>(&'a AtomicBool);
+pub(super) struct Ends<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::links::Ends;
 use trimline_stack::clock::Clock;
 use trimline_stack::host::Idle;
 use trimline_stack::switch::{self, Fabric, PortEvent, Runner};
@@ -22,15 +23,17 @@ fn transfer(network: &TestNetwork) -> f64 {
     let to = (network::address(1, 0), 5001);
     let listener = receiver.inside(|| TcpListener::bind(to)).unwrap();
     let mut sending = sender.inside(|| TcpStream::connect(to)).unwrap();
-    let (mut receiving, _) = listener.accept().unwrap();
+    let (receiving, _) = listener.accept().unwrap();
+    // Whoever waits in vain ends the test.
     receiving.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    sending.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
     let start = Instant::now();
     // Bytes that tell where they are, so that segments in a wrong order are found.
     let bytes: Vec<u8> = (0..1u32 << 18).flat_map(u32::to_le_bytes).collect();
     let bytes = &bytes[..];
     thread::scope(|scope| {
         scope.spawn(move || (0..BYTES / bytes.len()).try_for_each(|_| sending.write_all(bytes)));
-        let (mut chunk, mut place) = (vec![0; 1 << 16], 0);
+        let (mut receiving, mut chunk, mut place) = (receiving, vec![0; 1 << 16], 0);
         loop {
             let count = receiving.read(&mut chunk).unwrap();
             if count == 0 {
@@ -68,6 +71,7 @@ fn a_kernel_with_offloads_is_as_fast_through_a_switch() {
                 over.load(Ordering::Relaxed)
             })
         });
+        let end = Ends(&over);
         // The faster of some transfers each: others have the processors too.
         for round in 0..10 {
             let are_on = round % 2 == 1;
@@ -80,7 +84,7 @@ fn a_kernel_with_offloads_is_as_fast_through_a_switch() {
                 break;
             }
         }
-        over.store(true, Ordering::Relaxed);
+        drop(end);
         switching.join().unwrap().unwrap();
     });
     let [off, on] = rates;
