@@ -130,6 +130,7 @@ fn both_ends_of_a_transfer_say_how_far_it_is() {
     drop(input);
     assert!(sender.0.wait().unwrap().success() && listener.0.wait().unwrap().success());
     near.wait_for(&["0.000 to 1.", " s: 200000 B, 0.00 Gb/s"]);
+    near.wait_for(&["1.", " to 2.", " s: 100000 B, 0.00 Gb/s"]);
     near.wait_for(&["300000 B in 2."]);
     let line = far.wait_for(&["\"event\":\"interval\"", "\"begin_s\":0.0,\"end_s\":1."]);
     // The last four bytes may be the checksum, and wait.

@@ -121,8 +121,8 @@ pub trait PacketIo {
         0
     }
 
-    /// Frames that arrived and could not be handed over: they were cut short, tagged for another network, or joined
-    /// in a way that is not known.
+    /// Frames that arrived and could not be handed over: they were tagged for another network, or joined in a way that
+    /// is not known.
     fn unreadable(&self) -> u64 {
         0
     }
@@ -133,7 +133,7 @@ pub trait PacketIo {
         0
     }
 
-    /// Frames that arrived and found the ring full, as of the last [`PacketIo::link`].
+    /// Frames that arrived and found the ring, or the memory for long frames, full, as of the last [`PacketIo::link`].
     fn overrun(&self) -> u64 {
         0
     }

@@ -58,8 +58,8 @@ impl fmt::Display for PortEvent {
                  ethtool -K INTERFACE tso off gso off tx off; at this end: gro off",
             ),
             PortEvent::Unreadable => f.write_str(
-                "a frame arrived that the switch cannot read and drops: it has a VLAN tag, is cut short, or is joined in \
-                 a way that the switch does not know (`unreadable` counts them). Remedy, at the host's end of this \
+                "a frame arrived that the switch cannot read and drops: it has a VLAN tag, or is joined in a way \
+                 that the switch does not know (`unreadable` counts them). Remedy for joined ones, at the host's end of this \
                  cable: ethtool -K INTERFACE tso off gso off tx off; at this end: gro off lro off",
             ),
             PortEvent::Intruder(source) => write!(
