@@ -113,6 +113,12 @@ pub fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Expositio
     });
     let help = "1: the interface is there and its link is up.";
     text.add(("trimline_switch_interface_up", "", help), Kind::Gauge, up);
+    let strangers = config.host.iter().zip(fabric.refused_sources());
+    let strangers =
+        strangers.map(|(host, count)| (vec![("interface", host.interface.clone())], count));
+    let help = "Frames from sources that the port does not accept.";
+    let about = ("trimline_switch_refused_source_frames", "frames", help);
+    text.add(about, Kind::Counter, strangers);
     let lost = runner.losses().named();
     let lost = lost.map(|(name, count)| (vec![("reason", name.to_owned())], count));
     let about =

@@ -364,11 +364,6 @@ impl<E: Egress> Dataplane<E> {
         &mut self.hosts
     }
 
-    /// Frames that hosts sent from sources that their ports do not accept.
-    pub(super) fn refused_sources(&self) -> u64 {
-        self.hosts.iter().map(|host| host.refused_sources()).sum()
-    }
-
     /// Takes over rates, delays, routes and accepted sources of another layout of the same switches.
     pub(super) fn change(&mut self, described: &[SwitchConfig], layout: Layout) {
         for (port, (_, line, _)) in self.ports.iter_mut().zip(layout.ports) {

@@ -163,9 +163,9 @@ impl Fabric {
         of_each!(&self.0, plane => plane.dropped_at_ingress())
     }
 
-    /// Frames that hosts sent from sources that their ports do not accept.
-    pub fn refused_sources(&self) -> u64 {
-        of_each!(&self.0, plane => plane.refused_sources())
+    /// Frames that each host sent from sources that its port does not accept.
+    pub fn refused_sources(&self) -> impl Iterator<Item = u64> + '_ {
+        of_each!(&self.0, plane => plane.ingresses()).iter().map(Ingress::refused_sources)
     }
 
     /// The first source that the port of a host did not accept.

@@ -190,7 +190,7 @@ impl<I: PacketIo> Runner<I> {
             unsent: of_all(I::lost),
             unreadable: of_all(I::unreadable),
             overrun: of_all(I::overrun),
-            refused_source: self.fabric.refused_sources(),
+            refused_source: self.fabric.refused_sources().sum(),
         }
     }
 
