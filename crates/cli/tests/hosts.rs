@@ -505,6 +505,12 @@ fn the_example_of_a_network_is_in_order() {
     let expected = "p0, p1, p2, p3, tor0 to spine0, tor0 to spine1, tor1 to spine0, tor1 to spine1: a phantom queue \
                     drains at 950 Mb/s, every 0.800000 us, and marks what finds more than 1000 B\n";
     assert_eq!(said, format!("4 switches, 4 links, 4 hosts\n{expected}"), "{problem}");
+    let security = "rate = \"1Gbps\"\n[[switch]]\nname = \"a\"\n[[host]]\nswitch = \"a\"\ninterface = \"p0\"\n\
+                    addresses = [{ address = \"10.0.0.1\" }]\nport_security = {}\n";
+    fs::write(place.0.join("switch.toml"), security).unwrap();
+    let (said, problem) = words(&place.run("trimline-switch", &["switch.toml", "--check"]));
+    let line = "p0: accepts the first Ethernet address that sends; IP from 10.0.0.1";
+    assert_eq!(said.lines().nth(1), Some(line), "{said}{problem}");
     let text = "rate = \"1Gbps\"\nprofile = \"fastlane-pfabric\"\n[[switch]]\nname = \"a\"\n\
                 [[host]]\nswitch = \"a\"\ninterface = \"p0\"\n";
     fs::write(place.0.join("switch.toml"), text).unwrap();

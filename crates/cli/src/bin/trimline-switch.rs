@@ -158,6 +158,7 @@ fn run(options: &Options) -> Result<(), String> {
             config.notification_words(),
             config.urgency_words(),
             config.deflection_words(),
+            config.security_words(),
         ];
         for lines in words {
             for line in lines.map_err(|error| format!("{path}: {error}"))? {

@@ -556,10 +556,7 @@ impl Config {
             let line = line(&host.interface, host.rate, host.delay, host.impairment.rules())?;
             switches[switch].push(ports.len() as u32);
             hosts.push(ports.len() as u32);
-            let addresses: Vec<IpAddr> = host.addresses.iter().map(|one| one.address).collect();
-            let security = host.port_security.as_ref().or(self.port_security.as_ref());
-            let guard = security.map(|security| security.guard(&addresses)).transpose();
-            guards.push(guard.map_err(|error| format!("{}: {error}", host.interface))?);
+            guards.push(self.guard(host)?);
             let phantom = self.phantom(&host.interface, host.phantom_queue, line.rate)?;
             phantoms.push(phantom.map(|(_, model)| model));
             ports.push((switch as u32, line, FarEnd::Host(index as u32)));

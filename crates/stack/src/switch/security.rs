@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::Deserialize;
 
+use super::config::{Config, HostConfig};
 use super::ip_header::IpHeader;
 use super::quantity::{Ethernet, ethernet_text};
 
@@ -46,6 +47,31 @@ impl PortSecurityConfig {
     }
 }
 
+impl Config {
+    /// The guard of a host's port; none where all sources are accepted.
+    ///
+    /// # Errors
+    /// The port would accept nothing; the error names its interface.
+    pub(super) fn guard(&self, host: &HostConfig) -> Result<Option<Guard>, String> {
+        let addresses: Vec<IpAddr> = host.addresses.iter().map(|one| one.address).collect();
+        let security = host.port_security.as_ref().or(self.port_security.as_ref());
+        let guard = security.map(|security| security.guard(&addresses)).transpose();
+        guard.map_err(|error| format!("{}: {error}", host.interface))
+    }
+
+    /// The sources that ports accept, in words: a line for each port with port security.
+    ///
+    /// # Errors
+    /// A port would accept nothing; the error names its interface.
+    pub fn security_words(&self) -> Result<Vec<String>, String> {
+        let line = |host: &HostConfig| -> Result<Option<String>, String> {
+            let guard = self.guard(host)?;
+            Ok(guard.map(|guard| format!("{}: accepts {}", host.interface, guard.words())))
+        };
+        self.host.iter().filter_map(|host| line(host).transpose()).collect()
+    }
+}
+
 /// The sources that a port accepts, and those that it refused.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
@@ -60,6 +86,19 @@ pub(super) struct Guard {
 }
 
 impl Guard {
+    fn words(&self) -> String {
+        let known = self.known.iter().map(|&address| ethernet_text(address).to_string());
+        let first = match self.room {
+            0 => None,
+            1 => Some("the first Ethernet address that sends".to_owned()),
+            room => Some(format!("the first {room} Ethernet addresses that send")),
+        };
+        let ethernet = known.chain(first).collect::<Vec<_>>().join(", ");
+        let Some(addresses) = &self.addresses else { return format!("{ethernet}; any IP address") };
+        let addresses = addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ");
+        format!("{ethernet}; IP from {addresses}")
+    }
+
     /// Whether a frame may enter; it is counted if not. A frame that is refused teaches no address.
     pub(super) fn admits(&mut self, bytes: &[u8]) -> bool {
         let stranger = self.stranger(bytes);
@@ -187,6 +226,12 @@ mod tests {
             let said = guard(wrong, &[]).unwrap_err();
             assert!(said.contains(words), "{said}");
         }
+        let words = |text: &str| guard(text, &["10.0.0.1", "fd00::1"]).unwrap().words();
+        assert_eq!(words(""), "the first Ethernet address that sends; IP from 10.0.0.1, fd00::1");
+        let both = "ethernet = [\"02:00:00:00:00:01\"]\nlearn = 2\nip = false";
+        let expected =
+            "02:00:00:00:00:01, the first 2 Ethernet addresses that send; any IP address";
+        assert_eq!(words(both), expected);
         assert!(guard("ethernet = [\"02:00\"]", &[]).unwrap_err().contains("Ethernet address"));
     }
 }
