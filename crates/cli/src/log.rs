@@ -35,7 +35,7 @@ impl Log {
         Log { program, format }
     }
 
-    /// Whether programs read it.
+    /// Says whether programs read the log.
     pub fn is_json(&self) -> bool {
         self.format == Format::Json
     }

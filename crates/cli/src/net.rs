@@ -150,7 +150,7 @@ pub(crate) enum Cat {
     },
 }
 
-/// How often a transfer says how far it is.
+/// The interval of reports on a transfer.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Interval {
     /// Say every so many seconds how much went through, on standard error.

@@ -266,7 +266,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// What a request is answered with.
+    /// Sends a request and gives the answer.
     fn asked(path: &Path, request: &[u8]) -> String {
         let mut stream = UnixStream::connect(path).unwrap();
         stream.write_all(request).unwrap();

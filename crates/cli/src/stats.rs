@@ -120,7 +120,7 @@ impl Account {
     }
 }
 
-/// What went through, as OpenMetrics has it.
+/// Counters of a host and its paths, as OpenMetrics has them.
 fn exposition<I: PacketIo>(host: &mut Host<I>) -> Exposition {
     let (seen, now, mut text) = (*host.statistics(), host.now(), Exposition::default());
     let plain = |value: u64| [(Labels::new(), value)];

@@ -145,7 +145,7 @@ fn a_key_is_shared_or_nothing_is_answered() {
         let (said, _) = ping(other);
         assert!(said.contains("0 of 1 answered"), "{other:?}: {said}");
     }
-    // Who sends with the old key is not believed by who knows the new one alone, and is told nothing of it.
+    // A server that knows the new key alone does not believe a client that sends with the old one.
     let (said, _) = ping(&["--key", "both"]);
     assert!(said.contains("0 of 1 answered"), "{said}");
     let (_, problem) = ping(&["--key", "open"]);

@@ -82,7 +82,7 @@ pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
 #[derive(Clone, Copy, Debug)]
 struct Meter {
     every: Option<Duration>,
-    /// When the first bytes were seen.
+    /// Time at which the first bytes were seen.
     begin: Option<Instant>,
     /// The end of the last interval, since the first bytes, and the bytes until then.
     last: (Duration, u64),

@@ -1,4 +1,4 @@
-//! What those who run hosts and switches see of them: counters, log lines, signals.
+//! Counters, log lines and signals of hosts and switches, as operators see them.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixStream;
@@ -41,7 +41,7 @@ impl Lines {
     }
 }
 
-/// What a socket of counters answers, once it has this line.
+/// Reads a socket of counters until the answer has this line.
 fn counters(socket: &Path, line: &str) -> String {
     let start = Instant::now();
     loop {

@@ -63,7 +63,7 @@ struct Soak<'a> {
     /// Chance, the same in every run.
     draw: u64,
     events: BTreeMap<&'static str, u64>,
-    /// Memory of each role's processes, killed ones included: the most at first, and the most of all.
+    /// Maximum memory of each role's processes, killed ones included: of the first quarter, and of all.
     memory_kb: BTreeMap<&'static str, (u64, u64)>,
 }
 

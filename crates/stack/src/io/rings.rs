@@ -280,7 +280,7 @@ impl Ring {
         self.unfinished
     }
 
-    /// Whether the interface is still the one that this socket is bound to: the kernel unbinds it when the interface
+    /// Says whether this socket is still bound to the interface: the kernel unbinds it when the interface
     /// is deleted or moves to another network namespace, although an interface of that number may be there again.
     pub(crate) fn is_bound(&self, link: &Link) -> io::Result<bool> {
         // SAFETY: an address of zeros is valid.

@@ -44,7 +44,7 @@ const OF_LAST: u8 = 0x09;
 const OF_FIRST: u8 = 0x80;
 
 impl Unfinished {
-    /// Whether the kernel left anything to do.
+    /// Says whether the kernel left anything to do.
     pub(super) fn is_unfinished(self) -> bool {
         self != Unfinished::default()
     }

@@ -497,6 +497,29 @@ impl Config {
         checked.map_err(|error| format!("{place}: phantom_queue: {error}"))
     }
 
+    /// The guard of a host's port; none where all sources are accepted.
+    ///
+    /// # Errors
+    /// The port would accept nothing; the error names its interface.
+    fn guard(&self, host: &HostConfig) -> Result<Option<Guard>, String> {
+        let addresses: Vec<IpAddr> = host.addresses.iter().map(|one| one.address).collect();
+        let security = host.port_security.as_ref().or(self.port_security.as_ref());
+        let guard = security.map(|security| security.guard(&addresses)).transpose();
+        guard.map_err(|error| format!("{}: {error}", host.interface))
+    }
+
+    /// The sources that ports accept, in words: a line for each port with port security.
+    ///
+    /// # Errors
+    /// A port would accept nothing; the error names its interface.
+    pub fn security_words(&self) -> Result<Vec<String>, String> {
+        let line = |host: &HostConfig| -> Result<Option<String>, String> {
+            let guard = self.guard(host)?;
+            Ok(guard.map(|guard| format!("{}: accepts {}", host.interface, guard.words())))
+        };
+        self.host.iter().filter_map(|host| line(host).transpose()).collect()
+    }
+
     /// What phantom queues are on which ports: a line for each kind.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ impl Ingress {
         Ingress { port, busy_until: Time::ZERO, impairer, dropped: 0, guard }
     }
 
-    /// Whether a frame may enter: its source is accepted, and not too much waits for the cable. It is counted if not.
+    /// Lets a frame enter whose source is accepted, unless too much waits for the cable. Counts the others.
     pub(super) fn admits(&mut self, now: Time, line: Line, frame: &[u8]) -> bool {
         if self.guard.as_mut().is_some_and(|guard| !guard.admits(frame)) {
             return false;

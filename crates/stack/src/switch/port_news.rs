@@ -1,4 +1,4 @@
-//! What happens to the interface of a switch's port, for whoever runs the switch.
+//! Events at the interfaces of a switch's ports, for the operator of the switch.
 
 use std::fmt;
 

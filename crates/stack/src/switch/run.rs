@@ -29,14 +29,14 @@ pub struct Runner<I> {
     lost: Vec<bool>,
     /// What has happened to them and was not said yet.
     unsaid: Vec<PortNews>,
-    /// What each interface was when it was looked at last.
+    /// State of each interface at the last look.
     seen: Vec<Seen>,
     looked: Option<Time>,
     /// The latest time that was seen: it falls when the clock begins again.
     latest: Time,
 }
 
-/// What was seen of an interface.
+/// State of an interface at a look.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     /// Its link was up.
@@ -170,7 +170,7 @@ impl<I: PacketIo> Runner<I> {
         &mut self.fabric
     }
 
-    /// Whether the interface of a port is there and its link was up when it was looked at last.
+    /// Says whether the interface of a port is there and its link was up at the last look.
     pub fn is_up(&self, port: usize) -> bool {
         !self.lost[port] && self.seen[port].running
     }
@@ -273,8 +273,8 @@ impl<I: PacketIo> Runner<I> {
         Ok(self.fabric.held())
     }
 
-    /// As [`Runner::turn`], with no more than `most` frames of each interface.
-    fn turn_with(&mut self, most: usize) -> io::Result<bool> {
+    /// As [`Runner::turn`], with no more than `max` frames of each interface.
+    fn turn_with(&mut self, max: usize) -> io::Result<bool> {
         let now = self.clock.now();
         if begins_again(self.latest, now) {
             self.fabric.set_back(EPOCH);
@@ -291,7 +291,7 @@ impl<I: PacketIo> Runner<I> {
                 continue;
             }
             let mut take = |frame: &[u8]| fabric.host_sends(now, port as u32, frame);
-            match exits.interfaces[port].rx_burst(most, &mut take) {
+            match exits.interfaces[port].rx_burst(max, &mut take) {
                 Ok(taken) => any |= taken > 0,
                 Err(error) => exits.lose(port, &error),
             }

@@ -4,11 +4,10 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::Deserialize;
 
-use super::config::{Config, HostConfig};
 use super::ip_header::IpHeader;
 use super::quantity::{Ethernet, ethernet_text};
 
-/// Where an ARP packet over Ethernet has the sender's IPv4 address.
+/// The place of the sender's IPv4 address in an ARP packet over Ethernet.
 const ARP_SENDER: usize = 14 + 14;
 
 /// The sources that a port accepts, as the configuration has them.
@@ -21,7 +20,7 @@ pub struct PortSecurityConfig {
     /// Number of further Ethernet addresses that are accepted: the first that are seen since the link came up. Default:
     /// 1 without `ethernet`, else 0.
     pub learn: Option<usize>,
-    /// Whether IP packets and ARP are accepted from the host's `addresses` alone. Default: yes.
+    /// Accepts IP packets and ARP from the host's `addresses` alone. Default: true.
     pub ip: Option<bool>,
 }
 
@@ -47,31 +46,6 @@ impl PortSecurityConfig {
     }
 }
 
-impl Config {
-    /// The guard of a host's port; none where all sources are accepted.
-    ///
-    /// # Errors
-    /// The port would accept nothing; the error names its interface.
-    pub(super) fn guard(&self, host: &HostConfig) -> Result<Option<Guard>, String> {
-        let addresses: Vec<IpAddr> = host.addresses.iter().map(|one| one.address).collect();
-        let security = host.port_security.as_ref().or(self.port_security.as_ref());
-        let guard = security.map(|security| security.guard(&addresses)).transpose();
-        guard.map_err(|error| format!("{}: {error}", host.interface))
-    }
-
-    /// The sources that ports accept, in words: a line for each port with port security.
-    ///
-    /// # Errors
-    /// A port would accept nothing; the error names its interface.
-    pub fn security_words(&self) -> Result<Vec<String>, String> {
-        let line = |host: &HostConfig| -> Result<Option<String>, String> {
-            let guard = self.guard(host)?;
-            Ok(guard.map(|guard| format!("{}: accepts {}", host.interface, guard.words())))
-        };
-        self.host.iter().filter_map(|host| line(host).transpose()).collect()
-    }
-}
-
 /// The sources that a port accepts, and those that it refused.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
@@ -86,7 +60,8 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    fn words(&self) -> String {
+    /// The sources in words.
+    pub(super) fn words(&self) -> String {
         let known = self.known.iter().map(|&address| ethernet_text(address).to_string());
         let first = match self.room {
             0 => None,

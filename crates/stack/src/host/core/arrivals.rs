@@ -75,8 +75,8 @@ impl Core {
         }
     }
 
-    /// What a frame says. With a key nothing is believed that does not bear its tag, or that of the other key; of a header
-    /// that was cut half of the tag counts.
+    /// Parses a frame. With a key the frame must bear its tag, or that of the other key; of a header that was cut half of
+    /// the tag counts.
     fn understand<'a>(&self, frame: &Frame<'a>) -> Result<Parsed<'a>, Error> {
         let profile = &self.config.profile;
         let Some(key) = &self.config.key else { return frame.parse(profile) };
