@@ -63,7 +63,8 @@ fn a_kernel_with_offloads_is_as_fast_through_a_switch() {
     let ports = network.ports().unwrap();
     let mut runner = Runner::new(fabric, ports, Clock::real(), Idle::Block).unwrap();
     let (over, said) = (AtomicBool::new(false), Mutex::new(Vec::new()));
-    let mut rates = [0.0f64; 2];
+    let mut pairs: Vec<[f64; 2]> = Vec::new();
+    let ratio = |pair: &[f64; 2]| pair[1] / pair[0];
     thread::scope(|scope| {
         let switching = scope.spawn(|| {
             runner.run(|_, news| {
@@ -72,24 +73,26 @@ fn a_kernel_with_offloads_is_as_fast_through_a_switch() {
             })
         });
         let end = Ends(&over);
-        // The faster of some transfers each: others have the processors too.
-        for round in 0..10 {
-            let are_on = round % 2 == 1;
-            network.set_offloads(are_on).unwrap();
-            let rate = &mut rates[usize::from(are_on)];
-            *rate = rate.max(transfer(&network));
-            let is_said = said.lock().unwrap().iter().any(|n| n.event == PortEvent::Unfinished);
-            assert!(round > 0 || !is_said, "frames were plain: {said:?}");
-            if round >= 3 && are_on && rates[1] >= 0.8 * rates[0] {
-                break;
-            }
+        // Neighbours are compared, since others have the processors too, and more of them where that disturbs.
+        while pairs.len() < 3 || (ratio(&pairs[pairs.len() / 2]) < 0.8 && pairs.len() < 9) {
+            let pair = [false, true].map(|are_on| {
+                network.set_offloads(are_on).unwrap();
+                let rate = transfer(&network);
+                let is_said = said.lock().unwrap().iter().any(|n| n.event == PortEvent::Unfinished);
+                assert!(are_on || !pairs.is_empty() || !is_said, "frames were plain: {said:?}");
+                rate
+            });
+            pairs.push(pair);
+            pairs.sort_by(|one, other| ratio(one).total_cmp(&ratio(other)));
         }
         drop(end);
         switching.join().unwrap().unwrap();
     });
-    let [off, on] = rates;
-    println!("TCP: {:.3} Gb/s without offloads, {:.3} Gb/s with them", off / 1e9, on / 1e9);
-    assert!(on >= 0.8 * off, "{on} bit/s with offloads, {off} without: {:?}", runner.losses());
+    let [off, on] = pairs[pairs.len() / 2].map(|rate| rate / 1e9);
+    println!(
+        "TCP: {off:.3} Gb/s without offloads, {on:.3} Gb/s with them (all, in bit/s: {pairs:.0?})"
+    );
+    assert!(on >= 0.8 * off, "{pairs:?}, {:?}", runner.losses());
     assert_eq!(runner.losses().unreadable, 0);
     let said = said.into_inner().unwrap();
     for port in 0..2 {
