@@ -7,7 +7,7 @@ TESTED := target/debug/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz soak miri large-result quick hashes mutations mutations-some checked nightly
+.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz hostile hostile-stages soak miri large-result quick hashes mutations mutations-some checked nightly
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -36,6 +36,7 @@ help:
 	@echo "make rtl-mutations       mistakes in the RTL, and the vector that finds each: minutes"
 	@echo "make rtl-fmax            the clock it would close timing at on an ECP5: minutes (yosys)"
 	@echo "make miri                the memory that system calls are given, in an interpreter (nightly Rust with Miri)"
+	@echo "make hostile             every test that holds a line of docs/security.md: strangers, damage, keys, switches; minutes"
 	@echo "make soak                hosts and a switch in floods, kills and flaps: ten minutes; SECONDS=30 for less"
 	@echo "make validation          run every experiment, judge it twice, write its table into docs/validation.md"
 
@@ -241,6 +242,19 @@ nightly: prerequisites venv
 data-races: prerequisites
 	@cargo +nightly --version >/dev/null 2>&1 || { echo "missing: nightly Rust; bring it with: rustup toolchain install nightly" >&2; exit 1; }
 	python3 scripts/data_races.py
+
+# The tests that docs/security.md and docs/operators.md name. Compiled first, so that the time is theirs.
+# All packages are named each time: one alone has other features, and is compiled again.
+HOSTILE := --quiet --locked --package trimline-stack --package trimline-cli --package trimline-transport
+hostile: prerequisites
+	@scripts/stage "compile" cargo build $(HOSTILE) --bins --lib --tests
+	@scripts/stage "make hostile" $(MAKE) --no-print-directory hostile-stages
+hostile-stages:
+	@scripts/stage "hosts and switches" cargo test $(HOSTILE) --test hostile
+	@scripts/stage "their parts" cargo test $(HOSTILE) --lib -- host:: io:: switch:: \
+		net:: rows:: writer:: terminal:: openmetrics:: log:: stats:: switch_ports::
+	@scripts/stage "doubts of the transport" cargo test $(HOSTILE) --test ndp -- doubted
+	@scripts/stage "commands" cargo test $(HOSTILE) --test hosts
 
 # Everything goes wrong for ten minutes, or for SECONDS; nightly, not in CI.
 soak: prerequisites

@@ -4,11 +4,13 @@ use std::io::IsTerminal;
 use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use trimline_metrics::RunRecord;
 use trimline_packet::TimeDelta;
 use trimline_sim::scenario::Run;
@@ -16,8 +18,8 @@ use trimline_sim::{Division, Progress};
 
 use crate::failure::Failure;
 
-/// Set by Ctrl-C and by a request to terminate.
-static STOP: AtomicBool = AtomicBool::new(false);
+/// Set by Ctrl-C and by a request to terminate, once somebody catches them.
+static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Exit status of a command that was stopped (128 + SIGINT).
 pub(crate) fn interrupted() -> ExitCode {
@@ -26,17 +28,21 @@ pub(crate) fn interrupted() -> ExitCode {
 
 /// Makes Ctrl-C stop runs instead of the process; the second one stops the process.
 pub(crate) fn catch_interrupts() -> Result<(), Failure> {
-    ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })
-    .map_err(|error| Failure::message(format!("Ctrl-C cannot be caught: {error}")))
+    let stop = Arc::new(AtomicBool::new(false));
+    if STOP.set(Arc::clone(&stop)).is_err() {
+        return Ok(());
+    }
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
+            .and_then(|_| flag::register(signal, Arc::clone(&stop)))
+            .map_err(|error| Failure::message(format!("Ctrl-C cannot be caught: {error}")))?;
+    }
+    Ok(())
 }
 
 /// Whether the runs were asked to stop.
 pub(crate) fn is_stopped() -> bool {
-    STOP.load(Ordering::Relaxed)
+    STOP.get().is_some_and(|stop| stop.load(Ordering::Relaxed))
 }
 
 /// Cores to compute on: runs at the same time, and what is left over within each.

@@ -8,7 +8,7 @@
 //! A library, so that the Python package has the same command inside: [`command`]; and so that a crate with a
 //! transport of its own has every command with that transport: [`command_with`]. What the Python package does run by
 //! run is in [`single`]; what `trimline-switch` says of its ports is in [`switch_ports`], and how it prints in
-//! [`terminal`] and [`writer`].
+//! [`terminal`], [`log`], [`openmetrics`] and [`writer`].
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -25,8 +25,10 @@ mod findings;
 mod foreign;
 mod kept;
 mod load;
+pub mod log;
 mod memory;
 mod net;
+pub mod openmetrics;
 mod outcome;
 mod part;
 mod plan_words;
@@ -294,6 +296,9 @@ enum Verb {
     /// Send standard input to a host, or receive it, over NDP.
     #[command(subcommand)]
     Cat(net::Cat),
+    /// Make keys that hosts share (`--key`).
+    #[command(subcommand)]
+    Key(KeyVerb),
     /// Print what a command with --stats wrote last: frames, and what became of the packets on each path.
     Stats {
         /// The file.
@@ -341,6 +346,15 @@ enum New {
         /// A checkout of Trimline on which the crate depends; default: the one that this program was built from.
         #[arg(long, value_name = "DIR")]
         trimline: Option<PathBuf>,
+    },
+}
+
+#[derive(Subcommand, Debug)]
+enum KeyVerb {
+    /// Write a new random key to a file that its owner alone may read.
+    New {
+        /// The file; it must not be there.
+        file: PathBuf,
     },
 }
 
@@ -441,6 +455,9 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
         Verb::Ping(options) => net::ping(&options),
         Verb::Rpc(what) => net::rpc(&what),
         Verb::Cat(what) => net::cat(&what),
+        Verb::Key(KeyVerb::New { file }) => net::key::create(&file)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(|error| Failure::message(format!("key: {error}"))),
         Verb::Stats { file, every } => stats::stats(&file, every),
         Verb::Testbed(options) => testbed::testbed(&options),
         Verb::Schema => {

@@ -1,25 +1,28 @@
 //! Real packets from the command line: `trimline ping`, `rpc` and `cat`.
 
 mod cat;
+pub(crate) mod key;
 #[cfg(test)]
 mod pair;
 mod server;
 
 use std::io;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::{Args, Subcommand};
 use hdrhistogram::Histogram;
+use serde_json::json;
 use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, Time, TimeDelta};
-use trimline_stack::host::{Config, Connection, Core, Failure as Broken, Host, Idle, Key, Options};
+use trimline_stack::host::{Config, Connection, Core, Failure as Broken, Host, Idle, Options};
 use trimline_stack::io::PacketIo;
 
 use crate::execute::{catch_interrupts, interrupted, is_stopped};
 use crate::failure::Failure;
+use crate::log::{self, Log};
 use crate::quantity;
 use crate::stats::Account;
 use crate::terminal;
@@ -67,12 +70,30 @@ pub(crate) struct Interface {
     /// Give a peer up that was not heard for so many seconds.
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     silence: u64,
-    /// Believe those alone who share the key in this file: 32 hexadecimal digits.
+    /// Believe those alone who share the key in this file (`trimline key new`); a key in its second line is believed
+    /// too.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// Write what went through here, as JSON, twice a second and after the command, for `trimline stats`.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
+    /// Answer there, over HTTP, with counters in the text format of OpenMetrics: unix:PATH, a socket to make.
+    #[arg(long, value_name = "unix:PATH")]
+    metrics: Option<String>,
+    /// Form of events on standard error.
+    #[arg(long, value_enum, default_value_t)]
+    log: log::Format,
+}
+
+impl Interface {
+    fn log(&self) -> Log {
+        Log::new("trimline", self.log)
+    }
+
+    /// The name of the interface in messages.
+    fn name(&self) -> &str {
+        self.interface.as_deref().unwrap_or("udp")
+    }
 }
 
 #[derive(Subcommand, Clone, Debug)]
@@ -115,6 +136,8 @@ pub(crate) enum Cat {
         /// Take it from this peer alone.
         #[arg(long, value_name = "ADDRESS")]
         from: Option<IpAddr>,
+        #[command(flatten)]
+        interval: Interval,
     },
     /// Send standard input to a peer that listens.
     Send {
@@ -122,7 +145,17 @@ pub(crate) enum Cat {
         peer: IpAddr,
         #[command(flatten)]
         interface: Interface,
+        #[command(flatten)]
+        interval: Interval,
     },
+}
+
+/// The interval of reports on a transfer.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Interval {
+    /// Say every so many seconds how much went through, on standard error.
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    interval: Option<u64>,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -142,14 +175,6 @@ pub(crate) struct Ping {
     gap: u64,
 }
 
-/// The key in a file.
-fn read_key(file: &Path) -> io::Result<Key> {
-    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| io::Error::new(error.kind(), named(&error)))?;
-    Key::parse(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, named(&error)))
-}
-
 /// A host over any interface.
 type AnyHost = Host<Box<dyn PacketIo>>;
 
@@ -160,20 +185,37 @@ fn with_host(
     peer: Option<IpAddr>,
     act: impl FnOnce(&mut AnyHost, &mut Account) -> io::Result<ExitCode>,
 ) -> io::Result<ExitCode> {
-    let mut account = Account::new(interface.stats.as_deref(), interface.interface.as_deref())?;
+    let (stats, metrics) = (interface.stats.as_deref(), interface.metrics.as_deref());
+    let mut account = Account::new(interface.log(), stats, metrics, interface.name())?;
     let mut host = open(interface, peer)?;
     let outcome = act(&mut host, &mut account);
     let is_left = say_goodbye(&mut host);
     let is_written = account.write(&mut host);
     match outcome {
         Err(error) if is_stopped() => {
-            terminal::say(&error.to_string());
+            account.log().event("interrupted", &[], &error.to_string());
             Ok(interrupted())
         }
         Ok(_) if is_stopped() => Ok(interrupted()),
         Ok(code) => is_left.and(is_written).map(|()| code),
         Err(error) => Err(error),
     }
+}
+
+/// The status of a command. A failure is an event of the log where programs read it.
+fn status(
+    command: &str,
+    interface: &Interface,
+    outcome: io::Result<ExitCode>,
+) -> Result<ExitCode, Failure> {
+    outcome.or_else(|error| {
+        let text = format!("{command}: {error}");
+        if !interface.log().is_json() {
+            return Err(Failure::message(text));
+        }
+        interface.log().event("failed", &[], &text);
+        Ok(ExitCode::from(2))
+    })
 }
 
 /// Abandons what is still open.
@@ -205,10 +247,11 @@ fn wait(
 fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
     let Interface { address, mtu, paths, poll, .. } = *interface;
     let rate = interface.rate;
-    let key = interface.key.as_deref().map(read_key).transpose()?;
+    let keys = interface.key.as_deref().map(key::read).transpose()?;
     let change = |config: &mut Config| {
-        if let Some(key) = key {
+        if let Some((key, other)) = keys {
             config.share(key);
+            config.other_key = other;
             config.profile = Profile::KEYED;
         }
         config.idle = if poll { Idle::Poll } else { Idle::Block };
@@ -233,13 +276,6 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
     Ok(host)
 }
 
-/// Says what has happened to the interface. The command goes on.
-fn say_news(host: &mut AnyHost) {
-    while let Some(news) = host.news() {
-        terminal::say(&news.to_string());
-    }
-}
-
 /// A connection that failed, in words: with whom, and since when the peer was not heard.
 fn broken(peer: IpAddr, failure: Broken) -> io::Error {
     let text = match failure {
@@ -255,10 +291,6 @@ fn broken(peer: IpAddr, failure: Broken) -> io::Error {
         failure => format!("{peer}: {failure}"),
     };
     io::Error::new(io::Error::from(failure).kind(), text)
-}
-
-fn failed(what: &str) -> impl Fn(io::Error) -> Failure {
-    move |error| Failure::message(format!("{what}: {error}"))
 }
 
 /// One message there and back.
@@ -288,7 +320,7 @@ fn request(host: &mut AnyHost, peer: IpAddr, message: &[u8]) -> io::Result<Durat
 /// `trimline ping`.
 pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
     catch_interrupts()?;
-    with_host(&options.interface, Some(options.peer), |host, account| {
+    let outcome = with_host(&options.interface, Some(options.peer), |host, account| {
         let message = vec![0x5a; options.bytes.max(1)];
         let (mut asked, mut lost) = (0, 0);
         while asked < options.count && !is_stopped() {
@@ -312,25 +344,27 @@ pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
         }
         terminal::write(&format!("{} of {asked} answered\n", asked - lost))?;
         Ok(ExitCode::from(u8::from(lost > 0)))
-    })
-    .map_err(failed("ping"))
+    });
+    status("ping", &options.interface, outcome)
 }
 
 /// `trimline rpc`.
 pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
     catch_interrupts()?;
-    match what {
+    let (interface, outcome) = match what {
         Rpc::Serve { interface, seconds } => {
-            with_host(interface, None, |host, account| serve(host, account, *seconds))
+            let serve = |host: &mut _, account: &mut _| serve(host, account, *seconds);
+            (interface, with_host(interface, None, serve))
         }
         Rpc::Load { server, interface, bytes, count, concurrency, rate_rps } => {
-            with_host(interface, Some(*server), |host, account| {
+            let load = |host: &mut _, account: &mut _| {
                 let concurrency = (*concurrency).max(1);
                 load(host, account, *server, *bytes, *count, concurrency, *rate_rps)
-            })
+            };
+            (interface, with_host(interface, Some(*server), load))
         }
-    }
-    .map_err(failed("rpc"))
+    };
+    status("rpc", interface, outcome)
 }
 
 fn serve(host: &mut AnyHost, account: &mut Account, seconds: Option<u64>) -> io::Result<ExitCode> {
@@ -341,7 +375,6 @@ fn serve(host: &mut AnyHost, account: &mut Account, seconds: Option<u64>) -> io:
     while !is_over() && !is_stopped() {
         let now = host.now();
         host.run_until(now.saturating_add(GLANCE), |core| server.answer(core, now))?;
-        say_news(host);
         account.update(host);
     }
     Ok(ExitCode::SUCCESS)
@@ -383,7 +416,7 @@ fn load(
             waiting.push((connection, due));
             asked += 1;
         }
-        let patience = host.now().saturating_add(PATIENCE);
+        let (patience, frames) = (host.now().saturating_add(PATIENCE), host.statistics().frames_in);
         let until = if asked < count { due.min(patience) } else { patience };
         let before = waiting.len();
         let clock = Instant::now();
@@ -410,13 +443,14 @@ fn load(
             });
             waiting.len() < before
         })?;
-        say_news(host);
         account.update(host);
         if is_stopped() {
             failed += waiting.len() as u64;
             break;
         }
-        if waiting.len() == before && host.now() >= patience {
+        // A long answer takes its time while frames arrive; connections fail by themselves where none of it is theirs.
+        let is_quiet = host.statistics().frames_in == frames;
+        if waiting.len() == before && host.now() >= patience && is_quiet {
             is_gone = true;
             why = why.or(Some(Broken::Silent(PATIENCE)));
         }
@@ -440,7 +474,8 @@ fn load(
         taken.max() as f64 / 1000.0
     ))?;
     if let Some(failure) = why {
-        terminal::say(&broken(server, failure).to_string());
+        let about = [("server", json!(server))];
+        account.log().event("request_failed", &about, &broken(server, failure).to_string());
     }
     Ok(ExitCode::from(u8::from(failed > 0)))
 }

@@ -6,10 +6,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
-use trimline_stack::host::{Host, PathStatus};
+use trimline_stack::host::{Host, News, PathStatus};
 use trimline_stack::io::PacketIo;
 
 use crate::failure::Failure;
+use crate::log::Log;
+use crate::openmetrics::{Endpoint, Exposition, Kind, Labels};
 use crate::rows;
 use crate::switch_ports;
 use crate::terminal::is_read;
@@ -21,38 +23,60 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Rows of the scoreboard, at most.
 const ROWS: usize = 1024;
 
-/// The file that a running command tells what went through, if it has one. A thread of its own writes it: the
-/// packets do not wait for a disk.
-#[derive(Debug)]
+/// The file and the socket that a running command tells what went through, if it has them. Threads of their own write
+/// and answer: the packets do not wait for a disk.
+#[derive(Debug, Default)]
 pub(crate) struct Account {
+    log: Log,
     writer: Option<Writer<Value>>,
+    endpoint: Option<Endpoint>,
     interface: String,
     written: Option<Instant>,
 }
 
 impl Account {
     /// # Errors
-    /// The file is not a regular one.
-    pub(crate) fn new(file: Option<&Path>, interface: Option<&str>) -> io::Result<Account> {
+    /// The file is not a regular one, or the socket cannot be opened.
+    pub(crate) fn new(
+        log: Log,
+        file: Option<&Path>,
+        metrics: Option<&str>,
+        interface: &str,
+    ) -> io::Result<Account> {
         file.map_or(Ok(()), rows::check_target)?;
-        let interface = interface.unwrap_or("udp").to_owned();
+        let endpoint = metrics.map(Endpoint::open).transpose()?;
+        let interface = interface.to_owned();
         let writer = file.map(|file| {
             let file = file.to_owned();
             let place = file.display().to_string();
             Writer::start(place, move |state| rows::write_file(&file, &state))
         });
-        Ok(Account { writer, interface, written: None })
+        Ok(Account { log, writer, endpoint, interface, written: None })
     }
 
-    /// Writes, if that was long ago. What goes wrong is said, and the command goes on.
+    /// The log of the command.
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Says what has happened to the interface, and writes, if that was long ago. What goes wrong is said, and the
+    /// command goes on.
     pub(crate) fn update<I: PacketIo>(&mut self, host: &mut Host<I>) {
+        while let Some(news) = host.news() {
+            let about = [("interface", json!(self.interface))];
+            self.log.event(event_of(news), &about, &news.to_string());
+        }
         let is_due = |written: &Instant| written.elapsed() >= INTERVAL;
         if self.written.as_ref().is_some_and(|written| !is_due(written)) {
             return;
         }
-        let Some(writer) = &self.writer else { return };
         self.written = Some(Instant::now());
-        writer.tell(self.state(host));
+        if let Some(writer) = &self.writer {
+            writer.tell(self.state(host));
+        }
+        if let Some(endpoint) = &self.endpoint {
+            endpoint.publish(exposition(host));
+        }
     }
 
     /// Writes what there is at the end.
@@ -93,6 +117,96 @@ impl Account {
             json[format!("refused_{reason}")] = json!(count);
         }
         json
+    }
+}
+
+/// Counters of a host and its paths, as OpenMetrics has them.
+fn exposition<I: PacketIo>(host: &mut Host<I>) -> Exposition {
+    let (seen, now, mut text) = (*host.statistics(), host.now(), Exposition::default());
+    let plain = |value: u64| [(Labels::new(), value)];
+    for (name, unit, help, value) in [
+        ("received_frames", "frames", "Frames that arrived.", seen.frames_in),
+        ("received_bytes", "bytes", "Bytes of frames that arrived, without FCS.", seen.bytes_in),
+        ("sent_frames", "frames", "Frames that were sent.", seen.frames_out),
+        ("sent_bytes", "bytes", "Bytes of frames that were sent, without FCS.", seen.bytes_out),
+        ("trimmed_frames", "frames", "Headers that arrived instead of packets.", seen.trimmed_in),
+        ("returned_frames", "frames", "Headers that came back.", seen.returned_in),
+        ("misdirected_frames", "frames", "Frames for another host.", seen.misdirected),
+        (
+            "beyond_limits_frames",
+            "frames",
+            "Frames that would have opened what there is no room for.",
+            seen.beyond_limits,
+        ),
+        (
+            "without_room_frames",
+            "frames",
+            "Packets that were taken as headers, because the application had not read.",
+            seen.without_room,
+        ),
+        (
+            "without_way_frames",
+            "frames",
+            "Frames to peers without a known Ethernet address.",
+            seen.without_way,
+        ),
+        ("implausible_frames", "frames", "Frames that name what cannot be.", seen.implausible),
+        ("challenged_frames", "frames", "First packets answered with a token.", seen.challenged),
+        ("unsent_frames", "frames", "Frames that the interface did not send.", host.unsent()),
+        (
+            "unreadable_frames",
+            "frames",
+            "Frames that arrived and could not be read.",
+            host.unreadable(),
+        ),
+        ("overrun_frames", "frames", "Frames that found the ring full.", host.overrun()),
+    ] {
+        text.add((&format!("trimline_host_{name}"), unit, help), Kind::Counter, plain(value));
+    }
+    let refused =
+        seen.refused_by_reason().map(|(why, count)| (vec![("reason", why.to_owned())], count));
+    let about = ("trimline_host_refused_frames", "frames", "Frames that were refused.");
+    text.add(about, Kind::Counter, refused);
+    let connections = plain(host.core().connections() as u64);
+    text.add(("trimline_host_connections", "", "Connections."), Kind::Gauge, connections);
+    let peers = plain(host.core().peers() as u64);
+    text.add(("trimline_host_peers", "", "Peers that are known."), Kind::Gauge, peers);
+    let paths = host.core().paths(now, ROWS);
+    let labels = |path: &PathStatus| -> Labels {
+        vec![
+            ("peer", path.peer.to_string()),
+            ("path", path.path.to_string()),
+            ("address", path.address.to_string()),
+            ("source_port", path.source_port.to_string()),
+        ]
+    };
+    for (name, help, count) in PATH_COUNTERS {
+        let samples = paths.iter().map(|path| (labels(path), count(path)));
+        let name = format!("trimline_path_{name}_packets");
+        text.add((&name, "packets", help), Kind::Counter, samples);
+    }
+    text
+}
+
+/// A counter of a path: its name, what it counts, and how it is read.
+type PathCounter = (&'static str, &'static str, fn(&PathStatus) -> u64);
+
+/// The counters of a path in OpenMetrics.
+const PATH_COUNTERS: [PathCounter; 5] = [
+    ("sent", "Packets that were sent on a path.", |path| path.counters.sent),
+    ("acked", "Packets of a path that were ACKed.", |path| path.counters.acked),
+    ("nacked", "Packets of a path that were NACKed.", |path| path.counters.nacked),
+    ("returned", "Packets of a path that came back as headers.", |path| path.counters.returned),
+    ("lost", "Packets of a path that were given up as lost.", |path| path.counters.lost),
+];
+
+/// The name of an event in logs that programs read.
+fn event_of(news: News) -> &'static str {
+    match news {
+        News::Down => "link_down",
+        News::Up => "link_up",
+        News::TooNarrow(_) => "mtu_too_small",
+        News::WideEnough => "mtu_sufficient",
     }
 }
 
@@ -170,7 +284,35 @@ pub(crate) fn stats(path: &Path, every: Option<f64>) -> Result<ExitCode, Failure
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimline_packet::PortCounters;
+    use crate::openmetrics::tests::{are_documented, parse};
+    use trimline_packet::{BitRate, PortCounters};
+    use trimline_stack::clock::Clock;
+    use trimline_stack::host::{Config, Options};
+    use trimline_stack::io::mem;
+
+    #[test]
+    fn every_counter_of_a_host_is_in_an_exposition_and_in_the_documents() {
+        let (near, _far) = mem::pair(1500).unwrap();
+        let config = Config::new([10, 0, 0, 1].into(), 1500, BitRate::from_gbps(1)).unwrap();
+        let mut host = Host::new(near, config, Clock::new_virtual());
+        let peer = [10, 0, 0, 2].into();
+        host.core().add_peer(peer, &[], [2; 6]);
+        let connection = host.connect(peer, 7, Options::default()).unwrap();
+        host.core().send(connection, &[7; 3000]).unwrap();
+        host.turn().unwrap();
+        let text = exposition(&mut host).finish();
+        let samples = parse(&text).unwrap();
+        let sent = host.statistics().frames_out;
+        assert!(sent > 0 && samples["trimline_host_sent_frames_total"] == sent, "{text}");
+        assert_eq!(samples["trimline_host_connections"], 1);
+        assert!(
+            samples.contains_key("trimline_host_refused_frames_total{reason=\"tag\"}"),
+            "{text}"
+        );
+        let path = samples.iter().find(|(name, _)| name.starts_with("trimline_path_sent_packets"));
+        assert!(path.is_some_and(|(name, _)| name.contains("peer=\"10.0.0.2\"")), "{text}");
+        are_documented(&text);
+    }
 
     #[test]
     fn every_counter_of_a_switch_port_is_printed() {

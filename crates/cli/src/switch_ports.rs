@@ -5,8 +5,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use trimline_packet::PortCounters;
-use trimline_stack::switch::{Config, Fabric, Losses};
+use trimline_stack::io::PacketIo;
+use trimline_stack::switch::{Config, Fabric, Losses, Runner};
 
+use crate::openmetrics::{Exposition, Kind, Labels};
 use crate::rows;
 
 /// The rows' key in a file that `trimline stats` prints.
@@ -57,6 +59,78 @@ pub fn state(config: &Config, fabric: &Fabric, losses: &Losses) -> Value {
     Value::Object(state)
 }
 
+/// The name of a port's counter in OpenMetrics, and its unit.
+fn metric_of(counter: &str) -> (String, &'static str) {
+    match counter {
+        "bytes" => ("trimline_switch_port_sent_bytes".to_owned(), "bytes"),
+        "packets" => ("trimline_switch_port_sent_packets".to_owned(), "packets"),
+        counter => (format!("trimline_switch_port_{counter}_packets"), "packets"),
+    }
+}
+
+/// Ports, queues and losses as OpenMetrics has them.
+pub fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Exposition {
+    let (fabric, mut text) = (runner.fabric(), Exposition::default());
+    let ports: Vec<_> = fabric.counters().collect();
+    let label = |number: usize| -> Labels {
+        let (switch, port, _) = ports[number];
+        let name = config.switch.get(switch as usize).map_or("", |switch| switch.name.as_str());
+        // Ports of hosts come first, in the order of the hosts.
+        let interface = config.host.get(number).map(|host| host.interface.clone());
+        let interface = interface.map(|interface| ("interface", interface));
+        let own = [("switch", name.to_owned()), ("port", port.to_string())];
+        own.into_iter().chain(interface).collect()
+    };
+    let of_each = |value: &dyn Fn(usize) -> u64| -> Vec<(Labels, u64)> {
+        (0..ports.len()).map(|number| (label(number), value(number))).collect()
+    };
+    for (place, counter) in PortCounters::NAMES.into_iter().enumerate() {
+        let (name, unit) = metric_of(counter);
+        let help = format!("Counter {counter} of a switch port.");
+        let samples = of_each(&|number| ports[number].2.values()[place]);
+        text.add((&name, unit, &help), Kind::Counter, samples);
+    }
+    let (name, unit) = metric_of(BY_PHANTOM);
+    let help = "Packets that the phantom queue of a port marked; some of those marked.";
+    let samples = of_each(&|number| fabric.marked_by_phantom(number as u32));
+    text.add((&name, unit, help), Kind::Counter, samples);
+    let queued = (0..ports.len()).flat_map(|number| {
+        let queues = (0..).zip(fabric.queued(number as u32));
+        queues.map(move |(queue, packets): (usize, u32)| (number, queue, packets))
+    });
+    let queued = queued.map(|(number, queue, packets)| {
+        let mut labels = label(number);
+        labels.push(("queue", queue.to_string()));
+        (labels, packets.into())
+    });
+    let about = ("trimline_switch_queue_packets", "packets", "Packets in a queue of a port.");
+    text.add(about, Kind::Gauge, queued);
+    let held = fabric.held() as u64;
+    let about = ("trimline_switch_held_frames", "frames", "Frames in queues and on links.");
+    text.add(about, Kind::Gauge, [(Labels::new(), held)]);
+    let up = config.host.iter().enumerate().map(|(port, host)| {
+        (vec![("interface", host.interface.clone())], u64::from(runner.is_up(port)))
+    });
+    let help = "1: the interface is there and its link is up.";
+    text.add(("trimline_switch_interface_up", "", help), Kind::Gauge, up);
+    let strangers = config.host.iter().zip(fabric.refused_sources());
+    let strangers =
+        strangers.map(|(host, count)| (vec![("interface", host.interface.clone())], count));
+    let help = "Frames from sources that the port does not accept.";
+    let about = ("trimline_switch_refused_source_frames", "frames", help);
+    text.add(about, Kind::Counter, strangers);
+    let lost = runner.losses().named();
+    let lost = lost.map(|(name, count)| (vec![("reason", name.to_owned())], count));
+    let about =
+        ("trimline_switch_lost_frames", "frames", "Frames that were lost beside the ports.");
+    text.add(about, Kind::Counter, lost);
+    let untold = fabric.untold().into_iter().flatten();
+    let untold = untold.map(|(reason, count)| (vec![("reason", reason.name().to_owned())], count));
+    let help = "Frames that were dropped without a notification to their senders.";
+    text.add(("trimline_switch_untold_frames", "frames", help), Kind::Counter, untold);
+    text
+}
+
 pub use rows::check_target;
 
 /// Writes a state to a file that `trimline stats` prints.
@@ -70,6 +144,10 @@ pub fn write(path: &Path, state: &Value) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::openmetrics::tests::{are_documented, parse};
+    use trimline_stack::clock::Clock;
+    use trimline_stack::host::Idle;
+    use trimline_stack::io::mem;
 
     #[test]
     fn every_loss_is_told_in_words_and_in_the_file() {
@@ -78,8 +156,16 @@ mod tests {
         let config = Config::parse(text).unwrap();
         let fabric = Fabric::new(&config).unwrap();
         let (without_way, dropped_at_ingress, refused) = (11, 12, 13);
-        let (unsent, unreadable, overrun) = (14, 15, 16);
-        let lost = Losses { without_way, dropped_at_ingress, refused, unsent, unreadable, overrun };
+        let (unsent, unreadable, overrun, refused_source) = (14, 15, 16, 17);
+        let lost = Losses {
+            without_way,
+            dropped_at_ingress,
+            refused,
+            unsent,
+            unreadable,
+            overrun,
+            refused_source,
+        };
         let (words, state) = (losses(&lost), state(&config, &fabric, &lost));
         for (name, count) in lost.named() {
             assert!(words.contains(&format!("{name} {count}")), "{words}");
@@ -87,5 +173,28 @@ mod tests {
         }
         assert_eq!(state[KEY].as_array().map(Vec::len), Some(1));
         assert_eq!(losses(&Losses::default()), "");
+    }
+
+    #[test]
+    fn every_counter_is_in_an_exposition_and_in_the_documents() {
+        let text = "rate = \"1Gbps\"\n[[switch]]\nname = \"s\"\n[[host]]\nswitch = \"s\"\n\
+                    interface = \"p\"\naddresses = [{ address = \"10.0.0.1\" }]\n";
+        let config = Config::parse(text).unwrap();
+        let fabric = Fabric::new(&config).unwrap();
+        let (near, _far) = mem::pair(1500).unwrap();
+        let runner = Runner::new(fabric, vec![near], Clock::new_virtual(), Idle::Poll).unwrap();
+        let text = exposition(&config, &runner).finish();
+        let samples = parse(&text).unwrap();
+        let port = "{switch=\"s\",port=\"0\",interface=\"p\"}";
+        for counter in PortCounters::NAMES {
+            let sample = format!("{}_total{port}", metric_of(counter).0);
+            assert_eq!(samples.get(&sample), Some(&0), "{sample}: {text}");
+        }
+        for (reason, _) in runner.losses().named() {
+            let sample = format!("trimline_switch_lost_frames_total{{reason=\"{reason}\"}}");
+            assert!(samples.contains_key(&sample), "{sample}: {text}");
+        }
+        assert_eq!(samples["trimline_switch_interface_up{interface=\"p\"}"], 1);
+        are_documented(&text);
     }
 }

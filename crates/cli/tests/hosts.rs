@@ -1,5 +1,8 @@
 //! The commands for real packets as a user without rights calls them, and what they say to wrong input.
 
+#[path = "hosts/operators.rs"]
+mod operators;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -106,9 +109,23 @@ fn requests_are_answered_over_udp_without_any_right() {
 #[test]
 fn a_key_is_shared_or_nothing_is_answered() {
     let place = Place::new("key");
-    fs::write(place.0.join("key"), "000102030405060708090a0b0c0d0e0f\n").unwrap();
-    fs::write(place.0.join("other"), "100102030405060708090a0b0c0d0e0f\n").unwrap();
-    fs::write(place.0.join("short"), "0001\n").unwrap();
+    let key = |name: &str, mode: u32, text: &str| {
+        let file = place.0.join(name);
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        // Where this user is not root the file is the user's already.
+        let _ = std::os::unix::fs::chown(&file, Some(NOBODY), Some(NOBODY));
+    };
+    let made = place.run("trimline", &["key", "new", "key"]);
+    assert!(made.status.success(), "{:?}", words(&made));
+    let again = words(&place.run("trimline", &["key", "new", "key"])).1;
+    assert!(again.contains("key: a file is there"), "{again}");
+    let old = "100102030405060708090a0b0c0d0e0f\n";
+    let new = fs::read_to_string(place.0.join("key")).unwrap();
+    key("other", 0o600, old);
+    key("both", 0o600, &format!("{old}{new}"));
+    key("short", 0o600, "0001\n");
+    key("open", 0o644, old);
     let serve = ["rpc", "serve", "--udp", "-a", "127.0.0.21", "--seconds", "120", "--key", "key"];
     let _server = Ends(place.program("trimline", &serve).spawn().unwrap());
     let ping = |key: &[&str]| {
@@ -128,6 +145,11 @@ fn a_key_is_shared_or_nothing_is_answered() {
         let (said, _) = ping(other);
         assert!(said.contains("0 of 1 answered"), "{other:?}: {said}");
     }
+    // A server that knows the new key alone does not believe a client that sends with the old one.
+    let (said, _) = ping(&["--key", "both"]);
+    assert!(said.contains("0 of 1 answered"), "{said}");
+    let (_, problem) = ping(&["--key", "open"]);
+    assert!(problem.contains("open: others may use this file (mode 0644)"), "{problem}");
     let (_, problem) = ping(&["--key", "short"]);
     assert!(problem.contains("short: expected 32 hexadecimal digits"), "{problem}");
 }
@@ -483,6 +505,12 @@ fn the_example_of_a_network_is_in_order() {
     let expected = "p0, p1, p2, p3, tor0 to spine0, tor0 to spine1, tor1 to spine0, tor1 to spine1: a phantom queue \
                     drains at 950 Mb/s, every 0.800000 us, and marks what finds more than 1000 B\n";
     assert_eq!(said, format!("4 switches, 4 links, 4 hosts\n{expected}"), "{problem}");
+    let security = "rate = \"1Gbps\"\n[[switch]]\nname = \"a\"\n[[host]]\nswitch = \"a\"\ninterface = \"p0\"\n\
+                    addresses = [{ address = \"10.0.0.1\" }]\nport_security = {}\n";
+    fs::write(place.0.join("switch.toml"), security).unwrap();
+    let (said, problem) = words(&place.run("trimline-switch", &["switch.toml", "--check"]));
+    let line = "p0: accepts the first Ethernet address that sends; IP from 10.0.0.1";
+    assert_eq!(said.lines().nth(1), Some(line), "{said}{problem}");
     let text = "rate = \"1Gbps\"\nprofile = \"fastlane-pfabric\"\n[[switch]]\nname = \"a\"\n\
                 [[host]]\nswitch = \"a\"\ninterface = \"p0\"\n";
     fs::write(place.0.join("switch.toml"), text).unwrap();

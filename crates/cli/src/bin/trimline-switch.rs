@@ -1,7 +1,8 @@
 //! The software switch: `trimline-switch CONFIG.toml`.
 //!
 //! All switches of the file run in this process; hosts are on its interfaces. Counters are printed at the
-//! end, and every second with `--counters`.
+//! end, and every second with `--counters`. SIGHUP reads the file again; SIGTERM and Ctrl-C send on what the switches
+//! hold and end.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -12,9 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use serde_json::Value;
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use trimline::log::{self, Log};
+use trimline::openmetrics::Endpoint;
 use trimline::writer::Writer;
 use trimline::{switch_ports, terminal};
+use trimline_packet::TimeDelta;
 use trimline_stack::clock::Clock;
 use trimline_stack::host::Idle;
 use trimline_stack::io::afpacket::AfPacket;
@@ -34,16 +40,32 @@ struct Options {
     /// Write counters to this file every second, for `trimline stats`.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
+    /// Answer there, over HTTP, with counters in the text format of OpenMetrics: unix:PATH, a socket to make.
+    #[arg(long, value_name = "unix:PATH")]
+    metrics: Option<String>,
+    /// Form of events on standard error.
+    #[arg(long, value_enum, default_value_t)]
+    log: log::Format,
+    /// Longest time that frames are sent on after SIGTERM or Ctrl-C; a second signal ends at once.
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=600))]
+    drain: u64,
     /// Poll for ever instead of blocking after a while.
     #[arg(long)]
     poll: bool,
 }
 
+impl Options {
+    fn log(&self) -> Log {
+        Log::new("trimline-switch", self.log)
+    }
+}
+
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
+    let options = Options::parse();
+    match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::say(&format!("trimline-switch: {error}"));
+            options.log().event("failed", &[], &format!("trimline-switch: {error}"));
             ExitCode::from(2)
         }
     }
@@ -66,21 +88,66 @@ fn print(text: &str) -> Result<(), String> {
     terminal::write(text).map_err(|error| error.to_string())
 }
 
-/// What has happened to a port, for whoever runs the switch. The other ports go on.
-fn say(config: &Config, news: &PortNews) {
-    let name = |port: usize| config.host.get(port).map_or("", |host| host.interface.as_str());
-    terminal::say(&match news {
-        PortNews::Down(port) => format!("{}: the link is down", name(*port)),
-        PortNews::Up(port) => format!("{}: the link is up", name(*port)),
-        PortNews::Lost(port, why) => format!("{}: {why}; this port is dead", name(*port)),
+/// Says what has happened to a port. The other ports go on.
+fn say(log: &Log, config: &Config, news: &PortNews) {
+    let name = config.host.get(news.port).map_or("", |host| host.interface.as_str());
+    let about = [("interface", json!(name))];
+    log.event(news.event.name(), &about, &format!("{name}: {}", news.event));
+}
+
+/// Reads the configuration. An error names the file.
+fn read(options: &Options) -> Result<Config, String> {
+    let path = options.config.display();
+    let text =
+        std::fs::read_to_string(&options.config).map_err(|error| format!("{path}: {error}"))?;
+    Config::parse(&text).map_err(|error| format!("{path}: {error}"))
+}
+
+/// Takes the configuration over that the file has now, or leaves all as it is and says why.
+fn reload(options: &Options, runner: &mut Runner<AfPacket>, config: &mut Config) {
+    let path = options.config.display().to_string();
+    let changed = read(options).and_then(|new| {
+        let changed = new.check_places().and_then(|()| runner.fabric_mut().change(config, &new));
+        changed.map(|()| new).map_err(|error| format!("{path}: {error}"))
     });
+    let about = [("config", json!(path))];
+    match changed {
+        Ok(new) => {
+            *config = new;
+            options.log().event("reloaded", &about, &format!("{path}: read again and taken over"));
+        }
+        Err(error) => {
+            let text = format!("{error}; the old configuration stays");
+            options.log().event("reload_refused", &about, &text);
+        }
+    }
+}
+
+/// The requests to the process.
+struct Signals {
+    over: Arc<AtomicBool>,
+    again: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn catch() -> io::Result<Signals> {
+        let (over, again) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        for signal in [SIGINT, SIGTERM] {
+            flag::register_conditional_shutdown(signal, 130, Arc::clone(&over))?;
+            flag::register(signal, Arc::clone(&over))?;
+        }
+        flag::register(SIGHUP, Arc::clone(&again))?;
+        Ok(Signals { over, again })
+    }
+
+    fn are_there(&self) -> bool {
+        self.over.load(Ordering::Relaxed) || self.again.load(Ordering::Relaxed)
+    }
 }
 
 fn run(options: &Options) -> Result<(), String> {
     let path = options.config.display();
-    let text =
-        std::fs::read_to_string(&options.config).map_err(|error| format!("{path}: {error}"))?;
-    let config = Config::parse(&text).map_err(|error| format!("{path}: {error}"))?;
+    let mut config = read(options)?;
     let fabric = Fabric::new(&config).map_err(|error| format!("{path}: {error}"))?;
     config.check_places().map_err(|error| format!("{path}: {error}"))?;
     if options.check {
@@ -91,6 +158,7 @@ fn run(options: &Options) -> Result<(), String> {
             config.notification_words(),
             config.urgency_words(),
             config.deflection_words(),
+            config.security_words(),
         ];
         for lines in words {
             for line in lines.map_err(|error| format!("{path}: {error}"))? {
@@ -111,18 +179,31 @@ fn run(options: &Options) -> Result<(), String> {
         .collect();
     let idle = if options.poll { Idle::Poll } else { Idle::Block };
     let mut runner = Runner::new(fabric, ports?, Clock::real(), idle)?;
-    let mut account = Account::new(options);
-    let over = Arc::new(AtomicBool::new(false));
-    let stop = Arc::clone(&over);
-    ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))
-        .map_err(|error| error.to_string())?;
-    runner
-        .run(|runner, news| {
-            news.iter().for_each(|news| say(&config, news));
-            account.update(runner, &config);
-            over.load(Ordering::Relaxed)
-        })
-        .map_err(|error| error.to_string())?;
+    let mut account = Account::new(options)?;
+    let signals = Signals::catch().map_err(|error| error.to_string())?;
+    let log = options.log();
+    let about = [("config", json!(options.config.display().to_string()))];
+    if log.is_json() {
+        log.event("started", &about, &format!("{path}: {} ports are open", config.host.len()));
+    }
+    while !signals.over.load(Ordering::Relaxed) {
+        if signals.again.swap(false, Ordering::Relaxed) {
+            reload(options, &mut runner, &mut config);
+        }
+        runner
+            .run(|runner, news| {
+                news.iter().for_each(|news| say(&log, &config, news));
+                account.update(runner, &config);
+                signals.are_there()
+            })
+            .map_err(|error| error.to_string())?;
+    }
+    let longest = TimeDelta::from_ms(options.drain * 1000);
+    let left = runner.drain(longest).map_err(|error| error.to_string())?;
+    if left > 0 || log.is_json() {
+        let text = format!("{left} frames were left after {} s of draining", options.drain);
+        log.event("drained", &[("frames_left", json!(left))], &text);
+    }
     account.finish(&runner, &config).map_err(|error| error.to_string())
 }
 
@@ -132,34 +213,40 @@ struct Account {
     prints: bool,
     printer: Writer<String>,
     file: Option<Writer<Value>>,
-    told: Instant,
+    endpoint: Option<Endpoint>,
+    told: Option<Instant>,
 }
 
 impl Account {
-    fn new(options: &Options) -> Account {
+    fn new(options: &Options) -> Result<Account, String> {
+        let endpoint = options.metrics.as_deref().map(Endpoint::open).transpose();
         let file = options.stats.clone().map(|path| {
             let place = path.display().to_string();
             Writer::start(place, move |state: Value| switch_ports::write(&path, &state))
         });
-        Account {
+        Ok(Account {
             prints: options.counters,
             printer: Writer::start("standard output", |text: String| terminal::write(&text)),
             file,
-            told: Instant::now(),
-        }
+            endpoint: endpoint.map_err(|error| error.to_string())?,
+            told: None,
+        })
     }
 
     /// Tells what there is, if that was long ago.
     fn update(&mut self, runner: &Runner<AfPacket>, config: &Config) {
-        if self.told.elapsed() < Duration::from_secs(1) {
+        if self.told.is_some_and(|told| told.elapsed() < Duration::from_secs(1)) {
             return;
         }
-        self.told = Instant::now();
+        self.told = Some(Instant::now());
         if self.prints {
             self.printer.tell(counters(runner, config));
         }
         if let Some(file) = &self.file {
             file.tell(switch_ports::state(config, runner.fabric(), &runner.losses()));
+        }
+        if let Some(endpoint) = &self.endpoint {
+            endpoint.publish(switch_ports::exposition(config, runner));
         }
     }
 

@@ -14,15 +14,15 @@ use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use trimline_packet::{Time, TimeDelta};
 use trimline_stack::host::{Bell, Connection, Core, Failure as Broken, Options};
 use trimline_stack::io::standard_output;
 
-use super::{AnyHost, Cat, GLANCE, broken, failed, say_news, with_host};
+use super::{AnyHost, Cat, GLANCE, broken, status, with_host};
 use crate::execute::{catch_interrupts, is_stopped};
 use crate::failure::Failure;
 use crate::stats::Account;
-use crate::terminal;
 
 const SERVICE: u16 = 8;
 
@@ -58,15 +58,80 @@ const LONGEST_LINGER: TimeDelta = TimeDelta::from_ms(30_000);
 /// `trimline cat`.
 pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
     catch_interrupts()?;
-    match what {
-        Cat::Listen { interface, from } => standard_output().and_then(|output| {
-            with_host(interface, None, |host, account| receive(host, account, *from, output))
-        }),
-        Cat::Send { peer, interface } => with_host(interface, Some(*peer), |host, account| {
-            send(host, account, *peer, io::stdin())
-        }),
+    let (interface, outcome) = match what {
+        Cat::Listen { interface, from, interval } => {
+            let meter = Meter::new(interval.interval);
+            let outcome = standard_output().and_then(|output| {
+                let receive =
+                    |host: &mut _, account: &mut _| receive(host, account, *from, output, meter);
+                with_host(interface, None, receive)
+            });
+            (interface, outcome)
+        }
+        Cat::Send { peer, interface, interval } => {
+            let meter = Meter::new(interval.interval);
+            let send =
+                |host: &mut _, account: &mut _| send(host, account, *peer, io::stdin(), meter);
+            (interface, with_host(interface, Some(*peer), send))
+        }
+    };
+    status("cat", interface, outcome)
+}
+
+/// The bytes that went through since the first of them, and how often that is said.
+#[derive(Clone, Copy, Debug)]
+struct Meter {
+    every: Option<Duration>,
+    /// Time at which the first bytes were seen.
+    begin: Option<Instant>,
+    /// The end of the last interval, since the first bytes, and the bytes until then.
+    last: (Duration, u64),
+}
+
+impl Meter {
+    fn new(every_seconds: Option<u64>) -> Meter {
+        let every = every_seconds.map(Duration::from_secs);
+        Meter { every, begin: None, last: (Duration::ZERO, 0) }
     }
-    .map_err(failed("cat"))
+
+    /// Takes note of all bytes that went through until now, and says what the interval had if it is over.
+    fn update(&mut self, account: &Account, all: u64) {
+        if all > 0 && self.begin.is_none() {
+            self.begin = Some(Instant::now());
+        }
+        let now = self.elapsed();
+        if self.every.is_some_and(|every| now >= self.last.0 + every) {
+            let (begin, bytes) = self.last;
+            self.last = (now, all);
+            say(account, "interval", (begin, now), all - bytes);
+        }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.begin.map_or(Duration::ZERO, |begin| begin.elapsed())
+    }
+
+    /// Says what went through in all.
+    fn finish(&self, account: &Account, all: u64) {
+        say(account, "transferred", (Duration::ZERO, self.elapsed()), all);
+    }
+}
+
+/// Says what went through in some time: less than the rate where the machine is busy.
+fn say(account: &Account, event: &str, (begin, end): (Duration, Duration), bytes: u64) {
+    let [from, to] = [begin, end].map(|time| time.as_secs_f64());
+    let gbps = bytes as f64 * 8e-9 / (to - from).max(1e-9);
+    let text = match event {
+        "interval" => format!("{from:.3} to {to:.3} s: {bytes} B, {gbps:.2} Gb/s"),
+        _ => format!("{bytes} B in {to:.3} s, {gbps:.2} Gb/s"),
+    };
+    let about = [
+        ("begin_s", json!(from)),
+        ("end_s", json!(to)),
+        ("bytes", json!(bytes)),
+        ("bits_per_second", json!((gbps * 1e9).round())),
+    ];
+    account.log().event(event, &about, &text);
 }
 
 /// Ctrl-C, or a request to terminate.
@@ -181,6 +246,7 @@ impl Output {
 struct Listener<'a> {
     host: &'a mut AnyHost,
     account: &'a mut Account,
+    meter: Meter,
     from: Option<IpAddr>,
     connection: Option<Connection>,
 }
@@ -191,13 +257,12 @@ impl Listener<'_> {
         &mut self,
         mut is_done: impl FnMut(&mut Core, Connection) -> bool,
     ) -> io::Result<bool> {
-        let Listener { host, account, from, connection } = self;
+        let Listener { host, account, from, connection, .. } = self;
         let now = host.now();
         let done = host.run_until(now.saturating_add(GLANCE), |core| {
             welcome(core, now, *from, connection);
             connection.is_some_and(|connection| is_done(core, connection))
         })?;
-        say_news(host);
         account.update(host);
         Ok(done)
     }
@@ -210,6 +275,7 @@ impl Listener<'_> {
                 taken = output.take(core, connection);
                 taken != Ok(false)
             })?;
+            self.meter.update(self.account, output.all);
             match taken {
                 Ok(true) => return Ok(()),
                 Ok(false) if is_stopped() => return Err(interrupted()),
@@ -273,10 +339,11 @@ fn receive(
     account: &mut Account,
     from: Option<IpAddr>,
     out: impl Write + Send + 'static,
+    meter: Meter,
 ) -> io::Result<ExitCode> {
     host.listen(SERVICE);
     let mut output = Output::new(out, host.bell()?);
-    let mut listener = Listener { host, account, from, connection: None };
+    let mut listener = Listener { host, account, meter, from, connection: None };
     let taken = listener.take(&mut output);
     let Some(connection) = listener.connection else { return taken.map(|()| ExitCode::SUCCESS) };
     let keep = if taken.is_ok() { SUM } else { 0 };
@@ -290,6 +357,9 @@ fn receive(
     let wrong = outcome.as_ref().err().map_or(String::new(), io::Error::to_string);
     listener.answer(connection, sum, &wrong)?;
     let all = output.all;
+    if outcome.is_ok() && listener.meter.every.is_some() {
+        listener.meter.finish(listener.account, all);
+    }
     outcome.map_err(|error| io::Error::new(error.kind(), format!("{error}; {all} B arrived")))
 }
 
@@ -319,9 +389,8 @@ struct Input {
     count: usize,
     /// Bytes of it that were sent.
     given: usize,
-    /// Bytes that were sent, and when the first came.
+    /// Bytes that were sent.
     all: u64,
-    begin: Option<Instant>,
     /// The checksum, once everything was read.
     sum: Option<[u8; SUM]>,
     /// The connection was closed behind it.
@@ -354,7 +423,6 @@ impl Input {
             count: 0,
             given: 0,
             all: 0,
-            begin: None,
             sum: None,
             is_closed: false,
         }
@@ -390,7 +458,6 @@ impl Input {
                         return Err(io::Error::other("who reads panicked"));
                     }
                 };
-                self.begin = self.begin.or_else(|| Some(Instant::now()));
                 let used = std::mem::replace(&mut self.chunk, chunk);
                 if !used.is_empty() {
                     // Where there is no room for it, it is not used again.
@@ -413,13 +480,6 @@ impl Input {
         }
     }
 
-    /// What was reached, which is less than the rate where the machine is busy.
-    fn say(&self) {
-        let seconds = self.begin.map_or(0.0, |begin| begin.elapsed().as_secs_f64());
-        let gbps = self.all as f64 * 8e-9 / seconds.max(1e-9);
-        terminal::say(&format!("{} B in {seconds:.3} s, {gbps:.2} Gb/s", self.all));
-    }
-
     /// What the peer's answer means.
     fn judge(&self, peer: IpAddr, answer: &[u8]) -> io::Result<()> {
         let (sum, wrong) = answer.split_at(answer.len().min(SUM));
@@ -439,6 +499,7 @@ fn send(
     account: &mut Account,
     peer: IpAddr,
     input: impl Read + Send + 'static,
+    mut meter: Meter,
 ) -> io::Result<ExitCode> {
     let connection = host.connect(peer, SERVICE, Options::default())?;
     let mut input = Input::new(input, host.bell()?);
@@ -446,10 +507,11 @@ fn send(
         let mut answer = Ok(Ok(None));
         host.run_until(host.now().saturating_add(GLANCE), |core| {
             answer = input.go_on(core, connection);
+            meter.begin = meter.begin.or_else(|| (input.all > 0).then(Instant::now));
             !matches!(answer, Ok(Ok(None)))
         })?;
-        say_news(host);
         account.update(host);
+        meter.update(account, input.all);
         match answer? {
             Ok(None) if is_stopped() => break Err(interrupted()),
             Ok(None) => {}
@@ -459,7 +521,7 @@ fn send(
     };
     match answer.and_then(|answer| input.judge(peer, &answer)) {
         Ok(()) => {
-            input.say();
+            meter.finish(account, input.all);
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {

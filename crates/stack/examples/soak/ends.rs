@@ -13,7 +13,7 @@ use trimline_stack::clock::Clock;
 use trimline_stack::host::{Config, Core, Failure, Host, Idle, Options};
 use trimline_stack::io::PacketIo;
 use trimline_stack::io::afpacket::AfPacket;
-use trimline_stack::switch::{self, Fabric, PortNews, Runner};
+use trimline_stack::switch::{self, Fabric, PortEvent, Runner};
 use trimline_stack::testbed::network::{self, Shape};
 
 use super::{CLIENT, HOSTS, LASTING_CLIENT, LASTING_SERVER, SERVER};
@@ -176,8 +176,8 @@ fn switch(clock: Clock) -> io::Result<()> {
     let mut runner = Runner::new(fabric, ports, clock, Idle::Block).map_err(io::Error::other)?;
     runner.run(|_, news| {
         for one in news {
-            if let PortNews::Lost(port, why) = one {
-                println!("port {port}: {why}");
+            if let PortEvent::Lost(why) = &one.event {
+                println!("port {}: {why}", one.port);
             }
         }
         false

@@ -105,6 +105,8 @@ pub struct Config {
     pub joins_acks: bool,
     /// A key that peers share: what does not bear its tag is refused. Set by [`Config::share`].
     pub key: Option<Key>,
+    /// A second key whose tags are believed, beside [`Config::key`], while hosts change from one to the other.
+    pub other_key: Option<Key>,
     /// What to do when there is nothing to do.
     pub idle: Idle,
     /// What a waiting call would send when it returns waits for the next call, and goes together with
@@ -219,6 +221,7 @@ impl Config {
             validates_addresses: false,
             joins_acks: false,
             key: None,
+            other_key: None,
             idle: Idle::Block,
             sends_later: false,
             streams: None,

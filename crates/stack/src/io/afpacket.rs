@@ -11,6 +11,7 @@
 //! The kernel of the host sees every frame too. [`AfPacket::open_host`] keeps NDP's packets from it where it may, and
 //! from being answered with ICMP errors where not.
 
+use std::cell::Cell;
 use std::io;
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -31,6 +32,8 @@ const BATCH: usize = 64;
 /// A packet socket on one interface.
 #[derive(Debug)]
 pub struct AfPacket {
+    /// The name of the interface, and the UDP port that frames must have, if they must.
+    opened: (String, Option<u16>),
     ring: Ring,
     link: Link,
     batch: Batch,
@@ -85,6 +88,7 @@ impl AfPacket {
         let ring = Ring::open(&link, RING_FRAMES, port)
             .map_err(|error| io::Error::new(error.kind(), format!("{interface}: {error}")))?;
         Ok(AfPacket {
+            opened: (interface.to_owned(), port),
             ring,
             link,
             batch: Batch::default(),
@@ -159,9 +163,14 @@ impl AfPacket {
 
 impl PacketIo for AfPacket {
     fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        let mut count = 0;
-        while count < most && self.ring.next(take) {
-            count += 1;
+        let (mut count, taken) = (0, Cell::new(0));
+        // Frames that came as one count as many as they are: other interfaces wait meanwhile.
+        let mut counted = |frame: &[u8]| {
+            taken.set(taken.get() + 1);
+            take(frame);
+        };
+        while count < most && self.ring.next(&mut counted) {
+            count = (count + 1).max(taken.get());
         }
         Ok(count)
     }
@@ -217,14 +226,32 @@ impl PacketIo for AfPacket {
             receives_returned: true,
             joins_datagrams: false,
             finds_next_hops: true,
+            reopens: self.quiet.is_empty(),
         }
     }
 
     fn link(&mut self) -> io::Result<LinkState> {
         // An answer that did not come says nothing new.
         self.overrun += u64::from(self.ring.lost().unwrap_or(0));
-        self.seen = state_after(self.seen, self.netlink.link(self.link.index))?;
+        let asked = match self.ring.is_bound(&self.link) {
+            Ok(false) => Err(io::Error::from_raw_os_error(libc::ENODEV)),
+            Ok(true) | Err(_) => self.netlink.link(self.link.index),
+        };
+        self.seen = state_after(self.seen, asked)?;
         Ok(self.seen)
+    }
+
+    /// Opens an interface of the same name in the network namespace of this thread.
+    fn reopen(&mut self) -> io::Result<()> {
+        if !self.caps().reopens {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let (interface, port) = &self.opened;
+        let mut new = AfPacket::with_filter(interface, *port)?;
+        new.ring.count_on(&self.ring);
+        (new.unsent, new.overrun) = (self.unsent, self.overrun);
+        *self = new;
+        Ok(())
     }
 
     fn next_hop(&mut self, peer: IpAddr) -> NextHop {
@@ -243,6 +270,10 @@ impl PacketIo for AfPacket {
 
     fn unreadable(&self) -> u64 {
         self.ring.refused()
+    }
+
+    fn unfinished(&self) -> u64 {
+        self.ring.unfinished()
     }
 
     fn overrun(&self) -> u64 {

@@ -103,6 +103,10 @@ impl<I: PacketIo> PacketIo for Captured<I> {
         self.io.link()
     }
 
+    fn reopen(&mut self) -> io::Result<()> {
+        self.io.reopen()
+    }
+
     fn next_hop(&mut self, peer: IpAddr) -> NextHop {
         self.io.next_hop(peer)
     }
@@ -113,6 +117,10 @@ impl<I: PacketIo> PacketIo for Captured<I> {
 
     fn unreadable(&self) -> u64 {
         self.io.unreadable()
+    }
+
+    fn unfinished(&self) -> u64 {
+        self.io.unfinished()
     }
 
     fn overrun(&self) -> u64 {

@@ -234,6 +234,7 @@ impl PacketIo for Mem {
             receives_returned: true,
             joins_datagrams: false,
             finds_next_hops: false,
+            reopens: false,
         }
     }
 }

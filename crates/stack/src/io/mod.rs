@@ -39,6 +39,8 @@ pub struct Caps {
     pub joins_datagrams: bool,
     /// The ways to peers are looked up, not learned from frames.
     pub finds_next_hops: bool,
+    /// An interface that is gone may return: see [`PacketIo::reopen`].
+    pub reopens: bool,
 }
 
 /// How an interface is.
@@ -101,6 +103,14 @@ pub trait PacketIo {
         Ok(LinkState { running: true, mtu: self.caps().mtu })
     }
 
+    /// Opens the interface anew that failed or is gone. Counts go on.
+    ///
+    /// # Errors
+    /// It is not there, or this backend opens none anew ([`Caps::reopens`]).
+    fn reopen(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// The way to a peer. Never waits.
     fn next_hop(&mut self, _peer: IpAddr) -> NextHop {
         NextHop::Given
@@ -111,13 +121,19 @@ pub trait PacketIo {
         0
     }
 
-    /// Frames that arrived and could not be handed over: they were cut short, tagged for another network, or joined
-    /// in a way that is not known.
+    /// Frames that arrived and could not be handed over: they were tagged for another network, or joined in a way that
+    /// is not known.
     fn unreadable(&self) -> u64 {
         0
     }
 
-    /// Frames that arrived and found the ring full, as of the last [`PacketIo::link`].
+    /// Frames that arrived joined, or without a checksum: their sender's kernel had left that to a device. They were
+    /// handed over as they should be.
+    fn unfinished(&self) -> u64 {
+        0
+    }
+
+    /// Frames that arrived and found the ring, or the memory for long frames, full, as of the last [`PacketIo::link`].
     fn overrun(&self) -> u64 {
         0
     }
@@ -149,6 +165,10 @@ impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
         (**self).link()
     }
 
+    fn reopen(&mut self) -> io::Result<()> {
+        (**self).reopen()
+    }
+
     fn next_hop(&mut self, peer: IpAddr) -> NextHop {
         (**self).next_hop(peer)
     }
@@ -159,6 +179,10 @@ impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
 
     fn unreadable(&self) -> u64 {
         (**self).unreadable()
+    }
+
+    fn unfinished(&self) -> u64 {
+        (**self).unfinished()
     }
 
     fn overrun(&self) -> u64 {

@@ -35,6 +35,10 @@ pub(crate) struct Ring {
     part: Vec<u8>,
     /// Frames that could not be handed over.
     refused: u64,
+    /// Long frames for which there was no memory, and which were not told of by [`Ring::lost`].
+    cut: u32,
+    /// Frames of which the sender's kernel had left something to do.
+    unfinished: u64,
 }
 
 /// The places of a ring, one behind the other.
@@ -54,7 +58,7 @@ enum Place<'a> {
     Long,
     /// A frame that has lost its tag: it is for another network.
     Tagged { is_long: bool },
-    /// The beginning of a frame.
+    /// The beginning of a frame, the rest of which found no memory.
     Cut,
 }
 
@@ -245,7 +249,8 @@ impl Ring {
         }
         let places = Places { memory: memory.cast(), frame_bytes, frames, at: 0 };
         let (long, part) = (Vec::new(), Vec::new());
-        let ring = Ring { fd, sender, places, bytes, long, part, refused: 0 };
+        let ring =
+            Ring { fd, sender, places, bytes, long, part, refused: 0, cut: 0, unfinished: 0 };
         bind_packet_socket(&ring.fd, link, libc::ETH_P_ALL as u16)?;
         Ok(ring)
     }
@@ -260,20 +265,46 @@ impl Ring {
         &self.sender
     }
 
-    /// Frames that arrived and could not be handed over: tagged, cut short, or joined in a way that is not known.
+    /// Frames that arrived and could not be handed over: tagged, or joined in a way that is not known.
     pub(crate) fn refused(&self) -> u64 {
         self.refused
+    }
+
+    /// Counts on from where another ring was.
+    pub(crate) fn count_on(&mut self, other: &Ring) {
+        (self.refused, self.unfinished) = (other.refused, other.unfinished);
+    }
+
+    /// Frames that arrived joined, or without a checksum: their sender's kernel had left that to a device.
+    pub(crate) fn unfinished(&self) -> u64 {
+        self.unfinished
+    }
+
+    /// Says whether this socket is still bound to the interface: the kernel unbinds it when the interface
+    /// is deleted or moves to another network namespace, although an interface of that number may be there again.
+    pub(crate) fn is_bound(&self, link: &Link) -> io::Result<bool> {
+        // SAFETY: an address of zeros is valid.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        let pointer = (&raw mut address).cast();
+        // SAFETY: the address lives through the call, and its length is its own.
+        checked(unsafe { libc::getsockname(self.fd.as_raw_fd(), pointer, &mut length) })?;
+        Ok(address.sll_ifindex == link.index as libc::c_int)
     }
 
     /// Hands the next frame over, if there is one, or the frames that came as one.
     #[inline]
     pub(crate) fn next(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
-        let Ring { places, fd, long, part, refused, .. } = self;
+        let Ring { places, fd, long, part, refused, cut, unfinished, .. } = self;
+        let mut finish = |said: Unfinished, frame: &mut [u8]| {
+            *unfinished += u64::from(said.is_unfinished());
+            said.finish(frame, part, take)
+        };
         places.next(|place| {
             let is_taken = match place {
-                Place::Frame(said, frame) => said.finish(frame, part, take),
+                Place::Frame(said, frame) => finish(said, frame),
                 Place::Long => match receive_long(fd, long) {
-                    Some((said, frame)) => said.finish(frame, part, take),
+                    Some((said, frame)) => finish(said, frame),
                     None => false,
                 },
                 Place::Tagged { is_long } => {
@@ -281,14 +312,18 @@ impl Ring {
                     is_long.then(|| receive_long(fd, long));
                     false
                 }
-                Place::Cut => false,
+                // The memory for long frames was full.
+                Place::Cut => {
+                    *cut += 1;
+                    return;
+                }
             };
             *refused += u64::from(!is_taken);
         })
     }
 
-    /// Frames that found no place since this was asked last.
-    pub(crate) fn lost(&self) -> io::Result<u32> {
+    /// Frames that found no place, or no memory if they were long, since this was asked last.
+    pub(crate) fn lost(&mut self) -> io::Result<u32> {
         let mut counted = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
         let pointer: *mut libc::tpacket_stats = &mut counted;
@@ -302,7 +337,7 @@ impl Ring {
                 &mut length,
             )
         })?;
-        Ok(counted.tp_drops)
+        Ok(counted.tp_drops.saturating_add(std::mem::take(&mut self.cut)))
     }
 }
 

@@ -287,6 +287,7 @@ impl PacketIo for Udp {
             receives_returned: false,
             joins_datagrams: self.cuts,
             finds_next_hops: false,
+            reopens: false,
         }
     }
 

@@ -1,5 +1,5 @@
 //! Frames that their sender's kernel did not finish, as they cross a cable that is none (veth): a checksum was left to
-//! a device, or several datagrams of one length are one frame.
+//! a device, or several datagrams of one length, or segments of TCP, are one frame.
 //!
 //! The kernel says so in front of each frame (struct virtio_net_hdr of linux/virtio_net.h).
 
@@ -20,15 +20,35 @@ pub(super) struct Unfinished {
 pub(super) const BYTES: usize = 10;
 
 const NEEDS_SUM: u8 = 1;
+/// Segments of TCP over IPv4 and over IPv6: VIRTIO_NET_HDR_GSO_TCPV4, VIRTIO_NET_HDR_GSO_TCPV6.
+const TCP_V4: u8 = 1;
+const TCP_V6: u8 = 4;
 /// Datagrams of UDP: VIRTIO_NET_HDR_GSO_UDP_L4.
 const UDP: u8 = 5;
 /// A mark of congestion beside the kind.
 const MARKED: u8 = 0x80;
 
 const UDP_BYTES: usize = 8;
+/// The shortest header of TCP.
+const TCP_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
+/// Places in the header of TCP.
+const TCP_SEQUENCE: usize = 4;
+const TCP_OFFSET: usize = 12;
+const TCP_FLAGS: usize = 13;
+const TCP_SUM: usize = 16;
+const UDP_LENGTH: usize = 4;
+const UDP_SUM: usize = 6;
+/// Flags of TCP that belong to the last segment alone (FIN, PSH), and to the first alone (CWR).
+const OF_LAST: u8 = 0x09;
+const OF_FIRST: u8 = 0x80;
 
 impl Unfinished {
+    /// Says whether the kernel left anything to do.
+    pub(super) fn is_unfinished(self) -> bool {
+        self != Unfinished::default()
+    }
+
     /// Reads what the kernel says, in the order of bytes of this machine.
     pub(super) fn of(bytes: &[u8; BYTES]) -> Unfinished {
         let half = |at: usize| usize::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
@@ -60,52 +80,88 @@ impl Unfinished {
                 take(frame);
                 true
             }
-            (UDP, Some((udp, 6))) => cut(frame, udp, self.segment, memory, take).is_some(),
+            (UDP, Some((start, UDP_SUM))) => {
+                cut(frame, start, Joined::Udp, self.segment, memory, take).is_some()
+            }
+            (TCP_V4 | TCP_V6, Some((start, TCP_SUM))) => {
+                cut(frame, start, Joined::Tcp, self.segment, memory, take).is_some()
+            }
             (_, _) => false,
         }
     }
 }
 
-/// Cuts datagrams apart that share the headers of the first.
+/// The transport of packets that are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joined {
+    Udp,
+    Tcp,
+}
+
+/// Cuts packets apart that share the headers of the first. The transport's header begins at `start`.
 fn cut(
     frame: &[u8],
-    udp: usize,
+    start: usize,
+    joined: Joined,
     segment: usize,
     memory: &mut Vec<u8>,
     take: &mut dyn FnMut(&[u8]),
 ) -> Option<()> {
-    let (headers, payload) = frame.split_at_checked(udp + UDP_BYTES)?;
+    let (header, protocol, sum_at) = match joined {
+        Joined::Udp => (UDP_BYTES, 17, UDP_SUM),
+        Joined::Tcp => {
+            let header = usize::from(frame.get(start + TCP_OFFSET)? >> 4) * 4;
+            (Some(header).filter(|&bytes| bytes >= TCP_BYTES)?, 6, TCP_SUM)
+        }
+    };
+    let (headers, payload) = frame.split_at_checked(start + header)?;
     let is_v6 = match headers.get(12..15)? {
         &[0x08, 0x00, first] => {
-            (udp == ETHERNET_BYTES + usize::from(first & 15) * 4).then_some(false)
+            (start == ETHERNET_BYTES + usize::from(first & 15) * 4).then_some(false)
         }
-        [0x86, 0xdd, _] => (udp == ETHERNET_BYTES + IPV6_BYTES).then_some(true),
+        [0x86, 0xdd, _] => (start == ETHERNET_BYTES + IPV6_BYTES).then_some(true),
         _ => None,
     }?;
     if segment == 0 || payload.is_empty() {
         return None;
     }
-    for part in payload.chunks(segment) {
+    let count = payload.len().div_ceil(segment);
+    for (number, part) in payload.chunks(segment).enumerate() {
         memory.clear();
         memory.extend_from_slice(headers);
         memory.extend_from_slice(part);
-        let udp_length = UDP_BYTES + part.len();
+        let length = header + part.len();
         let (ip_length, addresses) = match is_v6 {
-            true => (udp_length, ETHERNET_BYTES + 8..ETHERNET_BYTES + 40),
-            false => (udp - ETHERNET_BYTES + udp_length, ETHERNET_BYTES + 12..ETHERNET_BYTES + 20),
+            true => (length, ETHERNET_BYTES + 8..ETHERNET_BYTES + 40),
+            false => (start - ETHERNET_BYTES + length, ETHERNET_BYTES + 12..ETHERNET_BYTES + 20),
         };
         let at = if is_v6 { ETHERNET_BYTES + 4 } else { ETHERNET_BYTES + 2 };
         set(memory, at, u16::try_from(ip_length).ok()?);
+        match joined {
+            Joined::Udp => set(memory, start + UDP_LENGTH, length as u16),
+            Joined::Tcp => {
+                let place: [u8; 4] = headers[start + TCP_SEQUENCE..][..4].try_into().ok()?;
+                let sequence = u32::from_be_bytes(place).wrapping_add((number * segment) as u32);
+                memory[start + TCP_SEQUENCE..][..4].copy_from_slice(&sequence.to_be_bytes());
+                let others = if number > 0 { OF_FIRST } else { 0 };
+                let others = others | if number + 1 < count { OF_LAST } else { 0 };
+                memory[start + TCP_FLAGS] &= !others;
+            }
+        }
         if !is_v6 {
+            if joined == Joined::Tcp {
+                // A kernel joins segments again whose identifications follow each other.
+                let first = u16::from_be_bytes([headers[18], headers[19]]);
+                set(memory, ETHERNET_BYTES + 4, first.wrapping_add(number as u16));
+            }
             set(memory, ETHERNET_BYTES + 10, 0);
-            let check = !folded(sum(&memory[ETHERNET_BYTES..udp]));
+            let check = !folded(sum(&memory[ETHERNET_BYTES..start]));
             set(memory, ETHERNET_BYTES + 10, check);
         }
-        set(memory, udp + 4, udp_length as u16);
-        set(memory, udp + 6, 0);
-        let pseudo = sum(&memory[addresses]) + 17 + udp_length as u64;
-        let check = complement(pseudo + sum(&memory[udp..]));
-        set(memory, udp + 6, check);
+        set(memory, start + sum_at, 0);
+        let pseudo = sum(&memory[addresses]) + protocol + length as u64;
+        let check = complement(pseudo + sum(&memory[start..]));
+        set(memory, start + sum_at, check);
         take(memory);
     }
     Some(())
@@ -115,14 +171,13 @@ fn set(bytes: &mut [u8], at: usize, number: u16) {
     bytes[at..at + 2].copy_from_slice(&number.to_be_bytes());
 }
 
-/// The sum of 16-bit words (RFC 1071).
+/// The sum of 16-bit words (RFC 1071), which is that of twice as long ones once it is folded.
 fn sum(bytes: &[u8]) -> u64 {
-    let words = bytes.chunks(2).map(|pair| match *pair {
-        [high, low] => u64::from(u16::from_be_bytes([high, low])),
-        [last] => u64::from(last) << 8,
-        _ => 0,
-    });
-    words.sum()
+    let (words, rest) = bytes.as_chunks::<4>();
+    let words = words.iter().map(|&word| u64::from(u32::from_be_bytes(word)));
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    words.sum::<u64>() + u64::from(u32::from_be_bytes(last))
 }
 
 fn folded(mut sum: u64) -> u16 {
@@ -211,6 +266,65 @@ mod tests {
         }
     }
 
+    /// A segment of TCP with options, whose sum is right.
+    fn segment(v6: bool, sequence: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
+        let (start, length) = (if v6 { 54 } else { 34 }, 32 + payload.len());
+        let mut bytes = frame(v6, 0, &[])[..start].to_vec();
+        bytes.resize(start + 32, 0);
+        bytes[start..start + 4].copy_from_slice(&[0x12, 0x34, 0x56, 0x78]);
+        bytes[start + 4..start + 8].copy_from_slice(&sequence.to_be_bytes());
+        (bytes[start + 12], bytes[start + 13]) = (8 << 4, flags);
+        bytes[start + 20..start + 32].fill(1);
+        bytes.extend_from_slice(payload);
+        let addresses = if v6 { 22..54 } else { 26..34 };
+        match v6 {
+            true => set(&mut bytes, 18, length as u16),
+            false => {
+                set(&mut bytes, 16, length as u16 + 20);
+                set(&mut bytes, 24, 0);
+                let check = !folded(sum(&bytes[14..34]));
+                set(&mut bytes, 24, check);
+            }
+        }
+        let check = complement(sum(&bytes[addresses]) + 6 + length as u64 + sum(&bytes[start..]));
+        set(&mut bytes, start + 16, check);
+        bytes
+    }
+
+    #[test]
+    fn joined_segments_of_tcp_come_apart_with_their_numbers_and_flags() {
+        const ACK: u8 = 0x10;
+        for (v6, kind) in [(false, TCP_V4), (true, TCP_V6 | MARKED)] {
+            let start = if v6 { 54 } else { 34 };
+            // Numbers that begin again; CWR in the first alone, PSH and FIN in the last alone; the last is shorter.
+            let first = u32::MAX - 500;
+            let mut joined = segment(v6, first, ACK | OF_FIRST | OF_LAST, &[7; 3 * 400 + 9]);
+            set(&mut joined, start + 16, 0);
+            let mut said = said(start, kind, 400);
+            said.sum = Some((start, 16));
+            let mut seen = Vec::new();
+            assert!(said.finish(&mut joined, &mut Vec::new(), &mut |one| seen.push(one.to_vec())));
+            assert_eq!(seen.len(), 4);
+            for (number, seen) in seen.iter().enumerate() {
+                let flags = match number {
+                    0 => ACK | OF_FIRST,
+                    3 => ACK | OF_LAST,
+                    _ => ACK,
+                };
+                let length = if number == 3 { 9 } else { 400 };
+                let sequence = first.wrapping_add(400 * number as u32);
+                let mut expected = segment(v6, sequence, flags, &vec![7; length]);
+                if !v6 {
+                    set(&mut expected, 18, number as u16);
+                    set(&mut expected, 24, 0);
+                    let check = !folded(sum(&expected[14..34]));
+                    set(&mut expected, 24, check);
+                }
+                assert_eq!(*seen, expected, "v6 {v6}, {number}");
+            }
+        }
+    }
+
     #[test]
     fn a_sum_that_was_left_to_a_device_is_made() {
         for v6 in [false, true] {
@@ -235,7 +349,7 @@ mod tests {
             let mut none = |_: &[u8]| panic!("it was handed over");
             assert!(!unfinished.finish(&mut bytes.to_vec(), &mut Vec::new(), &mut none));
         };
-        // A sum outside, segments of TCP, no segment, headers that are not there, another protocol.
+        // A sum outside, segments of TCP where a sum of UDP is, no segment, headers that are not there, another protocol.
         check(said(1000, 0, 0), &whole);
         check(said(whole.len() - 7, 0, 0), &whole);
         check(said(34, 1, 100), &whole);

@@ -35,6 +35,7 @@ use super::deflection::{Deflection, DeflectionConfig};
 use super::forwarding::Spread;
 use super::phantom::{self, PhantomConfig};
 use super::quantity::{Delay, Rate, Share};
+use super::security::{Guard, PortSecurityConfig};
 use super::urgency;
 use crate::io::mem::Impairments;
 
@@ -74,6 +75,8 @@ pub struct Config {
     pub notifications: Option<NotificationsConfig>,
     /// Which frames leave by another port than routing chose; none without it.
     pub deflection: Option<DeflectionConfig>,
+    /// The sources that the port of every host accepts that states no others; all without it.
+    pub port_security: Option<PortSecurityConfig>,
     /// What `droppable_queue` was called: refused by that name.
     beside: Option<u32>,
     /// Seed of coins, hashes, spraying and impairments; from the operating system without it.
@@ -87,6 +90,9 @@ pub struct Config {
     /// Hosts, each on a port of its own.
     #[serde(default)]
     pub host: Vec<HostConfig>,
+    /// The file as it was read, to be compared with a later one.
+    #[serde(skip)]
+    pub(super) source: toml::Table,
 }
 
 /// What is said to those who write `beside`.
@@ -190,6 +196,8 @@ pub struct HostConfig {
     pub delay: Option<Delay>,
     /// The phantom queue of the port that leads to the host.
     pub phantom_queue: Option<PhantomConfig>,
+    /// The sources that the port accepts from the host.
+    pub port_security: Option<PortSecurityConfig>,
     /// What it does to frames.
     #[serde(default)]
     pub impairment: ImpairmentConfig,
@@ -258,6 +266,8 @@ pub(super) struct Layout {
     pub(super) deflection: Option<Deflection>,
     /// The port of each host.
     pub(super) hosts: Vec<u32>,
+    /// The sources that the port of each host accepts; all without a guard.
+    pub(super) guards: Vec<Option<Guard>>,
     /// For each switch the local ports that lead to each address.
     pub(super) routes: Vec<Vec<(IpAddr, Vec<u16>)>>,
 }
@@ -268,7 +278,10 @@ impl Config {
     /// # Errors
     /// Line, column and what was expected there.
     pub fn parse(text: &str) -> Result<Config, String> {
-        toml::from_str(text).map_err(|error| error.to_string())
+        let parsed: Result<Config, _> = toml::from_str(text);
+        let mut config = parsed.map_err(|error| error.to_string())?;
+        config.source = toml::from_str(text).map_err(|error| error.to_string())?;
+        Ok(config)
     }
 
     fn model(&self) -> Result<BesideModel, String> {
@@ -368,7 +381,7 @@ impl Config {
     }
 
     /// The rate of each port's line, with its place: hosts' ports, then both ends of each link.
-    fn rates(&self) -> Vec<(String, BitRate)> {
+    pub(super) fn rates(&self) -> Vec<(String, BitRate)> {
         let hosts = self.host.iter().map(|host| (host.interface.clone(), host.rate));
         let links = self.link.iter().map(|link| (link.between.join(" to "), link.rate));
         let both_ends = links.flat_map(|link| [link.clone(), link]);
@@ -484,6 +497,29 @@ impl Config {
         checked.map_err(|error| format!("{place}: phantom_queue: {error}"))
     }
 
+    /// The guard of a host's port; none where all sources are accepted.
+    ///
+    /// # Errors
+    /// The port would accept nothing; the error names its interface.
+    fn guard(&self, host: &HostConfig) -> Result<Option<Guard>, String> {
+        let addresses: Vec<IpAddr> = host.addresses.iter().map(|one| one.address).collect();
+        let security = host.port_security.as_ref().or(self.port_security.as_ref());
+        let guard = security.map(|security| security.guard(&addresses)).transpose();
+        guard.map_err(|error| format!("{}: {error}", host.interface))
+    }
+
+    /// The sources that ports accept, in words: a line for each port with port security.
+    ///
+    /// # Errors
+    /// A port would accept nothing; the error names its interface.
+    pub fn security_words(&self) -> Result<Vec<String>, String> {
+        let line = |host: &HostConfig| -> Result<Option<String>, String> {
+            let guard = self.guard(host)?;
+            Ok(guard.map(|guard| format!("{}: accepts {}", host.interface, guard.words())))
+        };
+        self.host.iter().filter_map(|host| line(host).transpose()).collect()
+    }
+
     /// What phantom queues are on which ports: a line for each kind.
     ///
     /// # Errors
@@ -537,11 +573,13 @@ impl Config {
         }
         let mut switches: Vec<Vec<u32>> = vec![Vec::new(); self.switch.len()];
         let (mut ports, mut hosts, mut phantoms) = (Vec::new(), Vec::new(), Vec::new());
+        let mut guards = Vec::new();
         for (index, host) in self.host.iter().enumerate() {
             let switch = number(&host.switch)?;
             let line = line(&host.interface, host.rate, host.delay, host.impairment.rules())?;
             switches[switch].push(ports.len() as u32);
             hosts.push(ports.len() as u32);
+            guards.push(self.guard(host)?);
             let phantom = self.phantom(&host.interface, host.phantom_queue, line.rate)?;
             phantoms.push(phantom.map(|(_, model)| model));
             ports.push((switch as u32, line, FarEnd::Host(index as u32)));
@@ -568,6 +606,7 @@ impl Config {
             phantoms,
             deflection: self.deflection()?,
             hosts,
+            guards,
             routes: vec![Vec::new(); self.switch.len()],
         };
         let mut known = std::collections::HashSet::new();

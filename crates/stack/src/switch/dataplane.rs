@@ -20,6 +20,7 @@ use super::deflection::{Deflector, LocalPorts};
 use super::egress::Egress;
 use super::forwarding::{Exit, Forwarding, Table};
 use super::frames::Frames;
+use super::ingress::Ingress;
 use super::ip_header::IpHeader;
 use super::notification::Untold;
 use super::phantom::Phantom;
@@ -108,19 +109,6 @@ struct Deflects {
     deflector: Deflector,
     draws: Coins,
 }
-
-/// A host's way into its switch: as fast as its cable, however fast its kernel sends.
-#[derive(Debug)]
-struct Ingress {
-    port: u32,
-    busy_until: Time,
-    impairer: Option<Impairer>,
-    dropped: u64,
-}
-
-/// The longest that frames of a host may wait for their cable, as full packets of 9000 bytes: a Linux
-/// device's default queue.
-const INGRESS_PACKETS: u64 = 1000;
 
 /// In this order at one instant: transmitters before arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -222,6 +210,7 @@ impl<E: Egress> Dataplane<E> {
             phantoms,
             deflection,
             hosts,
+            guards,
             routes,
         } = layout;
         let Queues { model, of_port } = queues;
@@ -231,11 +220,9 @@ impl<E: Egress> Dataplane<E> {
             impairs.then(|| Impairer::new(rules, stream))
         };
         let lines = ports.len() + hosts.len();
-        let hosts = hosts.into_iter().map(|port| Ingress {
-            port,
-            busy_until: Time::ZERO,
-            impairer: impairer(ports[port as usize].1.rules, u64::from(port) << 1),
-            dropped: 0,
+        let hosts = hosts.into_iter().zip(guards).map(|(port, guard)| {
+            let rules = ports[port as usize].1.rules;
+            Ingress::new(port, impairer(rules, u64::from(port) << 1), guard)
         });
         let hosts = hosts.collect();
         let local_of = |switch: u32, port: u32| {
@@ -368,6 +355,32 @@ impl<E: Egress> Dataplane<E> {
         self.hosts.iter().map(|host| host.dropped).sum()
     }
 
+    /// The ways in of the hosts, in order.
+    pub(super) fn ingresses(&self) -> &[Ingress] {
+        &self.hosts
+    }
+
+    pub(super) fn ingresses_mut(&mut self) -> &mut [Ingress] {
+        &mut self.hosts
+    }
+
+    /// Takes over rates, delays, routes and accepted sources of another layout of the same switches.
+    pub(super) fn change(&mut self, described: &[SwitchConfig], layout: Layout) {
+        for (port, (_, line, _)) in self.ports.iter_mut().zip(layout.ports) {
+            (port.line.rate, port.line.delay) = (line.rate, line.delay);
+        }
+        for (host, guard) in self.hosts.iter_mut().zip(layout.guards) {
+            host.change_guard(guard);
+        }
+        let switches = self.switches.iter_mut().zip(layout.routes).zip(described);
+        for ((switch, routes), described) in switches {
+            if let Forwarding::L3(table) = &mut switch.forwarding {
+                table.routes = routes.into_iter().collect();
+                table.spread = described.spread;
+            }
+        }
+    }
+
     /// Takes a frame in.
     fn insert(&mut self, frame: &[u8]) -> Handle {
         let handle = self.frames.insert(frame);
@@ -396,21 +409,16 @@ impl<E: Egress> Dataplane<E> {
 
     /// A host begins to send a frame. Time must not fall.
     pub(super) fn host_sends(&mut self, now: Time, host: u32, frame: &[u8]) {
-        let port = self.hosts[host as usize].port;
-        let line = self.ports[port as usize].line;
+        let ingress = &mut self.hosts[host as usize];
+        let (port, line) = (ingress.port, self.ports[ingress.port as usize].line);
+        if !ingress.admits(now, line, frame) {
+            return;
+        }
         let line_number = self.ports.len() as u32 + host;
         let handle = self.insert(frame);
         let wire = self.frames.packet(handle).wire_bytes;
         let ingress = &mut self.hosts[host as usize];
-        let longest = line.rate.transmission(ByteCount::new(9064)) * INGRESS_PACKETS;
-        if ingress.busy_until.saturating_since(now) > longest {
-            ingress.dropped += 1;
-            self.frames.release(handle);
-            return;
-        }
-        let left =
-            ingress.busy_until.max(now) + line.rate.transmission(ByteCount::new(wire.into()));
-        ingress.busy_until = left;
+        let left = ingress.send(now, line, wire);
         match &mut ingress.impairer {
             None => self.push(
                 left + line.delay,

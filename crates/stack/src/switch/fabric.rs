@@ -7,6 +7,7 @@ use trimline_transport::Stream;
 use super::config::{Config, Layout, PortModels};
 use super::dataplane::{Dataplane, QueueCounters, Queues, Ties, Waits};
 use super::egress::{ByUrgency, Plain, Telling, TellingByUrgency};
+use super::ingress::Ingress;
 use super::notification::Untold;
 use crate::random;
 
@@ -160,6 +161,34 @@ impl Fabric {
     /// Frames that hosts sent faster than their cables for too long.
     pub fn dropped_at_ingress(&self) -> u64 {
         of_each!(&self.0, plane => plane.dropped_at_ingress())
+    }
+
+    /// Frames that each host sent from sources that its port does not accept.
+    pub fn refused_sources(&self) -> impl Iterator<Item = u64> + '_ {
+        of_each!(&self.0, plane => plane.ingresses()).iter().map(Ingress::refused_sources)
+    }
+
+    /// The first source that the port of a host did not accept.
+    pub fn intruder(&self, host: usize) -> Option<&str> {
+        of_each!(&self.0, plane => plane.ingresses().get(host)?.intruder())
+    }
+
+    /// Forgets the sources that the port of a host has learned: another host may be there.
+    pub fn forget_sources(&mut self, host: usize) {
+        let ingresses = of_each!(&mut self.0, plane => plane.ingresses_mut());
+        ingresses.get_mut(host).into_iter().for_each(Ingress::forget_sources);
+    }
+
+    /// Takes over rates, delays, addresses, `spread` and `port_security` of another configuration of the same switches.
+    /// Frames inside go on.
+    ///
+    /// # Errors
+    /// The other configuration is wrong, or differs in what needs a restart; nothing has changed then.
+    pub fn change(&mut self, before: &Config, after: &Config) -> Result<(), String> {
+        before.check_change(after)?;
+        let (_, layout) = after.layout()?;
+        of_each!(&mut self.0, plane => plane.change(&after.switch, layout));
+        Ok(())
     }
 
     /// When something will happen that is not a host's doing.

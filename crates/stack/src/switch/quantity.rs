@@ -98,6 +98,11 @@ from_text! {
     Size(ByteCount), size
 }
 
+from_text! {
+    /// An Ethernet address in a configuration.
+    Ethernet([u8; 6]), ethernet
+}
+
 impl Billionths {
     /// This share of a rate, rounded down: none where nothing is left.
     pub fn of(self, rate: BitRate) -> Option<BitRate> {

@@ -9,6 +9,7 @@ use crate::host::{Idle, Waiter};
 use crate::io::{ETHERNET_BYTES, PacketIo};
 
 use super::fabric::Fabric;
+use super::port_news::{PortEvent, PortNews};
 
 /// Frames taken from one interface before the next is looked at.
 const BURST: usize = 64;
@@ -24,30 +25,30 @@ pub struct Runner<I> {
     unflushed: Vec<bool>,
     /// Frames that an interface did not take.
     refused: u64,
-    /// Interfaces that were given up.
+    /// Interfaces that failed or are gone, and are not back.
     lost: Vec<bool>,
     /// What has happened to them and was not said yet.
     unsaid: Vec<PortNews>,
-    /// Interfaces whose links were up when they were looked at last.
-    running: Vec<bool>,
+    /// State of each interface at the last look.
+    seen: Vec<Seen>,
     looked: Option<Time>,
     /// The latest time that was seen: it falls when the clock begins again.
     latest: Time,
 }
 
+/// State of an interface at a look.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// Its link was up.
+    running: bool,
+    /// Events that are said once, and were said.
+    unfinished: bool,
+    unreadable: bool,
+    intruder: bool,
+}
+
 /// How often interfaces are looked at.
 const LOOK: TimeDelta = TimeDelta::from_ms(100);
-
-/// What happened to a port's interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PortNews {
-    /// Its link went down: what goes there is lost until it is up.
-    Down(usize),
-    /// Its link is up again.
-    Up(usize),
-    /// The interface is gone, for this reason: the port is dead. It is said once.
-    Lost(usize, String),
-}
 
 /// Frames that were lost and that no port counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,13 +65,22 @@ pub struct Losses {
     pub unreadable: u64,
     /// They arrived faster than they were taken: see [`PacketIo::overrun`].
     pub overrun: u64,
+    /// Their source is none that the port accepts.
+    pub refused_source: u64,
 }
 
 impl Losses {
     /// Each count with its name.
-    pub fn named(&self) -> [(&'static str, u64); 6] {
-        let Losses { without_way, dropped_at_ingress, refused, unsent, unreadable, overrun } =
-            *self;
+    pub fn named(&self) -> [(&'static str, u64); 7] {
+        let Losses {
+            without_way,
+            dropped_at_ingress,
+            refused,
+            unsent,
+            unreadable,
+            overrun,
+            refused_source,
+        } = *self;
         [
             ("without_way", without_way),
             ("dropped_at_ingress", dropped_at_ingress),
@@ -78,6 +88,7 @@ impl Losses {
             ("unsent", unsent),
             ("unreadable", unreadable),
             ("overrun", overrun),
+            ("refused_source", refused_source),
         ]
     }
 }
@@ -106,10 +117,10 @@ impl<I: PacketIo> Exits<'_, I> {
         }
     }
 
-    /// Gives a port up.
+    /// Gives a port up, until its interface is back.
     fn lose(&mut self, port: usize, error: &io::Error) {
         if !std::mem::replace(&mut self.lost[port], true) {
-            self.unsaid.push(PortNews::Lost(port, error.to_string()));
+            self.unsaid.push(PortNews { port, event: PortEvent::Lost(error.to_string()) });
         }
     }
 }
@@ -140,7 +151,10 @@ impl<I: PacketIo> Runner<I> {
             refused: 0,
             lost: vec![false; count],
             unsaid: Vec::new(),
-            running: vec![true; count],
+            seen: vec![
+                Seen { running: true, unfinished: false, unreadable: false, intruder: false };
+                count
+            ],
             looked: None,
             latest: Time::ZERO,
         })
@@ -149,6 +163,16 @@ impl<I: PacketIo> Runner<I> {
     /// The switches.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
+    }
+
+    /// The switches, to be changed between two turns.
+    pub fn fabric_mut(&mut self) -> &mut Fabric {
+        &mut self.fabric
+    }
+
+    /// Says whether the interface of a port is there and its link was up at the last look.
+    pub fn is_up(&self, port: usize) -> bool {
+        !self.lost[port] && self.seen[port].running
     }
 
     /// Frames that an interface had no room for, or cannot carry.
@@ -166,6 +190,7 @@ impl<I: PacketIo> Runner<I> {
             unsent: of_all(I::lost),
             unreadable: of_all(I::unreadable),
             overrun: of_all(I::overrun),
+            refused_source: self.fabric.refused_sources().sum(),
         }
     }
 
@@ -178,33 +203,78 @@ impl<I: PacketIo> Runner<I> {
         }
         self.looked = Some(now);
         for port in 0..self.interfaces.len() {
+            let mut say = |event| news.push(PortNews { port, event });
+            let (interface, seen) = (&mut self.interfaces[port], &mut self.seen[port]);
             if self.lost[port] {
-                continue;
+                if interface.reopen().is_err() {
+                    continue;
+                }
+                self.lost[port] = false;
+                seen.running = true;
+                self.fabric.forget_sources(port);
+                say(PortEvent::Back);
             }
-            match self.interfaces[port].link() {
+            match interface.link() {
                 Ok(state) => {
-                    let before = std::mem::replace(&mut self.running[port], state.running);
+                    let before = std::mem::replace(&mut seen.running, state.running);
                     match (before, state.running) {
-                        (true, false) => news.push(PortNews::Down(port)),
-                        (false, true) => news.push(PortNews::Up(port)),
+                        (true, false) => say(PortEvent::Down),
+                        (false, true) => {
+                            self.fabric.forget_sources(port);
+                            say(PortEvent::Up);
+                        }
                         (true, true) | (false, false) => {}
                     }
                 }
                 Err(error) => {
                     self.lost[port] = true;
-                    news.push(PortNews::Lost(port, error.to_string()));
+                    say(PortEvent::Lost(error.to_string()));
                 }
+            }
+            if interface.unfinished() > 0 && !std::mem::replace(&mut seen.unfinished, true) {
+                say(PortEvent::Unfinished);
+            }
+            if interface.unreadable() > 0 && !std::mem::replace(&mut seen.unreadable, true) {
+                say(PortEvent::Unreadable);
+            }
+            if let Some(source) = self.fabric.intruder(port)
+                && !std::mem::replace(&mut seen.intruder, true)
+            {
+                say(PortEvent::Intruder(source.to_owned()));
             }
         }
         news
     }
 
     /// Takes what has arrived and does what is due. Never waits. Gives whether there was anything. An interface
-    /// that fails is given up, and the others go on.
+    /// that fails is given up until [`Runner::look`] finds it again, and the others go on.
     ///
     /// # Errors
-    /// All interfaces are gone.
+    /// All interfaces are gone, and none of them can come back.
     pub fn turn(&mut self) -> io::Result<bool> {
+        self.turn_with(BURST)
+    }
+
+    /// Sends on what the switches hold, and takes no more, for this time at the longest. Gives the frames that are
+    /// still there.
+    ///
+    /// # Errors
+    /// As [`Runner::turn`].
+    pub fn drain(&mut self, longest: TimeDelta) -> io::Result<usize> {
+        // What has arrived counts as taken.
+        self.turn()?;
+        let until = self.clock.now().saturating_add(longest);
+        while self.fabric.held() > 0 && self.clock.now() < until {
+            if !self.turn_with(0)? {
+                let due = self.fabric.next().min(until);
+                self.waiter.idle(self.idle, self.clock.now(), due, std::iter::empty())?;
+            }
+        }
+        Ok(self.fabric.held())
+    }
+
+    /// As [`Runner::turn`], with no more than `max` frames of each interface.
+    fn turn_with(&mut self, max: usize) -> io::Result<bool> {
         let now = self.clock.now();
         if begins_again(self.latest, now) {
             self.fabric.set_back(EPOCH);
@@ -221,7 +291,7 @@ impl<I: PacketIo> Runner<I> {
                 continue;
             }
             let mut take = |frame: &[u8]| fabric.host_sends(now, port as u32, frame);
-            match exits.interfaces[port].rx_burst(BURST, &mut take) {
+            match exits.interfaces[port].rx_burst(max, &mut take) {
                 Ok(taken) => any |= taken > 0,
                 Err(error) => exits.lose(port, &error),
             }
@@ -234,7 +304,8 @@ impl<I: PacketIo> Runner<I> {
                 exits.lose(port, &error);
             }
         }
-        match !self.lost.is_empty() && self.lost.iter().all(|&lost| lost) {
+        let is_over = |(interface, &lost): (&I, &bool)| lost && !interface.caps().reopens;
+        match !self.lost.is_empty() && self.interfaces.iter().zip(&self.lost).all(is_over) {
             true => Err(io::Error::other("no interface is left")),
             false => Ok(any),
         }

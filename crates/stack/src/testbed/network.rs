@@ -172,8 +172,8 @@ impl TestNetwork {
                 for host in &hosts {
                     let near = format!("p{}", host.number);
                     middle.ip(&[cable(&near, host), format!("link set {near} up")])?;
-                    middle.inside(|| sys::plain_frames(&near))?;
-                    host.namespace.inside(|| sys::plain_frames(&host.interface))?;
+                    middle.inside(|| sys::set_offloads(&near, false))?;
+                    host.namespace.inside(|| sys::set_offloads(&host.interface, false))?;
                 }
             }
         }
@@ -203,14 +203,16 @@ impl TestNetwork {
         Ok(TestNetwork { hosts, middle, shape, mtu })
     }
 
-    /// No host leaves sums, or the cutting of long frames, to its interface: frames cross cables as they would cross
-    /// those of copper. Where switches are in between it is so already.
+    /// Says whether hosts may leave checksums, and the cutting of long frames, to their interfaces. Without that, frames
+    /// cross cables as they would cross those of copper: so it is from the beginning where switches are in between.
     ///
     /// # Errors
     /// An interface is gone.
-    pub fn make_frames_plain(&self) -> io::Result<()> {
+    pub fn set_offloads(&self, are_on: bool) -> io::Result<()> {
         let mut hosts = self.hosts.iter();
-        hosts.try_for_each(|host| host.namespace.inside(|| sys::plain_frames(&host.interface)))
+        hosts.try_for_each(|host| {
+            host.namespace.inside(|| sys::set_offloads(&host.interface, are_on))
+        })
     }
 
     /// Its shape.

@@ -47,15 +47,15 @@ struct EthtoolValue {
     value: u32,
 }
 
-/// Makes an interface of this network namespace carry frames as they are: no checksums left to the
-/// hardware, no frames longer than the MTU.
-pub(super) fn plain_frames(interface: &str) -> io::Result<()> {
+/// Says whether the kernel may leave checksums, and the cutting of frames that are longer than the MTU, to an
+/// interface of this network namespace.
+pub(super) fn set_offloads(interface: &str, are_on: bool) -> io::Result<()> {
     const SIOCETHTOOL: libc::c_ulong = 0x8946;
-    // ETHTOOL_SRXCSUM, STXCSUM, STSO, SGSO, SGRO.
-    const OFF: [u32; 5] = [0x15, 0x17, 0x1f, 0x24, 0x2c];
+    // ETHTOOL_SRXCSUM, STXCSUM, STSO, SGSO, SGRO: segmentation needs the checksum.
+    const COMMANDS: [u32; 5] = [0x15, 0x17, 0x1f, 0x24, 0x2c];
     let socket = any_socket()?;
-    for command in OFF {
-        let mut value = EthtoolValue { command, value: 0 };
+    for command in COMMANDS {
+        let mut value = EthtoolValue { command, value: are_on.into() };
         let mut request = interface_request(interface)?;
         request.ifr_ifru.ifru_data = (&raw mut value).cast();
         // SAFETY: request and value live through the call.

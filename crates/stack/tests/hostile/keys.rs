@@ -33,6 +33,52 @@ fn hosts_that_share_a_key_talk() {
     assert_eq!((forged(&two.client), forged(&two.server)), (0, 0));
 }
 
+/// Every host that knows the new key talks with every host that knows the old one, in each step of a change: first all
+/// believe both, then all send with the new one, then the old one is forgotten. A third key is never believed.
+#[test]
+fn a_key_changes_while_hosts_talk() {
+    let (old, new) = (Key::new([1; 16]), Key::new([2; 16]));
+    let step = |send: &Key, other: Option<&Key>| {
+        let (send, other) = (send.clone(), other.cloned());
+        move |config: &mut Config| {
+            config.share(send.clone());
+            config.other_key = other.clone();
+        }
+    };
+    let steps = [
+        step(&old, None),
+        step(&old, Some(&new)),
+        step(&new, Some(&old)),
+        step(&new, None),
+        step(&Key::new([3; 16]), Some(&old)),
+    ];
+    // Whether hosts at two steps talk.
+    for (one, other, talk) in [
+        (0, 1, true),
+        (1, 2, true),
+        (2, 1, true),
+        (2, 3, true),
+        (0, 2, false),
+        (0, 3, false),
+        (4, 4, true),
+        (4, 2, false),
+    ] {
+        let mut two = Two::new(&steps[one]);
+        two.server = server(&steps[other]);
+        let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
+        two.client.send(near, &[7; 20_000]).unwrap();
+        two.run_for(TimeDelta::from_ms(10));
+        // It may be that one end alone believes the other.
+        if let Some(far) = two.server.accept() {
+            assert!(two.server.receive(far) == Ok(Some(vec![7; 20_000])));
+            two.server.send(far, b"answer").unwrap();
+            two.run_for(TimeDelta::from_ms(10));
+        }
+        let answer = talk.then(|| b"answer".to_vec());
+        assert_eq!(two.client.receive(near), Ok(answer), "steps {one} and {other}");
+    }
+}
+
 /// A header that seems to be cut before its tag may be anybody's, so it is refused too.
 #[test]
 fn who_has_no_key_or_another_one_is_not_heard() {

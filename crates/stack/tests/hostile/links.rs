@@ -2,6 +2,7 @@
 
 use super::*;
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use trimline_stack::clock::Clock;
 use trimline_stack::host::{Connection, Host, Idle, News};
 use trimline_stack::io::afpacket::AfPacket;
-use trimline_stack::switch::{self, Fabric, PortNews, Runner};
+use trimline_stack::switch::{self, Fabric, PortEvent, PortNews, Runner};
 use trimline_stack::testbed::namespace::{Namespace, allowed};
 use trimline_stack::testbed::network::{self, Shape, TestNetwork};
 
@@ -19,7 +20,7 @@ pub(super) fn host(network: &TestNetwork, number: u32) -> Host<AfPacket> {
 }
 
 /// Ends the other threads of a test, also when this one fails.
-struct Ends<'a>(&'a AtomicBool);
+pub(super) struct Ends<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
@@ -161,43 +162,100 @@ fn an_interface_that_disappears_is_an_error_that_says_so() {
     assert!(error.to_string().contains("gone"), "{error}");
 }
 
-/// A port whose link flaps, and one whose interface is deleted: the other ports go on.
+/// Waits until a switch has said something of its ports.
+fn wait_for(said: &Mutex<Vec<PortNews>>, port: usize, is_it: fn(&PortEvent) -> bool) {
+    let start = Instant::now();
+    while !said.lock().unwrap().iter().any(|news| news.port == port && is_it(&news.event)) {
+        assert!(start.elapsed() < Duration::from_secs(10), "port {port}: {said:?}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A source that the port of host 2 learns when its interface is new.
+const OTHER: [u8; 6] = [2, 0, 0, 0, 9, 9];
+
+/// Asks host 1 from host 2, which sends with this Ethernet address and waits so many milliseconds.
+fn ask_from(network: &TestNetwork, ethernet: [u8; 6], wait_ms: u64) -> io::Result<Vec<u8>> {
+    let mut config = network.config(2, BitRate::from_gbps(1))?;
+    config.ethernet = ethernet;
+    let mut host = network.host(2, config, &Clock::real())?;
+    let peer = network::address(1, 0).into();
+    let connection = host.connect(peer, SERVICE, Default::default())?;
+    host.core().send(connection, b"new")?;
+    host.core().close(connection);
+    host.receive(connection, TimeDelta::from_ms(wait_ms))
+}
+
+/// A port whose link flaps, and ports whose interfaces are deleted, made again, and moved away and back: the other ports
+/// go on, and each port works when its interface is there again.
 #[test]
-fn a_switch_loses_no_more_than_the_port() {
+fn a_switch_loses_no_more_than_the_port_and_that_not_for_ever() {
     let Some(network) = allowed(TestNetwork::build(Shape::Star(3), 1500)) else { return };
     let middle = network.middle.as_ref().unwrap();
-    let config = switch::Config::parse(&network.shape().switches("rate = \"1Gbps\"")).unwrap();
+    let settings = "rate = \"1Gbps\"\nport_security = {}";
+    let config = switch::Config::parse(&network.shape().switches(settings)).unwrap();
     let fabric = Fabric::new(&config).unwrap();
     let mut runner =
         Runner::new(fabric, network.ports().unwrap(), Clock::real(), Idle::Block).unwrap();
     let (over, turns) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut client = host(&network, 0);
     let server = host(&network, 1);
-    let news = thread::scope(|scope| {
+    let said = Mutex::new(Vec::new());
+    thread::scope(|scope| {
         let switching = scope.spawn(|| {
-            let mut all = Vec::new();
-            let outcome = runner.run(|_, news| {
-                all.extend_from_slice(news);
+            // Interfaces are looked for where the switch is.
+            middle.enter()?;
+            runner.run(|_, news| {
+                said.lock().unwrap().extend_from_slice(news);
                 over.load(Ordering::Relaxed)
-            });
-            outcome.map(|()| all)
+            })
         });
         let end = Ends(&over);
         let serving = scope.spawn(|| serve(server, &over, &turns));
+        let is_lost: fn(&PortEvent) -> bool = |event| matches!(event, PortEvent::Lost(_));
         assert_eq!(ask(&mut client, b"before").unwrap(), b"before");
         middle.ip(&["link set p1 down".into()]).unwrap();
-        thread::sleep(Duration::from_millis(300));
+        wait_for(&said, 1, |event| *event == PortEvent::Down);
         middle.ip(&["link set p1 up".into()]).unwrap();
         assert_eq!(ask(&mut client, b"after").unwrap(), b"after");
+        assert_eq!(ask_from(&network, network::ethernet(2), 5000).unwrap(), b"new");
+        assert!(ask_from(&network, OTHER, 500).is_err(), "a second source was accepted");
         middle.ip(&["link del p2".into()]).unwrap();
-        thread::sleep(Duration::from_millis(300));
+        wait_for(&said, 2, is_lost);
         assert_eq!(ask(&mut client, b"without").unwrap(), b"without");
+        // Between two looks: the switch's end keeps its number, and the kernel has unbound the socket.
+        let away = Namespace::new().unwrap();
+        middle.ip(&[format!("link set p1 netns {}", away.path())]).unwrap();
+        let back = format!("link set p1 netns {}", middle.path());
+        away.ip(&[back]).unwrap();
+        middle.ip(&["link set p1 up".into()]).unwrap();
+        wait_for(&said, 1, |event| *event == PortEvent::Back);
+        assert_eq!(ask(&mut client, b"back").unwrap(), b"back");
+        // Both ends are new.
+        let mac = switch::quantity::ethernet_text(network::ethernet(2));
+        let path = network.hosts[2].namespace.path();
+        middle
+            .ip(&[
+                format!("link add p2 mtu 1500 type veth peer name h2 address {mac} netns {path}"),
+                "link set p2 up".into(),
+            ])
+            .unwrap();
+        let device = &network.hosts[2].namespace;
+        device.ip(&["link set h2 up".into(), "addr add 10.0.0.3/8 dev h2".into()]).unwrap();
+        wait_for(&said, 2, |event| *event == PortEvent::Back);
+        let entry = |of: u32| {
+            let mac = switch::quantity::ethernet_text(network::ethernet(of));
+            format!("neigh replace {} lladdr {mac} dev h2 nud permanent", network::address(of, 0))
+        };
+        device.ip(&[entry(0), entry(1)]).unwrap();
+        // Another host may be there now, and its source is learned anew.
+        assert_eq!(ask_from(&network, OTHER, 5000).unwrap(), b"new");
         drop(end);
         serving.join().unwrap();
-        switching.join().unwrap().expect("a switch goes on")
+        switching.join().unwrap().expect("a switch goes on");
     });
-    assert!(news.contains(&PortNews::Down(1)) && news.contains(&PortNews::Up(1)), "{news:?}");
-    assert!(news.iter().any(|one| matches!(one, PortNews::Lost(2, _))), "{news:?}");
+    let said = said.into_inner().unwrap();
+    assert!(said.contains(&PortNews { port: 1, event: PortEvent::Up }), "{said:?}");
 }
 
 /// UDP: destinations that are broadcast, unroutable or absurd cost their own packets.

@@ -8,7 +8,7 @@ use trimline_stack::clock::Clock;
 use trimline_stack::host::Idle;
 use trimline_stack::io::mem::{self, Mem};
 use trimline_stack::io::{Caps, PacketIo, Pieces};
-use trimline_stack::switch::{self, Fabric, PortNews, Runner};
+use trimline_stack::switch::{self, Fabric, PortEvent, PortNews, Runner};
 
 /// An interface that may fail.
 struct Frail {
@@ -102,5 +102,6 @@ fn a_frame_that_an_exit_cannot_carry_costs_that_frame_alone() {
 fn a_port_that_breaks_is_said_once() {
     let (got, refused, news) = send(true, &[to_host_1(100), to_host_1(100), to_host_1(100)]);
     assert_eq!((got, refused), (0, 2), "what comes later is counted");
-    assert_eq!(news, [PortNews::Lost(0, "it broke".to_owned())]);
+    let event = PortEvent::Lost("it broke".to_owned());
+    assert_eq!(news, [PortNews { port: 0, event }]);
 }

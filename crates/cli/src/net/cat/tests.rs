@@ -99,14 +99,14 @@ fn transfer(bytes: usize, room: usize, cable: (impl PacketIo + Send + 'static, M
     let words = |outcome: io::Result<ExitCode>| outcome.map(drop).map_err(|e| e.to_string());
     let listener = std::thread::spawn(move || {
         let mut host = host(far, SERVER, CLIENT);
-        let mut account = Account::new(None, None).unwrap();
-        let outcome = receive(&mut host, &mut account, None, out);
+        let mut account = Account::default();
+        let outcome = receive(&mut host, &mut account, None, out, Meter::new(None));
         super::super::say_goodbye(&mut host).unwrap();
         words(outcome)
     });
     let mut host = host(near, CLIENT, SERVER);
-    let mut account = Account::new(None, None).unwrap();
-    let sender = words(send(&mut host, &mut account, SERVER.into(), input));
+    let mut account = Account::default();
+    let sender = words(send(&mut host, &mut account, SERVER.into(), input, Meter::new(None)));
     super::super::say_goodbye(&mut host).unwrap();
     let time = start.elapsed();
     // The sender is gone, whatever the listener lacks.

@@ -18,7 +18,7 @@ use super::super::credit::{Bounds, MORE_PULLS};
 use super::super::directory::View;
 use super::super::incoming::{self, Incoming};
 use super::super::peers::ME;
-use super::super::{Failure, Options};
+use super::super::{Failure, Key as SharedKey, Options};
 use super::silence::is_question;
 use super::{Core, Name};
 
@@ -75,8 +75,8 @@ impl Core {
         }
     }
 
-    /// What a frame says. With a key nothing is believed that does not bear its tag; of a header that was cut half of it
-    /// counts.
+    /// Parses a frame. With a key the frame must bear its tag, or that of the other key; of a header that was cut half of
+    /// the tag counts.
     fn understand<'a>(&self, frame: &Frame<'a>) -> Result<Parsed<'a>, Error> {
         let profile = &self.config.profile;
         let Some(key) = &self.config.key else { return frame.parse(profile) };
@@ -84,7 +84,7 @@ impl Core {
         let Datagram { source, destination, service, .. } = parsed.datagram;
         let (addresses, header) = ([source, destination], frame.header());
         let (header, tag) = (header.bytes(), frame.tag());
-        let is_genuine = match service.service() {
+        let made = |key: &SharedKey| match service.service() {
             Service::Trimmed | Service::Returned => {
                 tag.is_some_and(|tag| key.made_header(tag, addresses, header))
             }
@@ -94,7 +94,11 @@ impl Core {
                 tag == Some(key.tag(addresses, header, &[parsed.payload, parsed.extension]))
             }
         };
-        if is_genuine { Ok(parsed) } else { Err(Error { what: What::Tag, at: 0 }) }
+        if made(key) || self.config.other_key.as_ref().is_some_and(made) {
+            Ok(parsed)
+        } else {
+            Err(Error { what: What::Tag, at: 0 })
+        }
     }
 
     fn take(&mut self, now: Time, ethernet: Ethernet, parsed: &Parsed<'_>) {
