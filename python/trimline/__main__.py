@@ -12,7 +12,7 @@ from trimline import _core
 def main() -> int:
     """Runs the command; figures are then drawn by this Python."""
     os.environ.setdefault("TRIMLINE_PYTHON", sys.executable)
-    # Commands that catch Ctrl-C also call the handler that was there, and Python's would raise behind them.
+    # Commands that catch Ctrl-C also call the handler of before: Python would raise behind them.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _core.command(["trimline", *sys.argv[1:]])
 

@@ -6,6 +6,7 @@ Here those that show flows; `sweeps` has those that show a sweep, `packets` thos
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -34,16 +35,36 @@ from trimline.plot.incast import Ideal
 from trimline.plot.lines import direct, marked, seeds
 from trimline.plot.results import Experiment, Run
 
+#: Series of the paper's own figure, where an experiment has more: all of them are another figure.
+PAPERS = {
+    "ndp/fig14": ("paper", "mptcp-100", "dctcp-100", "dcqcn"),
+    "ndp/fig16": ("ndp", "prioritised", "mptcp", "dctcp", "dcqcn"),
+}
+
 
 def draw(experiment: Experiment, folder: Path) -> list[Path]:
-    """Draws the figure of an experiment; gives the files written."""
+    """Draws the figures of an experiment; gives the files written.
+
+    Where the experiment has more series than the paper's figure, all of them are another figure,
+    NAME-all.
+    """
+    name = experiment.identifier.replace("/", "-")
+    papers = [run for run in experiment.runs if run.series in PAPERS.get(experiment.identifier, ())]
+    figures = {name: experiment}
+    if papers and len(papers) < len(experiment.runs):
+        figures = {name: replace(experiment, runs=tuple(papers)), f"{name}-all": experiment}
+    return [path for name, shown in figures.items() for path in draw_one(shown, folder, name)]
+
+
+def draw_one(experiment: Experiment, folder: Path, name: str) -> list[Path]:
+    """Draws one figure."""
     with pyplot.rc_context(style.SETTINGS):
         figure = FIGURES[experiment.identifier](experiment)
         if experiment.tier == "quick":
             style.note(figure, "quick tier")
         elif experiment.tier == "part":
             style.note(figure, "some of the series")
-        return style.write(figure, folder, experiment.identifier.replace("/", "-"))
+        return style.write(figure, folder, name)
 
 
 def fig14(experiment: Experiment) -> Figure:
