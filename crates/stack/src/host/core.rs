@@ -523,7 +523,9 @@ impl Core {
         if !self.unhanded.is_empty() {
             return self.clock;
         }
-        let together = TimeDelta::from_ps(self.config.ndp.rto.as_ps() / TIMERS_AN_RTO);
+        let ndp::Config { rto, follows_path, .. } = &self.config.ndp;
+        let rto = follows_path.map_or(*rto, |follows| follows.min_rto.min(*rto));
+        let together = TimeDelta::from_ps(rto.as_ps() / TIMERS_AN_RTO);
         let timers = self.endpoint.poll_timeout().max(now.saturating_add(together));
         self.next_transmit().min(timers).min(self.next_deadline())
     }

@@ -120,7 +120,7 @@ fn what_a_forged_request_draws_ends_with_the_silence() {
     let first = run_to(&mut server, ms(33_000)).len();
     let then = run_to(&mut server, ms(120_000)).len();
     println!("{} B draw {first} frames, and {then} after half a minute", frame.len());
-    assert_eq!((first, then), (191, 0), "docs/security.md has this number");
+    assert_eq!((first, then), (22, 0), "docs/security.md has this number");
     assert_eq!(server.connections(), 1, "the application is told");
     let connection = server.next_readable().unwrap();
     assert!(matches!(server.receive(connection), Err(Failure::Silent(_))));

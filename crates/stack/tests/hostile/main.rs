@@ -3,6 +3,7 @@
 
 mod ahead;
 mod clocks;
+mod distant;
 mod forged;
 mod goodbyes;
 mod interfaces;
@@ -21,7 +22,9 @@ mod ways;
 use std::net::{IpAddr, Ipv4Addr};
 
 use trimline_packet::wire::{Datagram, Ethernet, Fields, Frame, Profile, Record};
-use trimline_packet::{BitRate, ConnectionId, Flags, Header, Kind, Service, Time, TimeDelta};
+use trimline_packet::{
+    BitRate, ByteCount, ConnectionId, Flags, Header, Kind, Service, Time, TimeDelta,
+};
 use trimline_stack::host::{Config, Core, Failure, Streams};
 
 /// The service that every test uses.

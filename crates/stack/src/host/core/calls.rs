@@ -156,10 +156,14 @@ impl Core {
     /// # Errors
     /// A connection that may not send any more.
     pub fn write(&mut self, connection: Connection, bytes: &[u8]) -> Result<usize, Failure> {
-        let limit = self.config.send_buffer;
         let entry = self.sending(connection)?;
-        let room = limit.saturating_sub(entry.outgoing.bytes()) as u64;
-        let peer = entry.name.peer;
+        let (used, name) = (entry.outgoing.bytes(), entry.name);
+        // Twice the window: half of it is on its way while the other half is written.
+        let window =
+            self.slots.slot(name.key(Half::Sending)).map_or(0, |slot| self.endpoint.window(slot));
+        let limit = 2 * window as usize * usize::from(self.config.ndp.payload_bytes);
+        let room = self.config.send_buffer.max(limit).saturating_sub(used) as u64;
+        let peer = name.peer;
         let (of_peer, of_all) = self.peers.holdings(peer);
         let limits = &self.config.limits;
         let room = room
