@@ -15,7 +15,9 @@ use clap::{Args, Subcommand};
 use hdrhistogram::Histogram;
 use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, Time, TimeDelta};
-use trimline_stack::host::{Config, Connection, Core, Failure as Broken, Host, Idle, Key, Options};
+use trimline_stack::host::{
+    Config, Connection, Core, Failure as Broken, Host, Idle, Key, Options, payload_of_mtu,
+};
 use trimline_stack::io::PacketIo;
 
 use crate::execute::{catch_interrupts, interrupted, is_stopped};
@@ -48,9 +50,16 @@ pub(crate) struct Interface {
     /// Over UDP sockets instead of whole frames: needs no right, but not behind switches that trim.
     #[arg(long, conflicts_with = "interface")]
     udp: bool,
-    /// What the way carries over UDP sockets, headers included.
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, requires = "udp")]
-    mtu: usize,
+    /// Bytes that the path carries in a packet, IP headers included: by default those of the interface, over UDP sockets 1500.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(128..))]
+    mtu: Option<u16>,
+    /// Packets that are sent before the first answer. Default: 30, and more where a round trip takes a millisecond.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    window: Option<u16>,
+    /// Retransmission time-out until a round trip was measured, up to 5 s; it then follows the path. Default: 200ms. Less than
+    /// 20ms is the minimum later, too.
+    #[arg(long, value_name = "TIME", value_parser = time_out)]
+    rto: Option<TimeDelta>,
     /// UDP source ports that packets are spread over.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "udp",
         value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -142,6 +151,15 @@ pub(crate) struct Ping {
     gap: u64,
 }
 
+/// A retransmission time-out. The maximum keeps its back-off below what the peer remembers.
+fn time_out(text: &str) -> Result<TimeDelta, String> {
+    let time = quantity::duration(text)?;
+    match (TimeDelta::from_us(100)..=TimeDelta::from_ms(5000)).contains(&time) {
+        true => Ok(time),
+        false => Err("expected a time from 100us to 5s".into()),
+    }
+}
+
 /// The key in a file.
 fn read_key(file: &Path) -> io::Result<Key> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
@@ -203,10 +221,20 @@ fn wait(
 
 /// A host, to which the peer is known that it will call.
 fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
-    let Interface { address, mtu, paths, poll, .. } = *interface;
+    let Interface { address, mtu, window, rto, paths, poll, .. } = *interface;
     let rate = interface.rate;
     let key = interface.key.as_deref().map(read_key).transpose()?;
+    let payload = mtu.map(|mtu| payload_of_mtu(mtu.into(), address)).transpose();
+    let payload = payload.map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
     let change = |config: &mut Config| {
+        let ndp = &mut config.ndp;
+        ndp.payload_bytes = payload.unwrap_or(u16::MAX).min(ndp.payload_bytes);
+        if let Some(follows) = &mut ndp.follows_path {
+            follows.min_rto = rto.unwrap_or(follows.min_rto).min(follows.min_rto);
+            follows.grows_from = follows.grows_from.filter(|_| window.is_none());
+        }
+        ndp.rto = rto.unwrap_or(ndp.rto);
+        ndp.initial_window = window.map_or(ndp.initial_window, u32::from);
         if let Some(key) = key {
             config.share(key);
             config.profile = Profile::KEYED;
@@ -225,6 +253,7 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         None => {
+            let mtu = mtu.map_or(1500, usize::from);
             let mut host = Host::open_udp(address, mtu, paths, rate, change)?;
             peer.into_iter().for_each(|peer| host.resolve(peer));
             host.boxed()
@@ -401,7 +430,10 @@ fn load(
                         Err(failure) => {
                             failed += 1;
                             why = Some(failure);
-                            is_gone |= matches!(failure, Broken::Silent(_) | Broken::Stalled(_));
+                            is_gone |= matches!(
+                                failure,
+                                Broken::Silent(_) | Broken::Stalled(_) | Broken::PathMtu(_)
+                            );
                         }
                         Ok(_) => failed += 1,
                     }

@@ -136,9 +136,14 @@ pub fn payload_of_mtu(mtu: usize, address: IpAddr) -> Result<u16, String> {
 impl Config {
     /// Bytes of the longest IP packet that this host sends.
     pub(super) fn longest_packet(&self) -> usize {
+        usize::from(self.packet_bytes(self.ndp.payload_bytes)) + EXTENSION_ROOM
+    }
+
+    /// Bytes of an IP packet with a payload, without its extension.
+    pub(super) fn packet_bytes(&self, payload: u16) -> u16 {
         let headers = if self.address.is_ipv6() { HEADERS_V6 } else { HEADERS_V4 };
         let tag = if self.key.is_some() { TAG_BYTES } else { 0 };
-        headers + tag + usize::from(self.ndp.payload_bytes) + EXTENSION_ROOM
+        (headers + tag) as u16 + payload
     }
 
     /// Peers share this key from now on. Packets make room for its tag. Switches must leave the tag when they trim, as

@@ -96,6 +96,9 @@ pub enum Failure {
     /// The peer was heard, and for so long nothing of what was under way arrived at its end. What comes between loses
     /// packets of some kind, or somebody forges answers.
     Stalled(TimeDelta),
+    /// Packets of so many bytes, IP headers included, do not arrive, while short ones do: the path's MTU is below the
+    /// interface's. Ask for a smaller one at both ends (`mtu` of [`Config::new`], `--mtu` of the commands).
+    PathMtu(u16),
 }
 
 impl fmt::Display for Failure {
@@ -111,6 +114,13 @@ impl fmt::Display for Failure {
             Failure::NoRoom => "this host has no room for the rest of a message",
             Failure::Silent(_) => "the peer was not heard",
             Failure::Stalled(_) => "the peer answers, but no data has arrived",
+            Failure::PathMtu(bytes) => {
+                return write!(
+                    f,
+                    "the peer answers short packets, and none of {bytes} B or more arrive: the MTU of the path is smaller; set \
+                     --mtu at both ends"
+                );
+            }
         };
         f.write_str(words)?;
         if let Failure::Silent(time) | Failure::Stalled(time) = self {
@@ -129,7 +139,9 @@ impl From<Failure> for io::Error {
             Failure::Unreachable => io::ErrorKind::HostUnreachable,
             Failure::Refused => io::ErrorKind::ConnectionRefused,
             Failure::Closed => io::ErrorKind::NotConnected,
-            Failure::Deadline | Failure::Silent(_) | Failure::Stalled(_) => io::ErrorKind::TimedOut,
+            Failure::Deadline | Failure::Silent(_) | Failure::Stalled(_) | Failure::PathMtu(_) => {
+                io::ErrorKind::TimedOut
+            }
             Failure::Full => io::ErrorKind::WouldBlock,
             Failure::Empty | Failure::TooLong => io::ErrorKind::InvalidInput,
             Failure::NoRoom => io::ErrorKind::OutOfMemory,
@@ -213,6 +225,8 @@ pub struct Host<I> {
     begun_again: bool,
     /// What other threads wake it by.
     bell: Option<Bell>,
+    /// Frames that had found the ring of the interface full.
+    overran: u64,
 }
 
 impl<I: PacketIo> Host<I> {
@@ -236,6 +250,7 @@ impl<I: PacketIo> Host<I> {
             latest: Time::ZERO,
             begun_again: false,
             bell: None,
+            overran: 0,
         }
     }
 
@@ -336,7 +351,7 @@ impl<I: PacketIo> Host<I> {
 
     /// Takes what has arrived. Gives whether there was anything, and the time.
     fn hear(&mut self) -> io::Result<(bool, Time)> {
-        let Host { core, clock, io, links, latest, begun_again, .. } = self;
+        let Host { core, clock, io, links, latest, begun_again, overran, .. } = self;
         let before = clock.now();
         if begins_again(*latest, before) {
             *begun_again = true;
@@ -355,6 +370,10 @@ impl<I: PacketIo> Host<I> {
         let heard = now.is_some();
         let now = now.unwrap_or(before);
         links.look(now, io, core)?;
+        if io.overrun() > *overran {
+            *overran = io.overrun();
+            core.overran(now);
+        }
         Ok((core.expire(now) || heard, now))
     }
 

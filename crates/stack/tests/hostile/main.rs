@@ -25,7 +25,7 @@ use trimline_packet::wire::{Datagram, Ethernet, Fields, Frame, Profile, Record};
 use trimline_packet::{
     BitRate, ByteCount, ConnectionId, Flags, Header, Kind, Service, Time, TimeDelta,
 };
-use trimline_stack::host::{Config, Core, Failure, Streams};
+use trimline_stack::host::{Config, Core, Failure, Streams, payload_of_mtu};
 
 /// The service that every test uses.
 const SERVICE: u16 = 7;

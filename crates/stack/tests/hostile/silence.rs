@@ -94,3 +94,82 @@ fn what_strangers_began_ends_by_itself() {
     run_to(&mut server, ms(200_000));
     assert_eq!(server.next(), Time::NEVER);
 }
+
+/// Lets both do what is due until then. What one sends at an instant goes through a ring of 512 frames of the other; what
+/// finds it full is lost.
+fn run_through_rings(two: &mut Two, until: Time) -> usize {
+    const RING: usize = 512;
+    let mut lost = 0;
+    loop {
+        let mut any = true;
+        while any {
+            any = false;
+            for from_client in [true, false] {
+                let now = two.now;
+                let (from, to) = match from_client {
+                    true => (&mut two.client, &mut two.server),
+                    false => (&mut two.server, &mut two.client),
+                };
+                any |= from.expire(now);
+                let mut ring = Vec::new();
+                while from.transmit(now).is_some() {
+                    ring.push(from.frame().to_vec());
+                }
+                any |= !ring.is_empty();
+                lost += ring.len().saturating_sub(RING);
+                ring.iter().take(RING).for_each(|frame| to.receive_frame(now, frame));
+            }
+        }
+        let next = two.client.next().min(two.server.next());
+        if next > until {
+            two.now = until;
+            return lost;
+        }
+        // An interface is looked at every millisecond: what comes meanwhile comes together.
+        two.now = next.max(two.now + TimeDelta::from_ms(1));
+    }
+}
+
+#[test]
+fn of_ten_thousand_idle_connections_none_is_given_up() {
+    const COUNT: usize = 10_000;
+    let mut two = Two::new(|config| {
+        config.limits.peer_connections = COUNT as u32;
+        config.limits.peer_half_open = COUNT as u32;
+        config.limits.half_open = COUNT as u32;
+    });
+    let mut ends = Vec::new();
+    for _ in 0..COUNT / 100 {
+        ends.extend((0..100).map(|_| two.send(b"think")));
+        let until = two.now + TimeDelta::from_ms(2);
+        two.run_to(until);
+    }
+    while let Some(far) = two.server.accept() {
+        assert_eq!(two.server.receive(far), Ok(Some(b"think".to_vec())));
+    }
+    let until = two.now + TimeDelta::from_ms(120_000);
+    let lost = run_through_rings(&mut two, until);
+    let given_up = ends.iter().filter(|&&near| two.client.failure(near).is_some()).count();
+    println!("{given_up} of {COUNT} given up, {lost} frames lost");
+    assert_eq!((given_up, two.server.connections()), (0, COUNT));
+}
+
+/// Frames that found no room may have been the answers: the verdict waits, and not for ever.
+#[test]
+fn an_interface_that_overran_delays_a_verdict() {
+    let cases = [(0..0, 30..34), (28_000..29_000, 35..40), (20_000..100_000, 60..64)];
+    for (overruns, given_up) in cases {
+        let mut two = Two::new(|_| {});
+        let (near, _) = two.open(b"think");
+        two.connected = false;
+        while two.client.failure(near).is_none() {
+            assert!(two.now < ms(100_000));
+            if overruns.contains(&(two.now.as_ps() / 1_000_000_000)) {
+                two.client.overran(two.now);
+            }
+            two.run_for(TimeDelta::from_ms(100));
+        }
+        let seconds = two.now.as_ps() / 1_000_000_000_000;
+        assert!(given_up.contains(&seconds), "after {seconds} s, {overruns:?}");
+    }
+}
