@@ -16,7 +16,7 @@ use hdrhistogram::Histogram;
 use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, Time, TimeDelta};
 use trimline_stack::host::{
-    Config, Connection, Core, Failure as Broken, Host, Idle, Key, Options, payload_of_mtu,
+    Cause, Config, Connection, Core, Failure as Broken, Host, Idle, Key, Options, payload_of_mtu,
 };
 use trimline_stack::io::PacketIo;
 
@@ -93,6 +93,9 @@ pub(crate) enum Rpc {
         /// Stop after so many seconds.
         #[arg(long, value_name = "S")]
         seconds: Option<u64>,
+        /// Answer those alone whose messages have a CRC-32C (`rpc load --check`). Without it both are answered.
+        #[arg(long)]
+        check: bool,
     },
     /// Ask: one request after the other, or so many a second.
     Load {
@@ -112,6 +115,9 @@ pub(crate) enum Rpc {
         /// Requests a second, whether earlier ones were answered or not (open loop).
         #[arg(long, value_name = "RPS")]
         rate_rps: Option<u64>,
+        /// Send each message with its CRC-32C, which both ends compare. A server that does not know it refuses.
+        #[arg(long)]
+        check: bool,
     },
 }
 
@@ -349,13 +355,18 @@ pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
 pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
     catch_interrupts()?;
     match what {
-        Rpc::Serve { interface, seconds } => {
-            with_host(interface, None, |host, account| serve(host, account, *seconds))
-        }
-        Rpc::Load { server, interface, bytes, count, concurrency, rate_rps } => {
+        Rpc::Serve { interface, seconds, check } => with_host(interface, None, |host, account| {
+            if !check {
+                host.listen(PING_SERVICE);
+            }
+            host.listen_checked(PING_SERVICE);
+            serve(host, account, *seconds)
+        }),
+        Rpc::Load { server, interface, bytes, count, concurrency, rate_rps, check } => {
             with_host(interface, Some(*server), |host, account| {
-                let concurrency = (*concurrency).max(1);
-                load(host, account, *server, *bytes, *count, concurrency, *rate_rps)
+                let options = Options { checked: *check, ..Options::default() };
+                let loop_of = ((*concurrency).max(1), *rate_rps);
+                load(host, account, (*server, options), *bytes, *count, loop_of)
             })
         }
     }
@@ -363,7 +374,6 @@ pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
 }
 
 fn serve(host: &mut AnyHost, account: &mut Account, seconds: Option<u64>) -> io::Result<ExitCode> {
-    host.listen(PING_SERVICE);
     let start = Instant::now();
     let is_over = || seconds.is_some_and(|seconds| start.elapsed().as_secs() >= seconds);
     let mut server = Server::default();
@@ -379,11 +389,10 @@ fn serve(host: &mut AnyHost, account: &mut Account, seconds: Option<u64>) -> io:
 fn load(
     host: &mut AnyHost,
     account: &mut Account,
-    server: IpAddr,
+    (server, options): (IpAddr, Options),
     bytes: usize,
     count: u64,
-    concurrency: usize,
-    rate_rps: Option<u64>,
+    (concurrency, rate_rps): (usize, Option<u64>),
 ) -> io::Result<ExitCode> {
     let message = vec![0x5a; bytes.max(1)];
     let mut taken: Histogram<u64> =
@@ -406,7 +415,7 @@ fn load(
             if due > now {
                 break;
             }
-            let connection = host.connect(server, PING_SERVICE, Options::default())?;
+            let connection = host.connect(server, PING_SERVICE, options)?;
             host.core().send(connection, &message)?;
             host.core().close(connection);
             waiting.push((connection, due));
@@ -473,6 +482,10 @@ fn load(
     ))?;
     if let Some(failure) = why {
         terminal::say(&broken(server, failure).to_string());
+        if options.checked && matches!(failure, Broken::Refused(Cause::NoService | Cause::Unknown))
+        {
+            terminal::say("a server of an older version does not know --check");
+        }
     }
     Ok(ExitCode::from(u8::from(failed > 0)))
 }

@@ -107,7 +107,7 @@ fn a_message_that_does_not_end_is_refused_by_both_ends() {
     }
     assert_eq!(two.server.receive(far), Err(Failure::TooLong));
     two.run_for(TimeDelta::from_ms(3000));
-    assert_eq!(two.client.receive(near), Err(Failure::Refused));
+    assert_eq!(two.client.receive(near), Err(Failure::Refused(Cause::TooLong)));
 }
 
 /// A request whose sender's address is forged: what the one at that address is sent ends, though nobody ACKs it.

@@ -2,6 +2,8 @@
 //! interfaces in namespaces of the test's own where not. Where the machine does not allow them a test says SKIPPED.
 
 mod ahead;
+mod causes;
+mod checked;
 mod clocks;
 mod distant;
 mod forged;
@@ -25,7 +27,7 @@ use trimline_packet::wire::{Datagram, Ethernet, Fields, Frame, Profile, Record};
 use trimline_packet::{
     BitRate, ByteCount, ConnectionId, Flags, Header, Kind, Service, Time, TimeDelta,
 };
-use trimline_stack::host::{Config, Core, Failure, Streams, payload_of_mtu};
+use trimline_stack::host::{Cause, Config, Core, Failure, Streams, payload_of_mtu};
 
 /// The service that every test uses.
 const SERVICE: u16 = 7;

@@ -66,7 +66,7 @@ fn a_peer_that_was_started_again_is_given_up_when_it_says_so() {
     let (near, _) = two.open(b"think");
     two.server = server(|_| {});
     two.run_for(TimeDelta::from_ms(25_000));
-    assert_eq!(end(&mut two.client, near), Some(Failure::Refused));
+    assert_eq!(end(&mut two.client, near), Some(Failure::Refused(Cause::NoService)));
 }
 
 /// A host that was stopped for an hour has heard nobody meanwhile, and blames nobody for it.

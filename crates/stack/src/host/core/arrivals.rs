@@ -18,9 +18,9 @@ use super::super::credit::{Bounds, MORE_PULLS};
 use super::super::directory::View;
 use super::super::incoming::{self, Incoming};
 use super::super::peers::ME;
-use super::super::{Failure, Options};
+use super::super::{Cause, Failure, Options};
 use super::silence::is_question;
-use super::{Core, Name};
+use super::{CHECKED, Core, Name};
 
 /// What is to be done with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -372,7 +372,8 @@ impl Core {
         let header = &question.header;
         let from_opener = header.flags.contains(Flags::FROM_OPENER);
         let flags = Flags::from_bits(if from_opener { 0 } else { Flags::FROM_OPENER });
-        let reset = Header { kind: Kind::Reset, flags, extra: 0, ..*header };
+        let extra = Cause::Ended as u32;
+        let reset = Header { kind: Kind::Reset, flags, extra, ..*header };
         self.riding.push(Packet::control(ME, question.source, reset));
     }
 
@@ -531,7 +532,8 @@ impl Core {
         let names_acked = entry.outgoing.last_acked() == Some(packet.header.sequence);
         let is_over = entry.incoming.is_closed() || entry.failure.is_some() || !entry.in_use;
         if (names_acked || !is_of_sender) && !is_over {
-            self.fail(self.clock, index, Failure::Refused);
+            let cause = Cause::of_word(packet.header.extra);
+            self.fail(self.clock, index, Failure::Refused(cause));
         }
     }
 
@@ -547,7 +549,9 @@ impl Core {
                     let Key { peer, connection, opened_here, .. } = key;
                     let name = Name { peer, connection, opened_here };
                     if let Some(&index) = self.names.get(&name) {
-                        self.fail(now, index, Failure::Refused);
+                        let reset = packet.filter(|packet| packet.header.kind == Kind::Reset);
+                        let cause = Cause::of_word(reset.map_or(0, |reset| reset.header.extra));
+                        self.fail(now, index, Failure::Refused(cause));
                     }
                 }
                 Event::Delivered { .. } | Event::Acknowledged { .. } => {}
@@ -564,7 +568,9 @@ impl Core {
             // The application has abandoned what the peer answers on: nobody would ever end that half.
             None if opened_here => return self.command(now, Command::Abandon { key }),
             None => {
-                let index = self.entry(name, service_port, Options::default());
+                let checked = service_port & CHECKED != 0;
+                let options = Options { checked, ..Options::default() };
+                let index = self.entry(name, service_port, options);
                 let connection = self.handle(index);
                 self.accepted.push_back(connection);
                 index
