@@ -178,7 +178,8 @@ impl Config {
     /// trips ([`FollowsPath`]), 20 ms at the minimum. Before the first answer of a peer it is 200 ms: most round
     /// trips between any two hosts are shorter, and a longer path costs its first window twice, once (RFC 6298: one
     /// second, which a lone packet would wait that is lost in a datacenter). A PULL is repeated after 20 ms. Both double
-    /// when in vain. A connection is remembered for one second, or 16 RTOs.
+    /// when in vain. A connection is remembered for one second, or 32 RTOs; ten seconds if nothing was ever sent to its
+    /// peer, whose RTO may be any.
     ///
     /// # Errors
     /// An MTU that leaves no room, said in words.

@@ -112,8 +112,10 @@ impl Distant {
                         self.sent.push((at, packet.header.sequence));
                     }
                     self.frames += 1;
-                    let is_lost =
-                        is_data && self.loss.is_some_and(|one| self.sent.len() as u64 % one == 0);
+                    let is_lost = is_data
+                        && self
+                            .loss
+                            .is_some_and(|one| (self.sent.len() as u64).is_multiple_of(one));
                     let frame = self.ends[end].frame().to_vec();
                     if let Some(arrival) = self.ways[end].arrival(now, frame.len())
                         && !is_lost

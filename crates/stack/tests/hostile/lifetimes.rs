@@ -100,9 +100,9 @@ fn what_has_ended_is_forgotten() {
         server.abandon(ms(2), connection);
     }
     assert_eq!(server.connections(), 0);
-    run_to(&mut server, ms(4000));
+    run_to(&mut server, ms(11_000));
     // The number is free again.
-    server.receive_frame(ms(4000), &request(address(9), 7, b"y"));
+    server.receive_frame(ms(11_000), &request(address(9), 7, b"y"));
     assert!(server.accept().is_some());
 }
 

@@ -50,7 +50,7 @@ fn a_peer_that_is_gone_is_given_up_in_time_by_both_ends() {
         }
         two.client.abandon(two.now, near);
         two.server.abandon(two.now, far);
-        two.run_for(TimeDelta::from_ms(5000));
+        two.run_for(TimeDelta::from_ms(11_000));
         assert_eq!(
             (two.client.next(), two.server.next()),
             (Time::NEVER, Time::NEVER),
@@ -106,7 +106,7 @@ fn run_through_rings(two: &mut Two, until: Time) -> usize {
         }
         let Two { now, client, server, .. } = two;
         for (end, core) in [client, server].into_iter().enumerate() {
-            if millisecond % 20 == 0 {
+            if millisecond.is_multiple_of(20) {
                 rings[end].drain(..).for_each(|frame: Vec<u8>| core.receive_frame(*now, &frame));
             }
             core.expire(*now);

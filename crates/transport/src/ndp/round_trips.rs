@@ -118,10 +118,14 @@ impl RoundTrips {
         Rto { interval, backoff: self.backoff, max: MAX_RTO.max(first) }
     }
 
-    /// The minimum time for which a receiver that may have ACKed for the last time remembers a connection: its peer sends
-    /// again after a time-out that is like this host's, but for a factor of two, and may have backed off three times.
+    /// The minimum time for which a receiver that may have ACKed for the last time remembers a connection. Its peer may send
+    /// again after four doublings of a time-out that is like this host's but for a factor of two. Of a peer that this host
+    /// never sent to nothing is known, so it may wait for the maximum.
     pub(super) fn memory(&self, first: TimeDelta, follows: &FollowsPath) -> TimeDelta {
-        self.rto(first, follows).interval.max(follows.min_rto) * 16
+        match self.estimate {
+            None => MAX_RTO + TimeDelta::from_ps(MAX_RTO.as_ps() / 4),
+            Some(_) => self.rto(first, follows).interval * 32,
+        }
     }
 }
 

@@ -112,7 +112,8 @@ impl Record {
         match (self.timeouts(), self.attempt() == attempt && is_out) {
             (0..3, true) => Some(Sample::Sent(self.sent_at)),
             (0, false) => None,
-            (timeouts, _) => Some(Sample::Late(timeouts)),
+            (timeouts, false) => Some(Sample::Late(timeouts)),
+            (_, true) => None,
         }
     }
 
