@@ -9,20 +9,16 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use trimline_packet::{
-    ByteCount, Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta,
-};
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
 use super::answered::Answered;
 use super::config::{Command, Config, Event, ReceiverStatistics, SenderProgress, SenderStatistics};
 use super::latencies::{Latencies, Latency};
 use super::pull_queue::{Gaps, PullQueue, Sent};
 use super::receiver::{Arrival, Receiver, Repeat};
-use super::round_trips::{RoundTrips, Rto};
+use super::round_trips::RoundTrips;
 use super::slot::{Life, Role, Slot};
 use super::turns::Turns;
-use super::window::Sample;
-use crate::arrivals::WINDOW_LIMIT;
 use crate::flow::Memory;
 use crate::timers::{Timers, set_back};
 use crate::{Allowed, Disposition, Half, HostTables, Key, PathList};
@@ -88,7 +84,7 @@ pub struct Endpoint {
     pub(super) latencies: Option<Box<Latencies>>,
     pub(super) listening: Vec<u16>,
     /// The round trips to each peer, with [`Config::follows_path`].
-    round_trips: Vec<RoundTrips>,
+    pub(super) round_trips: Vec<RoundTrips>,
     /// What headers each receiving half has answered, with [`Config::doubts_headers`].
     pub(super) answered: Vec<Answered>,
     /// Whether an option of the configuration wants to hear of every packet that arrives.
@@ -476,71 +472,6 @@ impl Endpoint {
         }
         sender.settle(&self.config);
         self.sender_changed(now, slot);
-    }
-
-    /// The time-out of what is sent to a peer now.
-    #[inline]
-    pub(super) fn rto(&self, peer: HostId) -> Rto {
-        match &self.config.follows_path {
-            None => Rto::fixed(self.config.rto),
-            Some(follows) => self.round_trips_to(peer).rto(self.config.rto, follows),
-        }
-    }
-
-    fn round_trips_to(&self, peer: HostId) -> &RoundTrips {
-        self.round_trips.get(peer.index()).unwrap_or(&RoundTrips::UNKNOWN)
-    }
-
-    fn round_trips_mut(&mut self, peer: HostId) -> &mut RoundTrips {
-        if self.round_trips.len() <= peer.index() {
-            self.round_trips.resize(peer.index() + 1, RoundTrips::UNKNOWN);
-        }
-        &mut self.round_trips[peer.index()]
-    }
-
-    /// A host has another peer of this number: nothing is known of its path.
-    pub fn forget_path(&mut self, peer: HostId) {
-        if let Some(trips) = self.round_trips.get_mut(peer.index()) {
-            *trips = RoundTrips::UNKNOWN;
-        }
-    }
-
-    /// How long a connection of a peer is remembered.
-    pub(super) fn time_wait(&self, peer: HostId) -> TimeDelta {
-        let Config { follows_path, rto, time_wait, .. } = &*self.config;
-        follows_path.as_ref().map_or(*time_wait, |follows| {
-            self.round_trips_to(peer).memory(*rto, follows).max(*time_wait)
-        })
-    }
-
-    /// An answer measures a round trip, or shows that it takes longer than the time-out.
-    #[cold]
-    #[inline(never)]
-    fn measured(&mut self, now: Time, slot: u32, sample: Sample, header: &Header) {
-        let peer = self.slots[slot as usize].key.peer;
-        let rto = self.rto(peer);
-        let trips = self.round_trips_mut(peer);
-        let sample = match sample {
-            Sample::Sent(at) => now.saturating_since(at),
-            Sample::Late(timeouts) => return trips.was_late(timeouts, rto),
-        };
-        let (is_first, min) = (trips.measured(sample), trips.min);
-        let entry = &mut self.slots[slot as usize];
-        if is_first {
-            // The time-outs of the first flight were guessed.
-            entry.deadline = now;
-            self.timers.arm(slot, now);
-        }
-        let follows = self.config.follows_path.as_ref();
-        if let Role::Sending(sender) = &mut entry.role
-            && follows.and_then(|follows| follows.grows_from).is_some_and(|from| min >= from)
-        {
-            // Twice what the host's link carries in a round trip.
-            let full = ByteCount::new(u64::from(sender.payload + Packet::HEADER_BYTES));
-            let packets = 2 * min.as_ps() / self.config.link_rate.transmission(full).as_ps().max(1);
-            let max_window = packets.min(u64::from(WINDOW_LIMIT / 2)) as u32;
-            sender.measured(header, (sample, min), max_window, &self.config);
-        }
     }
 
     /// A header came back. It is the sending half's own packet.

@@ -9,6 +9,7 @@ mod config;
 mod connections;
 mod core_rate;
 mod endpoint;
+mod following;
 mod headers;
 mod joined;
 mod latencies;

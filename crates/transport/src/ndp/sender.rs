@@ -503,8 +503,9 @@ impl Sender {
             // NDP 3.2.1-a, 3.2.1-b: as many packets as the counter rose by. What finds nothing is banked.
             self.pull_counter = counter;
             self.backstops = 0;
-            self.credit = (self.credit + rise - self.forfeit(rise)).min(WINDOW_LIMIT);
-            self.push = self.push.saturating_sub(rise.min(WINDOW_LIMIT) as u16);
+            self.push = self.push.saturating_sub(rise as u16);
+            let rise = rise - self.forfeit(rise);
+            self.credit = (self.credit + rise).min(WINDOW_LIMIT);
         }
         // A counter that fell was overtaken; one that rose by more than any window is not ours.
     }
