@@ -17,7 +17,9 @@ use hdrhistogram::Histogram;
 use serde_json::json;
 use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, Time, TimeDelta};
-use trimline_stack::host::{Config, Connection, Core, Failure as Broken, Host, Idle, Options};
+use trimline_stack::host::{
+    Cause, Config, Connection, Core, Failure as Broken, Host, Idle, Options, payload_of_mtu,
+};
 use trimline_stack::io::PacketIo;
 
 use crate::execute::{catch_interrupts, interrupted, is_stopped};
@@ -51,9 +53,16 @@ pub(crate) struct Interface {
     /// Over UDP sockets instead of whole frames: needs no right, but not behind switches that trim.
     #[arg(long, conflicts_with = "interface")]
     udp: bool,
-    /// What the way carries over UDP sockets, headers included.
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, requires = "udp")]
-    mtu: usize,
+    /// Bytes that the path carries in a packet, IP headers included: by default those of the interface, over UDP sockets 1500.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(128..))]
+    mtu: Option<u16>,
+    /// Packets that are sent before the first answer. Default: 30, and more where a round trip takes a millisecond.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    window: Option<u16>,
+    /// Retransmission time-out until a round trip was measured, up to 5 s; it then follows the path. Default: 200ms. Less than
+    /// 20ms is the minimum later, too.
+    #[arg(long, value_name = "TIME", value_parser = time_out)]
+    rto: Option<TimeDelta>,
     /// UDP source ports that packets are spread over.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "udp",
         value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -105,6 +114,9 @@ pub(crate) enum Rpc {
         /// Stop after so many seconds.
         #[arg(long, value_name = "S")]
         seconds: Option<u64>,
+        /// Answer those alone whose messages have a CRC-32C (`rpc load --check`). Without it both are answered.
+        #[arg(long)]
+        check: bool,
     },
     /// Ask: one request after the other, or so many a second.
     Load {
@@ -124,6 +136,9 @@ pub(crate) enum Rpc {
         /// Requests a second, whether earlier ones were answered or not (open loop).
         #[arg(long, value_name = "RPS")]
         rate_rps: Option<u64>,
+        /// Send each message with its CRC-32C, which both ends compare. A server that does not know it refuses.
+        #[arg(long)]
+        check: bool,
     },
 }
 
@@ -173,6 +188,15 @@ pub(crate) struct Ping {
     /// Milliseconds from one ping to the next.
     #[arg(long, default_value_t = 200)]
     gap: u64,
+}
+
+/// A retransmission time-out. The maximum keeps its back-off below what the peer remembers.
+fn time_out(text: &str) -> Result<TimeDelta, String> {
+    let time = quantity::duration(text)?;
+    match (TimeDelta::from_us(100)..=TimeDelta::from_ms(5000)).contains(&time) {
+        true => Ok(time),
+        false => Err("expected a time from 100us to 5s".into()),
+    }
 }
 
 /// A host over any interface.
@@ -245,10 +269,20 @@ fn wait(
 
 /// A host, to which the peer is known that it will call.
 fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
-    let Interface { address, mtu, paths, poll, .. } = *interface;
+    let Interface { address, mtu, window, rto, paths, poll, .. } = *interface;
     let rate = interface.rate;
     let keys = interface.key.as_deref().map(key::read).transpose()?;
+    let payload = mtu.map(|mtu| payload_of_mtu(mtu.into(), address)).transpose();
+    let payload = payload.map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
     let change = |config: &mut Config| {
+        let ndp = &mut config.ndp;
+        ndp.payload_bytes = payload.unwrap_or(u16::MAX).min(ndp.payload_bytes);
+        if let Some(follows) = &mut ndp.follows_path {
+            follows.min_rto = rto.unwrap_or(follows.min_rto).min(follows.min_rto);
+            follows.grows_from = follows.grows_from.filter(|_| window.is_none());
+        }
+        ndp.rto = rto.unwrap_or(ndp.rto);
+        ndp.initial_window = window.map_or(ndp.initial_window, u32::from);
         if let Some((key, other)) = keys {
             config.share(key);
             config.other_key = other;
@@ -268,6 +302,7 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         None => {
+            let mtu = mtu.map_or(1500, usize::from);
             let mut host = Host::open_udp(address, mtu, paths, rate, change)?;
             peer.into_iter().for_each(|peer| host.resolve(peer));
             host.boxed()
@@ -352,14 +387,21 @@ pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
 pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
     catch_interrupts()?;
     let (interface, outcome) = match what {
-        Rpc::Serve { interface, seconds } => {
-            let serve = |host: &mut _, account: &mut _| serve(host, account, *seconds);
+        Rpc::Serve { interface, seconds, check } => {
+            let serve = |host: &mut AnyHost, account: &mut _| {
+                if !check {
+                    host.listen(PING_SERVICE);
+                }
+                host.listen_checked(PING_SERVICE);
+                serve(host, account, *seconds)
+            };
             (interface, with_host(interface, None, serve))
         }
-        Rpc::Load { server, interface, bytes, count, concurrency, rate_rps } => {
+        Rpc::Load { server, interface, bytes, count, concurrency, rate_rps, check } => {
             let load = |host: &mut _, account: &mut _| {
-                let concurrency = (*concurrency).max(1);
-                load(host, account, *server, *bytes, *count, concurrency, *rate_rps)
+                let options = Options { checked: *check, ..Options::default() };
+                let loop_of = ((*concurrency).max(1), *rate_rps);
+                load(host, account, (*server, options), *bytes, *count, loop_of)
             };
             (interface, with_host(interface, Some(*server), load))
         }
@@ -368,7 +410,6 @@ pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
 }
 
 fn serve(host: &mut AnyHost, account: &mut Account, seconds: Option<u64>) -> io::Result<ExitCode> {
-    host.listen(PING_SERVICE);
     let start = Instant::now();
     let is_over = || seconds.is_some_and(|seconds| start.elapsed().as_secs() >= seconds);
     let mut server = Server::default();
@@ -383,11 +424,10 @@ fn serve(host: &mut AnyHost, account: &mut Account, seconds: Option<u64>) -> io:
 fn load(
     host: &mut AnyHost,
     account: &mut Account,
-    server: IpAddr,
+    (server, options): (IpAddr, Options),
     bytes: usize,
     count: u64,
-    concurrency: usize,
-    rate_rps: Option<u64>,
+    (concurrency, rate_rps): (usize, Option<u64>),
 ) -> io::Result<ExitCode> {
     let message = vec![0x5a; bytes.max(1)];
     let mut taken: Histogram<u64> =
@@ -410,7 +450,7 @@ fn load(
             if due > now {
                 break;
             }
-            let connection = host.connect(server, PING_SERVICE, Options::default())?;
+            let connection = host.connect(server, PING_SERVICE, options)?;
             host.core().send(connection, &message)?;
             host.core().close(connection);
             waiting.push((connection, due));
@@ -434,7 +474,10 @@ fn load(
                         Err(failure) => {
                             failed += 1;
                             why = Some(failure);
-                            is_gone |= matches!(failure, Broken::Silent(_) | Broken::Stalled(_));
+                            is_gone |= matches!(
+                                failure,
+                                Broken::Silent(_) | Broken::Stalled(_) | Broken::PathMtu(_)
+                            );
                         }
                         Ok(_) => failed += 1,
                     }
@@ -476,6 +519,14 @@ fn load(
     if let Some(failure) = why {
         let about = [("server", json!(server))];
         account.log().event("request_failed", &about, &broken(server, failure).to_string());
+        if options.checked && matches!(failure, Broken::Refused(Cause::NoService | Cause::Unknown))
+        {
+            account.log().event(
+                "request_failed",
+                &about,
+                "a server of an older version does not know --check",
+            );
+        }
     }
     Ok(ExitCode::from(u8::from(failed > 0)))
 }

@@ -105,6 +105,43 @@ fn requests_are_answered_over_udp_without_any_right() {
     }
 }
 
+/// Checked requests are answered. A server that wants no others refuses them, and says so; the options of the path are
+/// read.
+#[test]
+fn requests_are_checked_where_both_ends_ask() {
+    let place = Place::new("check");
+    let serve = ["rpc", "serve", "--udp", "-a", "127.0.0.31", "--seconds", "120", "--check"];
+    let _server = Ends(place.program("trimline", &serve).spawn().unwrap());
+    let load = ["rpc", "load", "127.0.0.31", "--udp", "-a", "127.0.0.32", "-c", "50"];
+    let path = ["--rto", "5ms", "--window", "8", "--mtu", "1000", "--bytes", "20000"];
+    let checked = [&load[..], &path, &["--check"]].concat();
+    // The server takes a moment.
+    let answered = (0..20).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        words(&place.run("trimline", &checked)).0.contains("50 answered, 0 not")
+    });
+    assert!(answered);
+    let (said, problem) = words(&place.run("trimline", &load));
+    assert!(said.contains("0 answered") && problem.contains("nobody listens"), "{said}{problem}");
+}
+
+#[test]
+fn options_of_the_path_that_cannot_be_are_refused() {
+    let place = Place::new("path");
+    let ping = ["ping", "127.0.0.33", "--udp", "-a", "127.0.0.34"];
+    for (option, value, expected) in [
+        ("--rto", "6s", "from 100us to 5s"),
+        ("--rto", "20", "a time such as"),
+        ("--window", "0", "1..=1024"),
+        ("--mtu", "100", "128"),
+    ] {
+        let output = place.run("trimline", &[&ping[..], &[option, value]].concat());
+        let (_, problem) = words(&output);
+        assert!(!output.status.success() && problem.contains(expected), "{option}: {problem}");
+        assert!(problem.contains(option), "{option}: {problem}");
+    }
+}
+
 /// Hosts with a key answer those who have the same.
 #[test]
 fn a_key_is_shared_or_nothing_is_answered() {
@@ -254,7 +291,7 @@ fn a_command_that_is_stopped_tells_its_peer_at_once() {
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
         let (success, said) = ended(&mut other.0, Duration::from_secs(3)).expect("it ends at once");
         let (why, much) = match stops_sender {
-            true => ("refused or ended the connection", "50000 B arrived"),
+            true => ("its application has stopped", "50000 B arrived"),
             false => ("interrupted", "50000 B were ACKed"),
         };
         assert!(!success && said.contains(why) && said.contains(much), "{signal}: {said}");

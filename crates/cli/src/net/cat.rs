@@ -45,9 +45,9 @@ const INPUTS: usize = 16;
 /// Bytes of the checksum behind the stream.
 const SUM: usize = 4;
 
-/// A listener whose answer was not ACKed ends after so long without a frame (chosen: a sender that is there sends at least
-/// every 160 ms, its longest RTO; twelve of these are not all lost).
-const LINGER: TimeDelta = TimeDelta::from_ms(2000);
+/// A listener whose answer was not ACKed ends after so long without a frame (chosen: it sends its answer five times in this
+/// time, with a first time-out of 200 ms; these are not all lost).
+const LINGER: TimeDelta = TimeDelta::from_ms(4000);
 
 /// A listener ends after so long without a frame when it has failed or was interrupted, or when its output takes nothing.
 const SHORT_LINGER: TimeDelta = TimeDelta::from_ms(500);

@@ -102,7 +102,7 @@ impl<'a> View<'a> {
     }
 
     /// DATA: payload length and service port. ACK and NACK: the pull counter, to be ignored without
-    /// the PULL flag.
+    /// the PULL flag. RESET: its cause in the low byte, 0 for none; one that is not known is ignored.
     pub fn extra(&self) -> u32 {
         self.word(field::EXTRA)
     }

@@ -91,7 +91,7 @@ impl Protocol for Endpoint {
     }
 
     fn latencies(&self, slot: u32, _config: &Config, latencies: &mut Vec<PacketLatency>) {
-        let window = self.initial_window(slot);
+        let window = self.window(slot);
         latencies.extend(self.latencies(slot).iter().map(|latency| PacketLatency {
             first_window: latency.sequence < window,
             ps: latency.time.as_ps(),
@@ -549,6 +549,7 @@ pub(crate) fn defaults() -> Config {
         backstop_owed: TimeDelta::from_ms(100),
         time_wait: TimeDelta::from_ms(1),
         pull_gaps: None,
+        follows_path: None,
         record_latencies: false,
         path_penalty: Some(PathPenalty {
             min_nacks: 10,

@@ -116,6 +116,7 @@ fn failure(spraying: Spraying, duration_us: u64, restore: bool) -> RunRecord {
         // Only routing may keep packets away.
         path_penalty: None,
         pull_gaps: None,
+        follows_path: None,
         record_latencies: false,
         ..crate::plans::ndp(30)
     })];

@@ -34,6 +34,7 @@ pub(crate) fn ndp(initial_window: u32) -> ndp::Config {
         backstop_owed: TimeDelta::from_ms(100),
         time_wait: TimeDelta::from_ms(1),
         pull_gaps: None,
+        follows_path: None,
         record_latencies: false,
         path_penalty: Some(ndp::PathPenalty {
             min_nacks: 10,

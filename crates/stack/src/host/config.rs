@@ -4,12 +4,15 @@ use std::net::IpAddr;
 
 use trimline_packet::wire::{Profile, TAG_BYTES};
 use trimline_packet::{BitRate, TimeDelta};
-use trimline_transport::ndp::{self, PathPenalty, PullSpacing};
+use trimline_transport::ndp::{self, FollowsPath, PathPenalty, PullSpacing};
 
 use super::directory::Streams;
 use super::key::Key;
 use super::outgoing::EXTENSION_ROOM;
 use super::wait::Idle;
+
+/// Minimum of a measured RTO (chosen: what a host that shares its cores may be late).
+pub(super) const MIN_RTO: TimeDelta = TimeDelta::from_ms(20);
 
 /// Bytes of IP, UDP and NDP headers before the payload.
 const HEADERS_V4: usize = 20 + 8 + 16;
@@ -89,8 +92,8 @@ pub struct Config {
     pub ndp: ndp::Config,
     /// A connection begins without the paths that others to its peer found bad, by `ndp.path_penalty`.
     pub shares_scores: bool,
-    /// Bytes that a connection keeps for sending before it takes no more. What is sent was written so long
-    /// ago: in a larger buffer it has left the cache by then.
+    /// Bytes that a connection keeps for sending before it takes no more; of a stream two windows, if that is more. What is
+    /// sent was written so long ago: in a larger buffer it has left the cache by then.
     pub send_buffer: usize,
     /// What is kept for others.
     pub limits: Limits,
@@ -135,9 +138,14 @@ pub fn payload_of_mtu(mtu: usize, address: IpAddr) -> Result<u16, String> {
 impl Config {
     /// Bytes of the longest IP packet that this host sends.
     pub(super) fn longest_packet(&self) -> usize {
+        usize::from(self.packet_bytes(self.ndp.payload_bytes)) + EXTENSION_ROOM
+    }
+
+    /// Bytes of an IP packet with a payload, without its extension.
+    pub(super) fn packet_bytes(&self, payload: u16) -> u16 {
         let headers = if self.address.is_ipv6() { HEADERS_V6 } else { HEADERS_V4 };
         let tag = if self.key.is_some() { TAG_BYTES } else { 0 };
-        headers + tag + usize::from(self.ndp.payload_bytes) + EXTENSION_ROOM
+        (headers + tag) as u16 + payload
     }
 
     /// Peers share this key from now on. Packets make room for its tag. Switches must leave the tag when they trim, as
@@ -167,9 +175,13 @@ impl Config {
 
     /// NDP's parameters for a host with this address on a link of this MTU and rate. What the paper
     /// sets for hosts with a core of their own is longer here: a host that shares its cores answers
-    /// late, and what only came late must not be sent again. First window 30 packets; RTO and the
-    /// repetition of a PULL 20 ms (both double when in vain); a connection is remembered for one
-    /// second, longer than the longest RTO.
+    /// late, and what only came late must not be sent again. The first window is 30 packets; where round trips
+    /// take a millisecond, which no datacenter's do, it grows until it fills the path. The RTO follows the round
+    /// trips ([`FollowsPath`]), 20 ms at the minimum. Before the first answer of a peer it is 200 ms: most round
+    /// trips between any two hosts are shorter, and a longer path costs its first window twice, once (RFC 6298: one
+    /// second, which a lone packet would wait that is lost in a datacenter). A PULL is repeated after 20 ms. Both double
+    /// when in vain. A connection is remembered for one second, or 32 RTOs; ten seconds if nothing was ever sent to its
+    /// peer, whose RTO may be any.
     ///
     /// # Errors
     /// An MTU that leaves no room, said in words.
@@ -198,7 +210,11 @@ impl Config {
                 initial_window_bytes: 0,
                 turn: 0,
                 order: ndp::Order::Fair,
-                rto: TimeDelta::from_ms(20),
+                rto: TimeDelta::from_ms(200),
+                follows_path: Some(FollowsPath {
+                    min_rto: MIN_RTO,
+                    grows_from: Some(TimeDelta::from_ms(1)),
+                }),
                 pull_repeat: TimeDelta::from_ms(20),
                 backstop_unowed: TimeDelta::from_ms(20),
                 backstop_owed: TimeDelta::from_ms(200),

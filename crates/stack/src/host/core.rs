@@ -20,7 +20,7 @@ use super::outgoing::Outgoing;
 use super::peers::{ME, Peers};
 use super::scoreboard::Board;
 use super::tokens::Tokens;
-use super::{Connection, Failure, Options, Statistics};
+use super::{Cause, Connection, Failure, Options, Statistics};
 use crate::random;
 
 mod arrivals;
@@ -35,6 +35,10 @@ pub(crate) use riding::BEHIND_PAYLOAD;
 use riding::Riding;
 use silence::{Moved, Watch};
 pub(super) use transmit::Written;
+
+/// The bit of a service port that says that messages are checked: a host that does not know of checks listens on no such
+/// port, and refuses.
+const CHECKED: u16 = 1 << 15;
 
 /// How often in an RTO a host that blocks wakes for timers (chosen: a time-out is a quarter late at most). Each
 /// connection has several, and most are in vain.
@@ -268,8 +272,25 @@ impl Core {
         self.endpoint.handle_command(now, command, &mut view);
     }
 
-    /// Accepts connections to a service port.
+    /// Accepts connections to a service port, which are not checked.
+    ///
+    /// # Panics
+    /// A port of 32,768 or more: these are the checked ones.
     pub fn listen(&mut self, now: Time, service_port: u16) {
+        assert!(service_port < CHECKED, "service ports lie below {CHECKED}, not {service_port}");
+        self.listen_on(now, service_port);
+    }
+
+    /// Accepts checked connections to a service port ([`Options::checked`]).
+    ///
+    /// # Panics
+    /// As [`Core::listen`].
+    pub fn listen_checked(&mut self, now: Time, service_port: u16) {
+        assert!(service_port < CHECKED, "service ports lie below {CHECKED}, not {service_port}");
+        self.listen_on(now, service_port | CHECKED);
+    }
+
+    fn listen_on(&mut self, now: Time, service_port: u16) {
         if !self.services.contains(&service_port) {
             self.services.push(service_port);
         }
@@ -388,8 +409,8 @@ impl Core {
         if entry.failure.is_none() {
             entry.failure = Some(failure);
             self.watch.closed();
-            if !matches!(failure, Failure::Refused | Failure::Silent(_)) {
-                self.reset_peer(index);
+            if !matches!(failure, Failure::Refused(_) | Failure::Silent(_)) {
+                self.reset_peer(index, Cause::of(failure));
             }
         }
         let entry = &mut self.entries[index as usize];
@@ -409,7 +430,7 @@ impl Core {
     /// Tells the peer that a connection has failed here. A RESET must name something that the peer sent: a packet, or else
     /// the last pull that came, 0 for none.
     #[cold]
-    fn reset_peer(&mut self, index: u32) {
+    fn reset_peer(&mut self, index: u32, cause: Cause) {
         let Entry { name, incoming, .. } = &self.entries[index as usize];
         let (sequence, of_pull) = match (incoming.last(), self.slots.slot(name.key(Half::Sending)))
         {
@@ -423,7 +444,7 @@ impl Core {
         self.peers.paths(name.peer, &mut paths);
         for &path in paths.iter().cycle().take(RESETS) {
             let flags = Flags::from_bits(of_pull | of_opener);
-            let (kind, connection, extra) = (Kind::Reset, name.connection, 0);
+            let (kind, connection, extra) = (Kind::Reset, name.connection, cause as u32);
             let header = Header { kind, flags, path, connection, sequence, extra };
             self.riding.push(Packet::control(ME, name.peer, header));
         }
@@ -523,7 +544,9 @@ impl Core {
         if !self.unhanded.is_empty() {
             return self.clock;
         }
-        let together = TimeDelta::from_ps(self.config.ndp.rto.as_ps() / TIMERS_AN_RTO);
+        let ndp::Config { rto, follows_path, .. } = &self.config.ndp;
+        let rto = follows_path.map_or(*rto, |follows| follows.min_rto.min(*rto));
+        let together = TimeDelta::from_ps(rto.as_ps() / TIMERS_AN_RTO);
         let timers = self.endpoint.poll_timeout().max(now.saturating_add(together));
         self.next_transmit().min(timers).min(self.next_deadline())
     }

@@ -15,6 +15,7 @@
 
 mod bell;
 mod buffer;
+mod cause;
 mod config;
 mod core;
 mod credit;
@@ -48,6 +49,7 @@ use self::links::Links;
 
 pub(crate) use self::core::BEHIND_PAYLOAD;
 pub use bell::Bell;
+pub use cause::Cause;
 pub use config::{Config, Limits, payload_of_mtu};
 pub use core::Core;
 pub use directory::Streams;
@@ -70,6 +72,9 @@ pub struct Options {
     pub class: u8,
     /// When the connection fails if it is still in use.
     pub deadline: Option<Time>,
+    /// Each message of either end is sent with its CRC-32C, and compared. The peer accepts the connection only if it listens
+    /// with [`Core::listen_checked`]; a host that does not know of checks refuses it. There is no stream on it.
+    pub checked: bool,
 }
 
 /// Why something cannot be had of a connection.
@@ -77,8 +82,8 @@ pub struct Options {
 pub enum Failure {
     /// No way to the peer is known.
     Unreachable,
-    /// The peer does not listen there, has abandoned the connection or does not know it.
-    Refused,
+    /// The peer does not listen there, has abandoned the connection or does not know it, for the cause that it names.
+    Refused(Cause),
     /// It was closed, by this application, or by the peer after everything was read.
     Closed,
     /// Its deadline passed.
@@ -96,13 +101,20 @@ pub enum Failure {
     /// The peer was heard, and for so long nothing of what was under way arrived at its end. What comes between loses
     /// packets of some kind, or somebody forges answers.
     Stalled(TimeDelta),
+    /// Packets of so many bytes, IP headers included, do not arrive, while short ones do: the path's MTU is below the
+    /// interface's. Ask for a smaller one at both ends (`mtu` of [`Config::new`], `--mtu` of the commands).
+    PathMtu(u16),
+    /// A message of a checked connection arrived with another CRC-32C than it was sent with.
+    Altered,
+    /// A checked connection carries messages alone, and a stream was asked for.
+    Unchecked,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self {
             Failure::Unreachable => "no way to the peer is known",
-            Failure::Refused => "the peer refused or ended the connection",
+            Failure::Refused(cause) => return cause.fmt(f),
             Failure::Closed => "the connection is closed",
             Failure::Deadline => "the connection's deadline has passed",
             Failure::Full => "there is no room for what is to be sent",
@@ -111,6 +123,15 @@ impl fmt::Display for Failure {
             Failure::NoRoom => "this host has no room for the rest of a message",
             Failure::Silent(_) => "the peer was not heard",
             Failure::Stalled(_) => "the peer answers, but no data has arrived",
+            Failure::Altered => "a message is not what was sent: its CRC-32C is another",
+            Failure::Unchecked => "a checked connection carries messages alone, no stream",
+            Failure::PathMtu(bytes) => {
+                return write!(
+                    f,
+                    "the peer answers short packets, and none of {bytes} B or more arrive: the MTU of the path is smaller; set \
+                     --mtu at both ends"
+                );
+            }
         };
         f.write_str(words)?;
         if let Failure::Silent(time) | Failure::Stalled(time) = self {
@@ -127,11 +148,14 @@ impl From<Failure> for io::Error {
     fn from(failure: Failure) -> io::Error {
         let kind = match failure {
             Failure::Unreachable => io::ErrorKind::HostUnreachable,
-            Failure::Refused => io::ErrorKind::ConnectionRefused,
+            Failure::Refused(_) => io::ErrorKind::ConnectionRefused,
             Failure::Closed => io::ErrorKind::NotConnected,
-            Failure::Deadline | Failure::Silent(_) | Failure::Stalled(_) => io::ErrorKind::TimedOut,
+            Failure::Deadline | Failure::Silent(_) | Failure::Stalled(_) | Failure::PathMtu(_) => {
+                io::ErrorKind::TimedOut
+            }
             Failure::Full => io::ErrorKind::WouldBlock,
-            Failure::Empty | Failure::TooLong => io::ErrorKind::InvalidInput,
+            Failure::Empty | Failure::TooLong | Failure::Unchecked => io::ErrorKind::InvalidInput,
+            Failure::Altered => io::ErrorKind::InvalidData,
             Failure::NoRoom => io::ErrorKind::OutOfMemory,
         };
         io::Error::new(kind, failure)
@@ -213,6 +237,8 @@ pub struct Host<I> {
     begun_again: bool,
     /// What other threads wake it by.
     bell: Option<Bell>,
+    /// Frames that had found the ring of the interface full.
+    overran: u64,
 }
 
 impl<I: PacketIo> Host<I> {
@@ -236,6 +262,7 @@ impl<I: PacketIo> Host<I> {
             latest: Time::ZERO,
             begun_again: false,
             bell: None,
+            overran: 0,
         }
     }
 
@@ -336,7 +363,7 @@ impl<I: PacketIo> Host<I> {
 
     /// Takes what has arrived. Gives whether there was anything, and the time.
     fn hear(&mut self) -> io::Result<(bool, Time)> {
-        let Host { core, clock, io, links, latest, begun_again, .. } = self;
+        let Host { core, clock, io, links, latest, begun_again, overran, .. } = self;
         let before = clock.now();
         if begins_again(*latest, before) {
             *begun_again = true;
@@ -355,6 +382,10 @@ impl<I: PacketIo> Host<I> {
         let heard = now.is_some();
         let now = now.unwrap_or(before);
         links.look(now, io, core)?;
+        if io.overrun() > *overran {
+            *overran = io.overrun();
+            core.overran(now);
+        }
         Ok((core.expire(now) || heard, now))
     }
 
@@ -495,6 +526,12 @@ impl<I: PacketIo> Host<I> {
     pub fn listen(&mut self, service_port: u16) {
         let now = self.clock.now();
         self.core.listen(now, service_port);
+    }
+
+    /// Accepts checked connections to a service port: see [`Core::listen_checked`].
+    pub fn listen_checked(&mut self, service_port: u16) {
+        let now = self.clock.now();
+        self.core.listen_checked(now, service_port);
     }
 
     /// Waits for a whole message.

@@ -88,9 +88,20 @@ impl Host<Udp> {
 impl<I: PacketIo + 'static> Host<I> {
     /// The same host, whatever carries its frames.
     pub fn boxed(self) -> Host<Box<dyn PacketIo>> {
-        let Host { io, core, clock, waiter, pending, spare, links, latest, begun_again, bell } =
-            self;
+        let Host {
+            io,
+            core,
+            clock,
+            waiter,
+            pending,
+            spare,
+            links,
+            latest,
+            begun_again,
+            bell,
+            overran,
+        } = self;
         let io = Box::new(io);
-        Host { io, core, clock, waiter, pending, spare, links, latest, begun_again, bell }
+        Host { io, core, clock, waiter, pending, spare, links, latest, begun_again, bell, overran }
     }
 }

@@ -222,6 +222,16 @@ impl Outgoing {
         any.then(|| self.base.wrapping_sub(1))
     }
 
+    /// The number of the oldest packet that was sent and not ACKed, its bytes and its attempt.
+    pub(super) fn first_out(&self) -> Option<(u32, u16, u8)> {
+        self.sent.front().map(|sent| (self.base, sent.length, sent.attempt))
+    }
+
+    /// Minimum payload of the packets that were sent and not ACKed.
+    pub(super) fn shortest_out(&self) -> Option<u16> {
+        self.sent.iter().filter(|sent| !sent.acked).map(|sent| sent.length).min()
+    }
+
     /// Whether a packet with this number was sent, and not long ago.
     pub(super) fn has_sent(&self, sequence: u32) -> bool {
         let distance = sequence.wrapping_sub(self.base);

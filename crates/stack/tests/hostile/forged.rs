@@ -150,9 +150,43 @@ fn a_way_that_carries_no_full_packets_is_a_stall_that_is_named() {
     assert_eq!(two.client.receive(near), Ok(None));
     two.run_for(TimeDelta::from_ms(5000));
     let failure = two.client.receive(near).unwrap_err();
-    assert!(matches!(failure, Failure::Stalled(_)), "{failure:?}");
+    assert!(matches!(failure, Failure::PathMtu(1400..=1500)), "{failure:?}");
     let text = failure.to_string();
-    assert!(text.starts_with("the peer answers, but no data has arrived for 3"), "{text}");
+    assert!(text.contains("MTU of the path") && text.contains("--mtu"), "{text}");
+}
+
+/// The first window is full packets, and no frame of it arrives: the peer is asked with a header. A server that wants to
+/// see a token and one that does not.
+#[test]
+fn a_path_that_carried_no_full_packet_ever_is_named() {
+    for validates in [false, true] {
+        let mut two = Two::new(|config| config.validates_addresses = validates);
+        two.longest = 1000;
+        let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
+        two.client.write(near, &[7; 20 * 1410]).unwrap();
+        two.run_for(TimeDelta::from_ms(60_000));
+        let failure = two.client.receive(near).unwrap_err();
+        assert!(matches!(failure, Failure::PathMtu(1400..=1500)), "{failure:?}, {validates}");
+        // A smaller MTU arrives.
+        let mut two = Two::new(|config| {
+            config.validates_addresses = validates;
+            config.ndp.payload_bytes = payload_of_mtu(986, config.address).unwrap();
+        });
+        two.longest = 1000;
+        let (_, far) = two.open(&[7; 50_000]);
+        assert!(two.server.receive(far).unwrap().is_some());
+    }
+}
+
+/// Where short packets are lost as well it is no matter of their length.
+#[test]
+fn a_path_that_carries_no_data_is_a_stall() {
+    let (mut two, near) = under_way(&[7; 100], |_| {});
+    two.client.send(near, &[8; 20]).unwrap();
+    two.longest = 63;
+    two.run_for(TimeDelta::from_ms(60_000));
+    let failure = two.client.receive(near).unwrap_err();
+    assert!(matches!(failure, Failure::Stalled(_)), "{failure:?}");
 }
 
 #[test]
@@ -220,7 +254,7 @@ fn a_question_is_not_the_packet_that_never_arrived() {
     two.run_for(TimeDelta::from_ms(70_000));
     assert!(matches!(
         two.client.read(near, &mut bytes),
-        Err(Failure::Silent(_) | Failure::Refused | Failure::Stalled(_))
+        Err(Failure::Silent(_) | Failure::Refused(_) | Failure::Stalled(_))
     ));
     assert!(two.server.read(far, &mut bytes).is_err());
 }
@@ -243,7 +277,8 @@ fn a_packet_that_somebody_else_acked_ends_the_connection() {
         let ends = [two.client.receive(near), two.server.receive(far)].map(Result::unwrap_err);
         let [near, far] = ends;
         assert!(
-            near == Failure::Refused && matches!(far, Failure::Silent(_) | Failure::Stalled(_)),
+            matches!(near, Failure::Refused(_))
+                && matches!(far, Failure::Silent(_) | Failure::Stalled(_)),
             "packet {missing}: {near:?}, {far:?}"
         );
     }

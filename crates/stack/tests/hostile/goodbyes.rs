@@ -25,7 +25,11 @@ fn who_abandons_a_connection_tells_the_other_end_at_once() {
     for bytes in [0, 1, 1_000_000] {
         for abandons_near in [true, false] {
             let failure = abandoned(bytes, abandons_near);
-            assert_eq!(failure, Some(Failure::Refused), "{bytes} B, the sender: {abandons_near}");
+            assert_eq!(
+                failure,
+                Some(Failure::Refused(Cause::Ended)),
+                "{bytes} B, the sender: {abandons_near}"
+            );
         }
     }
 }
@@ -45,7 +49,7 @@ fn a_connection_ends_with_three_resets_of_one_end() {
     }
     assert_eq!(count, 3);
     two.client.receive_frame(two.now, &frames[2]);
-    assert_eq!(two.client.failure(near), Some(Failure::Refused));
+    assert_eq!(two.client.failure(near), Some(Failure::Refused(Cause::Ended)));
     two.client.abandon(two.now, near);
     assert_eq!(resets(run_to(&mut two.client, two.now + TimeDelta::from_ms(100))), 0);
 }
@@ -58,5 +62,5 @@ fn a_host_that_ends_tells_all_its_peers() {
     two.run_for(TimeDelta::from_ms(1));
     assert_eq!(two.server.connections(), 0);
     let failures = ends.map(|(near, _)| two.client.failure(near));
-    assert_eq!(failures, [Some(Failure::Refused); 5]);
+    assert_eq!(failures, [Some(Failure::Refused(Cause::Ended)); 5]);
 }

@@ -107,7 +107,7 @@ fn a_message_that_does_not_end_is_refused_by_both_ends() {
     }
     assert_eq!(two.server.receive(far), Err(Failure::TooLong));
     two.run_for(TimeDelta::from_ms(3000));
-    assert_eq!(two.client.receive(near), Err(Failure::Refused));
+    assert_eq!(two.client.receive(near), Err(Failure::Refused(Cause::TooLong)));
 }
 
 /// A request whose sender's address is forged: what the one at that address is sent ends, though nobody ACKs it.
@@ -120,7 +120,7 @@ fn what_a_forged_request_draws_ends_with_the_silence() {
     let first = run_to(&mut server, ms(33_000)).len();
     let then = run_to(&mut server, ms(120_000)).len();
     println!("{} B draw {first} frames, and {then} after half a minute", frame.len());
-    assert_eq!((first, then), (191, 0), "docs/security.md has this number");
+    assert_eq!((first, then), (22, 0), "docs/security.md has this number");
     assert_eq!(server.connections(), 1, "the application is told");
     let connection = server.next_readable().unwrap();
     assert!(matches!(server.receive(connection), Err(Failure::Silent(_))));

@@ -2,7 +2,10 @@
 //! interfaces in namespaces of the test's own where not. Where the machine does not allow them a test says SKIPPED.
 
 mod ahead;
+mod causes;
+mod checked;
 mod clocks;
+mod distant;
 mod forged;
 mod goodbyes;
 mod interfaces;
@@ -23,8 +26,10 @@ mod ways;
 use std::net::{IpAddr, Ipv4Addr};
 
 use trimline_packet::wire::{Datagram, Ethernet, Fields, Frame, Profile, Record};
-use trimline_packet::{BitRate, ConnectionId, Flags, Header, Kind, Service, Time, TimeDelta};
-use trimline_stack::host::{Config, Core, Failure, Streams};
+use trimline_packet::{
+    BitRate, ByteCount, ConnectionId, Flags, Header, Kind, Service, Time, TimeDelta,
+};
+use trimline_stack::host::{Cause, Config, Core, Failure, Streams, payload_of_mtu};
 
 /// The service that every test uses.
 const SERVICE: u16 = 7;

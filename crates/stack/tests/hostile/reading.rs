@@ -101,7 +101,11 @@ fn long_messages_of_one_peer_do_not_wait_for_each_other() {
     }
     assert_eq!((whole, failed), (2, 1), "two of three have room");
     let ends = near.map(|one| two.client.failure(one));
-    assert_eq!(ends.iter().filter(|&&end| end == Some(Failure::Refused)).count(), 1, "{ends:?}");
+    assert_eq!(
+        ends.iter().filter(|&&end| end == Some(Failure::Refused(Cause::NoRoom))).count(),
+        1,
+        "{ends:?}"
+    );
     assert_eq!(two.server.kept(), 0);
     let before = two.data;
     two.run_for(TimeDelta::from_ms(1000));

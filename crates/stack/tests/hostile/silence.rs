@@ -50,7 +50,7 @@ fn a_peer_that_is_gone_is_given_up_in_time_by_both_ends() {
         }
         two.client.abandon(two.now, near);
         two.server.abandon(two.now, far);
-        two.run_for(TimeDelta::from_ms(5000));
+        two.run_for(TimeDelta::from_ms(11_000));
         assert_eq!(
             (two.client.next(), two.server.next()),
             (Time::NEVER, Time::NEVER),
@@ -66,7 +66,7 @@ fn a_peer_that_was_started_again_is_given_up_when_it_says_so() {
     let (near, _) = two.open(b"think");
     two.server = server(|_| {});
     two.run_for(TimeDelta::from_ms(25_000));
-    assert_eq!(end(&mut two.client, near), Some(Failure::Refused));
+    assert_eq!(end(&mut two.client, near), Some(Failure::Refused(Cause::NoService)));
 }
 
 /// A host that was stopped for an hour has heard nobody meanwhile, and blames nobody for it.
@@ -93,4 +93,75 @@ fn what_strangers_began_ends_by_itself() {
     assert_eq!(server.connections(), 0);
     run_to(&mut server, ms(200_000));
     assert_eq!(server.next(), Time::NEVER);
+}
+
+/// Lets both do what is due until then. Each looks at what has arrived every 20 ms, as on a busy machine; its ring holds
+/// 512 frames until then, and what finds it full is lost. Gives how many were.
+fn run_through_rings(two: &mut Two, until: Time) -> usize {
+    const RING: usize = 512;
+    let (mut lost, mut rings) = (0, [Vec::new(), Vec::new()]);
+    for millisecond in 0u64.. {
+        if two.now > until {
+            break;
+        }
+        let Two { now, client, server, .. } = two;
+        for (end, core) in [client, server].into_iter().enumerate() {
+            if millisecond.is_multiple_of(20) {
+                rings[end].drain(..).for_each(|frame: Vec<u8>| core.receive_frame(*now, &frame));
+            }
+            core.expire(*now);
+            while core.transmit(*now).is_some() {
+                match rings[1 - end].len() < RING {
+                    true => rings[1 - end].push(core.frame().to_vec()),
+                    false => lost += 1,
+                }
+            }
+        }
+        *now += TimeDelta::from_ms(1);
+    }
+    lost
+}
+
+#[test]
+fn of_ten_thousand_idle_connections_none_is_given_up() {
+    const COUNT: usize = 10_000;
+    let mut two = Two::new(|config| {
+        config.limits.peer_connections = COUNT as u32;
+        config.limits.peer_half_open = COUNT as u32;
+        config.limits.half_open = COUNT as u32;
+    });
+    let mut ends = Vec::new();
+    for _ in 0..COUNT / 100 {
+        ends.extend((0..100).map(|_| two.send(b"think")));
+        let until = two.now + TimeDelta::from_ms(2);
+        two.run_to(until);
+    }
+    while let Some(far) = two.server.accept() {
+        assert_eq!(two.server.receive(far), Ok(Some(b"think".to_vec())));
+    }
+    let until = two.now + TimeDelta::from_ms(120_000);
+    let lost = run_through_rings(&mut two, until);
+    let given_up = ends.iter().filter(|&&near| two.client.failure(near).is_some()).count();
+    println!("{given_up} of {COUNT} given up, {lost} frames lost");
+    assert_eq!((given_up, two.server.connections()), (0, COUNT));
+}
+
+/// Frames that found no room may have been the answers: the verdict waits, and not for ever.
+#[test]
+fn an_interface_that_overran_delays_a_verdict() {
+    let cases = [(0..0, 30..34), (28_000..29_000, 35..40), (20_000..100_000, 60..64)];
+    for (overruns, given_up) in cases {
+        let mut two = Two::new(|_| {});
+        let (near, _) = two.open(b"think");
+        two.connected = false;
+        while two.client.failure(near).is_none() {
+            assert!(two.now < ms(100_000));
+            if overruns.contains(&(two.now.as_ps() / 1_000_000_000)) {
+                two.client.overran(two.now);
+            }
+            two.run_for(TimeDelta::from_ms(100));
+        }
+        let seconds = two.now.as_ps() / 1_000_000_000_000;
+        assert!(given_up.contains(&seconds), "after {seconds} s, {overruns:?}");
+    }
 }

@@ -72,10 +72,16 @@ impl Two {
         self.run_to(self.now + time);
     }
 
-    /// A connection with a message on it, and the other end of it.
-    pub(super) fn open(&mut self, message: &[u8]) -> (Connection, Connection) {
+    /// A connection with a message to be sent on it.
+    pub(super) fn send(&mut self, message: &[u8]) -> Connection {
         let near = self.client.connect(address(1), SERVICE, Default::default()).unwrap();
         self.client.send(near, message).unwrap();
+        near
+    }
+
+    /// A connection with a message on it, and the other end of it.
+    pub(super) fn open(&mut self, message: &[u8]) -> (Connection, Connection) {
+        let near = self.send(message);
         self.run_for(TimeDelta::from_ms(5));
         (near, self.server.accept().expect("it has arrived"))
     }

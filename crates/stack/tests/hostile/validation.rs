@@ -111,7 +111,7 @@ fn lost_challenges_and_servers_that_start_again_cost_time_alone() {
     two.client.send(near, b"x").unwrap();
     two.run_for(TimeDelta::from_ms(1));
     two.connected = true;
-    two.run_for(TimeDelta::from_ms(100));
+    two.run_for(TimeDelta::from_ms(250));
     assert!(two.server.accept().is_some(), "it came again after its time-out");
     // The tokens of the first server are worth nothing to the second.
     two.server = server(validating);

@@ -1,6 +1,6 @@
 use super::*;
 use trimline_packet::TimeDelta;
-use trimline_stack::host::{Connection, Failure, Options};
+use trimline_stack::host::{Cause, Connection, Failure, Options};
 
 fn clean(mtu: usize) -> Pair {
     Pair::new(mtu, Impairments::default(), 0)
@@ -128,8 +128,8 @@ fn a_service_that_nobody_offers_is_refused() {
     let mut pair = clean(1500);
     let client = pair.core(0).connect(address(1, false), 99, Options::default()).unwrap();
     pair.core(0).send(client, b"anyone?").unwrap();
-    pair.run(|pair| pair.core(0).receive(client) == Err(Failure::Refused));
-    assert_eq!(pair.core(0).send(client, b"anyone?"), Err(Failure::Refused));
+    pair.run(|pair| pair.core(0).receive(client) == Err(Failure::Refused(Cause::NoService)));
+    assert_eq!(pair.core(0).send(client, b"anyone?"), Err(Failure::Refused(Cause::NoService)));
 }
 
 #[test]

@@ -51,8 +51,10 @@ pub struct Config {
     /// How the connections of a host share its link.
     pub order: Order,
     /// Retransmission time-out of a packet that was sent and neither ACKed, NACKed nor returned.
-    /// NDP 3.2.4: as low as 1 ms.
+    /// NDP 3.2.4: as low as 1 ms. With `follows_path` it holds until a round trip was measured.
     pub rto: TimeDelta,
+    /// What follows the round trips to each peer (module `round_trips`); `None`, `rto` and the first window stay, is NDP's.
+    pub follows_path: Option<FollowsPath>,
     /// A PULL that elicits nothing for this long is queued again (chosen: 1 ms).
     pub pull_repeat: TimeDelta,
     /// The sender's backstop while nothing is owed to it (chosen: 1 ms).
@@ -94,6 +96,15 @@ impl Config {
             ..self
         }
     }
+}
+
+/// A time-out, and perhaps a window, that follow the round trips to each peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FollowsPath {
+    /// Minimum of a measured time-out; before the first measurement it is [`Config::rto`].
+    pub min_rto: TimeDelta,
+    /// Minimum round trip from which on the window grows; `None`: it never does.
+    pub grows_from: Option<TimeDelta>,
 }
 
 /// Time between two pulls of one host.

@@ -36,6 +36,7 @@ impl Endpoint {
         let entry =
             Slot { links: Links::OUTSIDE, deadline: Time::NEVER, key, life: Life::Open, role };
         let index = slot as usize;
+        self.answered_nothing(slot);
         if index < self.slots.len() {
             assert!(
                 self.slots[index].life == Life::Released,
@@ -94,10 +95,11 @@ impl Endpoint {
                 None => return self.events.push_back(Event::Refused { key }),
             },
         };
+        let rto = self.rto(key.peer);
         let entry = &mut self.slots[slot as usize];
         match &mut entry.role {
             Role::Sending(sender) if entry.life == Life::Open => {
-                sender.append(length, &self.config);
+                sender.append(now, length, &self.config, rto);
                 self.sender_changed(now, slot);
             }
             _ => self.events.push_back(Event::Refused { key }),
@@ -155,7 +157,6 @@ impl Endpoint {
         let slot = directory.assign(key);
         let receiver = Receiver::new(now, header.service_port(), header.flags.class(), paths);
         self.place(slot, key, Role::Receiving(receiver));
-        self.answered_nothing(slot);
         self.events.push_back(Event::Accepted { key, slot });
         Some(slot)
     }
@@ -329,10 +330,10 @@ impl Endpoint {
     /// NDP 3.2.2-c: both ends remember a finished connection.
     pub(super) fn enter_time_wait(&mut self, now: Time, slot: u32) {
         self.answer(slot);
+        let until = now.saturating_add(self.time_wait(self.slots[slot as usize].key.peer));
         let entry = &mut self.slots[slot as usize];
-        entry.life = Life::TimeWait;
-        entry.deadline = now.saturating_add(self.config.time_wait);
-        self.timers.arm(slot, entry.deadline);
+        (entry.life, entry.deadline) = (Life::TimeWait, until);
+        self.timers.arm(slot, until);
         match &mut entry.role {
             Role::Sending(sender) => {
                 sender.abandon();
@@ -356,9 +357,10 @@ impl Endpoint {
         slot: u32,
         directory: &mut impl HostTables,
     ) {
+        let time_wait = self.time_wait(self.slots[slot as usize].key.peer);
         let entry = &mut self.slots[slot as usize];
         if let Role::Receiving(receiver) = &mut entry.role {
-            let until = receiver.active_at.saturating_add(self.config.time_wait);
+            let until = receiver.active_at.saturating_add(time_wait);
             if now < until {
                 entry.deadline = until;
                 self.timers.arm(slot, until);

@@ -16,6 +16,7 @@ use super::config::{Command, Config, Event, ReceiverStatistics, SenderProgress, 
 use super::latencies::{Latencies, Latency};
 use super::pull_queue::{Gaps, PullQueue, Sent};
 use super::receiver::{Arrival, Receiver, Repeat};
+use super::round_trips::RoundTrips;
 use super::slot::{Life, Role, Slot};
 use super::turns::Turns;
 use crate::flow::Memory;
@@ -82,6 +83,8 @@ pub struct Endpoint {
     /// How long packets took, when asked.
     pub(super) latencies: Option<Box<Latencies>>,
     pub(super) listening: Vec<u16>,
+    /// The round trips to each peer, with [`Config::follows_path`].
+    pub(super) round_trips: Vec<RoundTrips>,
     /// What headers each receiving half has answered, with [`Config::doubts_headers`].
     pub(super) answered: Vec<Answered>,
     /// Whether an option of the configuration wants to hear of every packet that arrives.
@@ -111,6 +114,7 @@ impl Endpoint {
             events: VecDeque::new(),
             config,
             listening: Vec::new(),
+            round_trips: Vec::new(),
             answered: Vec::new(),
             reset_at: None,
         }
@@ -157,13 +161,13 @@ impl Endpoint {
         }
     }
 
-    /// Packets that the sending half in `slot` pushed before the first PULL, at most.
+    /// The window of the sending half in `slot`, in packets: the first one, unless it grew.
     ///
     /// # Panics
     /// A slot that is not of a sending half.
-    pub fn initial_window(&self, slot: u32) -> u32 {
+    pub fn window(&self, slot: u32) -> u32 {
         match self.slots.get(slot as usize).map(|entry| &entry.role) {
-            Some(Role::Sending(sender)) => self.config.window(sender.payload),
+            Some(Role::Sending(sender)) => sender.window(&self.config),
             _ => panic!("slot {slot} is not of a sending half"),
         }
     }
@@ -444,7 +448,7 @@ impl Endpoint {
             panic!("the directory gave a sending half the slot of a receiving one")
         };
         sender.hear(now);
-        match header.kind {
+        let sample = match header.kind {
             Kind::Ack => {
                 if let Some(joined) = header.joined() {
                     return self.acked_together(now, slot, header, joined);
@@ -452,11 +456,17 @@ impl Endpoint {
                 if let Some(latencies) = &mut self.latencies {
                     latencies.acked(now, slot, header.sequence);
                 }
-                sender.acked(header.sequence, header.flags.attempt());
+                sender.acked(header.sequence, header.flags.attempt())
             }
             Kind::Nack => sender.nacked(header.sequence, header.flags.attempt()),
-            Kind::Data | Kind::Pull | Kind::Reset => {}
+            Kind::Data | Kind::Pull | Kind::Reset => None,
+        };
+        if let Some(sample) = sample
+            && self.config.follows_path.is_some()
+        {
+            self.measured(now, slot, sample, header);
         }
+        let Role::Sending(sender) = &mut self.slots[slot as usize].role else { return };
         if let Some(counter) = header.pull_counter() {
             sender.pulled(counter);
         }
@@ -525,6 +535,7 @@ impl Endpoint {
     fn transmit_data(&mut self, now: Time) -> Packet {
         loop {
             let slot = self.ready.next();
+            let rto = self.rto(self.slots[slot as usize].key.peer);
             let entry = &mut self.slots[slot as usize];
             // The slot may have been assigned anew since the turn was queued.
             let Role::Sending(sender) = &mut entry.role else { continue };
@@ -537,7 +548,7 @@ impl Endpoint {
                 return self.transmit_probe(slot);
             }
             let (packet, due) =
-                sender.transmit(now, &self.config, self.host, &entry.key, prefers_new);
+                sender.transmit(now, &self.config, rto, self.host, &entry.key, prefers_new);
             if let Some(latencies) = &mut self.latencies {
                 latencies.sent(now, slot, packet.header.sequence);
             }
@@ -573,10 +584,12 @@ impl Endpoint {
             self.time_wait_expired(now, slot, directory);
             return;
         }
+        let rto = self.rto(self.slots[slot as usize].key.peer);
+        let entry = &mut self.slots[slot as usize];
         match &mut entry.role {
             Role::Vacant => {}
             Role::Sending(sender) => {
-                entry.deadline = sender.expire(now, &self.config);
+                entry.deadline = sender.expire(now, &self.config, rto);
                 self.sender_changed(now, slot);
             }
             Role::Receiving(receiver) => match receiver.expire(now, self.config.pull_repeat) {

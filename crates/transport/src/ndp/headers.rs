@@ -180,7 +180,7 @@ impl Endpoint {
         }
     }
 
-    /// A receiving half in this slot has answered nothing.
+    /// The half in this slot is new, and has answered nothing.
     pub(super) fn answered_nothing(&mut self, slot: u32) {
         if let Some(answered) = self.answered.get_mut(slot as usize) {
             *answered = Answered::default();

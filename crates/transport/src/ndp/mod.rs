@@ -9,12 +9,14 @@ mod config;
 mod connections;
 mod core_rate;
 mod endpoint;
+mod following;
 mod headers;
 mod joined;
 mod latencies;
 mod paths;
 mod pull_queue;
 mod receiver;
+mod round_trips;
 mod scoreboard;
 mod sender;
 mod slot;
@@ -24,8 +26,8 @@ mod unanswered;
 mod window;
 
 pub use config::{
-    Command, Config, Event, PathPenalty, PullGap, PullGaps, PullSpacing, ReceiverStatistics,
-    SenderProgress, SenderStatistics,
+    Command, Config, Event, FollowsPath, PathPenalty, PullGap, PullGaps, PullSpacing,
+    ReceiverStatistics, SenderProgress, SenderStatistics,
 };
 pub use core_rate::CoreRate;
 pub use endpoint::Endpoint;
@@ -65,6 +67,7 @@ mod tests {
             initial_window_bytes: 0,
             turn: 0,
             rto: TimeDelta::from_ms(1),
+            follows_path: None,
             pull_repeat: TimeDelta::from_ms(1),
             backstop_unowed: TimeDelta::from_ms(1),
             backstop_owed: TimeDelta::from_ms(100),

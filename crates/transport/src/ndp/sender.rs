@@ -42,11 +42,13 @@ use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time
 
 use super::config::{Config, PathPenalty, SenderProgress, SenderStatistics};
 use super::paths::{NO_PATH, Paths};
+use super::round_trips::{Growth, Rto};
 use super::turns::Queued;
-use super::window::{Record, State, Window};
+use super::window::{Record, Sample, State, Window};
 use crate::Key;
 use crate::arrivals::WINDOW_LIMIT;
 use crate::timers::{doubled, set_back};
+use alloc::boxed::Box;
 
 /// More to send than any number: a stream that never runs out.
 const ENDLESS: u64 = u64::MAX;
@@ -70,11 +72,11 @@ pub(super) struct Sender {
     /// ACKs and NACKs heard: the pull counter that the receiver will reach.
     answers: u32,
     /// Packets of the first window not sent yet, if there is data for them.
-    first_window: u32,
+    first_window: u16,
     /// Packets of the first window that were sent and not heard of.
-    unheard: u32,
+    unheard: u16,
     /// Packets of later data that may still be pushed.
-    push: u32,
+    push: u16,
     /// The last answers, newest lowest, 1 for an ACK; a 1 above the oldest.
     recent: u32,
     /// When a packet of the connection arrived last, or the half was opened.
@@ -85,13 +87,15 @@ pub(super) struct Sender {
     class: u8,
     /// Expiries of the backstop since the last PULL.
     backstops: u8,
-    /// Aeolus: the path of the probe that goes next.
-    probe: Option<u16>,
+    /// Aeolus: the path of the probe that goes next, if one does.
+    probe: u16,
     /// An empty stream owes one empty packet.
     empty: bool,
     /// The application knows that everything was ACKed.
     pub(super) acknowledged: bool,
     paths: Paths,
+    /// The window beyond the first one, with [`Config::follows_path`].
+    growth: Option<Box<Growth>>,
     /// Its turns to send, queued at the host.
     pub(super) turns: Queued,
     /// What the half has done.
@@ -128,7 +132,7 @@ impl Sender {
             credit: expected.clamp(1, WINDOW_LIMIT),
             pull_counter: 0,
             answers: 0,
-            first_window: window.clamp(1, WINDOW_LIMIT),
+            first_window: window.clamp(1, WINDOW_LIMIT) as u16,
             unheard: 0,
             push: 0,
             recent: 1,
@@ -137,10 +141,11 @@ impl Sender {
             payload,
             class: class & 3,
             backstops: 0,
-            probe: None,
+            probe: NO_PATH,
             empty: length == Some(0),
             acknowledged: false,
             paths,
+            growth: config.follows_path.map(|_| Box::new(Growth::NONE)),
             turns: Queued::PUSHING,
             statistics: SenderStatistics::default(),
         }
@@ -155,7 +160,7 @@ impl Sender {
     fn has_something_to_send(&self) -> bool {
         self.window.waiting() > 0
             || self.has_new_data() && !self.window.is_full()
-            || self.probe.is_some() && self.window.unacked() > 0
+            || self.is_probing() && self.window.unacked() > 0
     }
 
     /// Whether a packet may go as soon as the NIC has room.
@@ -167,7 +172,7 @@ impl Sender {
     /// Whether what goes next is a probe.
     #[inline]
     pub(super) const fn is_probing(&self) -> bool {
-        self.probe.is_some()
+        self.probe != NO_PATH
     }
 
     /// Packets that may be sent.
@@ -210,7 +215,13 @@ impl Sender {
         self.recent = self.recent << 1 & ((2 << RECENT) - 1) | full | u32::from(acked);
     }
 
-    /// The next packet, sent now, and its retransmission time-out. `prefers_new`: the credit came for new data, which is sent
+    /// Packets that are pushed, or that answers keep on their way.
+    #[inline]
+    pub(super) fn window(&self, config: &Config) -> u32 {
+        config.window(self.payload) + self.growth.as_ref().map_or(0, |growth| growth.extra)
+    }
+
+    /// The next packet, sent now, and when it times out. `prefers_new`: the credit came for new data, which is sent
     /// if there is any.
     ///
     /// # Panics
@@ -220,6 +231,7 @@ impl Sender {
         &mut self,
         now: Time,
         config: &Config,
+        rto: Rto,
         host: HostId,
         key: &Key,
         prefers_new: bool,
@@ -267,7 +279,7 @@ impl Sender {
             service: Service::Trimmable.into(),
             marks,
         };
-        (packet, now.saturating_add(doubled(config.rto, record.timeouts())))
+        (packet, now.saturating_add(rto.after(record.timeouts())))
     }
 
     /// Aeolus: asks what of the packets that went unasked has arrived, by the number of the last one. It goes its way and
@@ -276,7 +288,8 @@ impl Sender {
     /// # Panics
     /// A half that is not [`Sender::is_probing`].
     pub(super) fn probe(&mut self, host: HostId, key: &Key) -> Packet {
-        let path = self.probe.take().expect("a probe is due");
+        assert!(self.is_probing(), "a probe is due");
+        let path = core::mem::replace(&mut self.probe, NO_PATH);
         self.credit -= 1;
         let mut flags = Flags::default().with(Flags::SYN | Flags::PULL).with_class(self.class);
         if !self.has_new_data() {
@@ -326,7 +339,7 @@ impl Sender {
     #[cold]
     fn end_of_unasked(&mut self, path: u16) {
         if self.first_window == 0 || !self.has_new_data() {
-            self.probe = Some(path);
+            self.probe = path;
             self.credit += 1;
         }
     }
@@ -372,15 +385,16 @@ impl Sender {
         self.last_heard = now;
     }
 
-    /// An ACK arrived. For packets never sent, or ACKed before, it says nothing.
+    /// An ACK arrived. For packets never sent, or ACKed before, it says nothing. Gives the news about the round trip.
     #[inline]
-    pub(super) fn acked(&mut self, sequence: u32, attempt: u8) {
-        let Some(record) = self.window.record(sequence) else { return };
+    pub(super) fn acked(&mut self, sequence: u32, attempt: u8) -> Option<Sample> {
+        let record = self.window.record(sequence)?;
         let (state, path, same) = (record.state, record.path, record.attempt() == attempt);
         if state == State::Acked {
-            return;
+            return None;
         }
-        self.unheard -= u32::from(record.heard());
+        let sample = record.sample(attempt);
+        self.unheard -= u16::from(record.heard());
         if state == State::InFlight {
             self.window.acked(sequence);
         } else {
@@ -396,23 +410,49 @@ impl Sender {
         if let (true, Some(scoreboard)) = (same, self.paths.scoreboard()) {
             scoreboard.ack(path);
         }
+        sample
     }
 
-    /// A NACK arrived: the packet waits behind the others for its PULL (NDP 3.2-j).
+    /// A NACK arrived: the packet waits behind the others for its PULL (NDP 3.2-j). Gives the same as [`Sender::acked`].
     #[inline]
-    pub(super) fn nacked(&mut self, sequence: u32, attempt: u8) {
-        let Some(record) = self.window.record(sequence) else { return };
+    pub(super) fn nacked(&mut self, sequence: u32, attempt: u8) -> Option<Sample> {
+        let record = self.window.record(sequence)?;
         // The receiver queued a pull for the header, whatever has become of the packet since.
         self.answers = self.answers.wrapping_add(1);
         if record.state != State::InFlight || record.attempt() != attempt {
-            return;
+            return None;
         }
-        let path = record.path;
-        self.unheard -= u32::from(record.heard());
+        let (path, sample) = (record.path, record.sample(attempt));
+        self.unheard -= u16::from(record.heard());
         self.window.wait_behind(sequence, State::Nacked);
         self.remember(false);
         if let Some(scoreboard) = self.paths.scoreboard() {
             scoreboard.nack(path);
+        }
+        sample
+    }
+
+    /// An answer measured a round trip; beside it stands the minimum to the peer.
+    #[cold]
+    pub(super) fn measured(
+        &mut self,
+        header: &Header,
+        sample: (TimeDelta, TimeDelta),
+        max_window: u32,
+        config: &Config,
+    ) {
+        let window = self.window(config);
+        let Some(growth) = &mut self.growth else { return };
+        let (next, in_flight) = (self.window.next(), self.window.in_flight());
+        growth.measured(header.sequence, next, in_flight, sample);
+        if header.kind == Kind::Nack {
+            growth.debt += u32::from(growth.gives_up(header.sequence, window, self.window.next()));
+            return;
+        }
+        let was_sent = self.credit <= self.window.in_flight() / 4;
+        let rode = header.flags.contains(Flags::PULL);
+        if rode && was_sent && window < max_window && growth.grows(window) {
+            self.credit = (self.credit + 1).min(WINDOW_LIMIT);
         }
     }
 
@@ -424,7 +464,7 @@ impl Sender {
             return;
         }
         let path = record.path;
-        self.unheard -= u32::from(record.heard());
+        self.unheard -= u16::from(record.heard());
         self.window.wait_before(sequence, State::Returned);
         self.remember(false);
         if let Some(scoreboard) = self.paths.scoreboard() {
@@ -445,7 +485,7 @@ impl Sender {
         for place in self.window.newest_first() {
             let Some(record) = self.window.record(place) else { continue };
             if record.state == State::InFlight {
-                self.unheard -= u32::from(record.heard());
+                self.unheard -= u16::from(record.heard());
                 self.window.wait_before(place, State::Returned);
                 self.credit = (self.credit + 1).min(WINDOW_LIMIT);
             }
@@ -463,10 +503,25 @@ impl Sender {
             // NDP 3.2.1-a, 3.2.1-b: as many packets as the counter rose by. What finds nothing is banked.
             self.pull_counter = counter;
             self.backstops = 0;
+            self.push = self.push.saturating_sub(rise as u16);
+            let rise = rise - self.forfeit(rise);
             self.credit = (self.credit + rise).min(WINDOW_LIMIT);
-            self.push = self.push.saturating_sub(rise);
         }
         // A counter that fell was overtaken; one that rose by more than any window is not ours.
+    }
+
+    /// The pulls, of so many, that packets take back which the window gave up. Behind the last packet none does: the
+    /// receiver pulls for those alone that it lacks.
+    #[inline]
+    fn forfeit(&mut self, pulls: u32) -> u32 {
+        let has_new_data = self.has_new_data();
+        let Some(growth) = self.growth.as_mut().filter(|growth| has_new_data && growth.debt > 0)
+        else {
+            return 0;
+        };
+        let forfeited = growth.debt.min(pulls);
+        growth.debt -= forfeited;
+        forfeited
     }
 
     /// The low half of a pull counter arrived, in an ACK of several packets.
@@ -478,13 +533,19 @@ impl Sender {
     }
 
     /// More data to send.
-    pub(super) fn append(&mut self, length: u64, config: &Config) {
+    pub(super) fn append(&mut self, now: Time, length: u64, config: &Config, rto: Rto) {
         if length == 0 || self.unsent == ENDLESS {
             return;
         }
         // NDP 3.2-p: what comes after a packet marked LAST is pushed rather than pulled.
         if !self.has_new_data() {
-            self.push = config.window(self.payload).clamp(1, WINDOW_LIMIT);
+            let window = self.window(config);
+            let is_idle =
+                self.window.unacked() == 0 && now >= self.last_heard.saturating_add(rto.after(0));
+            if let Some(growth) = self.growth.as_mut().filter(|_| is_idle) {
+                growth.begin_anew(window);
+            }
+            self.push = self.window(config).clamp(1, WINDOW_LIMIT) as u16;
             self.turns.push();
             if self.window.unacked() == 0 {
                 self.credit = 0;
@@ -530,7 +591,7 @@ impl Sender {
     /// Packets that credits could send now.
     fn sendable(&self) -> u64 {
         let new = self.unsent.div_ceil(u64::from(self.payload)) + u64::from(self.empty);
-        new + u64::from(self.window.waiting()) + u64::from(self.probe.is_some())
+        new + u64::from(self.window.waiting()) + u64::from(self.is_probing())
     }
 
     /// Pushes later data up to a window of packets not ACKed. The receiver that knows LAST drops its
@@ -538,10 +599,10 @@ impl Sender {
     /// the turns of credits that find nothing would be in the way of the next message's.
     fn grant_push(&mut self, config: &Config) {
         let out = self.window.unacked() + self.credit;
-        let room = config.window(self.payload).saturating_sub(out).min(self.push);
+        let room = self.window(config).saturating_sub(out).min(self.push.into());
         let missing = self.sendable().saturating_sub(self.credit.into());
         let grant = u64::from(room).min(missing) as u32;
-        self.push -= grant;
+        self.push -= grant as u16;
         self.credit += grant;
     }
 
@@ -574,13 +635,13 @@ impl Sender {
         self.credit = 0;
         self.push = 0;
         self.unheard = 0;
-        self.probe = None;
+        self.probe = NO_PATH;
         self.window.clear();
     }
 
     /// The deadline has come. Resends what timed out and gives the next deadline; [`Time::NEVER`]
     /// when the next packet sent will arm it.
-    pub(super) fn expire(&mut self, now: Time, config: &Config) -> Time {
+    pub(super) fn expire(&mut self, now: Time, config: &Config, rto: Rto) -> Time {
         let mut earliest = Time::NEVER;
         if self.window.in_flight() > 0 {
             // Newest first, so that the oldest ends up in front of the retransmission queue.
@@ -590,15 +651,23 @@ impl Sender {
                     continue;
                 }
                 // NDP 3.2-s: the time-out backs off with each one in a row.
-                let due = record.sent_at.saturating_add(doubled(config.rto, record.timeouts()));
+                let due = record.sent_at.saturating_add(rto.after(record.timeouts()));
                 if due > now {
                     earliest = earliest.min(due);
                     continue;
                 }
                 record.timed_out();
                 let path = record.path;
-                self.window.wait_before(sequence, State::TimedOut);
-                self.credit = (self.credit + 1).min(WINDOW_LIMIT);
+                let (window, next) = (self.window(config), self.window.next());
+                // The last one in flight has no other whose pull would bring it.
+                let others = self.window.in_flight() > 1;
+                let growth = self.growth.as_mut().filter(|_| others);
+                if growth.is_some_and(|growth| growth.gives_up(sequence, window, next)) {
+                    self.window.wait_before(sequence, State::GivenUp);
+                } else {
+                    self.window.wait_before(sequence, State::TimedOut);
+                    self.credit = (self.credit + 1).min(WINDOW_LIMIT);
+                }
                 self.statistics.timeouts += 1;
                 if let Some(scoreboard) = self.paths.scoreboard() {
                     scoreboard.loss(path);
@@ -644,9 +713,10 @@ mod tests {
         let mut sender = Sender::new(Time::ZERO, &config, None, None, 0, 0, paths);
         let (here, connection) = (HostId::new(0), ConnectionId::new(1));
         let key = Key { peer: HostId::new(1), connection, opened_here: true, half: Half::Sending };
-        let (first, due) = sender.transmit(Time::ZERO, &config, here, &key, false);
-        sender.expire(due, &config);
-        let (again, _) = sender.transmit(due, &config, here, &key, false);
+        let (first, due) =
+            sender.transmit(Time::ZERO, &config, Rto::fixed(config.rto), here, &key, false);
+        sender.expire(due, &config, Rto::fixed(config.rto));
+        let (again, _) = sender.transmit(due, &config, Rto::fixed(config.rto), here, &key, false);
         let [good, bad] = [first, again].map(|packet| packet.header.path.get());
         assert_ne!(good, bad);
         // Just an outlier: one ACK more, and it would be none.
@@ -668,7 +738,8 @@ mod tests {
         let send = |sender: &mut Sender| {
             let mut all = Vec::new();
             while sender.ready() {
-                let (packet, _) = sender.transmit(Time::ZERO, &config, here, &key, false);
+                let (packet, _) =
+                    sender.transmit(Time::ZERO, &config, Rto::fixed(config.rto), here, &key, false);
                 all.push((packet.header.sequence, packet.header.flags.attempt()));
             }
             all

@@ -28,6 +28,18 @@ pub(super) enum State {
     Returned,
     /// In the retransmission queue: given up for lost.
     TimedOut,
+    /// In the retransmission queue: lost, and its window has become smaller. It waits for a pull like a trimmed one.
+    GivenUp,
+}
+
+/// The news in an answer about the round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sample {
+    /// It answers the transmission that was sent then.
+    Sent(Time),
+    /// It answers an earlier transmission than the last one, which went after so many time-outs in a row: they were too
+    /// short.
+    Late(u8),
 }
 
 /// One packet.
@@ -90,6 +102,19 @@ impl Record {
     #[inline]
     pub(super) const fn timeouts(&self) -> u8 {
         (self.marks & Record::TIMEOUTS) >> Record::TIMEOUTS_SHIFT
+    }
+
+    /// The news in an answer that names this attempt, before it is heard. Attempts wrap: after three time-outs two may
+    /// have one number.
+    #[inline]
+    pub(super) fn sample(&self, attempt: u8) -> Option<Sample> {
+        let is_out = !matches!(self.state, State::Acked | State::Nacked | State::Returned);
+        match (self.timeouts(), self.attempt() == attempt && is_out) {
+            (0..3, true) => Some(Sample::Sent(self.sent_at)),
+            (0, false) => None,
+            (timeouts, false) => Some(Sample::Late(timeouts)),
+            (_, true) => None,
+        }
     }
 
     /// Counts one more time-out in a row.

@@ -1,7 +1,7 @@
 //! Trimmed headers that anyone may have made (`Config::doubts_headers`): answered, and believed in nothing.
 
 use trimline_packet::{Flags, Kind, Packet, Time, TimeDelta};
-use trimline_transport::ndp::Config;
+use trimline_transport::ndp::{Command, Config};
 use trimline_transport::{Allowed, Endpoint as _};
 
 use crate::link::config;
@@ -42,6 +42,21 @@ fn draws(lone: &mut Lone, header: &Packet) -> (usize, u32) {
         nacks += usize::from(lone.next().expect("it waits").header.kind == Kind::Nack);
     }
     (nacks, pulled)
+}
+
+/// What headers drew is the half's, not its slot's: one that sends there next has no header to forget.
+#[test]
+fn a_slot_in_which_headers_were_answered_may_send() {
+    let mut lone = receiver(0);
+    assert_eq!(draws(&mut lone, &header(4, 0, 0)), (1, 1));
+    let slot = lone.slot(receiving(1));
+    lone.command(Command::Abandon { key: receiving(1) });
+    lone.pass(Time::ZERO + TimeDelta::from_ms(100));
+    lone.open(2, Some(1));
+    assert_eq!(lone.slot(sending(2)), slot);
+    lone.all();
+    lone.pass(Time::ZERO + TimeDelta::from_ms(200));
+    assert_eq!(lone.data().len(), 1, "again after its time-out");
 }
 
 #[test]

@@ -46,6 +46,7 @@ pub(crate) fn config() -> Config {
         time_wait: TimeDelta::from_ms(10),
         path_penalty: None,
         pull_gaps: None,
+        follows_path: None,
         record_latencies: false,
     }
 }

@@ -119,6 +119,10 @@ impl Lone {
         core::iter::from_fn(|| self.endpoint.poll_event()).collect()
     }
 
+    pub(crate) fn knows(&self, key: Key) -> bool {
+        self.directory.find(key).is_some()
+    }
+
     pub(crate) fn slot(&self, key: Key) -> u32 {
         self.directory.find(key).expect("the half exists")
     }

@@ -10,6 +10,7 @@ mod lone;
 mod messages;
 mod options;
 mod receiving;
+mod round_trips;
 mod sending;
 mod timing;
 mod unscheduled;

@@ -327,6 +327,6 @@ fn windows_in_bytes_follow_the_payload() {
         assert_eq!(lone.data(), [0]);
         lone.command(Command::Send { key: sending(1), length: ByteCount::new(1 << 30) });
         assert_eq!(lone.data().len(), expected - 1, "one is on its way");
-        assert_eq!(lone.endpoint.initial_window(lone.slot(sending(1))), expected as u32);
+        assert_eq!(lone.endpoint.window(lone.slot(sending(1))), expected as u32);
     }
 }

@@ -27,6 +27,7 @@ pub(crate) fn ndp_host(host: HostId) -> ndp::Endpoint {
         time_wait: TimeDelta::from_ms(1),
         path_penalty: None,
         pull_gaps: None,
+        follows_path: None,
         record_latencies: false,
     };
     ndp::Endpoint::new(host, config)

@@ -5,7 +5,7 @@ use super::*;
 use std::sync::{Arc, Mutex};
 use trimline_packet::BitRate;
 use trimline_stack::clock::Clock;
-use trimline_stack::host::{Config, Host};
+use trimline_stack::host::{Cause, Config, Host};
 use trimline_stack::io::mem::{Impairments, Mem, impaired_pair};
 use trimline_stack::io::{Caps, PacketIo, Pieces};
 
@@ -218,7 +218,7 @@ fn one_connection_is_taken_and_all_others_are_refused() {
         }
     }
     pair.run_for(TimeDelta::from_ms(20_000));
-    let refused = Some(Broken::Refused);
+    let refused = Some(Broken::Refused(Cause::Ended));
     let failures: Vec<_> = ends.into_iter().map(|near| pair.client.failure(near)).collect();
     assert_eq!(failures, [refused, None, refused]);
     assert!(taken.is_some());

@@ -10,7 +10,7 @@
 use std::net::IpAddr;
 
 use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Records, Routes, What};
-use trimline_packet::{Flags, HostId, Kind, Packet, Service, Time};
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time};
 use trimline_transport::ndp::{Command, Event, SenderProgress};
 use trimline_transport::{Disposition, Endpoint, Half, Key};
 
@@ -18,9 +18,9 @@ use super::super::credit::{Bounds, MORE_PULLS};
 use super::super::directory::View;
 use super::super::incoming::{self, Incoming};
 use super::super::peers::ME;
-use super::super::{Failure, Key as SharedKey, Options};
+use super::super::{Cause, Failure, Key as SharedKey, Options};
 use super::silence::is_question;
-use super::{Core, Name};
+use super::{CHECKED, Core, Name};
 
 /// What is to be done with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ enum Verdict {
     Crowded(u32),
     /// It is the next of a message for the rest of which there will be no room.
     Full(u32),
+    /// The peer asks about a connection that has ended here: it is told.
+    Ended,
     /// It cannot be meant.
     Implausible,
     /// There is no room for what it would open.
@@ -165,6 +167,7 @@ impl Core {
                 // The endpoint refuses it.
                 None
             }
+            Verdict::Ended => return self.say_ended(&packet),
             Verdict::Implausible => {
                 self.statistics.implausible += 1;
                 return;
@@ -216,7 +219,7 @@ impl Core {
         {
             let SenderProgress { credit, .. } = self.endpoint.sender_progress(slot);
             let bounds = Bounds {
-                most: self.endpoint.initial_window(slot).saturating_add(MORE_PULLS),
+                most: self.endpoint.window(slot).saturating_add(MORE_PULLS),
                 used: entry.outgoing.on_their_way().saturating_add(credit),
                 sent: self.endpoint.sender_statistics(slot).packets_sent,
             };
@@ -272,11 +275,12 @@ impl Core {
 
     /// Someone new, who may open a connection. Gives whether there is room for another peer.
     fn admit(&mut self, now: Time, ethernet: Ethernet, source: IpAddr) -> bool {
-        let Core { peers, boards, config, .. } = self;
+        let Core { peers, boards, config, endpoint, .. } = self;
         let admitted = peers.admit(now, source, config.limits.peers, |gone: HostId| {
             if let Some(board) = boards.get_mut(gone.index()) {
                 *board = None;
             }
+            endpoint.forget_path(gone);
         });
         let Some(host) = admitted else { return false };
         match self.learns_next_hops {
@@ -306,15 +310,19 @@ impl Core {
         let header = &packet.header;
         let Some(index) = index else {
             return match self.slots.slot(name.key(Half::Receiving)) {
+                Some(_) if is_question(packet) => Verdict::Ended,
                 // Remembered.
                 Some(_) => Verdict::Take(None),
                 None => self.verdict_of_opening(packet, name),
             };
         };
         let entry = &self.entries[index as usize];
+        if is_question(packet) && entry.failure.is_some() {
+            return Verdict::Ended;
+        }
         let is_known = entry.incoming.has(header.sequence);
         // The peer asks by a packet that was ACKed. One that is not here was ACKed by somebody else.
-        let is_misled = is_question(packet) && !is_known && entry.failure.is_none();
+        let is_misled = is_question(packet) && !is_known;
         if is_misled || !entry.incoming.expects(header.sequence) {
             return Verdict::Implausible;
         }
@@ -360,6 +368,17 @@ impl Core {
             && of_peer.half_open < limits.peer_half_open
             && self.others_leave_room(name.peer, length);
         if has_room { Verdict::Take(None) } else { Verdict::Beyond }
+    }
+
+    /// Answers a question about a connection that has ended here. Who asks waits for something that never comes.
+    #[cold]
+    fn say_ended(&mut self, question: &Packet) {
+        let header = &question.header;
+        let from_opener = header.flags.contains(Flags::FROM_OPENER);
+        let flags = Flags::from_bits(if from_opener { 0 } else { Flags::FROM_OPENER });
+        let extra = Cause::Ended as u32;
+        let reset = Header { kind: Kind::Reset, flags, extra, ..*header };
+        self.riding.push(Packet::control(ME, question.source, reset));
     }
 
     /// Whether a connection may keep the payload of a packet.
@@ -517,7 +536,8 @@ impl Core {
         let names_acked = entry.outgoing.last_acked() == Some(packet.header.sequence);
         let is_over = entry.incoming.is_closed() || entry.failure.is_some() || !entry.in_use;
         if (names_acked || !is_of_sender) && !is_over {
-            self.fail(self.clock, index, Failure::Refused);
+            let cause = Cause::of_word(packet.header.extra);
+            self.fail(self.clock, index, Failure::Refused(cause));
         }
     }
 
@@ -533,7 +553,9 @@ impl Core {
                     let Key { peer, connection, opened_here, .. } = key;
                     let name = Name { peer, connection, opened_here };
                     if let Some(&index) = self.names.get(&name) {
-                        self.fail(now, index, Failure::Refused);
+                        let reset = packet.filter(|packet| packet.header.kind == Kind::Reset);
+                        let cause = Cause::of_word(reset.map_or(0, |reset| reset.header.extra));
+                        self.fail(now, index, Failure::Refused(cause));
                     }
                 }
                 Event::Delivered { .. } | Event::Acknowledged { .. } => {}
@@ -550,7 +572,9 @@ impl Core {
             // The application has abandoned what the peer answers on: nobody would ever end that half.
             None if opened_here => return self.command(now, Command::Abandon { key }),
             None => {
-                let index = self.entry(name, service_port, Options::default());
+                let checked = service_port & CHECKED != 0;
+                let options = Options { checked, ..Options::default() };
+                let index = self.entry(name, service_port, options);
                 let connection = self.handle(index);
                 self.accepted.push_back(connection);
                 index

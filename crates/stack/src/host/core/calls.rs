@@ -9,7 +9,10 @@ use trimline_transport::ndp::{self, Command};
 
 use super::super::peers::ME;
 use super::super::{Config, Connection, Failure, Options, Statistics};
-use super::{Core, Entry, Name};
+use super::{CHECKED, Core, Entry, Name};
+
+/// Bytes of the CRC-32C behind a checked message.
+const SUM: usize = 4;
 
 impl Entry {
     /// Why nothing is left to read and nothing will come, if that is so. Where something was not delivered, that
@@ -17,7 +20,9 @@ impl Entry {
     fn end(&self) -> Option<Failure> {
         let is_finished = self.incoming.is_finished();
         let is_delivered = self.outgoing.is_complete();
-        let failure = self.failure.filter(|_| !is_finished || !is_delivered);
+        let counts =
+            |failure: &Failure| !is_finished || !is_delivered || *failure == Failure::Altered;
+        let failure = self.failure.filter(counts);
         failure.or(is_finished.then_some(Failure::Closed))
     }
 }
@@ -27,12 +32,17 @@ impl Core {
     ///
     /// # Errors
     /// [`Failure::Unreachable`]: [`Core::add_peer`] comes first.
+    ///
+    /// # Panics
+    /// A service port of 32,768 or more.
     pub fn connect(
         &mut self,
         peer: IpAddr,
         service_port: u16,
         options: Options,
     ) -> Result<Connection, Failure> {
+        assert!(service_port < CHECKED, "service ports lie below {CHECKED}, not {service_port}");
+        let service_port = service_port | if options.checked { CHECKED } else { 0 };
         let host = self.peers.host(peer).ok_or(Failure::Unreachable)?;
         if self.peers.next_hop(host).is_none() || host == ME {
             return Err(Failure::Unreachable);
@@ -78,7 +88,7 @@ impl Core {
     /// The canonical address of the other end, and the service port.
     pub fn peer(&mut self, connection: Connection) -> Option<(IpAddr, u16)> {
         let (host, port) =
-            self.find(connection).map(|entry| (entry.name.peer, entry.service_port))?;
+            self.find(connection).map(|entry| (entry.name.peer, entry.service_port & !CHECKED))?;
         Some((self.peers.canonical(host)?, port))
     }
 
@@ -106,7 +116,7 @@ impl Core {
     /// [`Failure::TooLong`] for more than [`super::super::Limits::message_bytes`].
     pub fn send(&mut self, connection: Connection, message: &[u8]) -> Result<(), Failure> {
         let longest = self.config.limits.message_bytes;
-        self.sending(connection)?;
+        let checked = self.sending(connection)?.options.checked;
         if message.is_empty() {
             return Err(Failure::Empty);
         }
@@ -116,7 +126,14 @@ impl Core {
         if !self.has_room(connection, message.len()) {
             return Err(Failure::Full);
         }
-        self.entries[connection.index as usize].outgoing.message(message);
+        let outgoing = &mut self.entries[connection.index as usize].outgoing;
+        match checked {
+            true => {
+                let sum = crc32c::crc32c(message).to_be_bytes();
+                outgoing.message(&[message, &sum].concat());
+            }
+            false => outgoing.message(message),
+        }
         self.count_unacked(connection.index);
         self.list_unhanded(connection.index);
         Ok(())
@@ -156,10 +173,17 @@ impl Core {
     /// # Errors
     /// A connection that may not send any more.
     pub fn write(&mut self, connection: Connection, bytes: &[u8]) -> Result<usize, Failure> {
-        let limit = self.config.send_buffer;
         let entry = self.sending(connection)?;
-        let room = limit.saturating_sub(entry.outgoing.bytes()) as u64;
-        let peer = entry.name.peer;
+        if entry.options.checked {
+            return Err(Failure::Unchecked);
+        }
+        let (used, name) = (entry.outgoing.bytes(), entry.name);
+        // Twice the window: half of it is on its way while the other half is written.
+        let window =
+            self.slots.slot(name.key(Half::Sending)).map_or(0, |slot| self.endpoint.window(slot));
+        let limit = 2 * window as usize * usize::from(self.config.ndp.payload_bytes);
+        let room = self.config.send_buffer.max(limit).saturating_sub(used) as u64;
+        let peer = name.peer;
         let (of_peer, of_all) = self.peers.holdings(peer);
         let limits = &self.config.limits;
         let room = room
@@ -199,7 +223,9 @@ impl Core {
 
     /// Bytes of the next whole message, if it is there. It is not taken.
     pub fn next_length(&mut self, connection: Connection) -> Option<usize> {
-        self.find(connection)?.incoming.next_length()
+        let entry = self.find(connection)?;
+        let sum = if entry.options.checked { SUM } else { 0 };
+        entry.incoming.next_length().map(|length| length.saturating_sub(sum))
     }
 
     /// The next whole message, if it is there.
@@ -210,7 +236,16 @@ impl Core {
     /// it was ACKed says so, though everything of the peer was read.
     pub fn receive(&mut self, connection: Connection) -> Result<Option<Vec<u8>>, Failure> {
         let entry = self.find(connection).ok_or(Failure::Closed)?;
-        let message = entry.incoming.message();
+        let (mut message, mut is_whole) = (entry.incoming.message(), true);
+        if let Some(message) = message.as_mut().filter(|_| entry.options.checked) {
+            let sum = message.split_off(message.len().saturating_sub(SUM));
+            is_whole = sum == crc32c::crc32c(message).to_be_bytes();
+        }
+        if !is_whole {
+            self.fail(self.clock, connection.index, Failure::Altered);
+            return Err(Failure::Altered);
+        }
+        let entry = self.find(connection).ok_or(Failure::Closed)?;
         let end = if message.is_some() { None } else { entry.end() };
         self.account(connection.index);
         self.retire(connection.index);
@@ -223,6 +258,9 @@ impl Core {
     /// As [`Core::receive`].
     pub fn read(&mut self, connection: Connection, bytes: &mut [u8]) -> Result<usize, Failure> {
         let entry = self.find(connection).ok_or(Failure::Closed)?;
+        if entry.options.checked {
+            return Err(Failure::Unchecked);
+        }
         let count = entry.incoming.read(bytes);
         let end = if count > 0 { None } else { entry.end() };
         self.account(connection.index);

@@ -10,6 +10,7 @@ use trimline_packet::wire::{ACKED_BYTES, Record, TAG_BYTES};
 use trimline_packet::{ConnectionId, Flags, Header, Kind, Packet, Service, Time};
 use trimline_transport::{Allowed, Endpoint};
 
+use super::super::Cause;
 use super::super::outgoing::EXTENSION_ROOM;
 use super::super::peers::ME;
 use super::{Core, Name};
@@ -65,6 +66,9 @@ impl Core {
     fn poll_endpoint(&mut self, at: Time) -> Option<Packet> {
         let mut packet = self.endpoint.poll_transmit(at, Allowed::ALL)?;
         let header = &mut packet.header;
+        if header.kind == Kind::Reset {
+            header.extra = Cause::NoService as u32;
+        }
         if self.holding > 0 && matches!(header.kind, Kind::Ack | Kind::Nack) {
             let opened_here = header.flags.contains(Flags::FROM_OPENER);
             let name =

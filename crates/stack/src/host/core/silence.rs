@@ -1,13 +1,15 @@
 //! Peers that are not heard: asked several times, then given up. So are connections on which nothing moves.
 //!
 //! A host asks with a copy of the last packet that the peer has ACKed, without its payload: a peer that knows the
-//! connection ACKs it, one that does not answers with a RESET. So a peer that only waits is heard as well. Each
-//! connection is looked at a few times in the time after which it would be given up, and asked by chance: the
-//! questions of many do not come together.
+//! connection ACKs it, one that does not answers with a RESET. So a peer that only waits is heard as well. Before
+//! anything was ACKed it asks with the header of its first packet, as if a switch had trimmed that, which draws a NACK. Each
+//! connection is looked at a few times in the time after which it would be given up, and asked by chance. Neither the
+//! looks nor the questions of many come together. Where the ring of the interface was full nevertheless, what was lost
+//! may have been the answers: the verdict waits for another few rounds.
 //!
 //! A peer may answer all questions while no data arrives: where full packets are lost and short ones are not, or where
 //! somebody forges ACKs. So each look asks whether anything moved as well: a packet was ACKed for the first time, or a
-//! packet came. A peer whose application does not read says so in its answers ([`Flags::HELD`]), which counts as much.
+//! packet came. Where all that does not move is long, the MTU of the path is named as the cause: questions are short. A peer whose application does not read says so in its answers ([`Flags::HELD`]), which counts as much.
 
 use trimline_packet::{Flags, Header, Kind, Packet, Service, Time, TimeDelta};
 use trimline_transport::{Half, HostTables, PathList};
@@ -27,8 +29,12 @@ const PATIENT_ROUNDS: u64 = 4;
 /// Rounds of silence from which on it is asked each time; before, by chance.
 const CERTAIN_ROUNDS: u64 = 8;
 
-/// Connections that are looked at together, at most.
-const LOOKS: usize = 4096;
+/// Maximum of connections that are looked at together: the looks of a round are spread over it, so that the answers to
+/// their questions fit into the ring of an interface (512 frames).
+const LOOKS: usize = 64;
+
+/// Minimum length of an IP packet, in bytes, that a path may lose for its length (RFC 791: every host takes 576).
+const MIN_PATH_MTU: u16 = 576;
 
 /// Whether a packet asks whether the peer is there. A first packet without payload is of an empty stream.
 pub(super) fn is_question(packet: &Packet) -> bool {
@@ -73,6 +79,8 @@ pub(super) struct Watch {
     looked: Time,
     /// Since when this host has not slept.
     awake: Time,
+    /// When frames last arrived that found no room, if any did.
+    overran: Option<Time>,
     /// The chance of this host.
     seed: u64,
     /// Connections whose peers are to be asked.
@@ -88,6 +96,7 @@ impl Watch {
             at: 0,
             looked: Time::ZERO,
             awake: Time::ZERO,
+            overran: None,
             seed,
             asks: Vec::new(),
         }
@@ -120,6 +129,7 @@ impl Watch {
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         self.next = self.next.map(|next| next.set_back(by));
         (self.looked, self.awake) = (self.looked.set_back(by), self.awake.set_back(by));
+        self.overran = self.overran.map(|at| at.set_back(by));
     }
 
     /// Whether a peer is to be asked.
@@ -145,13 +155,11 @@ impl Core {
         if due > now {
             return;
         }
-        let end = (watch.at + LOOKS).min(self.entries.len());
-        let from = std::mem::replace(&mut watch.at, end);
-        let awake = watch.awake;
-        if end == self.entries.len() {
-            watch.at = 0;
-            watch.next = Some(now.saturating_add(round));
-        }
+        let (all, from, awake) = (self.entries.len(), watch.at, watch.awake);
+        let end = (from + LOOKS).min(all);
+        watch.at = if end == all { 0 } else { end };
+        let part = u128::from(round.as_ps()) * (end - from) as u128 / all as u128;
+        watch.next = Some(now.saturating_add(TimeDelta::from_ps((part as u64).max(1))));
         for index in from..end {
             self.look_at(now, index as u32, silence, awake);
         }
@@ -169,7 +177,11 @@ impl Core {
             return;
         }
         let quiet = now.saturating_since(entry.heard.max(awake));
-        if quiet >= silence {
+        let round = (silence.as_ps() / ROUNDS).max(1);
+        let is_deaf = self.watch.overran.is_some_and(|at| {
+            now.saturating_since(at).as_ps() < PATIENT_ROUNDS * round && quiet < silence + silence
+        });
+        if quiet >= silence && !is_deaf {
             return self.fail(now, index, Failure::Silent(quiet));
         }
         let has_gap = incoming.early() > 0 && !entry.holds;
@@ -178,23 +190,42 @@ impl Core {
             .still(now, outgoing.news, !outgoing.is_complete())
             .max(came.still(now, incoming.arrived(), has_gap))
             .min(now.saturating_since(awake));
-        if still >= silence {
-            return self.fail(now, index, Failure::Stalled(still));
+        if still >= silence && !is_deaf {
+            let shortest = outgoing.shortest_out().map(|payload| self.config.packet_bytes(payload));
+            return match shortest.filter(|&bytes| bytes >= MIN_PATH_MTU) {
+                Some(bytes) => self.fail(now, index, Failure::PathMtu(bytes)),
+                None => self.fail(now, index, Failure::Stalled(still)),
+            };
         }
-        let rounds = quiet.as_ps() / (silence.as_ps() / ROUNDS).max(1);
+        let rounds = quiet.as_ps() / round;
         let chance = random::mix(self.watch.seed ^ random::mix(u64::from(index) ^ now.as_ps()));
         let asks = rounds >= CERTAIN_ROUNDS
             || rounds >= PATIENT_ROUNDS && chance.is_multiple_of(PATIENT_ROUNDS);
-        if asks && outgoing.last_acked().is_some() {
+        if asks && self.question(index).is_some() {
             self.watch.asks.push(index);
         }
+    }
+
+    /// Records that frames arrived and found no room, for who drives this core: they may have been answers.
+    pub fn overran(&mut self, now: Time) {
+        self.watch.overran = Some(now);
+    }
+
+    /// The packet by which a connection asks, its bytes and its attempt: the last one that was ACKed, without payload. Before
+    /// that the header of the first one, if it is so long that the path may be at fault.
+    fn question(&self, index: u32) -> Option<(u32, u16, u8)> {
+        let outgoing = &self.entries[index as usize].outgoing;
+        let acked = outgoing.last_acked().map(|sequence| (sequence, 0, 0));
+        let is_long = |&(_, length, _): &_| self.config.packet_bytes(length) >= MIN_PATH_MTU;
+        acked.or_else(|| outgoing.first_out().filter(is_long))
     }
 
     /// The next question to a peer that was not heard.
     pub(super) fn next_question(&mut self) -> Option<Packet> {
         while let Some(index) = self.watch.asks.pop() {
             let entry = &self.entries[index as usize];
-            let Some(sequence) = entry.outgoing.last_acked().filter(|_| entry.in_use) else {
+            let Some((sequence, length, attempt)) = self.question(index).filter(|_| entry.in_use)
+            else {
                 continue;
             };
             let mut paths = PathList::new();
@@ -205,6 +236,10 @@ impl Core {
             if name.key(Half::Sending).opened_here {
                 flags = flags.with(Flags::FROM_OPENER);
             }
+            if length > 0 {
+                // Not the attempt that is out: the answer measures no round trip.
+                flags = flags.with(Flags::SYN).with_attempt(attempt.wrapping_add(2));
+            }
             let pick =
                 random::mix(self.watch.seed ^ u64::from(index) ^ self.clock.as_ps()) as usize;
             let header = Header {
@@ -213,10 +248,11 @@ impl Core {
                 path: paths[pick % paths.len()],
                 connection: name.connection,
                 sequence,
-                extra: Header::data_extra(0, entry.service_port),
+                extra: Header::data_extra(length, entry.service_port),
             };
             let mut packet = Packet::control(ME, name.peer, header);
-            packet.service = Service::Trimmable.into();
+            let service = if length > 0 { Service::Trimmed } else { Service::Trimmable };
+            packet.service = service.into();
             return Some(packet);
         }
         None

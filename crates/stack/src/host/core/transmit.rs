@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use trimline_packet::wire::{Datagram, Ethernet, Record, Tag};
-use trimline_packet::{ByteCount, Flags, Kind, Packet, Time};
+use trimline_packet::{ByteCount, Flags, Kind, Packet, Service, Time};
 use trimline_transport::{Allowed, Endpoint};
 
 use super::silence::is_question;
@@ -117,7 +117,8 @@ impl Core {
         let header = &packet.header;
         let mut payload: [&[u8]; 2] = [&[]; 2];
         let mut of = None;
-        if header.kind == Kind::Data && !is_question(packet) {
+        let is_header = packet.service == Service::Trimmed;
+        if header.kind == Kind::Data && !is_question(packet) && !is_header {
             let lent = self.place(now, packet);
             payload = self.entries[lent.entry as usize].outgoing.slices(&lent.at);
             of = Some(lent);

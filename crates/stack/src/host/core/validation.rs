@@ -5,6 +5,7 @@ use trimline_packet::{ByteCount, Flags, Header, Kind, Packet, PathId, Service, T
 use trimline_transport::ndp::Command;
 use trimline_transport::{Endpoint, Half};
 
+use super::super::Cause;
 use super::super::directory::View;
 use super::super::incoming;
 use super::super::peers::ME;
@@ -96,12 +97,13 @@ impl Core {
         extension: &[u8],
     ) {
         let Fields { connection, sequence, .. } = asked.fields;
+        let extra = if kind == Kind::Reset { Cause::NoService as u32 } else { 0 };
         let answer = Datagram {
             source: asked.destination,
             destination: asked.source,
             service: Service::Control.into(),
             marks: 0,
-            fields: Fields { kind, flags, connection, sequence, extra: 0 },
+            fields: Fields { kind, flags, connection, sequence, extra },
             ..*asked
         };
         let known = self.peers.host(asked.source).and_then(|peer| self.peers.next_hop(peer));
