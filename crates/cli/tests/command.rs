@@ -427,10 +427,17 @@ fn example(name: &str) -> String {
 #[test]
 fn every_example_runs() {
     let scratch = Scratch::new("examples");
-    for name in ["minimal", "incast", "presets", "dcqcn"] {
-        let explained = succeeded(&scratch.trimline(&["explain", &example(name)]));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let scenarios =
+        files.filter(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    // That of the software switch is no scenario.
+    for file in scenarios.filter(|file| file.file_stem().is_some_and(|name| name != "switch")) {
+        let file = file.to_str().unwrap();
+        let explained = succeeded(&scratch.trimline(&["explain", file]));
         assert!(explained.contains("packet-hops"), "{explained}");
-        succeeded(&scratch.trimline(&["run", &example(name), "--seeds", "1", "--out", name]));
+        succeeded(&scratch.trimline(&["run", file, "--seeds", "1", "--out", "out"]));
+        fs::remove_dir_all(scratch.0.join("out")).unwrap();
     }
 }
 
@@ -745,6 +752,11 @@ fn workloads_of_one_run_have_transports_of_their_own() {
     let rows = scratch.read("out/mixed/seed-1/flows.csv");
     assert_eq!(rows.matches(",completed").count(), 8, "{rows}");
     // Without the package there are the tables of the runs, and what brings the other one is said.
+    let report = scratch.trimline(&["report", "out/mixed"]);
+    assert_eq!(report.status.code(), Some(2));
+    assert!(said(&report).contains("`pip install .` brings all of it"), "{}", said(&report));
+    let table = String::from_utf8_lossy(&report.stdout).into_owned();
+    assert!(table.contains("flows of a size") && table.contains("seed-1"), "{table}");
     let output = scratch.trimline(&["compare", "mixed.toml", "--transports", "ndp,dctcp"]);
     assert!(said(&output).contains("`pip install .` brings all of it"), "{}", said(&output));
     assert!(succeeded(&output).contains("slowdown p50 / p99"));
