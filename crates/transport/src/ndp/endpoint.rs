@@ -448,7 +448,8 @@ impl Endpoint {
             panic!("the directory gave a sending half the slot of a receiving one")
         };
         sender.hear(now);
-        let sample = match header.kind {
+        let sample = self.config.follows_path.as_ref().and_then(|_| sender.sample(header));
+        match header.kind {
             Kind::Ack => {
                 if let Some(joined) = header.joined() {
                     return self.acked_together(now, slot, header, joined);
@@ -456,17 +457,14 @@ impl Endpoint {
                 if let Some(latencies) = &mut self.latencies {
                     latencies.acked(now, slot, header.sequence);
                 }
-                sender.acked(header.sequence, header.flags.attempt())
+                sender.acked(header.sequence, header.flags.attempt());
             }
             Kind::Nack => sender.nacked(header.sequence, header.flags.attempt()),
-            Kind::Data | Kind::Pull | Kind::Reset => None,
-        };
-        if let Some(sample) = sample
-            && self.config.follows_path.is_some()
-        {
-            self.measured(now, slot, sample, header);
+            Kind::Data | Kind::Pull | Kind::Reset => {}
         }
-        let Role::Sending(sender) = &mut self.slots[slot as usize].role else { return };
+        if let Some(sample) = sample {
+            return self.measured(now, slot, sample, header);
+        }
         if let Some(counter) = header.pull_counter() {
             sender.pulled(counter);
         }
@@ -535,7 +533,8 @@ impl Endpoint {
     fn transmit_data(&mut self, now: Time) -> Packet {
         loop {
             let slot = self.ready.next();
-            let rto = self.rto(self.slots[slot as usize].key.peer);
+            let measured = self.config.follows_path.is_some();
+            let rto = measured.then(|| self.rto(self.slots[slot as usize].key.peer));
             let entry = &mut self.slots[slot as usize];
             // The slot may have been assigned anew since the turn was queued.
             let Role::Sending(sender) = &mut entry.role else { continue };
@@ -547,8 +546,11 @@ impl Endpoint {
             if sender.is_probing() {
                 return self.transmit_probe(slot);
             }
-            let (packet, due) =
-                sender.transmit(now, &self.config, rto, self.host, &entry.key, prefers_new);
+            let (packet, mut due) =
+                sender.transmit(now, &self.config, self.host, &entry.key, prefers_new);
+            if let Some(rto) = rto {
+                due = now.saturating_add(rto.after(sender.timeouts(packet.header.sequence)));
+            }
             if let Some(latencies) = &mut self.latencies {
                 latencies.sent(now, slot, packet.header.sequence);
             }

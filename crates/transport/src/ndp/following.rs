@@ -45,10 +45,20 @@ impl Endpoint {
         })
     }
 
-    /// An answer measures a round trip, or shows that it takes longer than the time-out.
+    /// An answer measured a round trip, or showed that it takes longer than the time-out; then its pull counts.
     #[cold]
     #[inline(never)]
     pub(super) fn measured(&mut self, now: Time, slot: u32, sample: Sample, header: &Header) {
+        self.take(now, slot, sample, header);
+        let Role::Sending(sender) = &mut self.slots[slot as usize].role else { return };
+        if let Some(counter) = header.pull_counter() {
+            sender.pulled(counter);
+        }
+        sender.settle(&self.config);
+        self.sender_changed(now, slot);
+    }
+
+    fn take(&mut self, now: Time, slot: u32, sample: Sample, header: &Header) {
         let peer = self.slots[slot as usize].key.peer;
         let rto = self.rto(peer);
         let trips = self.round_trips_mut(peer);

@@ -231,7 +231,6 @@ impl Sender {
         &mut self,
         now: Time,
         config: &Config,
-        rto: Rto,
         host: HostId,
         key: &Key,
         prefers_new: bool,
@@ -279,7 +278,7 @@ impl Sender {
             service: Service::Trimmable.into(),
             marks,
         };
-        (packet, now.saturating_add(rto.after(record.timeouts())))
+        (packet, now.saturating_add(doubled(config.rto, record.timeouts())))
     }
 
     /// Aeolus: asks what of the packets that went unasked has arrived, by the number of the last one. It goes its way and
@@ -385,15 +384,32 @@ impl Sender {
         self.last_heard = now;
     }
 
-    /// An ACK arrived. For packets never sent, or ACKed before, it says nothing. Gives the news about the round trip.
+    /// The news in an ACK or NACK about the round trip, before the window hears of it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn sample(&mut self, header: &Header) -> Option<Sample> {
+        let (record, attempt) = (self.window.record(header.sequence)?, header.flags.attempt());
+        let is_news = match header.kind {
+            Kind::Ack => record.state != State::Acked,
+            Kind::Nack => record.state == State::InFlight && record.attempt() == attempt,
+            Kind::Data | Kind::Pull | Kind::Reset => false,
+        };
+        is_news.then(|| record.sample(attempt))?
+    }
+
+    /// Time-outs in a row of a packet in the window.
+    pub(super) fn timeouts(&mut self, sequence: u32) -> u8 {
+        self.window.record(sequence).map_or(0, |record| record.timeouts())
+    }
+
+    /// An ACK arrived. For packets never sent, or ACKed before, it says nothing.
     #[inline]
-    pub(super) fn acked(&mut self, sequence: u32, attempt: u8) -> Option<Sample> {
-        let record = self.window.record(sequence)?;
+    pub(super) fn acked(&mut self, sequence: u32, attempt: u8) {
+        let Some(record) = self.window.record(sequence) else { return };
         let (state, path, same) = (record.state, record.path, record.attempt() == attempt);
         if state == State::Acked {
-            return None;
+            return;
         }
-        let sample = record.sample(attempt);
         self.unheard -= u16::from(record.heard());
         if state == State::InFlight {
             self.window.acked(sequence);
@@ -410,26 +426,24 @@ impl Sender {
         if let (true, Some(scoreboard)) = (same, self.paths.scoreboard()) {
             scoreboard.ack(path);
         }
-        sample
     }
 
-    /// A NACK arrived: the packet waits behind the others for its PULL (NDP 3.2-j). Gives the same as [`Sender::acked`].
+    /// A NACK arrived: the packet waits behind the others for its PULL (NDP 3.2-j).
     #[inline]
-    pub(super) fn nacked(&mut self, sequence: u32, attempt: u8) -> Option<Sample> {
-        let record = self.window.record(sequence)?;
+    pub(super) fn nacked(&mut self, sequence: u32, attempt: u8) {
+        let Some(record) = self.window.record(sequence) else { return };
         // The receiver queued a pull for the header, whatever has become of the packet since.
         self.answers = self.answers.wrapping_add(1);
         if record.state != State::InFlight || record.attempt() != attempt {
-            return None;
+            return;
         }
-        let (path, sample) = (record.path, record.sample(attempt));
+        let path = record.path;
         self.unheard -= u16::from(record.heard());
         self.window.wait_behind(sequence, State::Nacked);
         self.remember(false);
         if let Some(scoreboard) = self.paths.scoreboard() {
             scoreboard.nack(path);
         }
-        sample
     }
 
     /// An answer measured a round trip; beside it stands the minimum to the peer.
@@ -713,10 +727,9 @@ mod tests {
         let mut sender = Sender::new(Time::ZERO, &config, None, None, 0, 0, paths);
         let (here, connection) = (HostId::new(0), ConnectionId::new(1));
         let key = Key { peer: HostId::new(1), connection, opened_here: true, half: Half::Sending };
-        let (first, due) =
-            sender.transmit(Time::ZERO, &config, Rto::fixed(config.rto), here, &key, false);
+        let (first, due) = sender.transmit(Time::ZERO, &config, here, &key, false);
         sender.expire(due, &config, Rto::fixed(config.rto));
-        let (again, _) = sender.transmit(due, &config, Rto::fixed(config.rto), here, &key, false);
+        let (again, _) = sender.transmit(due, &config, here, &key, false);
         let [good, bad] = [first, again].map(|packet| packet.header.path.get());
         assert_ne!(good, bad);
         // Just an outlier: one ACK more, and it would be none.
@@ -738,8 +751,7 @@ mod tests {
         let send = |sender: &mut Sender| {
             let mut all = Vec::new();
             while sender.ready() {
-                let (packet, _) =
-                    sender.transmit(Time::ZERO, &config, Rto::fixed(config.rto), here, &key, false);
+                let (packet, _) = sender.transmit(Time::ZERO, &config, here, &key, false);
                 all.push((packet.header.sequence, packet.header.flags.attempt()));
             }
             all
