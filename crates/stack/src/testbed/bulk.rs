@@ -1,5 +1,5 @@
-//! One flow between two hosts on a cable: its rate beside that of bare frames, and the spacing of the
-//! PULLs that its sender hears (NDP 6, Figures 11 and 12).
+//! One flow between two hosts on a cable: its rate beside that of bare frames and of the kernel's TCP, and the spacing of
+//! the PULLs that its sender hears (NDP 6, Figures 11 and 12).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use trimline_packet::{BitRate, TimeDelta};
 
 use super::network::{Shape, TestNetwork, address};
-use super::sys;
+use super::{sys, tcp};
 use crate::clock::Clock;
 use crate::host::{Config, Idle, Options};
 use crate::io::{PacketIo, Pieces};
@@ -23,6 +23,8 @@ pub struct Bulk {
     pub bytes: u64,
     /// That time.
     pub time: Duration,
+    /// Processor time of both ends in that time, kernel included.
+    pub processor: Duration,
     /// Nanoseconds between PULLs at the sender, in the time that is counted.
     pub gaps_ns: Vec<u64>,
     /// Packets sent.
@@ -35,6 +37,11 @@ impl Bulk {
     /// Gigabits of payload in a second.
     pub fn gbps(&self) -> f64 {
         self.bytes as f64 * 8.0 / self.time.as_nanos().max(1) as f64
+    }
+
+    /// Seconds of processor time that a gigabyte of payload takes.
+    pub fn seconds_per_gb(&self) -> f64 {
+        self.processor.as_nanos() as f64 / self.bytes.max(1) as f64
     }
 }
 
@@ -49,13 +56,15 @@ pub struct Flow {
     pub rate: BitRate,
     /// Time that is counted, after a fifth of it.
     pub time: Duration,
+    /// The hosts' policy while there is nothing to do.
+    pub idle: Idle,
 }
 
 fn config(network: &TestNetwork, number: u32, flow: &Flow) -> io::Result<Config> {
     let mut config = network.config(number, flow.rate)?;
     config.ndp.payload_bytes = flow.payload.min(config.ndp.payload_bytes);
     config.ndp.initial_window = flow.initial_window;
-    config.idle = Idle::Poll;
+    config.idle = flow.idle;
     config.record_pulls = true;
     Ok(config)
 }
@@ -75,12 +84,36 @@ fn wait_for(ready: &AtomicBool) -> io::Result<()> {
     Ok(())
 }
 
-/// One NDP flow.
+/// One NDP flow on a cable of its own.
 ///
 /// # Errors
 /// A right is missing, or the flow breaks.
 pub fn ndp(flow: Flow) -> io::Result<Bulk> {
     let network = TestNetwork::build(Shape::BackToBack, usize::from(flow.payload) + 100)?;
+    ndp_over(&network, flow)
+}
+
+/// One flow of the kernel's TCP (cubic) between the hosts of a cable, for `time` after a fifth of it.
+///
+/// # Errors
+/// The flow breaks.
+pub fn tcp_over(network: &TestNetwork, time: Duration) -> io::Result<Bulk> {
+    let hosts = &network.hosts;
+    tcp::beside_flows(&hosts[..1], &hosts[1], "cubic", Some([0, 1]), |received| {
+        thread::sleep(time / 5);
+        let (start, processor, bytes) = (Instant::now(), sys::processor_time(), received.sum());
+        thread::sleep(time);
+        let bytes = received.sum() - bytes;
+        let processor = sys::processor_time() - processor;
+        Ok(Bulk { bytes, time: start.elapsed(), processor, ..Bulk::default() })
+    })
+}
+
+/// One NDP flow between the hosts of a cable.
+///
+/// # Errors
+/// The flow breaks.
+pub fn ndp_over(network: &TestNetwork, flow: Flow) -> io::Result<Bulk> {
     let clock = Clock::real();
     let (over, ready) = (AtomicBool::new(false), AtomicBool::new(false));
     let delivered = AtomicU64::new(0);
@@ -88,7 +121,7 @@ pub fn ndp(flow: Flow) -> io::Result<Bulk> {
     thread::scope(|scope| {
         let receiver = scope.spawn(|| -> io::Result<()> {
             sys::pin(1);
-            let mut host = network.host(1, config(&network, 1, &flow)?, &clock)?;
+            let mut host = network.host(1, config(network, 1, &flow)?, &clock)?;
             host.listen(SERVICE);
             ready.store(true, Ordering::Release);
             let mut bytes = vec![0; 1 << 18];
@@ -112,7 +145,7 @@ pub fn ndp(flow: Flow) -> io::Result<Bulk> {
         });
         let sender = scope.spawn(|| -> io::Result<Bulk> {
             sys::pin(0);
-            let mut host = network.host(0, config(&network, 0, &flow)?, &clock)?;
+            let mut host = network.host(0, config(network, 0, &flow)?, &clock)?;
             wait_for(&ready)?;
             let peer = address(1, 0).into();
             let connection = host.connect(peer, SERVICE, Options::default())?;
@@ -137,11 +170,14 @@ pub fn ndp(flow: Flow) -> io::Result<Bulk> {
                     return Err(failure.into());
                 }
                 if from.is_none() && start.elapsed() >= warm {
-                    from = Some((Instant::now(), delivered.load(Ordering::Relaxed), host.now()));
+                    let (bytes, processor) =
+                        (delivered.load(Ordering::Relaxed), sys::processor_time());
+                    from = Some((Instant::now(), processor, bytes, host.now()));
                 }
             }
-            if let Some((at, before, virtual_start)) = from {
+            if let Some((at, processor, before, virtual_start)) = from {
                 bulk.time = at.elapsed();
+                bulk.processor = sys::processor_time() - processor;
                 bulk.bytes = delivered.load(Ordering::Relaxed) - before;
                 let heard = host.pulls_heard();
                 let counted = heard.partition_point(|&time| time < virtual_start);

@@ -13,6 +13,7 @@ use super::incast::{self, Answer, Completions};
 use super::report::{Report, quantile};
 use super::rpc::{self, Carrier, Latencies};
 use super::{bulk, contact, forwarder};
+use crate::host::Idle;
 
 /// Time of a 1 KB request by carrier, polling and blocking.
 ///
@@ -69,7 +70,7 @@ fn every_way() -> impl Iterator<Item = (Carrier, (&'static str, bool))> {
     Carrier::ALL.into_iter().flat_map(move |carrier| modes.map(|mode| (carrier, mode)))
 }
 
-fn us(taken: &Latencies, quantile: f64) -> f64 {
+pub(super) fn us(taken: &Latencies, quantile: f64) -> f64 {
     taken.value_at_quantile(quantile) as f64 / 1000.0
 }
 
@@ -135,6 +136,7 @@ pub fn first_contact(clients: u64) -> io::Result<Report> {
 fn key(carrier: Carrier) -> &'static str {
     match carrier {
         Carrier::Raw => "raw",
+        Carrier::Udp => "udp",
         Carrier::Ndp => "ndp",
         Carrier::NdpValidated => "ndp_validated",
         Carrier::FastOpen => "tfo",
@@ -263,6 +265,7 @@ pub fn fig11() -> io::Result<Report> {
             initial_window: window,
             rate: BitRate::from_bps(MBPS * 1_000_000),
             time: Duration::from_millis(500),
+            idle: Idle::Poll,
         };
         let gbps = bulk::ndp(flow)?.gbps();
         report.line(&format!("{window:6} {gbps:6.3}"));
@@ -293,8 +296,13 @@ pub fn fig12() -> io::Result<Report> {
         [(1500u16, 1000u64, "1500"), (9000, 10_000, "9000"), (9000, 2500, "9000_slow")]
     {
         let rate = BitRate::from_bps(mbps * 1_000_000);
-        let flow =
-            bulk::Flow { payload, initial_window: 30, rate, time: Duration::from_millis(2000) };
+        let flow = bulk::Flow {
+            payload,
+            initial_window: 30,
+            rate,
+            time: Duration::from_millis(2000),
+            idle: Idle::Poll,
+        };
         let done = bulk::ndp(flow)?;
         let mut gaps: Vec<f64> = done.gaps_ns.iter().map(|&ns| ns as f64 / 1000.0).collect();
         gaps.sort_by(f64::total_cmp);
@@ -363,7 +371,8 @@ pub fn throughput(pairs: u64) -> io::Result<Report> {
         for pair in 0..pairs {
             let raw = bulk::raw(payload, time)?.gbps();
             let rate = BitRate::from_gbps(100);
-            let done = bulk::ndp(bulk::Flow { payload, initial_window: 60, rate, time })?;
+            let idle = Idle::Poll;
+            let done = bulk::ndp(bulk::Flow { payload, initial_window: 60, rate, time, idle })?;
             let _ = writeln!(csv, "{payload},{pair},{raw:.4},{:.4}", done.gbps());
             raws.push(raw);
             flows.push(done.gbps());

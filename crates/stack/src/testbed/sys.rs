@@ -4,6 +4,7 @@
 use std::io;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+use std::time::Duration;
 
 use crate::io::sys::{any_socket, checked, interface_request, set_number};
 
@@ -29,6 +30,20 @@ pub(super) fn new_user() -> io::Result<()> {
 pub(super) fn identity() -> (u32, u32) {
     // SAFETY: takes nothing and cannot fail.
     unsafe { (libc::geteuid(), libc::getegid()) }
+}
+
+/// Processor time of this process until now, in its own code and in the kernel.
+pub(super) fn processor_time() -> Duration {
+    // SAFETY: a structure of zeros is valid, and it lives through the call, which cannot fail.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    let duration = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
+    };
+    duration(usage.ru_utime) + duration(usage.ru_stime)
 }
 
 /// Keeps this thread on one processor; where there are fewer, wherever it is.
