@@ -34,7 +34,7 @@ pub(crate) enum Figure {
     FirstContact,
     /// One flow beside bare frames, and the switch beside a bare forwarder.
     Throughput,
-    /// One flow beside the kernel's TCP without offloads, and a request beside an echo of UDP, over one cable.
+    /// `cat` beside the kernel's TCP without offloads, and `rpc` beside an echo of UDP, over one cable.
     Kernel,
     /// NDP and the kernel's TCP into one port: long flows of both, and an incast of NDP beside TCP.
     Coexist,
@@ -312,6 +312,18 @@ fn judge(
     Ok(!judged.iter().any(is_missed))
 }
 
+/// The program `trimline`, which this process runs.
+fn own_program() -> io::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    match program.file_stem().is_some_and(|name| name == "trimline") {
+        true => Ok(program),
+        false => Err(io::Error::other(format!(
+            "it starts trimline cat and trimline rpc; expected to run as the program trimline, not within {}",
+            program.display()
+        ))),
+    }
+}
+
 /// The figures of a command.
 fn parts<'a>(options: &'a Options, name: &str) -> Vec<Part<'a>> {
     let rate = options.rate;
@@ -333,7 +345,9 @@ fn parts<'a>(options: &'a Options, name: &str) -> Vec<Part<'a>> {
         Figure::Fig12 => of_ndp(Box::new(figures::fig12)),
         Figure::FirstContact => of_ndp(Box::new(move || figures::first_contact(repeats(200)))),
         Figure::Throughput => of_ndp(Box::new(move || figures::throughput(repeats(9).max(1)))),
-        Figure::Kernel => of_ndp(Box::new(move || kernel_figures::kernel(repeats(9).max(1)))),
+        Figure::Kernel => {
+            of_ndp(Box::new(move || kernel_figures::kernel(&own_program()?, repeats(9).max(1))))
+        }
         Figure::Coexist => of_ndp(Box::new(move || {
             figures::coexist(&options.coexist.setting(rate), repeats(5).max(1))
         })),

@@ -36,11 +36,11 @@ const FEW: usize = 1 << 16;
 /// How long it waits.
 const GATHER: Duration = Duration::from_micros(150);
 
-/// Bytes that are read at once: a pipe has no more.
-const INPUT: usize = 1 << 16;
+/// Bytes that are read at once: a file has as many, a pipe 64 KB.
+const INPUT: usize = 1 << 18;
 
 /// Chunks of input that wait for the host.
-const INPUTS: usize = 16;
+const INPUTS: usize = 4;
 
 /// Bytes of the checksum behind the stream.
 const SUM: usize = 4;

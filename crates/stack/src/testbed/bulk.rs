@@ -23,7 +23,7 @@ pub struct Bulk {
     pub bytes: u64,
     /// That time.
     pub time: Duration,
-    /// Processor time of both ends in that time, kernel included.
+    /// Processor time of both ends in that time, kernel included; not of NDP's flow.
     pub processor: Duration,
     /// Nanoseconds between PULLs at the sender, in the time that is counted.
     pub gaps_ns: Vec<u64>,
@@ -56,15 +56,13 @@ pub struct Flow {
     pub rate: BitRate,
     /// Time that is counted, after a fifth of it.
     pub time: Duration,
-    /// The hosts' policy while there is nothing to do.
-    pub idle: Idle,
 }
 
 fn config(network: &TestNetwork, number: u32, flow: &Flow) -> io::Result<Config> {
     let mut config = network.config(number, flow.rate)?;
     config.ndp.payload_bytes = flow.payload.min(config.ndp.payload_bytes);
     config.ndp.initial_window = flow.initial_window;
-    config.idle = flow.idle;
+    config.idle = Idle::Poll;
     config.record_pulls = true;
     Ok(config)
 }
@@ -84,15 +82,6 @@ fn wait_for(ready: &AtomicBool) -> io::Result<()> {
     Ok(())
 }
 
-/// One NDP flow on a cable of its own.
-///
-/// # Errors
-/// A right is missing, or the flow breaks.
-pub fn ndp(flow: Flow) -> io::Result<Bulk> {
-    let network = TestNetwork::build(Shape::BackToBack, usize::from(flow.payload) + 100)?;
-    ndp_over(&network, flow)
-}
-
 /// One flow of the kernel's TCP (cubic) between the hosts of a cable, for `time` after a fifth of it.
 ///
 /// # Errors
@@ -109,11 +98,12 @@ pub fn tcp_over(network: &TestNetwork, time: Duration) -> io::Result<Bulk> {
     })
 }
 
-/// One NDP flow between the hosts of a cable.
+/// One NDP flow.
 ///
 /// # Errors
-/// The flow breaks.
-pub fn ndp_over(network: &TestNetwork, flow: Flow) -> io::Result<Bulk> {
+/// A right is missing, or the flow breaks.
+pub fn ndp(flow: Flow) -> io::Result<Bulk> {
+    let network = TestNetwork::build(Shape::BackToBack, usize::from(flow.payload) + 100)?;
     let clock = Clock::real();
     let (over, ready) = (AtomicBool::new(false), AtomicBool::new(false));
     let delivered = AtomicU64::new(0);
@@ -121,7 +111,7 @@ pub fn ndp_over(network: &TestNetwork, flow: Flow) -> io::Result<Bulk> {
     thread::scope(|scope| {
         let receiver = scope.spawn(|| -> io::Result<()> {
             sys::pin(1);
-            let mut host = network.host(1, config(network, 1, &flow)?, &clock)?;
+            let mut host = network.host(1, config(&network, 1, &flow)?, &clock)?;
             host.listen(SERVICE);
             ready.store(true, Ordering::Release);
             let mut bytes = vec![0; 1 << 18];
@@ -145,7 +135,7 @@ pub fn ndp_over(network: &TestNetwork, flow: Flow) -> io::Result<Bulk> {
         });
         let sender = scope.spawn(|| -> io::Result<Bulk> {
             sys::pin(0);
-            let mut host = network.host(0, config(network, 0, &flow)?, &clock)?;
+            let mut host = network.host(0, config(&network, 0, &flow)?, &clock)?;
             wait_for(&ready)?;
             let peer = address(1, 0).into();
             let connection = host.connect(peer, SERVICE, Options::default())?;
@@ -170,14 +160,11 @@ pub fn ndp_over(network: &TestNetwork, flow: Flow) -> io::Result<Bulk> {
                     return Err(failure.into());
                 }
                 if from.is_none() && start.elapsed() >= warm {
-                    let (bytes, processor) =
-                        (delivered.load(Ordering::Relaxed), sys::processor_time());
-                    from = Some((Instant::now(), processor, bytes, host.now()));
+                    from = Some((Instant::now(), delivered.load(Ordering::Relaxed), host.now()));
                 }
             }
-            if let Some((at, processor, before, virtual_start)) = from {
+            if let Some((at, before, virtual_start)) = from {
                 bulk.time = at.elapsed();
-                bulk.processor = sys::processor_time() - processor;
                 bulk.bytes = delivered.load(Ordering::Relaxed) - before;
                 let heard = host.pulls_heard();
                 let counted = heard.partition_point(|&time| time < virtual_start);

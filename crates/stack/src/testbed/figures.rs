@@ -13,7 +13,6 @@ use super::incast::{self, Answer, Completions};
 use super::report::{Report, quantile};
 use super::rpc::{self, Carrier, Latencies};
 use super::{bulk, contact, forwarder};
-use crate::host::Idle;
 
 /// Time of a 1 KB request by carrier, polling and blocking.
 ///
@@ -265,7 +264,6 @@ pub fn fig11() -> io::Result<Report> {
             initial_window: window,
             rate: BitRate::from_bps(MBPS * 1_000_000),
             time: Duration::from_millis(500),
-            idle: Idle::Poll,
         };
         let gbps = bulk::ndp(flow)?.gbps();
         report.line(&format!("{window:6} {gbps:6.3}"));
@@ -296,13 +294,8 @@ pub fn fig12() -> io::Result<Report> {
         [(1500u16, 1000u64, "1500"), (9000, 10_000, "9000"), (9000, 2500, "9000_slow")]
     {
         let rate = BitRate::from_bps(mbps * 1_000_000);
-        let flow = bulk::Flow {
-            payload,
-            initial_window: 30,
-            rate,
-            time: Duration::from_millis(2000),
-            idle: Idle::Poll,
-        };
+        let flow =
+            bulk::Flow { payload, initial_window: 30, rate, time: Duration::from_millis(2000) };
         let done = bulk::ndp(flow)?;
         let mut gaps: Vec<f64> = done.gaps_ns.iter().map(|&ns| ns as f64 / 1000.0).collect();
         gaps.sort_by(f64::total_cmp);
@@ -371,8 +364,7 @@ pub fn throughput(pairs: u64) -> io::Result<Report> {
         for pair in 0..pairs {
             let raw = bulk::raw(payload, time)?.gbps();
             let rate = BitRate::from_gbps(100);
-            let idle = Idle::Poll;
-            let done = bulk::ndp(bulk::Flow { payload, initial_window: 60, rate, time, idle })?;
+            let done = bulk::ndp(bulk::Flow { payload, initial_window: 60, rate, time })?;
             let _ = writeln!(csv, "{payload},{pair},{raw:.4},{:.4}", done.gbps());
             raws.push(raw);
             flows.push(done.gbps());

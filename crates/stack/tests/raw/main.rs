@@ -170,7 +170,6 @@ fn a_flow_is_paced_by_its_receiver() {
         initial_window: 30,
         rate: BitRate::from_bps(100_000_000),
         time: Duration::from_millis(300),
-        idle: Idle::Poll,
     };
     let Some(done) = allowed(bulk::ndp(flow)) else { return };
     assert!(done.bytes > 0 && !done.gaps_ns.is_empty());
