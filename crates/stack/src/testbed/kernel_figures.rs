@@ -18,7 +18,7 @@ use super::sys;
 const TIME: Duration = Duration::from_millis(500);
 
 /// Bytes of each flow of NDP.
-const BYTES: u64 = 300_000_000;
+const BYTES: u64 = 600_000_000;
 
 /// Requests of each run.
 const REQUESTS: u64 = 3000;
@@ -136,6 +136,9 @@ pub fn kernel(program: &Path, rounds: u64) -> io::Result<Report> {
         add("cat over TCP", "cat_over_tcp", &|(tcp, cat)| cat.gbps() / tcp.gbps());
         add("TCP, processor s a GB", "tcp_s_per_gb", &|(tcp, _)| tcp.seconds_per_gb());
         add("cat, processor s a GB", "cat_s_per_gb", &|(_, cat)| cat.seconds_per_gb());
+        add("cat over TCP, processor time", "cat_s_over_tcp", &|(tcp, cat)| {
+            cat.seconds_per_gb() / tcp.seconds_per_gb()
+        });
     }
     let network = TestNetwork::build(Shape::BackToBack, 1500)?;
     network.set_offloads(false)?;
@@ -154,4 +157,17 @@ pub fn kernel(program: &Path, rounds: u64) -> io::Result<Report> {
         add("rpc over UDP echo", "rpc_over_udp", &|pair| pair.1 / pair.0);
     }
     Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_read_behind_its_word() {
+        let said = "3 answered\nus: median 24.5, 90 % 31.0\n";
+        assert_eq!(number_behind(said, "median").unwrap(), 24.5);
+        let error = number_behind(said, "mean").unwrap_err().to_string();
+        assert!(error.contains("\"mean\"") && error.contains("median 24.5"), "{error}");
+    }
 }
