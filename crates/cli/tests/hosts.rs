@@ -27,7 +27,9 @@ impl Place {
             ("trimline", env!("CARGO_BIN_EXE_trimline")),
             ("trimline-switch", env!("CARGO_BIN_EXE_trimline-switch")),
         ] {
-            fs::copy(program, path.join(name)).unwrap();
+            // A file that this process wrote is busy while a child of another test's thread still has it open.
+            let copied = Command::new("cp").arg(program).arg(path.join(name)).status();
+            assert!(copied.unwrap().success(), "{program}");
         }
         Place(path)
     }
