@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_stack::testbed::coexist::Setting;
 use trimline_stack::testbed::report::Report;
-use trimline_stack::testbed::{fastlane_figures, figures, hull_figures, namespace};
+use trimline_stack::testbed::{fastlane_figures, figures, hull_figures, kernel_figures, namespace};
 
 use crate::failure::Failure;
 use crate::findings::Expected;
@@ -34,6 +34,8 @@ pub(crate) enum Figure {
     FirstContact,
     /// One flow beside bare frames, and the switch beside a bare forwarder.
     Throughput,
+    /// `cat` beside the kernel's TCP without offloads, and `rpc` beside an echo of UDP, over one cable.
+    Kernel,
     /// NDP and the kernel's TCP into one port: long flows of both, and an incast of NDP beside TCP.
     Coexist,
     /// Two flows of the kernel's TCP into one port, with a phantom queue and without: Table 1 and Figure 2 of HULL.
@@ -58,7 +60,7 @@ pub(crate) struct Options {
     /// What to run.
     figure: Figure,
     /// Requests (fig08), clients (first-contact), repetitions of each incast, pairs of flows (throughput), rounds
-    /// (coexist, hull, fastlane).
+    /// (kernel, coexist, hull, fastlane).
     #[arg(long, value_name = "N")]
     repeat: Option<u64>,
     /// Virtual line rate of the switches; without a unit in Mb/s.
@@ -174,7 +176,8 @@ impl CoexistOptions {
             | Figure::Fig11
             | Figure::Fig12
             | Figure::FirstContact
-            | Figure::Throughput => false,
+            | Figure::Throughput
+            | Figure::Kernel => false,
         };
         let mut unheeded =
             given.into_iter().filter(|&(_, is_given, figures)| is_given && !heeds(figures));
@@ -309,6 +312,18 @@ fn judge(
     Ok(!judged.iter().any(is_missed))
 }
 
+/// The program `trimline`, which this process runs.
+fn own_program() -> io::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    match program.file_stem().is_some_and(|name| name == "trimline") {
+        true => Ok(program),
+        false => Err(io::Error::other(format!(
+            "it starts trimline cat and trimline rpc; expected to run as the program trimline, not within {}",
+            program.display()
+        ))),
+    }
+}
+
 /// The figures of a command.
 fn parts<'a>(options: &'a Options, name: &str) -> Vec<Part<'a>> {
     let rate = options.rate;
@@ -330,6 +345,9 @@ fn parts<'a>(options: &'a Options, name: &str) -> Vec<Part<'a>> {
         Figure::Fig12 => of_ndp(Box::new(figures::fig12)),
         Figure::FirstContact => of_ndp(Box::new(move || figures::first_contact(repeats(200)))),
         Figure::Throughput => of_ndp(Box::new(move || figures::throughput(repeats(9).max(1)))),
+        Figure::Kernel => {
+            of_ndp(Box::new(move || kernel_figures::kernel(&own_program()?, repeats(9).max(1))))
+        }
         Figure::Coexist => of_ndp(Box::new(move || {
             figures::coexist(&options.coexist.setting(rate), repeats(5).max(1))
         })),

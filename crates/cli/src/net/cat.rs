@@ -27,17 +27,17 @@ use crate::stats::Account;
 const SERVICE: u16 = 8;
 
 /// Bytes that are written at once.
-const OUTPUT: usize = 1 << 18;
+const OUTPUT: usize = 1 << 19;
 
 /// The thread that writes waits after a chunk of fewer bytes, so that more gather: to be woken for every packet takes
 /// longer than the packet.
-const FEW: usize = 1 << 16;
+const FEW: usize = 1 << 18;
 
 /// How long it waits.
-const GATHER: Duration = Duration::from_micros(150);
+const GATHER: Duration = Duration::from_micros(300);
 
-/// Bytes that are read at once: a pipe has no more.
-const INPUT: usize = 1 << 16;
+/// Bytes that are read at once: a file has as many, a pipe 64 KB.
+const INPUT: usize = 1 << 18;
 
 /// Chunks of input that wait for the host.
 const INPUTS: usize = 16;

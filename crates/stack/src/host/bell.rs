@@ -3,17 +3,33 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::io::sys;
 
 /// Wakes a host that waits in [`Host::run_until`](super::Host::run_until): it asks its application once more whether it
-/// is done. Another thread may ring it at any time; a ring while the host is busy is not lost.
+/// is done. Another thread may ring it at any time; a ring while the host is busy is not lost, and takes no system call.
 #[derive(Clone, Debug)]
-pub struct Bell(Arc<OwnedFd>);
+pub struct Bell(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    fd: OwnedFd,
+    /// [`QUIET`], [`RUNG`] or [`BLOCKED`].
+    now: AtomicU8,
+}
+
+/// The host is busy, and the bell was not rung since it last asked.
+const QUIET: u8 = 0;
+/// The bell was rung.
+const RUNG: u8 = 1;
+/// The host blocks: the descriptor wakes it.
+const BLOCKED: u8 = 2;
 
 impl Bell {
     pub(super) fn new() -> io::Result<Bell> {
-        sys::event_fd().map(|fd| Bell(Arc::new(fd)))
+        let state = State { fd: sys::event_fd()?, now: AtomicU8::new(QUIET) };
+        Ok(Bell(Arc::new(state)))
     }
 
     /// Wakes the host.
@@ -21,29 +37,62 @@ impl Bell {
     /// # Errors
     /// The system refuses.
     pub fn ring(&self) -> io::Result<()> {
-        sys::ring(&self.0)
+        match self.0.now.swap(RUNG, Ordering::AcqRel) {
+            BLOCKED => sys::ring(&self.0.fd),
+            _ => Ok(()),
+        }
     }
 
-    /// It is rung no more.
+    /// Notes that the host is about to block. Gives whether it may: the bell was not rung since it last asked.
+    pub(super) fn may_block(&self) -> bool {
+        let state = &self.0.now;
+        let seen = state.compare_exchange(QUIET, BLOCKED, Ordering::AcqRel, Ordering::Acquire);
+        if seen.is_err() {
+            // What was rung for is seen before the next question.
+            state.swap(QUIET, Ordering::AcqRel);
+        }
+        seen.is_ok()
+    }
+
+    /// Notes that the host no longer blocks.
     pub(super) fn silence(&self) {
-        sys::silence(&self.0);
+        self.0.now.swap(QUIET, Ordering::AcqRel);
+        // A ring may be seen before the descriptor is written: the next block then ends at once, and comes here.
+        sys::silence(&self.0.fd);
     }
 }
 
 impl AsFd for Bell {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.0.fd.as_fd()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
+    use std::os::fd::AsRawFd;
     use std::time::{Duration, Instant};
 
     use trimline_packet::{BitRate, TimeDelta};
 
+    use super::*;
     use crate::host::{Host, Idle};
+
+    #[test]
+    fn a_ring_writes_its_descriptor_only_for_a_host_that_blocks() {
+        let bell = Bell::new().unwrap();
+        let is_written = || sys::wait_readable([bell.0.fd.as_raw_fd()].into_iter(), 0).unwrap();
+        bell.ring().unwrap();
+        assert!(!is_written() && !bell.may_block(), "it was rung before");
+        assert!(bell.may_block(), "that was heard");
+        bell.ring().unwrap();
+        assert!(is_written(), "the host blocks");
+        bell.silence();
+        assert!(!is_written() && bell.may_block());
+        bell.silence();
+        assert!(bell.may_block(), "it woke by itself");
+    }
 
     /// Without the bell each would wait a tenth of a second, the longest that a host sleeps.
     #[test]

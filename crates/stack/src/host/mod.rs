@@ -500,10 +500,12 @@ impl<I: PacketIo> Host<I> {
                 self.waiter.busy();
             } else {
                 let due = self.wakes_at(now).min(deadline);
-                let fds = self.io.poll_fd().into_iter().chain(self.bell.as_ref().map(Bell::as_fd));
-                let has_blocked = self.waiter.idle(self.core.config.idle, now, due, fds)?;
-                if let Some(bell) = self.bell.as_ref().filter(|_| has_blocked) {
-                    bell.silence();
+                let wait = self.waiter.pause(self.core.config.idle, now, due);
+                let bell = self.bell.as_ref();
+                if let Some(wait) = wait.filter(|_| bell.is_none_or(Bell::may_block)) {
+                    let fds = self.io.poll_fd().into_iter().chain(bell.map(Bell::as_fd));
+                    self.waiter.block(now, wait, fds)?;
+                    bell.into_iter().for_each(Bell::silence);
                 }
             }
         }

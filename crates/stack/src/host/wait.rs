@@ -5,7 +5,7 @@
 //! wake tens of microseconds late, so the last stretch before a pull is due is polled.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -73,6 +73,15 @@ impl Waiter {
         due: Time,
         fds: impl Iterator<Item = BorrowedFd<'a>>,
     ) -> io::Result<bool> {
+        match self.pause(policy, now, due) {
+            Some(wait) => self.block(now, wait, fds).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Polls or lets others run, and gives `None`; or gives how long to [`Waiter::block`], since there is nothing to do
+    /// before `due`.
+    pub(super) fn pause(&mut self, policy: Idle, now: Time, due: Time) -> Option<TimeDelta> {
         self.turns = self.turns.saturating_add(1);
         let left = due.saturating_since(now);
         let (patience, early) = match policy {
@@ -87,12 +96,9 @@ impl Waiter {
             } else {
                 std::hint::spin_loop();
             }
-            return Ok(false);
+            return None;
         }
-        let wait = left.saturating_sub(early).min(LONGEST);
-        self.crowded = self.crowded.saturating_sub(1);
-        self.block(now, wait, fds.map(|fd| fd.as_raw_fd()))?;
-        Ok(true)
+        Some(left.saturating_sub(early).min(LONGEST))
     }
 
     fn let_others_run(&mut self) {
@@ -105,12 +111,16 @@ impl Waiter {
 
     /// Blocks for so long at most. An alarm that rings earlier stays as it is: what follows each other quickly, as
     /// requests do, sets none.
-    fn block(
+    ///
+    /// # Errors
+    /// The system refuses to wait.
+    pub(super) fn block<'a>(
         &mut self,
         now: Time,
         wait: TimeDelta,
-        fds: impl Iterator<Item = RawFd>,
+        fds: impl Iterator<Item = BorrowedFd<'a>>,
     ) -> io::Result<()> {
+        self.crowded = self.crowded.saturating_sub(1);
         let until = now.saturating_add(wait);
         let alarm = match &mut self.alarm {
             Some(alarm) => alarm,
@@ -120,7 +130,7 @@ impl Waiter {
             alarm.set(wait.as_ps() / 1000)?;
             self.rings = Some(until);
         }
-        if alarm.wait(fds)? {
+        if alarm.wait(fds.map(|fd| fd.as_raw_fd()))? {
             self.rings = None;
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! One flow between two hosts on a cable: its rate beside that of bare frames, and the spacing of the
-//! PULLs that its sender hears (NDP 6, Figures 11 and 12).
+//! One flow between two hosts on a cable: its rate beside that of bare frames and of the kernel's TCP, and the spacing of
+//! the PULLs that its sender hears (NDP 6, Figures 11 and 12).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use trimline_packet::{BitRate, TimeDelta};
 
 use super::network::{Shape, TestNetwork, address};
-use super::sys;
+use super::{sys, tcp};
 use crate::clock::Clock;
 use crate::host::{Config, Idle, Options};
 use crate::io::{PacketIo, Pieces};
@@ -23,6 +23,8 @@ pub struct Bulk {
     pub bytes: u64,
     /// That time.
     pub time: Duration,
+    /// Processor time of both ends in that time, kernel included; not of NDP's flow.
+    pub processor: Duration,
     /// Nanoseconds between PULLs at the sender, in the time that is counted.
     pub gaps_ns: Vec<u64>,
     /// Packets sent.
@@ -35,6 +37,11 @@ impl Bulk {
     /// Gigabits of payload in a second.
     pub fn gbps(&self) -> f64 {
         self.bytes as f64 * 8.0 / self.time.as_nanos().max(1) as f64
+    }
+
+    /// Seconds of processor time that a gigabyte of payload takes.
+    pub fn seconds_per_gb(&self) -> f64 {
+        self.processor.as_nanos() as f64 / self.bytes.max(1) as f64
     }
 }
 
@@ -73,6 +80,22 @@ fn wait_for(ready: &AtomicBool) -> io::Result<()> {
         thread::sleep(Duration::from_millis(1));
     }
     Ok(())
+}
+
+/// One flow of the kernel's TCP (cubic) between the hosts of a cable, for `time` after a fifth of it.
+///
+/// # Errors
+/// The flow breaks.
+pub fn tcp_over(network: &TestNetwork, time: Duration) -> io::Result<Bulk> {
+    let hosts = &network.hosts;
+    tcp::beside_flows(&hosts[..1], &hosts[1], "cubic", Some([0, 1]), |received| {
+        thread::sleep(time / 5);
+        let (start, processor, bytes) = (Instant::now(), sys::processor_time(), received.sum());
+        thread::sleep(time);
+        let bytes = received.sum() - bytes;
+        let processor = sys::processor_time() - processor;
+        Ok(Bulk { bytes, time: start.elapsed(), processor, ..Bulk::default() })
+    })
 }
 
 /// One NDP flow.

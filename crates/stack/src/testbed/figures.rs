@@ -69,7 +69,7 @@ fn every_way() -> impl Iterator<Item = (Carrier, (&'static str, bool))> {
     Carrier::ALL.into_iter().flat_map(move |carrier| modes.map(|mode| (carrier, mode)))
 }
 
-fn us(taken: &Latencies, quantile: f64) -> f64 {
+pub(super) fn us(taken: &Latencies, quantile: f64) -> f64 {
     taken.value_at_quantile(quantile) as f64 / 1000.0
 }
 
@@ -135,6 +135,7 @@ pub fn first_contact(clients: u64) -> io::Result<Report> {
 fn key(carrier: Carrier) -> &'static str {
     match carrier {
         Carrier::Raw => "raw",
+        Carrier::Udp => "udp",
         Carrier::Ndp => "ndp",
         Carrier::NdpValidated => "ndp_validated",
         Carrier::FastOpen => "tfo",

@@ -217,7 +217,7 @@ pub fn long_flows(setting: &Setting) -> io::Result<Measured> {
                 senders,
                 receiver,
                 &setting.congestion,
-                Some(0),
+                Some([0, 0]),
                 |received: &Received| {
                     let look = || -> io::Result<Sight> {
                         let kernel = TcpCounters::of(senders)?;

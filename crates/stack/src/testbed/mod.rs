@@ -14,6 +14,7 @@ pub mod group;
 pub mod hull;
 pub mod hull_figures;
 pub mod incast;
+pub mod kernel_figures;
 pub mod namespace;
 pub mod network;
 pub mod report;

@@ -2,7 +2,7 @@
 //! bare packet interface, NDP, TCP with data in its SYN, TCP, and TCP on a connection that stays.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,11 +26,16 @@ const REQUEST: [u8; REQUEST_BYTES] = [0x5a; REQUEST_BYTES];
 
 const SERVICE: u16 = 7;
 
+/// The longest wait of a server that blocks: then it looks whether the run is over.
+const GLANCE: Duration = Duration::from_millis(50);
+
 /// What carries requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// The frame goes to the other host and back: no protocol.
     Raw,
+    /// One datagram of the kernel's UDP there, one back.
+    Udp,
     /// A new NDP connection for each request.
     Ndp,
     /// The same of a server that wants to be shown a token, which the client has from its first request.
@@ -45,8 +50,9 @@ pub enum Carrier {
 
 impl Carrier {
     /// All of them.
-    pub const ALL: [Carrier; 6] = [
+    pub const ALL: [Carrier; 7] = [
         Carrier::Raw,
+        Carrier::Udp,
         Carrier::Ndp,
         Carrier::NdpValidated,
         Carrier::FastOpen,
@@ -58,6 +64,7 @@ impl Carrier {
     pub fn name(self) -> &'static str {
         match self {
             Carrier::Raw => "raw echo",
+            Carrier::Udp => "UDP echo",
             Carrier::Ndp => "NDP",
             Carrier::NdpValidated => "NDP with tokens",
             Carrier::FastOpen => "TFO",
@@ -99,7 +106,20 @@ pub(super) struct Run<'a> {
 /// A right is missing, a contender fails, or the other end says nothing for five seconds.
 pub fn measure(carrier: Carrier, polls: bool, requests: u64) -> io::Result<Latencies> {
     let network = TestNetwork::build(Shape::BackToBack, 1500)?;
-    let run = Run::new(&network, carrier, polls, requests);
+    measure_over(&network, carrier, polls, requests)
+}
+
+/// As [`measure`], between the hosts of this cable.
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_over(
+    network: &TestNetwork,
+    carrier: Carrier,
+    polls: bool,
+    requests: u64,
+) -> io::Result<Latencies> {
+    let run = Run::new(network, carrier, polls, requests);
     run.beside_server(|| run.ask())
 }
 
@@ -203,6 +223,7 @@ impl<'a> Run<'a> {
     fn serve(&self) -> io::Result<()> {
         match self.carrier {
             Carrier::Raw => self.serve_raw(),
+            Carrier::Udp => self.serve_udp(),
             Carrier::Ndp | Carrier::NdpValidated => self.serve_ndp(),
             Carrier::FastOpen | Carrier::Tcp | Carrier::TcpKept => self.serve_tcp(),
         }
@@ -231,6 +252,60 @@ impl<'a> Run<'a> {
             }
             socket.tx_burst(&[&[&frame]])?;
             socket.flush()?;
+        }
+        Ok(())
+    }
+
+    /// A UDP socket of a host, which waits in the kernel only if this run blocks.
+    fn datagrams(&self, host: usize, port: u16) -> io::Result<UdpSocket> {
+        self.network.hosts[host].namespace.enter()?;
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
+        socket.set_nonblocking(self.polls)?;
+        // A server sees the end of a run, a client loses patience.
+        socket.set_read_timeout(Some(if port == 0 { self.patience } else { GLANCE }))?;
+        Ok(socket)
+    }
+
+    /// Takes one datagram. `None`: the run is over.
+    fn take_datagram(
+        &self,
+        socket: &UdpSocket,
+        bytes: &mut [u8],
+        mut wait: Wait<'_>,
+    ) -> io::Result<Option<(usize, SocketAddr)>> {
+        loop {
+            match socket.recv_from(bytes) {
+                Ok(got) => return Ok(Some(got)),
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                Err(_) if !wait.pause("answer", socket.as_raw_fd())? => return Ok(None),
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn serve_udp(&self) -> io::Result<()> {
+        let socket = self.datagrams(1, SERVICE)?;
+        self.ready.store(true, Ordering::Release);
+        let mut bytes = [0; 2 * REQUEST_BYTES];
+        while let Some((count, from)) =
+            self.take_datagram(&socket, &mut bytes, self.wait_for_request())?
+        {
+            socket.send_to(&bytes[..count], from)?;
+        }
+        Ok(())
+    }
+
+    fn ask_udp(&self, record: &mut dyn FnMut(u64, u64)) -> io::Result<()> {
+        let (socket, server) = (self.datagrams(0, 0)?, (address(1, 0), SERVICE));
+        let mut bytes = [0; 2 * REQUEST_BYTES];
+        for number in self.numbers() {
+            let start = Instant::now();
+            socket.send_to(&REQUEST, server)?;
+            match self.take_datagram(&socket, &mut bytes, self.wait())? {
+                Some((count, _)) if bytes[..count] == REQUEST => {}
+                _ => return Err(io::Error::other("no answer, or another one")),
+            }
+            record(number, elapsed_ns(start));
         }
         Ok(())
     }
@@ -359,6 +434,7 @@ impl<'a> Run<'a> {
         };
         match self.carrier {
             Carrier::Raw => self.ask_raw(&mut record),
+            Carrier::Udp => self.ask_udp(&mut record),
             Carrier::Ndp | Carrier::NdpValidated => self.ask_ndp(&mut record),
             Carrier::FastOpen | Carrier::Tcp | Carrier::TcpKept => self.ask_tcp(&mut record),
         }?;

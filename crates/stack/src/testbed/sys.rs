@@ -1,9 +1,11 @@
 //! The system calls of the testbed.
 #![allow(unsafe_code)]
 
+use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+use std::time::Duration;
 
 use crate::io::sys::{any_socket, checked, interface_request, set_number};
 
@@ -29,6 +31,40 @@ pub(super) fn new_user() -> io::Result<()> {
 pub(super) fn identity() -> (u32, u32) {
     // SAFETY: takes nothing and cannot fail.
     unsafe { (libc::geteuid(), libc::getegid()) }
+}
+
+/// Processor time of this process until now, in its own code and in the kernel.
+pub(super) fn processor_time() -> Duration {
+    processor_time_of(libc::RUSAGE_SELF)
+}
+
+/// Processor time of the programs that this process has started and whose end it has seen.
+pub(super) fn processor_time_of_children() -> Duration {
+    processor_time_of(libc::RUSAGE_CHILDREN)
+}
+
+fn processor_time_of(whose: libc::c_int) -> Duration {
+    // SAFETY: a structure of zeros is valid, and it lives through the call, which cannot fail.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(whose, &mut usage);
+        usage
+    };
+    let duration = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
+    };
+    duration(usage.ru_utime) + duration(usage.ru_stime)
+}
+
+/// A file of this many zeros that takes no memory.
+pub(super) fn zeros(bytes: u64) -> io::Result<File> {
+    // SAFETY: the name lives through the call; a descriptor that is not negative is new and ours.
+    let file = unsafe {
+        let fd = libc::memfd_create(c"zeros".as_ptr(), libc::MFD_CLOEXEC);
+        File::from_raw_fd(checked(fd)?)
+    };
+    file.set_len(bytes)?;
+    Ok(file)
 }
 
 /// Keeps this thread on one processor; where there are fewer, wherever it is.

@@ -110,7 +110,7 @@ fn named(end: &str, error: &io::Error) -> io::Error {
 }
 
 /// Keeps a flow from each of the senders to the receiver busy while `act` works, which gets the bytes that the
-/// receiver's application has read of each. The threads of flows are kept on `processor`, if one is named.
+/// receiver's application has read of each. The threads of senders and of receivers are kept on `processors`, if named.
 ///
 /// # Errors
 /// A flow cannot be opened or breaks, or `act` fails.
@@ -118,7 +118,7 @@ pub(super) fn beside_flows<T>(
     senders: &[TestHost],
     receiver: &TestHost,
     congestion: &str,
-    processor: Option<usize>,
+    processors: Option<[usize; 2]>,
     act: impl FnOnce(&Received) -> io::Result<T>,
 ) -> io::Result<T> {
     let flows = open(senders, receiver, congestion)?;
@@ -126,10 +126,10 @@ pub(super) fn beside_flows<T>(
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let (received, over) = (&received, &over);
-        let place = move || processor.into_iter().for_each(sys::pin);
+        let place = move |end: usize| processors.into_iter().for_each(|both| sys::pin(both[end]));
         let sending = flows.iter().map(|flow| {
             scope.spawn(move || {
-                place();
+                place(0);
                 send(&flow.sender, over)
             })
         });
@@ -137,7 +137,7 @@ pub(super) fn beside_flows<T>(
         let receiving = flows.iter().zip(&received.0);
         threads.extend(receiving.map(|(flow, received)| {
             scope.spawn(move || {
-                place();
+                place(1);
                 receive(&flow.receiver, received, over)
             })
         }));
