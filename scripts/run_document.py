@@ -59,7 +59,8 @@ class Shell:
         for line in self.process.stdout:
             if line.startswith(mark):
                 status = int(line[len(mark):])
-                if lines and lines[-1] == "":
+                # Blank lines at the end are the document's.
+                while lines and lines[-1] == "":
                     lines.pop()
                 return lines + ([f"exit {status}"] if status else [])
             lines.append(line.rstrip())
