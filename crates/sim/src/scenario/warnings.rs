@@ -351,7 +351,7 @@ mod tests {
             ("tcp.receive_window = 64", "receive_window"),
             ("ndp.initial_window_bytes = \"90KB\"", "initial_window_bytes"),
         ] {
-            assert!(narrow(transport).contains(&format!("`{key}` is")), "{transport}");
+            assert!(narrow(transport).contains(&format!("`{key}` has room")), "{transport}");
         }
         // By default none is narrow, at any rate.
         for transport in ["ndp", "phost", "homa", "pfabric", "dcqcn", "tcp", "dctcp"] {
