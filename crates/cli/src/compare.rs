@@ -8,6 +8,7 @@ use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
 use crate::failure::Failure;
+use crate::foreign::FlowFormat;
 use crate::reproduce::{call_package, check_package};
 use crate::run::{self, run_scenario};
 use crate::scenario_file::{default_folder, parse_scenario, scenario_text};
@@ -35,7 +36,7 @@ pub(crate) enum Compared {
 /// Runs the scenario at `path` with each transport or scheme, and shows table and figure.
 pub(crate) fn compare(
     path: &Path,
-    format: Option<&str>,
+    format: Option<FlowFormat>,
     settings: &[String],
     options: Options,
     transports: &Transports,

@@ -8,6 +8,7 @@ use trimline_sim::transports::Transports;
 
 use crate::estimate::Estimate;
 use crate::failure::Failure;
+use crate::foreign::FlowFormat;
 use crate::memory::human_bytes;
 use crate::plan_words::{Line, different, plural, words};
 use crate::scenario_file::read_scenario;
@@ -16,7 +17,7 @@ use crate::warnings::once;
 
 pub(crate) fn explain(
     path: &Path,
-    format: Option<&str>,
+    format: Option<FlowFormat>,
     settings: &[String],
     transports: &Transports,
 ) -> Result<ExitCode, Failure> {

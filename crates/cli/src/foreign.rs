@@ -13,20 +13,25 @@ use trimline_sim::formats::sizes::Reading;
 use crate::failure::Failure;
 use crate::terminal::{columns, print};
 
-/// The format of a file of flows, "htsim" or "hpcc": the one given, or by the file's name and first line. `None`: a scenario.
-pub(crate) fn format_of(path: &Path, format: Option<&str>) -> Option<&'static str> {
+/// The format of a file of flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FlowFormat {
+    /// A connection matrix of htsim.
+    Htsim,
+    /// Flows of HPCC's simulations.
+    Hpcc,
+}
+
+/// The format of a file: the one given, or by the file's name and first line. `None`: a scenario.
+pub(crate) fn format_of(path: &Path, format: Option<FlowFormat>) -> Option<FlowFormat> {
     let is = |extension: &OsStr| ["cm", "tm"].iter().any(|is| extension.eq_ignore_ascii_case(is));
-    match format {
-        Some("hpcc") => Some("hpcc"),
-        Some(_) => Some("htsim"),
-        None if path.extension().is_some_and(is) => Some("htsim"),
-        None => format_by_first_line(path),
-    }
+    let by_name = || path.extension().is_some_and(is).then_some(FlowFormat::Htsim);
+    format.or_else(by_name).or_else(|| format_by_first_line(path))
 }
 
 /// The format of a file that begins with `Nodes` (htsim), or with a number and nothing else in its line (HPCC). No scenario
 /// begins like either.
-fn format_by_first_line(path: &Path) -> Option<&'static str> {
+fn format_by_first_line(path: &Path) -> Option<FlowFormat> {
     let file = fs::File::open(path).ok()?;
     let lines = BufReader::new(file.take(1 << 16)).lines().map_while(Result::ok);
     // A mark of the byte order is no part of the first line.
@@ -34,8 +39,8 @@ fn format_by_first_line(path: &Path) -> Option<&'static str> {
     let mut lines = lines.filter(|line| !line.trim_start().starts_with('#'));
     let first = lines.find(|line| !line.trim().is_empty())?;
     match first.split_whitespace().collect::<Vec<_>>()[..] {
-        ["Nodes", ..] => Some("htsim"),
-        [count] if count.bytes().all(|byte| byte.is_ascii_digit()) => Some("hpcc"),
+        ["Nodes", ..] => Some(FlowFormat::Htsim),
+        [count] if count.bytes().all(|byte| byte.is_ascii_digit()) => Some(FlowFormat::Hpcc),
         _ => None,
     }
 }
@@ -45,11 +50,14 @@ fn format_by_first_line(path: &Path) -> Option<&'static str> {
 ///
 /// # Errors
 /// The file cannot be read.
-pub(crate) fn scenario_of(path: &Path, format: Option<&str>) -> Result<Option<String>, Failure> {
+pub(crate) fn scenario_of(
+    path: &Path,
+    format: Option<FlowFormat>,
+) -> Result<Option<String>, Failure> {
     match format_of(path, format) {
-        Some("hpcc") => return Ok(Some(flows_of(path, "hpcc", ""))),
+        Some(FlowFormat::Hpcc) => return Ok(Some(flows_of(path, "hpcc", ""))),
+        Some(FlowFormat::Htsim) => {}
         None => return Ok(None),
-        Some(_) => {}
     }
     let text = fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;
     let matrix = connection_matrix::parse(&path.display().to_string(), &text)
@@ -67,14 +75,14 @@ pub(crate) fn scenario_of(path: &Path, format: Option<&str>) -> Result<Option<St
 /// The error of a file of flows without a topology: of HPCC's flows, and of a matrix whose hosts no FatTree has.
 pub(crate) fn lacks_topology(
     path: &Path,
-    format: Option<&str>,
+    format: Option<FlowFormat>,
     settings: &[String],
 ) -> Option<String> {
     if settings.iter().any(|setting| setting.starts_with("topology")) {
         return None;
     }
     let name = path.display().to_string();
-    if format_of(path, format) == Some("hpcc") {
+    if format_of(path, format) == Some(FlowFormat::Hpcc) {
         return Some(format!(
             "{name}: flows without a network; expected --topology FILE, HPCC's topology.txt"
         ));

@@ -66,6 +66,7 @@ use trimline_sim::scenario::SCHEMES;
 use trimline_sim::transports::{AnyTransport, Transports};
 
 use failure::Failure;
+use foreign::FlowFormat;
 
 /// What a scenario is laid over with.
 #[derive(Args, Clone, Debug, Default)]
@@ -83,9 +84,9 @@ struct Settings {
     /// Topology instead of the scenario's: a file of htsim or HPCC.
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
-    /// The file is no scenario but flows in this form; default: htsim's for .cm.
-    #[arg(long, value_parser = ["htsim", "hpcc"])]
-    format: Option<String>,
+    /// The file has flows in this format. Default: by its name and first line.
+    #[arg(long, value_enum)]
+    format: Option<FlowFormat>,
     /// Engine instead of the scenario's.
     #[arg(long, value_parser = ["windows", "heap"])]
     engine: Option<String>,
@@ -393,7 +394,7 @@ pub fn command_with(
 fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -> ExitCode {
     let outcome = match Command::parse_from(words).verb {
         Verb::Run { scenario, settings, runs, json } => {
-            let format = settings.format.as_deref();
+            let format = settings.format;
             run::run(&scenario, format, &settings.texts(), &runs.options(json), transports)
         }
         Verb::Compare { scenario, transports: names, schemes, timers, settings, runs } => {
@@ -402,12 +403,12 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
                 (None, names) => compare::Compared::Transports(names.unwrap_or_default()),
             };
             let options = compare::Options { compared, timers, run: runs.options(false) };
-            let format = settings.format.as_deref();
+            let format = settings.format;
             compare::compare(&scenario, format, &settings.texts(), options, transports)
         }
         Verb::Trace { scenario, settings, flow, run, out } => {
             let options = trace::Options { flow, run, out };
-            let format = settings.format.as_deref();
+            let format = settings.format;
             trace::trace(&scenario, format, &settings.texts(), &options, transports)
         }
         Verb::Report { folders, out, include_stopped } => {
@@ -472,7 +473,7 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
         }
         Verb::Formats => foreign::formats(),
         Verb::Explain { scenario, settings } => {
-            let format = settings.format.as_deref();
+            let format = settings.format;
             explain::explain(&scenario, format, &settings.texts(), transports)
         }
     };

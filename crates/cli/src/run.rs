@@ -13,6 +13,7 @@ use trimline_sim::transports::Transports;
 use crate::claim::{self, Claim};
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::failure::Failure;
+use crate::foreign::FlowFormat;
 use crate::memory;
 use crate::results::{Earlier, earlier, say_resumed, write_run};
 use crate::run_table;
@@ -40,7 +41,7 @@ pub(crate) struct Options {
 /// runs whose result is there are left out.
 pub(crate) fn run(
     path: &Path,
-    format: Option<&str>,
+    format: Option<FlowFormat>,
     settings: &[String],
     options: &Options,
     transports: &Transports,
@@ -72,6 +73,15 @@ pub(crate) fn run_scenario(
     let places: Vec<_> = scenario.runs.iter().map(|run| (directory(run), run)).collect();
     if let Some(words) = claim::words_of(out, &claim.clear(scenario, settings, &places)?) {
         eprintln!("note: {words}");
+    }
+    // With files of the user beside it a result stays until its run has ended.
+    for (place, run) in &places {
+        if earlier(place, scenario, settings, run) == Earlier::Foreign {
+            let place = place.display();
+            eprintln!(
+                "note: {place} holds a result of other settings or another program: it is replaced, other files stay"
+            );
+        }
     }
 
     let summaries = Mutex::new(found);

@@ -7,12 +7,12 @@ use trimline_sim::scenario::{Scenario, ScenarioError};
 use trimline_sim::transports::{Transports, time};
 
 use crate::failure::Failure;
-use crate::foreign::{format_of, lacks_topology, scenario_of};
+use crate::foreign::{FlowFormat, format_of, lacks_topology, scenario_of};
 
 /// Reads a scenario file and everything laid over it. Without a name it has that of its file.
 pub(crate) fn read_scenario(
     path: &Path,
-    format: Option<&str>,
+    format: Option<FlowFormat>,
     settings: &[String],
     transports: &Transports,
 ) -> Result<Scenario, Failure> {
@@ -59,7 +59,7 @@ fn is_topology_named(error: &ScenarioError) -> bool {
 }
 
 /// The text of a scenario, also of a file that is none but can be run; `format` says that it is one of flows.
-pub(crate) fn scenario_text(path: &Path, format: Option<&str>) -> Result<String, Failure> {
+pub(crate) fn scenario_text(path: &Path, format: Option<FlowFormat>) -> Result<String, Failure> {
     match scenario_of(path, format)? {
         Some(text) => Ok(text),
         None => std::fs::read_to_string(path).map_err(|error| Failure::io(path, &error)),

@@ -149,12 +149,18 @@ mod tests {
     use trimline_stack::host::Idle;
     use trimline_stack::io::mem;
 
-    #[test]
-    fn every_loss_is_told_in_words_and_in_the_file() {
+    /// A switch with one port.
+    fn one_port() -> (Config, Fabric) {
         let text = "rate = \"1Gbps\"\n[[switch]]\nname = \"s\"\n[[host]]\nswitch = \"s\"\n\
                     interface = \"p\"\naddresses = [{ address = \"10.0.0.1\" }]\n";
         let config = Config::parse(text).unwrap();
         let fabric = Fabric::new(&config).unwrap();
+        (config, fabric)
+    }
+
+    #[test]
+    fn every_loss_is_told_in_words_and_in_the_file() {
+        let (config, fabric) = one_port();
         let (without_way, dropped_at_ingress, refused) = (11, 12, 13);
         let (unsent, unreadable, overrun, refused_source) = (14, 15, 16, 17);
         let lost = Losses {
@@ -177,10 +183,7 @@ mod tests {
 
     #[test]
     fn every_counter_is_in_an_exposition_and_in_the_documents() {
-        let text = "rate = \"1Gbps\"\n[[switch]]\nname = \"s\"\n[[host]]\nswitch = \"s\"\n\
-                    interface = \"p\"\naddresses = [{ address = \"10.0.0.1\" }]\n";
-        let config = Config::parse(text).unwrap();
-        let fabric = Fabric::new(&config).unwrap();
+        let (config, fabric) = one_port();
         let (near, _far) = mem::pair(1500).unwrap();
         let runner = Runner::new(fabric, vec![near], Clock::new_virtual(), Idle::Poll).unwrap();
         let text = exposition(&config, &runner).finish();

@@ -16,6 +16,7 @@ use trimline_sim::transports::Transports;
 use crate::claim::{self, Claim};
 use crate::execute::{Done, catch_interrupts, interrupted, is_stopped};
 use crate::failure::Failure;
+use crate::foreign::FlowFormat;
 use crate::results::write_run;
 use crate::scenario_file::{default_folder, read_scenario};
 use crate::terminal::{columns, print};
@@ -34,7 +35,7 @@ pub(crate) struct Options {
 /// trace.json.
 pub(crate) fn trace(
     path: &Path,
-    format: Option<&str>,
+    format: Option<FlowFormat>,
     settings: &[String],
     options: &Options,
     transports: &Transports,

@@ -193,11 +193,16 @@ mod tests {
         };
         let narrow = "fattree = { k = 8, tiers = 2, oversubscription = 3 }";
         let wide = "fattree.k = 8";
+        // Up-links twice as fast as the links of hosts, and fewer.
+        let unequal = "leafspine = { leaves = 4, spines = 3, hosts_per_leaf = 10 }\n\
+                       [links]\nrate = \"200Gbps\"\ntor.rate = \"400Gbps\"";
         let near = |a: f64| (a - 0.6).abs() < 1e-6;
         for (topology, of, place) in [
             (narrow, "hosts", 0),
             (narrow, "uplinks", 1),
             (narrow, "bottleneck", 1),
+            (unequal, "uplinks", 1),
+            (unequal, "bottleneck", 1),
             (wide, "uplinks", 1),
             (wide, "core", 2),
             (wide, "bottleneck", 0),
@@ -206,8 +211,8 @@ mod tests {
             for matrix in ["random = {}", "permutation = {}", "all_to_all = {}"] {
                 let shares = offered_by(topology, matrix, &load).unwrap();
                 assert!(near(shares[place]), "{topology} {of}: {shares:?}");
-                let is_most = shares.iter().all(|&share| share < 0.6 + 1e-6);
-                assert!(of != "bottleneck" || is_most, "{topology}: {shares:?}");
+                let is_max = shares.iter().all(|&share| share < 0.6 + 1e-6);
+                assert!(of != "bottleneck" || is_max, "{topology}: {shares:?}");
             }
         }
         let refused = |topology, matrix, of: &str| {
@@ -218,6 +223,10 @@ mod tests {
         assert!(refused("star.hosts = 4", "random = {}", "uplinks").contains("no flow crosses"));
         let incast = refused(wide, "incast = { receiver = 0, senders = 4 }", "core");
         assert!(incast.contains("do not all send alike"), "{incast}");
+        let hosts = "{ of = \"hosts\", value = \"60%\" }";
+        assert!(near(
+            offered_by(wide, "incast = { receiver = 0, senders = 4 }", hosts).unwrap()[0]
+        ));
     }
 
     /// From the start of the workload to the end of arrivals or of the run.

@@ -103,7 +103,7 @@ impl Meter {
         if self.every.is_some_and(|every| now >= self.last.0 + every) {
             let (begin, bytes) = self.last;
             self.last = (now, all);
-            say(account, "interval", (begin, now), all - bytes);
+            say(account, Report::Interval, (begin, now), all - bytes);
         }
     }
 
@@ -113,17 +113,28 @@ impl Meter {
 
     /// Says what went through in all.
     fn finish(&self, account: &Account, all: u64) {
-        say(account, "transferred", (Duration::ZERO, self.elapsed()), all);
+        say(account, Report::Whole, (Duration::ZERO, self.elapsed()), all);
     }
 }
 
-/// Says what went through in some time: less than the rate where the machine is busy.
-fn say(account: &Account, event: &str, (begin, end): (Duration, Duration), bytes: u64) {
+/// A report on a transfer.
+#[derive(Clone, Copy, Debug)]
+enum Report {
+    /// Of one interval.
+    Interval,
+    /// Of all of it, at the end.
+    Whole,
+}
+
+/// Reports the bytes between two times, and their rate.
+fn say(account: &Account, report: Report, (begin, end): (Duration, Duration), bytes: u64) {
     let [from, to] = [begin, end].map(|time| time.as_secs_f64());
     let gbps = bytes as f64 * 8e-9 / (to - from).max(1e-9);
-    let text = match event {
-        "interval" => format!("{from:.3} to {to:.3} s: {bytes} B, {gbps:.2} Gb/s"),
-        _ => format!("{bytes} B in {to:.3} s, {gbps:.2} Gb/s"),
+    let (event, text) = match report {
+        Report::Interval => {
+            ("interval", format!("{from:.3} to {to:.3} s: {bytes} B, {gbps:.2} Gb/s"))
+        }
+        Report::Whole => ("transferred", format!("{bytes} B in {to:.3} s, {gbps:.2} Gb/s")),
     };
     let about = [
         ("begin_s", json!(from)),

@@ -690,7 +690,7 @@ static POISSON: Grammar = Grammar {
 };
 
 static LOAD: Grammar = Grammar {
-    about: "Payload over the rate of these links, of which it takes those flows that cross them on average: of destinations that are drawn from all hosts, those outside the rack, or outside the pod.",
+    about: "Payload that crosses these links on average, over their rate. Destinations are drawn from all other hosts, so flows cross the links above a ToR switch if they leave the rack, and those to the core if they leave the pod.",
     alternatives: &[],
     keys: &[
         required(

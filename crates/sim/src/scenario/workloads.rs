@@ -303,10 +303,10 @@ fn by_load(
     }
 }
 
-/// A rate that hosts share.
+/// The rate of links that hosts share.
 struct Rate {
     bits_per_second: u64,
-    /// How many of them share it, as a fraction: so much of what each sends counts.
+    /// Hosts that fill these links if each sends at this rate, as a fraction: part of what each sends crosses them.
     hosts: (u64, u64),
 }
 
@@ -323,7 +323,14 @@ fn rate_for_one(load: &Node, matrix: &Matrix, topology: &Clos) -> Result<Rate, S
     let is_even = match matrix {
         Matrix::Permutation | Matrix::AllToAll => true,
         Matrix::Random { excluding, .. } => excluding.is_empty(),
-        _ => false,
+        Matrix::RandomPairs { .. }
+        | Matrix::Incast { .. }
+        | Matrix::RandomIncast { .. }
+        | Matrix::Outcast { .. }
+        | Matrix::Pairs(_)
+        | Matrix::Listed(_)
+        | Matrix::Requests(_)
+        | Matrix::Responses => false,
     };
     if !is_even {
         return wrong(
@@ -345,11 +352,12 @@ fn rate_for_one(load: &Node, matrix: &Matrix, topology: &Clos) -> Result<Rate, S
     let tier = match asked {
         "uplinks" => of_tier("ToR"),
         "core" => of_tier("aggregation"),
-        _ => {
+        "bottleneck" => {
             let tiers =
                 topology.shared_up_links().into_iter().map(shared).filter(|it| it.hosts.0 > 0);
             return Ok(tiers.chain([own]).min_by_key(for_each).expect("hosts have links"));
         }
+        other => unreachable!("the grammar takes no `{other}`"),
     };
     match tier.map(shared).filter(|rate| rate.hosts.0 > 0) {
         Some(rate) => Ok(rate),

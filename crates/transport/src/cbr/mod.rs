@@ -92,7 +92,8 @@ struct Sender {
 #[derive(Debug, Default)]
 struct Slot {
     sender: Option<Sender>,
-    /// Packets that a receiving half waits for; unknown until the last one has arrived. Each is sent once.
+    /// Number of packets of all messages so far, each of which is sent once. A receiving half knows it from the packet with
+    /// LAST.
     expected: Option<u64>,
     statistics: Statistics,
 }
@@ -246,7 +247,8 @@ impl crate::Endpoint for Endpoint {
         statistics.packets += 1;
         statistics.bytes += u64::from(length);
         if header.flags.contains(Flags::LAST) {
-            *expected = Some(u64::from(header.sequence) + 1);
+            // The last packet of an earlier message may come later.
+            *expected = (*expected).max(Some(u64::from(header.sequence) + 1));
         }
         if *expected == Some(statistics.packets) {
             self.events.push_back(Event::Delivered { key, slot });

@@ -232,9 +232,9 @@ impl Congestion {
         is_reduced
     }
 
-    /// The window that marks leave, in units of [`ONE`]. RFC 3168 6.1.2: down to one segment where each is acknowledged.
-    /// Where an ACK waits for two, a lone segment waits for the delay of its ACK, at each turn: two, as Linux has it for
-    /// every law (`tcp_dctcp_ssthresh`, `tcp_reno_ssthresh`), and as a loss leaves (RFC 5681 (4)).
+    /// The minimum window that marks leave, in units of [`ONE`]. RFC 3168 6.1.2 allows one segment, which is right if each
+    /// is acknowledged. If an ACK waits for two segments, a lone one waits for the delay of its ACK in each round trip: the
+    /// minimum is two, as for every law of Linux (`tcp_dctcp_ssthresh`, `tcp_reno_ssthresh`) and after a loss (RFC 5681 (4)).
     #[inline]
     fn min_marked(&self) -> u64 {
         u64::from(self.min_marked) * ONE
@@ -259,7 +259,8 @@ impl Congestion {
         }
         self.reduced_until = Some(next);
         let window = with_law!(&mut self.law, law => law.reduce_for_mark(self.window));
-        self.window = window.max(self.min_marked());
+        // A signal alone never opens the window: a notification of a switch acknowledges nothing.
+        self.window = window.max(self.min_marked().min(self.window));
         self.threshold = self.window;
         true
     }
@@ -388,7 +389,9 @@ mod tests {
             // A time-out leaves one segment: a marked ACK of it leaves as many as an ACK waits for, a duplicate does not.
             for is_recovering in [false, true] {
                 congestion.timed_out(1, true);
-                let mut signals = Signals { number: 10, next: 11, acked: 0, echo: true };
+                congestion.quenched(10, 11, is_recovering);
+                assert_eq!(congestion.window(), ONE);
+                let mut signals = Signals { number: 12, next: 13, acked: 0, echo: true };
                 congestion.heard_marks(&signals, true);
                 assert_eq!(congestion.window(), ONE);
                 signals.acked = 1;
