@@ -68,7 +68,7 @@ class Shell:
 
 
 def matches(said, expected):
-    """Whether lines are those expected, of which `...` is any number."""
+    """Returns whether lines are those expected; `...` stands for any number of lines."""
     if not expected:
         return not said
     if expected[0] == "...":

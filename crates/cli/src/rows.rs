@@ -36,7 +36,7 @@ pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
     out
 }
 
-/// Whether a file may be replaced: it is a regular one, or there is none. Root could replace a device.
+/// Checks that a file may be replaced: it is a regular file or does not exist. Root could otherwise replace a device.
 ///
 /// # Errors
 /// It is something else; the error names it.

@@ -707,7 +707,7 @@ fn transports_are_listed_with_what_figures_say() {
     assert_eq!((&all[2]["name"], &all[2]["label"]), (&"dctcp".into(), &"DCTCP".into()));
 }
 
-/// What it builds and does is shown by docs/first-hour.md.
+/// docs/first-hour.md builds the crate and runs it.
 #[test]
 fn a_crate_for_a_transport_is_written_once() {
     let scratch = Scratch::new("new-transport");

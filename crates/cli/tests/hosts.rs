@@ -152,7 +152,7 @@ fn a_key_is_shared_or_nothing_is_answered() {
         let file = place.0.join(name);
         fs::write(&file, text).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
-        // Where this user is not root the file is the user's already.
+        // A user who is not root owns the file already.
         let _ = std::os::unix::fs::chown(&file, Some(NOBODY), Some(NOBODY));
     };
     let made = place.run("trimline", &["key", "new", "key"]);

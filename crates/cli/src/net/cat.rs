@@ -212,8 +212,8 @@ impl Output {
         }
     }
 
-    /// Hands the chunk to the thread that writes, if it has room, but for the last `keep` bytes. Gives whether there is
-    /// such a thread.
+    /// Hands the chunk without its last `keep` bytes to the writing thread, if the thread has room. Returns false if the
+    /// thread has ended.
     fn offer(&mut self, keep: usize) -> bool {
         let (Some(filled), true) = (&self.filled, self.count > keep) else { return true };
         let count = self.count - keep;
@@ -325,7 +325,7 @@ impl Listener<'_> {
     /// Tells the sender how it went, and stays until it knows.
     fn answer(&mut self, connection: Connection, sum: u32, wrong: &str) -> io::Result<()> {
         let message = [&sum.to_be_bytes()[..], wrong.as_bytes()].concat();
-        // Where the connection has failed nobody is to be told.
+        // A connection that has failed takes no answer.
         let _ = self.host.core().send(connection, &message);
         self.host.core().close(connection);
         let linger = if wrong.is_empty() { LINGER } else { SHORT_LINGER };
@@ -480,7 +480,7 @@ impl Input {
                     self.count = SUM;
                 }
             }
-            // What fails here says so when the answer is asked for.
+            // A failure shows when the answer is asked for.
             let rest = &self.chunk[self.given..self.count];
             let taken = core.write(connection, rest).unwrap_or(0);
             self.given += taken;
@@ -491,7 +491,10 @@ impl Input {
         }
     }
 
-    /// What the peer's answer means.
+    /// Compares the listener's answer with the checksum of what was sent.
+    ///
+    /// # Errors
+    /// The listener names a failure, or the checksums differ.
     fn judge(&self, peer: IpAddr, answer: &[u8]) -> io::Result<()> {
         let (sum, wrong) = answer.split_at(answer.len().min(SUM));
         let wrong: String = match (wrong.is_empty(), self.sum.is_some_and(|own| own == sum)) {

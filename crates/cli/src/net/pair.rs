@@ -20,7 +20,7 @@ impl Pair {
         Pair::with(service, |_| {})
     }
 
-    /// The same with other parameters of both.
+    /// Two hosts on one cable, with `change` applied to the configuration of both.
     pub(super) fn with(service: u16, change: impl Fn(&mut Config)) -> Pair {
         let config = |address: [u8; 4]| {
             let mut config = Config::new(address.into(), 1500, BitRate::from_gbps(10)).unwrap();

@@ -48,7 +48,7 @@ impl Bell {
         let state = &self.0.now;
         let seen = state.compare_exchange(QUIET, BLOCKED, Ordering::AcqRel, Ordering::Acquire);
         if seen.is_err() {
-            // What was rung for is seen before the next question.
+            // The ring is taken back before the host looks at its work again.
             state.swap(QUIET, Ordering::AcqRel);
         }
         seen.is_ok()

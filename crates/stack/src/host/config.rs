@@ -156,10 +156,10 @@ impl Config {
         }
     }
 
-    /// Whether the parameters go together.
+    /// Checks that the parameters go together.
     ///
     /// # Errors
-    /// Those that do not, said in words.
+    /// A sentence that names the parameters that do not.
     pub(super) fn check(&self) -> Result<(), String> {
         let (cut, needed) =
             (self.profile.trimmed_bytes, Profile::min_keyed_bytes(self.address.is_ipv6()));

@@ -101,7 +101,7 @@ struct Entry {
     unacked: u64,
     /// When the peer was heard last.
     heard: Time,
-    /// When something that was sent, or that comes, moved last.
+    /// Progress of the sending and of the receiving half, with the time of the last change.
     moved: [Moved; 2],
 }
 

@@ -1,4 +1,4 @@
-//! What a sender makes of the pull counters that it hears, which anyone who sees a packet may have made.
+//! The credit that a sender takes from pull counters. Anyone who sees a packet may forge such a counter.
 //!
 //! The counter of an honest receiver rises by one for each packet or header that reached it. Forged headers make it
 //! rise as well, and a forged PULL names any counter. So no counter is refused, and none is believed further than what
@@ -21,7 +21,7 @@ pub(super) struct Pulled {
     given: u64,
 }
 
-/// What a counter may bring at most.
+/// Upper bounds on the credit of a pull counter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// Packets that may be sent or be on their way.

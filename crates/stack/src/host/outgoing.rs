@@ -25,7 +25,7 @@ struct Sent {
     path: u16,
     /// Which time that was, as the packet says.
     attempt: u8,
-    /// Which packet that was, of all that were sent.
+    /// Number of that packet among all that were sent.
     number: u64,
     /// Neither ACKed, NACKed nor returned since then.
     out: bool,
@@ -56,7 +56,7 @@ pub(super) struct Outgoing {
     sends: u64,
     /// The last of them that was answered.
     answered: u64,
-    /// What the peer has pulled.
+    /// Pulls of the peer so far.
     pub(super) pulled: Pulled,
     /// Answers that brought news: those to packets that had none, and those of a peer whose application does not read.
     pub(super) news: u64,

@@ -35,7 +35,7 @@ static LOOK_AT_STDOUT: extern "C" fn() = {
     look
 };
 
-/// Whether standard output was closed when the process began.
+/// Returns whether standard output was closed when the process began.
 pub(crate) fn stdout_was_closed() -> bool {
     STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
 }

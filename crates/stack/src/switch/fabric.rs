@@ -183,7 +183,7 @@ impl Fabric {
     /// Frames inside go on.
     ///
     /// # Errors
-    /// The other configuration is wrong, or differs in what needs a restart; nothing has changed then.
+    /// `after` is invalid, or differs from `before` in a key that needs a restart. Nothing has changed in that case.
     pub fn change(&mut self, before: &Config, after: &Config) -> Result<(), String> {
         before.check_change(after)?;
         let (_, layout) = after.layout()?;

@@ -261,7 +261,7 @@ impl<I: PacketIo> Runner<I> {
     /// # Errors
     /// As [`Runner::turn`].
     pub fn drain(&mut self, longest: TimeDelta) -> io::Result<usize> {
-        // What has arrived counts as taken.
+        // Frames that have arrived by now are sent on.
         self.turn()?;
         let until = self.clock.now().saturating_add(longest);
         while self.fabric.held() > 0 && self.clock.now() < until {

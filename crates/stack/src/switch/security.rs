@@ -74,7 +74,7 @@ impl Guard {
         format!("{ethernet}; IP from {addresses}")
     }
 
-    /// Whether a frame may enter; it is counted if not. A frame that is refused teaches no address.
+    /// Returns whether a frame may enter, and counts it if not. A refused frame teaches no address.
     pub(super) fn admits(&mut self, bytes: &[u8]) -> bool {
         let stranger = self.stranger(bytes);
         if stranger.is_some() {

@@ -1,4 +1,4 @@
-//! Why a connection ended at the other end, as the one that is told of it says.
+//! A RESET names the cause for which the other end ended the connection.
 
 use super::two::Two;
 use super::*;

@@ -15,7 +15,7 @@ struct Way {
 }
 
 impl Way {
-    /// When a frame arrives that is sent now, unless it is dropped.
+    /// Arrival time of a frame that is sent now. `None`: it is dropped.
     fn arrival(&mut self, now: Time, bytes: usize) -> Option<Time> {
         let waits = self.free_at.saturating_since(now);
         if self.rate.bytes_in(waits).get() > self.queue {
@@ -36,7 +36,7 @@ struct Distant {
     frames: u64,
     /// One frame of data in so many is lost.
     loss: Option<u64>,
-    /// When each packet of data left the client, and its number.
+    /// Time and number of each data packet that left the client.
     sent: Vec<(Time, u32)>,
     /// Bytes that the server's application has read.
     read: u64,

@@ -43,7 +43,7 @@ fn under_way(message: &[u8], change: impl Fn(&mut Config)) -> (Two, Connection) 
     (two, near)
 }
 
-/// What has arrived at the server, the message if it is whole.
+/// Bytes that have arrived at the server: the message, if it is whole.
 fn arrived(two: &mut Two) -> Option<Vec<u8>> {
     let far = two.server.accept().expect("it was opened");
     two.server.receive(far).expect("it has not failed")
@@ -124,7 +124,7 @@ fn a_header_behind_the_true_end_is_not_waited_for() {
     }
 }
 
-/// The same header may come again, the same attempt of it draws nothing.
+/// A repeated header of one attempt draws no second answer.
 #[test]
 fn a_header_draws_one_answer_for_each_attempt() {
     let (mut two, _) = under_way(&[7; 20_000], |_| {});
@@ -141,7 +141,7 @@ fn a_header_draws_one_answer_for_each_attempt() {
     assert_eq!([59, 60, 1000].map(|ahead| draws(end + ahead, 0)), [1, 0, 0]);
 }
 
-/// Where full packets are lost and short ones are not, all questions are answered.
+/// A path that loses full packets alone answers all probes.
 #[test]
 fn a_way_that_carries_no_full_packets_is_a_stall_that_is_named() {
     let (mut two, near) = under_way(&vec![7; 2_000_000], |_| {});
@@ -178,7 +178,7 @@ fn a_path_that_carried_no_full_packet_ever_is_named() {
     }
 }
 
-/// Where short packets are lost as well it is no matter of their length.
+/// A path that loses short packets too has no problem of its MTU.
 #[test]
 fn a_path_that_carries_no_data_is_a_stall() {
     let (mut two, near) = under_way(&[7; 100], |_| {});
@@ -308,7 +308,7 @@ impl Chance {
     }
 }
 
-/// How long a frame is under way.
+/// One-way delay of a frame.
 const DELAY: TimeDelta = TimeDelta::from_us(10);
 
 /// A client that sends to a server, and somebody between them.
@@ -326,9 +326,9 @@ struct World {
     /// Percent of data that is trimmed, and of frames that are lost.
     trims: u64,
     loses: u64,
-    /// Whether it also forges what ends a connection or puts bytes into it.
+    /// The attacker also forges packets that end a connection or put bytes into it.
     is_rough: bool,
-    /// Whether it has put any there. Then an end of a message may be missing, and nobody can know.
+    /// The attacker has put bytes into it. Then an end of a message may be missing, which no receiver can know.
     has_put: bool,
 }
 

@@ -52,7 +52,7 @@ fn a_key_changes_while_hosts_talk() {
         step(&new, None),
         step(&Key::new([3; 16]), Some(&old)),
     ];
-    // Whether hosts at two steps talk.
+    // Hosts at neighbouring steps of the change talk.
     for (one, other, talk) in [
         (0, 1, true),
         (1, 2, true),

@@ -1,4 +1,4 @@
-//! What waits to be sent is bounded, and an application hears that it is.
+//! The bytes that wait to be sent are bounded, and the application is told when a bound is reached.
 
 use super::two::Two;
 use super::*;

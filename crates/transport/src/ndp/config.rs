@@ -36,8 +36,8 @@ pub struct Config {
     /// Whether a credit that finds nothing to send is kept. Without it a connection may stall for ever: for study
     /// ([`Config::without_credit_bank`]).
     pub credit_bank: bool,
-    /// Whether a trimmed header may be anybody's (module `headers`): it is answered once for each transmission that it
-    /// names, and moves neither the end of the data, nor LAST, nor the class. Believing each header is NDP's.
+    /// Trimmed headers may be forged (module `headers`): each is answered once for each transmission that it names, and moves
+    /// neither the end of the data, nor LAST, nor the class. NDP itself believes each header (false).
     pub doubts_headers: bool,
     /// Whole packets of a connection that one ACK answers at most, and pulls that it asks for together
     /// (module `joined`): 1 to [`Joined::MOST`](trimline_packet::Joined::MOST). 1, each its own, is NDP's.
@@ -53,7 +53,8 @@ pub struct Config {
     /// Retransmission time-out of a packet that was sent and neither ACKed, NACKed nor returned.
     /// NDP 3.2.4: as low as 1 ms. With `follows_path` it holds until a round trip was measured.
     pub rto: TimeDelta,
-    /// What follows the round trips to each peer (module `round_trips`); `None`, `rto` and the first window stay, is NDP's.
+    /// Time-out and window follow the round trips to each peer (module `round_trips`). NDP itself keeps `rto` and the first
+    /// window (`None`).
     pub follows_path: Option<FollowsPath>,
     /// A PULL that elicits nothing for this long is queued again (chosen: 1 ms).
     pub pull_repeat: TimeDelta,

@@ -85,7 +85,7 @@ pub struct Endpoint {
     pub(super) listening: Vec<u16>,
     /// The round trips to each peer, with [`Config::follows_path`].
     pub(super) round_trips: Vec<RoundTrips>,
-    /// What headers each receiving half has answered, with [`Config::doubts_headers`].
+    /// Headers that each receiving half has answered, by slot, with [`Config::doubts_headers`].
     pub(super) answered: Vec<Answered>,
     /// Whether an option of the configuration wants to hear of every packet that arrives.
     has_options: bool,

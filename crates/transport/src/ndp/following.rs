@@ -1,4 +1,4 @@
-//! What an endpoint knows of the path to each peer, and where it counts (module `round_trips`).
+//! The endpoint's estimates of the path to each peer, and their use (module `round_trips`).
 
 use trimline_packet::{ByteCount, Header, HostId, Packet, Time, TimeDelta};
 
@@ -37,7 +37,7 @@ impl Endpoint {
         }
     }
 
-    /// How long a connection of a peer is remembered.
+    /// Time for which a closed connection of a peer is remembered.
     pub(super) fn time_wait(&self, peer: HostId) -> TimeDelta {
         let Config { follows_path, rto, time_wait, .. } = &*self.config;
         follows_path.as_ref().map_or(*time_wait, |follows| {

@@ -28,7 +28,7 @@ use crate::{Half, HostTables, Key};
 const IN_VAIN: u8 = 3;
 
 impl Endpoint {
-    /// Whether an option handles this packet of DATA apart from others.
+    /// Returns whether an option handles this DATA packet apart from others.
     #[cold]
     pub(super) fn is_apart(&self, packet: &Packet) -> bool {
         self.is_probe(packet) || self.config.doubts_headers && !is_whole(packet)
@@ -89,7 +89,7 @@ impl Endpoint {
         slot.map(|slot| (key, slot))
     }
 
-    /// Whether a header is the first of its attempt, of a packet that is missing and that its sender may have sent.
+    /// Returns whether a header is the first of its attempt, of a missing packet that its sender may have sent.
     fn is_news(&mut self, now: Time, slot: u32, packet: &Packet) -> bool {
         let header = &packet.header;
         let reach = 2 * self.config.window(self.config.payload_bytes);

@@ -16,9 +16,10 @@
 //! * the packets allowed so far were sent: the sender's link has room, and its application gives enough;
 //! * round trips show no queue that the sender builds (RFC 9406), and no packets are missing.
 //!
-//! Where one of the last is not so, the window grows by one packet a round trip. A packet that was trimmed or lost was one too many: the window gives it up, and beyond three quarters of
-//! it grows that slowly too. It never falls below the first one. Of two connections that share a link
-//! the larger window loses more, so both come to the same. After a time-out's idleness a connection begins anew.
+//! If round trips show a queue, or packets are missing, the window grows by one packet a round trip. It gives up each
+//! packet that was trimmed or lost, and beyond three quarters of its size at that time it grows as slowly. It never falls
+//! below the first window. Of two connections that share a link the larger window loses more, so both become equal. After an
+//! idle time of one time-out a connection begins anew.
 
 use trimline_packet::TimeDelta;
 
@@ -207,7 +208,7 @@ impl Growth {
         true
     }
 
-    /// What was in flight has arrived and nothing followed: nobody knows how much the path carries now.
+    /// Begins anew after idleness: how much the path carries now is not known.
     pub(super) fn begin_anew(&mut self, window: u32) {
         *self = Growth { threshold: self.threshold.max(window), ..*self };
         (self.extra, self.debt) = (0, 0);

@@ -44,7 +44,7 @@ fn draws(lone: &mut Lone, header: &Packet) -> (usize, u32) {
     (nacks, pulled)
 }
 
-/// What headers drew is the half's, not its slot's: one that sends there next has no header to forget.
+/// Answered headers belong to the half, not to its slot: a sending half that takes the slot later has none to forget.
 #[test]
 fn a_slot_in_which_headers_were_answered_may_send() {
     let mut lone = receiver(0);

@@ -97,7 +97,7 @@ fn a_window_grows_by_a_packet_for_each_ack_in_which_a_pull_rides() {
     }
 }
 
-/// What was trimmed waits for its pull, and one pull less is obeyed.
+/// A trimmed packet waits for its pull, and the sender forfeits one pull.
 #[test]
 fn a_packet_that_was_trimmed_or_lost_was_one_too_many() {
     let mut lone = sender();

@@ -80,7 +80,7 @@ fn host(io: impl PacketIo + 'static, address: [u8; 4], peer: [u8; 4]) -> AnyHost
     host.boxed()
 }
 
-/// How both ends of a transfer went.
+/// The outcome of a transfer at both ends.
 struct Outcome {
     sender: Result<(), String>,
     listener: Result<(), String>,
@@ -121,7 +121,7 @@ fn lossy(hundredths: u32, seed: u64) -> (Mem, Mem) {
     impaired_pair(1500, Impairments { loss, ..Impairments::default() }, seed).unwrap()
 }
 
-/// How many transfers: `TRIMLINE_TRANSFERS=200 cargo test -p trimline-cli --lib loses -- --nocapture`.
+/// The number of transfers: `TRIMLINE_TRANSFERS=200 cargo test -p trimline-cli --lib loses -- --nocapture`.
 fn transfers() -> u64 {
     std::env::var("TRIMLINE_TRANSFERS").map_or(24, |count| count.parse().expect("a number"))
 }

@@ -193,8 +193,7 @@ impl Core {
         self.deliver(now, &packet, index, (payload, extension));
     }
 
-    /// What an answer says beside what it answers: how far packets have come, its pull counter, and whether the peer's
-    /// application reads.
+    /// Reads from an ACK or NACK how far packets have come, its pull counter, and whether the peer's application reads.
     fn heed_answer(&mut self, index: u32, packet: &mut Packet) {
         let entry = &mut self.entries[index as usize];
         let came_back = packet.service.service().is_turned_round();

@@ -139,8 +139,8 @@ impl Core {
         Ok(())
     }
 
-    /// Whether a message of so many bytes would be taken now: the send buffer, what waits to be sent to the peer, and what
-    /// waits in all have room for it. One that is longer than a bound is taken when nothing else waits there.
+    /// Returns whether a message of `length` bytes would be taken now: the buffers of the connection, of its peer and of the
+    /// host have room for it. A message longer than a buffer is taken while that buffer is empty.
     pub fn has_room(&mut self, connection: Connection, length: usize) -> bool {
         let Some(entry) = self.find(connection) else { return false };
         let (length, used, peer) = (length as u64, entry.outgoing.bytes() as u64, entry.name.peer);
@@ -155,7 +155,7 @@ impl Core {
         .all(|(used, most)| used == 0 || used + length <= most)
     }
 
-    /// What a connection has to send, or waits for ACKs of, is counted anew.
+    /// Counts anew the bytes that a connection has to send or that wait for ACKs.
     pub(super) fn count_unacked(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         let unacked = entry.outgoing.bytes() as u64;

@@ -36,23 +36,23 @@ const LOOKS: usize = 64;
 /// Minimum length of an IP packet, in bytes, that a path may lose for its length (RFC 791: every host takes 576).
 const MIN_PATH_MTU: u16 = 576;
 
-/// Whether a packet asks whether the peer is there. A first packet without payload is of an empty stream.
+/// Returns whether a packet is a keep-alive probe. A first packet without payload is an empty stream instead.
 pub(super) fn is_question(packet: &Packet) -> bool {
     let header = &packet.header;
     header.kind == Kind::Data && header.payload_length() == 0 && !header.flags.contains(Flags::SYN)
 }
 
-/// What has moved on one half of a connection, as the looks saw it.
+/// Progress of one half of a connection, as periodic looks saw it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moved {
     /// Packets; nothing before the first look.
     count: Option<u64>,
-    /// When a look first saw so many, or found nothing under way.
+    /// Time of the look that first saw this number, or found nothing under way.
     since: Time,
 }
 
 impl Moved {
-    /// How long nothing has moved, though something is under way.
+    /// Time since the last progress of a half that has something under way; zero for one that has not.
     fn still(&mut self, now: Time, count: u64, is_under_way: bool) -> TimeDelta {
         if !is_under_way || self.count != Some(count) {
             *self = Moved { count: Some(count), since: now };
@@ -79,7 +79,7 @@ pub(super) struct Watch {
     looked: Time,
     /// Since when this host has not slept.
     awake: Time,
-    /// When frames last arrived that found no room, if any did.
+    /// Time of the last frames that found no room in the ring, if there were any.
     overran: Option<Time>,
     /// The chance of this host.
     seed: u64,
