@@ -1,15 +1,17 @@
 //! `trimline cat`: standard input to a peer's standard output.
 //!
-//! Standard input and output have a thread each, so that the protocol goes on while they are blocked. They ring the
-//! host's bell: it waits for frames, for what is due and for them at once.
+//! Standard output has a thread, and standard input too unless it is a regular file, so that the protocol goes on while they
+//! are blocked. They ring the host's bell: it waits for frames, for what is due and for them at once.
 //!
 //! The sender appends the CRC-32C of its bytes to the stream and closes it. The listener writes all, compares, and answers
 //! with one message: the CRC-32C of what it wrote, and in words what is wrong, if anything is. Only this answer lets the
 //! sender end well. The listener stays until the answer is ACKed. The ACK may be lost and the sender gone, so it also ends
 //! when it has heard nothing for [`LINGER`].
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
 use std::time::{Duration, Instant};
@@ -36,8 +38,8 @@ const FEW: usize = 1 << 18;
 /// How long it waits.
 const GATHER: Duration = Duration::from_micros(300);
 
-/// Bytes that are read at once: a file has as many, a pipe 64 KB.
-const INPUT: usize = 1 << 18;
+/// Bytes that are read at once: a pipe has 64 KB, and a regular file's stay in the nearest caches.
+const INPUT: usize = 1 << 16;
 
 /// Chunks of input that wait for the host.
 const INPUTS: usize = 16;
@@ -70,8 +72,11 @@ pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
         }
         Cat::Send { peer, interface, interval } => {
             let meter = Meter::new(interval.interval);
-            let send =
-                |host: &mut _, account: &mut _| send(host, account, *peer, io::stdin(), meter);
+            let send = |host: &mut AnyHost, account: &mut _| {
+                let source =
+                    Source::of(File::from(io::stdin().as_fd().try_clone_to_owned()?), host)?;
+                send(host, account, *peer, source, meter)
+            };
             (interface, with_host(interface, Some(*peer), send))
         }
     };
@@ -390,13 +395,80 @@ fn welcome(core: &mut Core, now: Time, from: Option<IpAddr>, taken: &mut Option<
     }
 }
 
+/// What is read, and the CRC-32C of it.
+struct Summed {
+    input: Box<dyn Read + Send>,
+    sum: u32,
+}
+
+/// Bytes of which so many count; of the checksum at the end none.
+type Chunk = (Vec<u8>, usize);
+
+impl Summed {
+    fn read(&mut self, mut chunk: Vec<u8>) -> io::Result<Chunk> {
+        chunk.resize(INPUT, 0);
+        let count = self.input.read(&mut chunk)?;
+        self.sum = crc32c::crc32c_append(self.sum, &chunk[..count]);
+        Ok(if count > 0 { (chunk, count) } else { (self.sum.to_be_bytes().to_vec(), 0) })
+    }
+}
+
+/// Where input comes from.
+enum Source {
+    /// A regular file waits for its disk at most: it is read between frames.
+    File(Summed),
+    /// A thread reads what may wait.
+    Thread {
+        read: Receiver<io::Result<Chunk>>,
+        /// Memory of chunks that were sent, to be used again.
+        sent: SyncSender<Vec<u8>>,
+    },
+}
+
+impl Source {
+    fn of(file: File, host: &mut AnyHost) -> io::Result<Source> {
+        let is_regular = file.metadata()?.is_file();
+        let input = Summed { input: Box::new(file), sum: 0 };
+        Ok(if is_regular { Source::File(input) } else { Source::thread(input, host.bell()?) })
+    }
+
+    fn thread(mut input: Summed, bell: Bell) -> Source {
+        let (chunks, read) = mpsc::sync_channel(INPUTS);
+        let (sent, used) = mpsc::sync_channel::<Vec<u8>>(INPUTS);
+        std::thread::spawn(move || {
+            loop {
+                let read = input.read(used.try_recv().unwrap_or_default());
+                let is_last = !matches!(&read, Ok((_, 1..)));
+                if chunks.send(read).is_err() || bell.ring().is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        Source::Thread { read, sent }
+    }
+
+    /// Gives the next chunk, if one is there, and takes the memory of the last one.
+    fn next(&mut self, last: &mut Vec<u8>) -> io::Result<Option<Chunk>> {
+        match self {
+            Source::File(input) => input.read(std::mem::take(last)).map(Some),
+            Source::Thread { read, sent } => match read.try_recv() {
+                Ok(read) => {
+                    // Where there is no room for it, it is not used again.
+                    let _ = sent.try_send(std::mem::take(last));
+                    read.map(Some)
+                }
+                Err(TryRecvError::Empty) => Ok(None),
+                Err(TryRecvError::Disconnected) => Err(io::Error::other("who reads panicked")),
+            },
+        }
+    }
+}
+
 /// An input, and what was not sent of it.
 struct Input {
-    /// Chunks from the thread that reads, of which so many bytes count; a chunk of none is the checksum.
-    read: Receiver<io::Result<(Vec<u8>, usize)>>,
-    /// Chunks that were sent, to be used again.
-    sent: SyncSender<Vec<u8>>,
+    source: Source,
     chunk: Vec<u8>,
+    /// Bytes of the chunk that count.
     count: usize,
     /// Bytes of it that were sent.
     given: usize,
@@ -409,34 +481,9 @@ struct Input {
 }
 
 impl Input {
-    fn new(mut input: impl Read + Send + 'static, bell: Bell) -> Input {
-        let (chunks, read) = mpsc::sync_channel(INPUTS);
-        let (sent, used) = mpsc::sync_channel::<Vec<u8>>(INPUTS);
-        std::thread::spawn(move || {
-            let mut sum = 0u32;
-            loop {
-                let mut chunk = used.try_recv().unwrap_or_else(|_| vec![0; INPUT]);
-                let read = input.read(&mut chunk);
-                let is_last = !matches!(&read, Ok(1..));
-                let read = read.map(|count| {
-                    sum = crc32c::crc32c_append(sum, &chunk[..count]);
-                    if is_last { (sum.to_be_bytes().to_vec(), 0) } else { (chunk, count) }
-                });
-                if chunks.send(read).is_err() || bell.ring().is_err() || is_last {
-                    return;
-                }
-            }
-        });
-        Input {
-            read,
-            sent,
-            chunk: Vec::new(),
-            count: 0,
-            given: 0,
-            all: 0,
-            sum: None,
-            is_closed: false,
-        }
+    fn new(source: Source) -> Input {
+        let (chunk, count, given) = (Vec::new(), 0, 0);
+        Input { source, chunk, count, given, all: 0, sum: None, is_closed: false }
     }
 
     /// Gives what was read to a connection while it has room, and closes it behind the checksum. Gives the peer's answer,
@@ -462,19 +509,10 @@ impl Input {
                 if self.sum.is_some() {
                     return Ok(true);
                 }
-                let (chunk, count) = match self.read.try_recv() {
-                    Ok(read) => read?,
-                    Err(TryRecvError::Empty) => return Ok(false),
-                    Err(TryRecvError::Disconnected) => {
-                        return Err(io::Error::other("who reads panicked"));
-                    }
+                let Some((chunk, count)) = self.source.next(&mut self.chunk)? else {
+                    return Ok(false);
                 };
-                let used = std::mem::replace(&mut self.chunk, chunk);
-                if !used.is_empty() {
-                    // Where there is no room for it, it is not used again.
-                    let _ = self.sent.try_send(used);
-                }
-                (self.count, self.given) = (count, 0);
+                (self.chunk, self.count, self.given) = (chunk, count, 0);
                 if count == 0 {
                     self.sum = self.chunk.first_chunk().copied();
                     self.count = SUM;
@@ -512,11 +550,11 @@ fn send(
     host: &mut AnyHost,
     account: &mut Account,
     peer: IpAddr,
-    input: impl Read + Send + 'static,
+    source: Source,
     mut meter: Meter,
 ) -> io::Result<ExitCode> {
     let connection = host.connect(peer, SERVICE, Options::default())?;
-    let mut input = Input::new(input, host.bell()?);
+    let mut input = Input::new(source);
     let answer = loop {
         let mut answer = Ok(Ok(None));
         host.run_until(host.now().saturating_add(GLANCE), |core| {

@@ -89,11 +89,21 @@ struct Outcome {
     time: Duration,
 }
 
-/// Sends so many bytes from one host to the other, to an output with so much `room`.
+/// Sends so many bytes from one host to the other, to an output with so much `room`. A thread reads them.
 fn transfer(bytes: usize, room: usize, cable: (impl PacketIo + Send + 'static, Mem)) -> Outcome {
+    transfer_of(Source::thread, bytes, room, cable)
+}
+
+fn transfer_of(
+    source: fn(Summed, Bell) -> Source,
+    bytes: usize,
+    room: usize,
+    cable: (impl PacketIo + Send + 'static, Mem),
+) -> Outcome {
     let sent: Vec<u8> = (0..bytes as u32).map(|n| (n ^ n >> 8) as u8).collect();
     let kept = Kept { bytes: Arc::default(), room };
-    let (out, input) = (kept.clone(), io::Cursor::new(sent.clone()));
+    let input = Summed { input: Box::new(io::Cursor::new(sent.clone())), sum: 0 };
+    let out = kept.clone();
     let start = Instant::now();
     let (near, far) = cable;
     let words = |outcome: io::Result<ExitCode>| outcome.map(drop).map_err(|e| e.to_string());
@@ -106,7 +116,8 @@ fn transfer(bytes: usize, room: usize, cable: (impl PacketIo + Send + 'static, M
     });
     let mut host = host(near, CLIENT, SERVER);
     let mut account = Account::default();
-    let sender = words(send(&mut host, &mut account, SERVER.into(), input, Meter::new(None)));
+    let source = source(input, host.bell().unwrap());
+    let sender = words(send(&mut host, &mut account, SERVER.into(), source, Meter::new(None)));
     super::super::say_goodbye(&mut host).unwrap();
     let time = start.elapsed();
     // The sender is gone, whatever the listener lacks.
@@ -133,8 +144,10 @@ fn a_cable_that_loses_a_tenth_makes_no_whole_transfer_a_failure() {
     let run = |first: u64| {
         let mut longest = Duration::ZERO;
         for seed in (first..all).step_by(AT_ONCE as usize) {
+            let source =
+                if seed % 2 == 0 { Source::thread } else { |input, _| Source::File(input) };
             let Outcome { sender, listener, is_whole, time } =
-                transfer(100_000, usize::MAX, lossy(1000, seed));
+                transfer_of(source, 100_000, usize::MAX, lossy(1000, seed));
             assert_eq!((sender, listener, is_whole), (Ok(()), Ok(()), true), "{seed}");
             longest = longest.max(time);
         }
