@@ -73,8 +73,8 @@ venv: .venv/installed
 demo: prerequisites
 	@scripts/stage "make demo" $(MAKE) --no-print-directory demo-stages
 demo-stages:
-	@scripts/stage "compile" $(MAKE) --no-print-directory release
-	@scripts/stage "Python packages" $(MAKE) --no-print-directory venv
+	@scripts/beside out/venv.log 'scripts/stage "Python packages" $(MAKE) --no-print-directory venv' \
+		'scripts/stage "compile" $(MAKE) --no-print-directory release'
 	@scripts/stage "Figures 14, 16 and 21" sh -c '$(TRIMLINE) reproduce $(FIGURES) || [ $$? -eq 1 ]'
 
 quick: release venv
