@@ -7,6 +7,7 @@ use trimline_packet::ByteCount;
 use crate::formats::FormatError;
 use crate::formats::sizes::{Form, Reading, SizeDistribution};
 use crate::keys::error::{ScenarioError, nearest};
+use crate::keys::form::{self, BYTES, Key, computed, optional};
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::{MOST_PACKETS, few_packets, in_file, number, read, text_of};
 use crate::keys::tree::Node;
@@ -109,9 +110,29 @@ impl BuiltIn {
 
 /// The forms of files, and what the keys of a table with one say of them.
 pub(crate) const FORMATS: [&str; 4] = ["hpcc", "homa", "dcpim", "cdf"];
-pub(crate) const FILE: &str = "A file in the form of HPCC, Homa or dcPIM, or of sizes and shares up to 1, with blanks or commas. A relative name begins at the scenario's folder.";
-pub(crate) const FORMAT: &str = "Form of the file. Default: by the words in its first line, and whether the last share is 1 or 100.";
-pub(crate) const PACKETS: &str = "Bytes of one unit of the file's sizes. Default: 1B; 1460B with dcpim and homa-w5, which count packets; none for a file of Homa with sizes below 1 MB.";
+/// Keys of a table that names a distribution of sizes.
+pub(crate) const BUILT_IN_KEY: Key = optional(
+    "distribution",
+    form::Form::Word(&NAMES),
+    "A built-in distribution; `trimline formats` lists them with their sources.",
+);
+pub(crate) const FILE_KEY: Key = optional(
+    "file",
+    form::Form::Text,
+    "A file in the form of HPCC, Homa or dcPIM, or of sizes and shares up to 1, with blanks or commas. A relative name begins at the scenario's folder.",
+);
+pub(crate) const FORMAT_KEY: Key = computed(
+    "format",
+    form::Form::Word(&FORMATS),
+    "by the words in its first line, and whether the last share is 1 or 100",
+    "Form of the file.",
+);
+pub(crate) const PACKET_KEY: Key = computed(
+    "packet",
+    BYTES,
+    "1B; 1460B with dcpim and homa-w5, which count packets; none for a file of Homa with sizes below 1 MB",
+    "Bytes of one unit of the file's sizes.",
+);
 
 /// Every built-in distribution with its name and the file that it came from.
 ///

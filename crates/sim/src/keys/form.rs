@@ -20,10 +20,56 @@ pub struct Key {
     pub name: &'static str,
     /// What may stand behind it.
     pub form: Form,
-    /// Whether a table without it is refused.
-    pub required: bool,
-    /// A sentence for the JSON Schema: what it is, and what holds without it.
+    /// What holds without it.
+    pub default: DefaultValue,
+    /// What it is, in a sentence or more.
     pub about: &'static str,
+    /// The paper or standard that the rule or the default comes from; empty where it was chosen.
+    pub source: &'static str,
+}
+
+/// What holds where a key is not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefaultValue {
+    /// A table without it is refused.
+    Required,
+    /// There is nothing: what a table describes, or one of several alternatives.
+    Absent,
+    /// This value, written as in a file, a string without its quotation marks.
+    Fixed(&'static str),
+    /// What these words say.
+    Computed(&'static str),
+}
+
+impl Key {
+    /// The paper or standard that the rule or the default comes from.
+    pub const fn with_source(mut self, source: &'static str) -> Key {
+        self.source = source;
+        self
+    }
+
+    /// Whether a table without it is refused.
+    pub(crate) fn is_required(&self) -> bool {
+        self.default == DefaultValue::Required
+    }
+
+    /// The value that holds where the key is not given, if it is always the same.
+    pub(crate) fn fixed(&self) -> Option<&'static str> {
+        match self.default {
+            DefaultValue::Fixed(value) => Some(value),
+            DefaultValue::Required | DefaultValue::Absent | DefaultValue::Computed(_) => None,
+        }
+    }
+
+    /// What it is, and what holds without it.
+    pub(crate) fn description(&self) -> String {
+        match self.default {
+            DefaultValue::Required | DefaultValue::Absent => self.about.to_owned(),
+            DefaultValue::Fixed(default) | DefaultValue::Computed(default) => {
+                format!("{} Default: {default}.", self.about)
+            }
+        }
+    }
 }
 
 /// The tables that may stand under `transport`: those of the transports that a program knows.
@@ -77,28 +123,50 @@ pub enum Form {
 /// The largest host number, and number of hosts, of a scenario.
 pub(crate) const MAX_HOSTS: i64 = 1 << 20;
 
-/// A key that its table must have.
-pub const fn required(name: &'static str, form: Form, about: &'static str) -> Key {
-    Key { name, form, required: true, about }
+const fn key(name: &'static str, form: Form, default: DefaultValue, about: &'static str) -> Key {
+    Key { name, form, default, about, source: "" }
 }
 
-/// A key that its table may have.
+/// A key that its table must have.
+pub const fn required(name: &'static str, form: Form, about: &'static str) -> Key {
+    key(name, form, DefaultValue::Required, about)
+}
+
+/// A key without which there is nothing.
 pub const fn optional(name: &'static str, form: Form, about: &'static str) -> Key {
-    Key { name, form, required: false, about }
+    key(name, form, DefaultValue::Absent, about)
+}
+
+/// A key with a default, written as in a file, a string without its quotation marks.
+pub const fn fixed(
+    name: &'static str,
+    form: Form,
+    default: &'static str,
+    about: &'static str,
+) -> Key {
+    key(name, form, DefaultValue::Fixed(default), about)
+}
+
+/// A key whose default depends on others: words say how.
+pub const fn computed(
+    name: &'static str,
+    form: Form,
+    default: &'static str,
+    about: &'static str,
+) -> Key {
+    key(name, form, DefaultValue::Computed(default), about)
 }
 
 /// The switches that an entry is for.
-pub(crate) const LAYER: Key = optional(
-    "layer",
-    Form::Word(&["tor", "aggregation", "spine", "core"]),
-    "The switches. Default: all.",
-);
+pub(crate) const LAYER: Key =
+    computed("layer", Form::Word(&["tor", "aggregation", "spine", "core"]), "all", "The switches.");
 
 /// The ports of these switches that it is for.
-pub(crate) const DIRECTION: Key = optional(
+pub(crate) const DIRECTION: Key = computed(
     "direction",
     Form::Word(&["up", "down"]),
-    "The ports that lead away from hosts, or towards them. Default: both.",
+    "both",
+    "The ports that lead away from hosts, or towards them.",
 );
 
 /// Bits per second.

@@ -6,7 +6,8 @@ use trimline_switch::bump::{Clock, Measured, PacerSettings, PhantomSettings, Set
 use super::switch::selected;
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{
-    BYTES, DIRECTION, DURATION, Form, Grammar, Key, LAYER, MAX_HOSTS, RATE, SHARE, optional,
+    BYTES, DIRECTION, DURATION, Form, Grammar, Key, LAYER, MAX_HOSTS, RATE, SHARE, computed, fixed,
+    optional,
 };
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::{duration_of, host, number, read};
@@ -25,101 +26,113 @@ static PHANTOM: Grammar = Grammar {
     about: "A phantom queue on each of some links. Without layer, direction and link: on the link of every switch port. A later entry holds where two name a link.",
     alternatives: &[],
     keys: &[
-        optional(
+        computed(
             "name",
             Form::Name,
-            "A name by which a series or a sweep changes this entry. Default: none.",
+            "none",
+            "A name by which a series or a sweep changes this entry.",
         ),
         LAYER,
         DIRECTION,
-        optional(
+        computed(
             "link",
             Form::Text,
-            "One link, named as in link_event: \"tor 0 down 1\", or \"host 3\". Default: all of the layer and direction.",
+            "all of the layer and direction",
+            "One link, named as in link_event: \"tor 0 down 1\", or \"host 3\".",
         ),
-        optional(
+        fixed(
             "drain",
             SHARE,
-            "The rate at which the counter falls, of the link's. Below 100%. Default: 95% (HULL table 3).",
-        ),
-        optional("drain_rate", RATE, "The same as a rate. Default: by `drain`."),
-        optional(
+            "95%",
+            "The rate at which the counter falls, of the link's. Below 100%.",
+        )
+        .with_source("HULL table 3"),
+        computed("drain_rate", RATE, "by `drain`", "The same as a rate."),
+        computed(
             "threshold",
             BYTES,
-            "A packet that finds more than this in the counter is marked. Default: 1KB (HULL table 3); above 10 Gb/s more in proportion to the link's rate (chosen).",
+            "1KB (HULL table 3); above 10 Gb/s more in proportion to the link's rate (chosen)",
+            "A packet that finds more than this in the counter is marked.",
         ),
-        optional(
+        computed(
             "tick",
             DURATION,
-            "The counter falls at the multiples of this time, as in hardware (HULL 5.1: 800 ns). Default: at every instant.",
+            "at every instant",
+            "The counter falls at the multiples of this time, as in hardware (HULL 5.1: 800 ns).",
         ),
     ],
 };
 
 /// The key of a host's table for its pacer.
-pub(super) const PACER_KEY: Key = optional(
+pub(super) const PACER_KEY: Key = computed(
     "pacer",
     Form::Table(&PACER),
-    "A pacer between each host and its link (HULL, NSDI 2012, 4.2): it spaces out the packets of flows that hear of congestion. It needs a transport that answers marks. Default: none.",
+    "none",
+    "A pacer between each host and its link (HULL, NSDI 2012, 4.2): it spaces out the packets of flows that hear of congestion. It needs a transport that answers marks.",
 );
 
 static PACER: Grammar = Grammar {
     about: "The pacer of hosts. Defaults: those of HULL's large simulation (6.3) where the links of hosts have 10 Gb/s or more, else those of its testbed (table 3).",
     alternatives: &[],
     keys: &[
-        optional(
+        computed(
             "interval",
             DURATION,
-            "Time between two updates of the rate, T_r. Default: 7.2us; testbed 64us.",
+            "7.2us; testbed 64us",
+            "Time between two updates of the rate, T_r.",
         ),
-        optional("gain", SHARE, "The weight of what was measured last, eta. Default: 12.5%."),
-        optional(
+        fixed("gain", SHARE, "12.5%", "The weight of what was measured last, eta."),
+        computed(
             "backlog_gain",
             Form::Integer(0, 1 << 40),
-            "Bytes a second that each byte of backlog adds to the rate with each update, beta. Default: 375; testbed 16.",
+            "375; testbed 16",
+            "Bytes a second that each byte of backlog adds to the rate with each update, beta.",
         ),
-        optional(
+        fixed(
             "measured",
             Form::Word(&["paced", "all"]),
-            "The bytes that the rate follows: those of packets that are paced (HULL 4.2, footnote 2), or all that the host sends (its text). Default: paced.",
+            "paced",
+            "The bytes that the rate follows: those of packets that are paced (HULL 4.2, footnote 2), or all that the host sends (its text).",
         ),
-        optional("first_rate", RATE, "The rate before anything was measured. Default: the link's."),
-        optional("least_rate", RATE, "The least rate. Default: 0.5Mbps."),
-        optional("bucket", BYTES, "Tokens that a bucket holds: a packet at least. Default: 3KB."),
-        optional(
+        computed("first_rate", RATE, "the link's", "The rate before anything was measured."),
+        fixed("least_rate", RATE, "0.5Mbps", "The least rate."),
+        fixed("bucket", BYTES, "3KB", "Tokens that a bucket holds: a packet at least."),
+        computed(
             "tick",
             DURATION,
-            "Tokens come at the multiples of this time; \"0s\": at every instant. Default: 0s; testbed 16us.",
+            "0s; testbed 16us",
+            "Tokens come at the multiples of this time; \"0s\": at every instant.",
         ),
-        optional(
+        computed(
             "queue",
             BYTES,
-            "What the FIFO of a bucket holds. Default: 128KB (HULL 5.1); above 10 Gb/s more in proportion to the rate of hosts' links (chosen).",
+            "128KB (HULL 5.1); above 10 Gb/s more in proportion to the rate of hosts' links (chosen)",
+            "What the FIFO of a bucket holds.",
         ),
-        optional(
+        fixed(
             "buckets",
             Form::Integer(1, 64),
-            "Token buckets, each with a FIFO; a flow keeps to one. Default: 1.",
+            "1",
+            "Token buckets, each with a FIFO; a flow keeps to one.",
         ),
-        optional(
+        fixed(
             "association_chance",
             SHARE,
-            "With this probability an echo of congestion makes its flow a paced one, p_a. Default: 12.5%.",
+            "12.5%",
+            "With this probability an echo of congestion makes its flow a paced one, p_a.",
         ),
-        optional(
+        computed(
             "association_lifetime",
             DURATION,
-            "So long after its last echo a flow is no longer paced, T_i. Default: 1ms; testbed 10ms.",
+            "1ms; testbed 10ms",
+            "So long after its last echo a flow is no longer paced, T_i.",
         ),
-        optional(
-            "flows",
-            Form::Integer(1, 65_535),
-            "Flows that can be paced at a time. Default: 64.",
-        ),
-        optional(
+        fixed("flows", Form::Integer(1, 65_535), "64", "Flows that can be paced at a time."),
+        computed(
             "hosts",
             Form::List(&Form::Integer(0, MAX_HOSTS - 1)),
-            "The hosts that have one. Default: all.",
+            "all",
+            "The hosts that have one.",
         ),
     ],
 };

@@ -5,14 +5,15 @@ use trimline_switch::Choices;
 
 use super::port_keys::Keys;
 use crate::keys::error::ScenarioError;
-use crate::keys::form::{BYTES, Key, optional};
+use crate::keys::form::{BYTES, Key, computed};
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::read;
 
-pub(super) const KEY: Key = optional(
+pub(super) const KEY: Key = computed(
     "buffer_cell",
     BYTES,
-    "A packet takes whole cells of so many bytes of its queue, as where a switch keeps packets in words of its data bus: in cells of 32B a packet of 65 B takes 96. Thresholds and shared memory count the same; inputs of priority flow control count bytes. Default: a packet takes its bytes.",
+    "a packet takes its bytes",
+    "A packet takes whole cells of so many bytes of its queue, as where a switch keeps packets in words of its data bus: in cells of 32B a packet of 65 B takes 96. Thresholds and shared memory count the same; inputs of priority flow control count bytes.",
 );
 
 /// Gives the queues of `choices` their cells, where the scenario asks for them.

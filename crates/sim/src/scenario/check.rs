@@ -73,7 +73,7 @@ impl Grammar {
                 format!("exactly one of {}", self.alternatives.join(", ")),
             ));
         }
-        match self.keys.iter().find(|key| key.required && table.find(key.name).is_none()) {
+        match self.keys.iter().find(|key| key.is_required() && table.find(key.name).is_none()) {
             None => Ok(()),
             Some(key) => Err(ScenarioError::new(
                 &node.place,

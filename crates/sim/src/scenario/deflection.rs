@@ -4,7 +4,7 @@ use trimline_switch::deflection::{Counts, DeflectionModel, Deflects, Hot, Pick, 
 use trimline_switch::{Limit, ServiceModel};
 
 use crate::keys::error::ScenarioError;
-use crate::keys::form::{Form, Grammar, Key, QUEUE, optional};
+use crate::keys::form::{Form, Grammar, Key, QUEUE, computed, fixed};
 use crate::keys::quantity::{self, Quantity, QueueSize};
 use crate::keys::read::read;
 use crate::keys::tree::Node;
@@ -17,75 +17,88 @@ fn by_default(longest: u32) -> u32 {
     longest - longest.div_ceil(8)
 }
 
-pub(super) const KEY: Key = optional(
+pub(super) const KEY: Key = computed(
     NAME,
     Form::Table(&DEFLECTION),
-    "Deflection: a packet that finds its port busy leaves by another port of the switch (OPF, DIBS: a detour). Default: none.",
+    "none",
+    "Deflection: a packet that finds its port busy leaves by another port of the switch (OPF, DIBS: a detour).",
 );
 
 static DEFLECTION: Grammar = Grammar {
     about: "A scheme, and what differs from it.",
     alternatives: &[],
     keys: &[
-        optional(
+        fixed(
             "scheme",
             Form::Word(&["opf", "dibs", "rps"]),
-            "OPF: unscheduled packets, above a threshold, to the shorter of two ports, twice at most. DIBS: all data, when the port is full, to a port with room. RPS (random packet spraying): all data, always, to a port that is equally near. Default: opf.",
+            "opf",
+            "OPF: unscheduled packets, above a threshold, to the shorter of two ports, twice at most. DIBS: all data, when the port is full, to a port with room. RPS (random packet spraying): all data, always, to a port that is equally near.",
         ),
-        optional(
+        computed(
             "packets",
             Form::Word(&["unscheduled", "data"]),
-            "What may be deflected: what its sender marks as unscheduled, or all whole data. Default: the scheme's.",
+            "the scheme's",
+            "What may be deflected: what its sender marks as unscheduled, or all whole data.",
         ),
-        optional(
+        computed(
             "when",
             Form::Word(&["above", "full", "always", "never"]),
-            "Above the threshold, when the port has no room for the packet, always, or never: then only paths.csv is written. Default: the scheme's.",
+            "the scheme's",
+            "Above the threshold, when the port has no room for the packet, always, or never: then only paths.csv is written.",
         ),
-        optional(
+        computed(
             "threshold",
             QUEUE,
-            "A port that is seen to hold more is busy (OPF: opf-thresh). Default: an eighth less than the queue holds.",
+            "an eighth less than the queue holds",
+            "A port that is seen to hold more is busy (OPF: opf-thresh).",
         ),
-        optional(
+        computed(
             "choice",
             Form::Word(&["shorter-of-two", "one"]),
-            "Two ports are drawn, with replacement, and the shorter is taken; or one is drawn. Default: the scheme's.",
+            "the scheme's",
+            "Two ports are drawn, with replacement, and the shorter is taken; or one is drawn.",
         ),
-        optional(
+        computed(
             "limit",
             Form::Either(&[Form::Integer(1, 255), Form::Word(&["none"])]),
-            "A packet of which so many are counted is not deflected again (OPF: dcc-thresh). Default: 2 with opf, else none.",
+            "2 with opf, else none",
+            "A packet of which so many are counted is not deflected again (OPF: dcc-thresh).",
         ),
-        optional(
+        fixed(
             "counts",
             Form::Word(&["deflections", "switches"]),
-            "What counts towards the limit: deflections, or all switches that the packet has left (OPF's Algorithm 1 as printed, by the TTL). Default: deflections.",
+            "deflections",
+            "What counts towards the limit: deflections, or all switches that the packet has left (OPF's Algorithm 1 as printed, by the TTL).",
         ),
-        optional(
+        fixed(
             "seen",
             Form::Word(&["now", "last-departure", "last-arrival"]),
-            "How long a queue is seen to be: as it is; as it was when a packet last began to leave it (OPF's Algorithm 2); as the last packet to begin to leave found it when it came (OPF's published prototype). Default: now.",
+            "now",
+            "How long a queue is seen to be: as it is; as it was when a packet last began to leave it (OPF's Algorithm 2); as the last packet to begin to leave found it when it came (OPF's published prototype).",
         ),
-        optional(
+        fixed(
             "hosts",
             Form::Boolean,
-            "Whether packets are deflected to ports of hosts too, where they are lost. Default: false.",
+            "false",
+            "Whether packets are deflected to ports of hosts too, where they are lost.",
         ),
-        optional(
+        fixed(
             "input",
             Form::Boolean,
-            "Whether they are deflected to where they came from too. Default: false.",
+            "false",
+            "Whether they are deflected to where they came from too.",
         ),
-        optional(
+        fixed(
             "dead",
             Form::Boolean,
-            "Whether they are deflected to links that routing knows to be dead too. Default: false.",
+            "false",
+            "Whether they are deflected to links that routing knows to be dead too.",
         ),
-        optional(
+        computed(
             "own",
             Form::Boolean,
-            "Whether the busy port is one of those that are drawn. Default: false; true with rps.",
+            "false; true with rps",
+            "Whether the busy port is one of those that are drawn.",
         ),
     ],
 };

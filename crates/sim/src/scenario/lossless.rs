@@ -6,42 +6,47 @@ use super::links::Links;
 use super::port_keys::Keys;
 use super::shared_memory;
 use crate::keys::error::ScenarioError;
-use crate::keys::form::{Form, Grammar, Key, QUEUE, optional};
+use crate::keys::form::{Form, Grammar, Key, QUEUE, computed, fixed};
 use crate::keys::tree::Node;
 use crate::plan::{LinkChange, LinkEvent, Lossless, SharedMemory, headroom_of};
 use crate::topology::{Clos, LinkId, LinkSpec, Routes};
 
 const NAME: &str = "pfc";
 
-pub(super) const KEY: Key = optional(
+pub(super) const KEY: Key = computed(
     NAME,
     Form::Table(&PFC),
-    "Priority flow control (IEEE 802.1Qbb): inputs that hold too much stop the senders of their links, and nothing is dropped. Profiles drop-tail and ecn, whose queues then have no limit of their own. Default: none.",
+    "none",
+    "Priority flow control (IEEE 802.1Qbb): inputs that hold too much stop the senders of their links, and nothing is dropped. Profiles drop-tail and ecn, whose queues then have no limit of their own.",
 );
 
 static PFC: Grammar = Grammar {
     about: "When an input of a switch stops the sender at the other end of its link.",
     alternatives: &[],
     keys: &[
-        optional(
+        computed(
             "xoff",
             QUEUE,
-            "An input that holds more than this of a class stops it. Default: the shared buffer's part for each port, less the headroom and a packet.",
+            "the shared buffer's part for each port, less the headroom and a packet",
+            "An input that holds more than this of a class stops it.",
         ),
-        optional(
+        computed(
             "xon",
             QUEUE,
-            "A stopped class of which the input holds this or less may go on. Default: two packets below xoff.",
+            "two packets below xoff",
+            "A stopped class of which the input holds this or less may go on.",
         ),
-        optional(
+        computed(
             "headroom",
             QUEUE,
-            "Memory of each input above xoff and the packet that crosses it, for what is on its way when a class is stopped. Default: what the input's link needs, 2 x delay x rate / 8 + 2 packets + 64 B.",
+            "what the input's link needs, 2 x delay x rate / 8 + 2 packets + 64 B",
+            "Memory of each input above xoff and the packet that crosses it, for what is on its way when a class is stopped.",
         ),
-        optional(
+        fixed(
             "classes",
             Form::Word(&["all", "data"]),
-            "What is lossless: everything, in one queue (default); or data, while ACKs and other control packets have a queue of their own that goes first, is never stopped and may drop.",
+            "all",
+            "What is lossless: everything, in one queue; or data, while ACKs and other control packets have a queue of their own that goes first, is never stopped and may drop.",
         ),
     ],
 };

@@ -8,6 +8,8 @@
 mod bumps;
 mod cells;
 mod check;
+#[cfg(test)]
+mod defaults;
 mod deflection;
 mod expand;
 mod files;
@@ -34,6 +36,7 @@ mod switch;
 #[cfg(test)]
 mod tests;
 mod warnings;
+mod workload_keys;
 mod workloads;
 
 pub use crate::keys::error::{Place, ScenarioError, Source};

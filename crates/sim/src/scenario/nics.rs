@@ -5,24 +5,28 @@ use trimline_switch::bump::SettingFault;
 use trimline_switch::nic::{Adaptive, Bypass, Interrupts, ReceiverSettings, TransmitterSettings};
 
 use crate::keys::error::ScenarioError;
-use crate::keys::form::{BYTES, DURATION, Form, Grammar, Key, MAX_HOSTS, optional, required};
+use crate::keys::form::{
+    BYTES, DURATION, Form, Grammar, Key, MAX_HOSTS, computed, fixed, required,
+};
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::{duration_of, host, number, read};
 use crate::keys::tree::Node;
 use crate::plan::{Nics, ReceiveHosts, TransmitHosts};
 
 /// The key of a host's table for the queue of its NIC.
-pub(super) const FIFO_KEY: Key = optional(
+pub(super) const FIFO_KEY: Key = computed(
     "fifo",
     Form::Either(&FIFOS),
-    "A queue, first in first out, in which all that a host sends waits for its link: data and ACKs of all connections in the order in which their transports gave them up. Bytes, or a table. Default: none: a packet is given up when the link is free.",
+    "none: a packet is given up when the link is free",
+    "A queue, first in first out, in which all that a host sends waits for its link: data and ACKs of all connections in the order in which their transports gave them up. Bytes, or a table.",
 );
 
 /// The key of a host's table for its processors.
-pub(super) const CPU_KEY: Key = optional(
+pub(super) const CPU_KEY: Key = computed(
     "cpu",
     Form::Table(&CPU),
-    "What a host's NIC and processors do with what arrives (HULL, NSDI 2012, 4.1): frames wait for an interrupt, then for a processor. Default: the transport hears of each packet at once.",
+    "the transport hears of each packet at once",
+    "What a host's NIC and processors do with what arrives (HULL, NSDI 2012, 4.1): frames wait for an interrupt, then for a processor.",
 );
 
 static FIFOS: [Form; 2] = [BYTES, Form::Table(&FIFO)];
@@ -32,62 +36,61 @@ static FIFO: Grammar = Grammar {
     alternatives: &[],
     keys: &[
         required("queue", BYTES, "What it holds, of all connections. What finds no room is lost."),
-        optional(
+        fixed(
             "lso",
             BYTES,
-            "What a host hands over at once, for the NIC to cut into packets (large send offload). \"0B\": each packet by itself. Default: 64KB.",
+            "64KB",
+            "What a host hands over at once, for the NIC to cut into packets (large send offload). \"0B\": each packet by itself.",
         ),
-        optional(
-            "burst_cost",
-            DURATION,
-            "A processor's time for what is handed over at once. Default: 0.",
-        ),
+        fixed("burst_cost", DURATION, "0s", "A processor's time for what is handed over at once."),
         HOSTS_KEY,
     ],
 };
 
-const HOSTS_KEY: Key = optional(
+const HOSTS_KEY: Key = computed(
     "hosts",
     Form::List(&Form::Integer(0, MAX_HOSTS - 1)),
-    "The hosts that have one. Default: all.",
+    "all",
+    "The hosts that have one.",
 );
 
 static CPU: Grammar = Grammar {
     about: "The NIC's ring, its interrupts, and the processors that take frames from it. The transports of the TCP family answer frames that are taken together with one ACK.",
     alternatives: &[],
     keys: &[
-        optional(
+        fixed(
             "interrupts",
             Form::Either(&INTERRUPTS),
-            "When the NIC tells a processor: \"each-frame\", or { frames, time }: so many frames wait, or this time since the first, whichever is earlier, or \"adaptive\": 44 frames or a time that follows the rate of frames (none below 400,000 a second, 128 us above 450,000; the rule of Linux's mlx4_en). Default: each-frame.",
+            "each-frame",
+            "When the NIC tells a processor: \"each-frame\", or { frames, time }: so many frames wait, or this time since the first, whichever is earlier, or \"adaptive\": 44 frames or a time that follows the rate of frames (none below 400,000 a second, 128 us above 450,000; the rule of Linux's mlx4_en).",
         ),
-        optional(
-            "ring",
-            COUNT,
-            "Frames that the NIC holds. What finds no room is lost. Default: 1024.",
-        ),
-        optional(
+        fixed("ring", COUNT, "1024", "Frames that the NIC holds. What finds no room is lost."),
+        computed(
             "round",
             COUNT,
-            "Frames that a processor takes at once; after so many it looks again without an interrupt. Default: 64; 1 with several processors.",
+            "64; 1 with several processors",
+            "Frames that a processor takes at once; after so many it looks again without an interrupt.",
         ),
-        optional(
+        fixed(
             "gro",
             BYTES,
-            "Bytes of neighbouring frames of a flow that are taken as one (generic receive offload). \"0B\": none. Default: 64KB.",
+            "64KB",
+            "Bytes of neighbouring frames of a flow that are taken as one (generic receive offload). \"0B\": none.",
         ),
-        optional("cores", Form::Integer(1, 255), "Processors that work side by side. Default: 1."),
-        optional("interrupt_cost", DURATION, "A processor's time for an interrupt. Default: 0."),
-        optional("packet_cost", DURATION, "The same for a frame. Default: 0."),
-        optional(
+        fixed("cores", Form::Integer(1, 255), "1", "Processors that work side by side."),
+        fixed("interrupt_cost", DURATION, "0s", "A processor's time for an interrupt."),
+        fixed("packet_cost", DURATION, "0s", "The same for a frame."),
+        fixed(
             "answer_cost",
             DURATION,
-            "The same for data that is taken as one, and its answer. Default: 0.",
+            "0s",
+            "The same for data that is taken as one, and its answer.",
         ),
-        optional(
+        computed(
             "bypass",
             Form::List(&Form::Word(&["notifications", "probes"])),
-            "What the NIC hands to the transport at once, without ring and processor: what switches tell senders; pFabric's probes, there and back (FastLane 4.2.2). Default: none.",
+            "none",
+            "What the NIC hands to the transport at once, without ring and processor: what switches tell senders; pFabric's probes, there and back (FastLane 4.2.2).",
         ),
         HOSTS_KEY,
     ],

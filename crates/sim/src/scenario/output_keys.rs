@@ -1,32 +1,36 @@
 //! Keys of what a run writes.
 
-use crate::keys::form::{DURATION, Form, Grammar, HOST, optional, required};
+use crate::keys::form::{DURATION, Form, Grammar, HOST, computed, fixed, optional, required};
 
 pub(super) static OUTPUT: Grammar = Grammar {
     about: "Files of a run beside summary.json and manifest.json.",
     alternatives: &[],
     keys: &[
-        optional("flows", Form::Boolean, "flows.csv: one row a flow. Default: true."),
-        optional("ports", Form::Boolean, "ports.csv: one row a switch port. Default: false."),
-        optional(
+        fixed("flows", Form::Boolean, "true", "flows.csv: one row a flow."),
+        fixed("ports", Form::Boolean, "false", "ports.csv: one row a switch port."),
+        fixed(
             "links",
             Form::Boolean,
-            "links.csv: one row a link, hosts' included: packets that it did not bring, by cause. Default: false.",
+            "false",
+            "links.csv: one row a link, hosts' included: packets that it did not bring, by cause.",
         ),
-        optional(
+        computed(
             "series",
             Form::Either(&[DURATION, Form::Table(&SERIES_OUTPUT)]),
-            "series.csv: utilisation and queues of each layer of ports, sampled this often. A table chooses flows and ports beside the layers. Default: none.",
+            "none",
+            "series.csv: utilisation and queues of each layer of ports, sampled this often. A table chooses flows and ports beside the layers.",
         ),
-        optional(
+        fixed(
             "fct",
             Form::Boolean,
-            "fct.txt: a line for each flow that ended, in the form of HPCC's simulations. Default: false.",
+            "false",
+            "fct.txt: a line for each flow that ended, in the form of HPCC's simulations.",
         ),
-        optional(
+        fixed(
             "latencies",
             Form::Boolean,
-            "latencies.csv: quantiles of the time from a packet's first sending until its ACK arrived. NDP only. Default: false.",
+            "false",
+            "latencies.csv: quantiles of the time from a packet's first sending until its ACK arrived. NDP only.",
         ),
         optional(
             "timeline",
@@ -41,20 +45,23 @@ static SERIES_OUTPUT: Grammar = Grammar {
     alternatives: &[],
     keys: &[
         required("every", DURATION, "The time between two samples."),
-        optional(
+        computed(
             "flows",
             Form::List(&Form::List(&HOST)),
-            "flow_series.csv: flows by their [source, destination]. Default: none.",
+            "none",
+            "flow_series.csv: flows by their [source, destination].",
         ),
-        optional(
+        computed(
             "ports",
             Form::List(&Form::Text),
-            "port_series.csv: switch ports, named as in link_event: \"tor 0 down 0\". Default: none.",
+            "none",
+            "port_series.csv: switch ports, named as in link_event: \"tor 0 down 0\".",
         ),
-        optional(
+        computed(
             "pods",
             Form::List(&Form::Integer(0, 65_535)),
-            "Pods whose layers have rows of their own in series.csv, beside those of all pods: \"pod 0 tor down\". Default: none.",
+            "none",
+            "Pods whose layers have rows of their own in series.csv, beside those of all pods: \"pod 0 tor down\".",
         ),
     ],
 };
@@ -63,17 +70,19 @@ static TIMELINE: Grammar = Grammar {
     about: "What is recorded: everything at these places, and everything that happens to these flows anywhere.",
     alternatives: &[],
     keys: &[
-        optional(
+        computed(
             "places",
             Form::List(&Form::Text),
-            "Ports and hosts, named as in link_event: \"tor 0 down 0\", \"host 7\". Default: none.",
+            "none",
+            "Ports and hosts, named as in link_event: \"tor 0 down 0\", \"host 7\".",
         ),
-        optional(
+        computed(
             "flows",
             Form::List(&Form::List(&HOST)),
-            "Flows by their [source, destination], with their ACKs, NACKs and PULLs. Default: none.",
+            "none",
+            "Flows by their [source, destination], with their ACKs, NACKs and PULLs.",
         ),
-        optional("from", DURATION, "Nothing earlier. Default: 0."),
-        optional("to", DURATION, "Nothing at this time or later. Default: the end of the run."),
+        fixed("from", DURATION, "0s", "Nothing earlier."),
+        computed("to", DURATION, "the end of the run", "Nothing at this time or later."),
     ],
 };

@@ -4,22 +4,24 @@
 use trimline_packet::{ByteCount, TimeDelta};
 
 use crate::keys::error::ScenarioError;
-use crate::keys::form::{BYTES, DURATION, Form, Grammar, Key, optional};
+use crate::keys::form::{BYTES, DURATION, Form, Grammar, Key, computed, fixed, optional};
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::{duration_of, read};
 use crate::keys::tree::Node;
 use crate::topology::{Clos, HostDelay, Processing};
 
-pub(super) const FRAMING_KEY: Key = optional(
+pub(super) const FRAMING_KEY: Key = fixed(
     "framing",
     BYTES,
-    "What each packet takes on the link beside its own bytes: on Ethernet \"20B\" (preamble 8, gap 12; the bytes of a packet count its FCS). It takes time, and no queue and no count of bytes holds it. Default: 0B.",
+    "0B",
+    "What each packet takes on the link beside its own bytes: on Ethernet \"20B\" (preamble 8, gap 12; the bytes of a packet count its FCS). It takes time, and no queue and no count of bytes holds it.",
 );
 
-pub(super) const LATENCY_KEY: Key = optional(
+pub(super) const LATENCY_KEY: Key = computed(
     "latency",
     Form::Either(&LATENCIES),
-    "From a packet's last bit at a switch until it enters the output queue: one time for all, or one for each tier. A returned header does not take it again. Default: 0, or what the file of the topology says.",
+    "0, or what the file of the topology says",
+    "From a packet's last bit at a switch until it enters the output queue: one time for all, or one for each tier. A returned header does not take it again.",
 );
 
 pub(super) const HOST_KEY: Key = optional(
@@ -34,21 +36,23 @@ static LATENCY: Grammar = Grammar {
     about: "Latency by tier.",
     alternatives: &[],
     keys: &[
-        optional("tor", DURATION, "ToR or leaf switches. Default: 0."),
-        optional("aggregation", DURATION, "Aggregation or spine switches. Default: 0."),
-        optional("core", DURATION, "Core switches. Default: 0."),
+        fixed("tor", DURATION, "0s", "ToR or leaf switches."),
+        fixed("aggregation", DURATION, "0s", "Aggregation or spine switches."),
+        fixed("core", DURATION, "0s", "Core switches."),
     ],
 };
 
-const DELAY_KEY: Key = optional(
+const DELAY_KEY: Key = fixed(
     "delay",
     DURATION,
-    "From the endpoint's decision to send until the first bit is on the link, and from a packet's last bit until the endpoint hears of it. Any number of packets are in it at once; it takes no time of the link. Default: 0.",
+    "0s",
+    "From the endpoint's decision to send until the first bit is on the link, and from a packet's last bit until the endpoint hears of it. Any number of packets are in it at once; it takes no time of the link.",
 );
-const SPREAD_KEY: Key = optional(
+const SPREAD_KEY: Key = fixed(
     "delay_spread",
     DURATION,
-    "Each packet takes up to this much more, drawn uniformly. A host keeps its packets in order: one that takes long holds up those behind it. Ideal completion times and initial_window \"bdp\" do not count it. Default: 0.",
+    "0s",
+    "Each packet takes up to this much more, drawn uniformly. A host keeps its packets in order: one that takes long holds up those behind it. Ideal completion times and initial_window \"bdp\" do not count it.",
 );
 
 static HOST: Grammar = Grammar {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use trimline_packet::TimeDelta;
 
 use crate::keys::error::ScenarioError;
-use crate::keys::form::{BYTES, DURATION, Form, Grammar, HOST, MAX_HOSTS, optional};
+use crate::keys::form::{
+    BYTES, DURATION, Form, Grammar, HOST, MAX_HOSTS, computed, fixed, optional,
+};
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::{duration_of, excluded, host, number, positive, read};
 use crate::keys::tree::Node;
@@ -21,27 +23,31 @@ pub(super) static PARTITION_AGGREGATE: Grammar = Grammar {
             Form::Either(&[BYTES, Form::List(&BYTES)]),
             "Payload of all answers to a query together: one, or several, of which one is drawn for each query. Then `size` is drawn once for each query too, all its answers are alike, and there are as many as the total takes (FastLane 5). Servers are distinct where there are enough, and else asked in turn.",
         ),
-        optional(
+        computed(
             "client",
             Form::Either(&[HOST, Form::List(&HOST)]),
-            "The one client, or several. Default: every host is one.",
+            "every host is one",
+            "The one client, or several.",
         ),
-        optional("request", BYTES, "Payload of a request. Default: 100B."),
-        optional(
+        fixed("request", BYTES, "100B", "Payload of a request."),
+        fixed(
             "service_time",
             DURATION,
-            "From the last byte of a request to the beginning of its answer. Default: 0.",
+            "0s",
+            "From the last byte of a request to the beginning of its answer.",
         ),
-        optional(
+        computed(
             "mean_service_time",
             DURATION,
-            "The same, drawn for each request: exponential, by its mean. Default: `service_time`.",
+            "`service_time`",
+            "The same, drawn for each request: exponential, by its mean.",
         ),
-        optional("excluding", Form::List(&HOST), "Hosts that are never asked. Default: none."),
-        optional(
+        computed("excluding", Form::List(&HOST), "none", "Hosts that are never asked."),
+        fixed(
             "fct_from",
             Form::Word(&["answer", "request"]),
-            "When the record of an answer starts: as its server begins it (default), or as its client asked. The latter makes completion times those that a client sees (HULL 6.2); ideal times remain those of the answer alone.",
+            "answer",
+            "When the record of an answer starts: as its server begins it, or as its client asked. The latter makes completion times those that a client sees (HULL 6.2); ideal times remain those of the answer alone.",
         ),
     ],
 };

@@ -1,7 +1,7 @@
 //! The matrix `random` in a scenario: so many flows of each host, or so many in all.
 
 use crate::keys::error::ScenarioError;
-use crate::keys::form::{Form, Grammar, HOST, optional};
+use crate::keys::form::{Form, Grammar, HOST, computed, fixed};
 use crate::keys::read::{excluded, listed_hosts, number};
 use crate::keys::tree::Node;
 use crate::plan::Matrix;
@@ -11,31 +11,26 @@ pub(super) static RANDOM: Grammar = Grammar {
     about: "Destinations drawn from all other hosts: some receive several flows, some none. With `total` sources are drawn too.",
     alternatives: &[],
     keys: &[
-        optional("flows", Form::Integer(1, 65_535), "Flows of each host. Default: 1."),
-        optional(
-            "excluding",
-            Form::List(&HOST),
-            "Hosts that neither send nor receive. Default: none.",
-        ),
-        optional(
+        fixed("flows", Form::Integer(1, 65_535), "1", "Flows of each host."),
+        computed("excluding", Form::List(&HOST), "none", "Hosts that neither send nor receive."),
+        computed(
             "total",
             Form::Integer(1, MOST_PAIRS as i64),
-            "Flows in all: source and destination of each are drawn with replacement, as `setRandom` of htsim's connection_matrix.cpp does. In place of `flows` and `excluding`. Default: so many of each host.",
+            "so many of each host",
+            "Flows in all: source and destination of each are drawn with replacement, as `setRandom` of htsim's connection_matrix.cpp does. In place of `flows` and `excluding`.",
         ),
-        optional(
-            "not_source",
-            Form::List(&HOST),
-            "With `total`: hosts that never send. Default: none.",
-        ),
-        optional(
+        computed("not_source", Form::List(&HOST), "none", "With `total`: hosts that never send."),
+        computed(
             "not_destination",
             Form::List(&HOST),
-            "With `total`: hosts that never receive. Default: none.",
+            "none",
+            "With `total`: hosts that never receive.",
         ),
-        optional(
+        fixed(
             "self_pairs",
             Form::Boolean,
-            "With `total`: whether a host may draw itself. Such a flow counts as drawn and is not made, for it would use no link; `trimline explain` says how many. Otherwise the pair is drawn again. Default: false.",
+            "false",
+            "With `total`: whether a host may draw itself. Such a flow counts as drawn and is not made, for it would use no link; `trimline explain` says how many. Otherwise the pair is drawn again.",
         ),
     ],
 };

@@ -7,7 +7,7 @@ use trimline_switch::profiles::{self, Sizes};
 
 use super::grammar::{SCENARIO, SCHEME};
 use super::switch::ECN_MARK;
-use crate::keys::form::{Form, Grammar, Key, Language};
+use crate::keys::form::{DefaultValue, Form, Grammar, Key, Language};
 use crate::keys::quantity::Quantity;
 use crate::transports::Transports;
 
@@ -130,21 +130,19 @@ fn tables(path: &str, form: &Form, language: &Language) -> Vec<Section> {
 
 /// What is said of a key.
 pub(crate) fn entry(key: &Key, table: &Grammar, language: &Language) -> Entry {
-    let (meaning, default) = without_default(key.about);
     let is_table =
         matches!(key.form, Form::Table(_) | Form::Tables(_) | Form::Overrides | Form::Transports);
-    let default = match (key.required, default) {
-        (true, _) => "required".to_owned(),
-        (false, Some(default)) => default,
-        (false, None) if table.alternatives.contains(&key.name) => "one of these".to_owned(),
-        (false, None) if is_table => String::new(),
-        (false, None) => inline_default(key.about).unwrap_or_default(),
+    let default = match key.default {
+        DefaultValue::Required => "required",
+        DefaultValue::Fixed(default) | DefaultValue::Computed(default) => default,
+        DefaultValue::Absent if table.alternatives.contains(&key.name) => "one of these",
+        DefaultValue::Absent => "",
     };
-    let source = match sources(key.about) {
-        found if found.is_empty() && is_table => String::new(),
-        found if found.is_empty() => "chosen".to_owned(),
-        found => found.join("; "),
+    let source = match key.source {
+        "" if !is_table => "chosen",
+        source => source,
     };
+    let (default, source, meaning) = (default.to_owned(), source.to_owned(), key.about.to_owned());
     let of_name = match key.name {
         "file" => Some("\"flows.txt\"".to_owned()),
         "description" => Some("\"Thirty hosts answer one\"".to_owned()),
@@ -154,38 +152,6 @@ pub(crate) fn entry(key: &Key, table: &Grammar, language: &Language) -> Entry {
         .or_else(|| example(&key.form, language))
         .map_or(String::new(), |value| format!("{} = {value}", key.name));
     Entry { name: key.name, value: value(&key.form, language), default, meaning, source, example }
-}
-
-/// The text without its sentence "Default: ...", and what that says.
-fn without_default(about: &str) -> (String, Option<String>) {
-    let Some(begin) = about.find("Default: ") else { return (about.to_owned(), None) };
-    let rest = &about[begin + "Default: ".len()..];
-    let end = rest.find(". ").unwrap_or(rest.trim_end_matches('.').len());
-    let behind = rest[end..].trim_start_matches('.').trim_start();
-    let meaning = format!("{}{behind}", &about[..begin]);
-    (meaning.trim_end().to_owned(), Some(rest[..end].to_owned()))
-}
-
-/// The default of a text such as `"new" (default): ...`: the words before the parenthesis, back to the last comma.
-fn inline_default(about: &str) -> Option<String> {
-    let before = &about[..about.find(" (default")?];
-    let begin = before.rfind([',', ':', '.']).map_or(0, |place| place + 1);
-    Some(before[begin..].trim().trim_matches('"').to_owned())
-}
-
-/// Papers and standards that a text names in parentheses.
-fn sources(about: &str) -> Vec<&str> {
-    let known = |word: &&str| {
-        ["RFC", "NDP", "DCTCP", "MPTCP", "htsim", "Linux"].iter().any(|name| word.contains(name))
-    };
-    let inside = about.split('(').skip(1).filter_map(|rest| rest.split(')').next());
-    let parts =
-        inside.flat_map(|inside| inside.split("; ")).map(|part| part.trim_start_matches("default"));
-    parts
-        .map(str::trim)
-        .filter(known)
-        .filter(|part| part.chars().any(|c| c.is_ascii_digit()))
-        .collect()
 }
 
 /// What may stand behind a key, in words.
@@ -283,19 +249,5 @@ mod tests {
                 "{entry:?}"
             );
         }
-    }
-
-    #[test]
-    fn defaults_and_sources_are_read_from_the_text() {
-        let text = "Tiers. Default: 3 (NDP 3.1). Always.";
-        assert_eq!(
-            without_default(text),
-            ("Tiers. Always.".to_owned(), Some("3 (NDP 3.1)".to_owned()))
-        );
-        assert_eq!(
-            sources("NewReno (default; RFC 5681, RFC 6582) or (chosen)"),
-            ["RFC 5681, RFC 6582"]
-        );
-        assert_eq!(inline_default("\"new\" (default): a"), Some("new".to_owned()));
     }
 }

@@ -43,7 +43,7 @@ fn grammar(grammar: &Grammar, whole: bool, language: &Language) -> Value {
             && SCENARIO.keys.iter().any(|other| other.name == key.name && key.name != "name");
         let form = match is_same {
             true => {
-                json!({ "$ref": format!("#/properties/{}", key.name), "description": key.about })
+                json!({ "$ref": format!("#/properties/{}", key.name), "description": key.description() })
             }
             false => described(key, whole, language),
         };
@@ -55,7 +55,7 @@ fn grammar(grammar: &Grammar, whole: bool, language: &Language) -> Value {
     table.insert("additionalProperties".into(), json!(false));
     table.insert("properties".into(), Value::Object(properties));
     let required: Vec<&str> =
-        grammar.keys.iter().filter(|key| key.required).map(|key| key.name).collect();
+        grammar.keys.iter().filter(|key| key.is_required()).map(|key| key.name).collect();
     if whole && !required.is_empty() {
         table.insert("required".into(), json!(required));
     }
@@ -104,9 +104,22 @@ fn form(form_of: &Form, whole: bool, language: &Language) -> Value {
 fn described(key: &Key, whole: bool, language: &Language) -> Value {
     let mut form = form(&key.form, whole, language);
     if let Value::Object(form) = &mut form {
-        form.insert("description".into(), json!(key.about));
+        form.insert("description".into(), json!(key.description()));
+        if let Some(default) = key.fixed() {
+            form.insert("default".into(), value(&key.form, default));
+        }
     }
     form
+}
+
+/// A default as JSON has it.
+fn value(form: &Form, text: &str) -> Value {
+    match form {
+        Form::Integer(..) | Form::Boolean | Form::Either(_) => {
+            serde_json::from_str(text).unwrap_or_else(|_| json!(text))
+        }
+        _ => json!(text),
+    }
 }
 
 fn transports(whole: bool, language: &Language) -> Value {

@@ -5,7 +5,7 @@ use trimline_switch::{Alpha, Choices, Classifier, Limit};
 
 use super::port_keys::Keys;
 use crate::keys::error::ScenarioError;
-use crate::keys::form::{Form, Key, QUEUE, optional};
+use crate::keys::form::{Form, Key, QUEUE, computed, fixed};
 use crate::keys::quantity::{self, Quantity, QueueSize};
 use crate::keys::read::read;
 use crate::keys::tree::Node;
@@ -19,20 +19,23 @@ const ALPHA: &str = "shared_buffer_alpha";
 /// The keys of shared memory.
 pub(super) const KEYS: [&str; 3] = [OF_SWITCH, OF_PORT, ALPHA];
 
-pub(super) const OF_SWITCH_KEY: Key = optional(
+pub(super) const OF_SWITCH_KEY: Key = computed(
     OF_SWITCH,
     QUEUE,
-    "Memory of each switch that the queues of all its ports share, by dynamic thresholds (Choudhury and Hahne 1998). Profiles drop-tail, ecn, cut-payload and qos. Default: each queue has memory of its own.",
+    "each queue has memory of its own",
+    "Memory of each switch that the queues of all its ports share, by dynamic thresholds (Choudhury and Hahne 1998). Profiles drop-tail, ecn, cut-payload and qos.",
 );
-pub(super) const OF_PORT_KEY: Key = optional(
+pub(super) const OF_PORT_KEY: Key = computed(
     OF_PORT,
     QUEUE,
-    "The same, given for each port: a switch of 12 ports shares 12 times as much. Default: none.",
+    "none",
+    "The same, given for each port: a switch of 12 ports shares 12 times as much.",
 );
-pub(super) const ALPHA_KEY: Key = optional(
+pub(super) const ALPHA_KEY: Key = fixed(
     ALPHA,
     Form::Quantity(Quantity::Factor),
-    "A queue, with qos that of a class, may hold up to this times what is free of the shared memory, and up to data_queue where that is given. Default: 1.",
+    "1",
+    "A queue, with qos that of a class, may hold up to this times what is free of the shared memory, and up to data_queue where that is given.",
 );
 
 /// The memory that a scenario gives, and where, whatever its ports are.

@@ -340,7 +340,7 @@ fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTranspor
     let mut draws = Draws::new(seed ^ 0x7463_7000);
     let payload_bytes = plan.transports[0].payload_bytes();
     plan.transports = vec![transport.random(&mut draws, payload_bytes, &plan.topology)];
-    let profile = transport.profile(&Keys::none());
+    let profile = transport.profile(&Keys::none(transport.grammar()));
     let is_plain = matches!(profile, "drop-tail" | "ecn" | "priorities");
     if is_plain && draws.below(4) != 0 {
         let packets = draws.one_of(&[2, 5, 30, 200]);

@@ -9,7 +9,7 @@ use trimline_transport::{Framing, flow};
 use super::words::time;
 use super::{
     BYTES, Draws, Form, Grammar, Group, Keys, Plan, Protocol, RATE, Sample, ScenarioError, Setting,
-    Traits, Transport, Work, constant_rate, optional,
+    Traits, Transport, Work, computed, constant_rate, fixed,
 };
 use crate::random;
 use crate::topology::Clos;
@@ -53,21 +53,24 @@ static GRAMMAR: Grammar = Grammar {
     about: "Unresponsive senders; receivers only count. Flows of a size only in a scenario with `duration`: what is lost is lost, and a flow that loses a packet never ends. The completion time is that of the receiver: no sender hears of it.",
     alternatives: &[],
     keys: &[
-        optional("payload", BYTES, "Payload of a packet; the header adds 64 B. Default: 9000B."),
-        optional(
+        fixed("payload", BYTES, "9000B", "Payload of a packet; the header adds 64 B."),
+        computed(
             "rate",
             RATE,
-            "Bits on the wire of each flow, headers included. Default: the rate of the host's link.",
+            "the rate of the host's link",
+            "Bits on the wire of each flow, headers included.",
         ),
-        optional(
+        fixed(
             "clock_ppm",
             Form::Integer(0, 1_000),
-            "Each host's clock is slow by a number of parts per million that is drawn up to this one: two clocks that IEEE 802.3 allows differ by 200 at most. Default: 0, all rates are exactly the same.",
+            "0",
+            "Each host's clock is slow by a number of parts per million that is drawn up to this one: two clocks that IEEE 802.3 allows differ by 200 at most. With 0 all rates are exactly the same.",
         ),
-        optional(
+        fixed(
             "unscheduled",
             Form::Boolean,
-            "Whether packets bear the mark of unscheduled data, which `switch.deflection` looks for (UDP of OPF's Figure 3). Default: false.",
+            "false",
+            "Whether packets bear the mark of unscheduled data, which `switch.deflection` looks for (UDP of OPF's Figure 3).",
         ),
     ],
 };
@@ -103,15 +106,15 @@ impl Transport for Cbr {
         }
     }
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
-        let rate = keys.rate("rate", setting.topology.host_link.rate)?;
-        let payload_bytes = keys.payload(9000)?;
+        let rate = keys.rate_or("rate", setting.topology.host_link.rate)?;
+        let payload_bytes = keys.payload()?;
         let mut config = Config {
             payload_bytes,
             rate,
             clock_lag: TimeDelta::ZERO,
-            marks_unscheduled: keys.flag("unscheduled", false),
+            marks_unscheduled: keys.flag("unscheduled"),
         };
-        let ppm = u128::from(keys.integer("clock_ppm", 0));
+        let ppm = u128::from(keys.integer("clock_ppm"));
         let lag = u128::from(config.gap().as_ps()) * ppm / 1_000_000;
         config.clock_lag = TimeDelta::from_ps(u64::try_from(lag).unwrap_or(u64::MAX - 1));
         Ok(config)

@@ -13,7 +13,7 @@ use super::roce::Queues;
 use super::words::time;
 use super::{
     BYTES, DURATION, Draws, Form, Frames, Grammar, Group, Keys, PacketKind, Plan, Protocol, RATE,
-    Sample, ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
+    Sample, ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::topology::Clos;
 
@@ -32,71 +32,93 @@ static GRAMMAR: Grammar = Grammar {
     about: "Parameters of DCQCN (Zhu et al., SIGCOMM 2015). Its switch is by default profile ecn with ecn_ramp = { kmin = \"5KB\", kmax = \"200KB\", pmax = \"1%\" }, the paper's at 40 Gb/s, with kmin and kmax in proportion to the rate of hosts' links above that (chosen); switch.pfc makes the network lossless.",
     alternatives: &[],
     keys: &[
-        optional(
+        fixed(
             "payload",
             BYTES,
-            "Payload of a full packet; the header adds 64 B. Default: 9000B, as of the other transports (RoCEv2 has 4096B at most).",
+            "9000B",
+            "Payload of a full packet; the header adds 64 B. RoCEv2 has 4096B at most.",
         ),
-        optional(
+        fixed(
             "gain_shift",
             Form::Integer(1, 16),
-            "alpha is averaged with the gain 2^-gain_shift. Default: 8, which is 1/256 (DCQCN 5.2).",
-        ),
-        optional(
+            "8",
+            "alpha is averaged with the gain 2^-gain_shift. 8 is 1/256.",
+        )
+        .with_source("DCQCN 5.2"),
+        fixed(
             "alpha_timer",
             DURATION,
-            "Time without a CNP after which alpha falls. At least 1us. Default: 55us (DCQCN 5.2).",
-        ),
-        optional(
+            "55us",
+            "Time without a CNP after which alpha falls. At least 1us.",
+        )
+        .with_source("DCQCN 5.2"),
+        fixed(
             "timer",
             DURATION,
-            "Time between two increases of the rate. At least 1us. Default: 55us (DCQCN 5.2).",
-        ),
-        optional(
+            "55us",
+            "Time between two increases of the rate. At least 1us.",
+        )
+        .with_source("DCQCN 5.2"),
+        fixed(
             "byte_counter",
             BYTES,
-            "Bytes on the wire between two increases of the rate. Default: 10MB (DCQCN 5.2).",
-        ),
-        optional(
+            "10MB",
+            "Bytes on the wire between two increases of the rate.",
+        )
+        .with_source("DCQCN 5.2"),
+        fixed(
             "fast_recoveries",
             Form::Integer(0, 1_000),
-            "Increases that go half of the way back to the target before the target rises: F. Default: 5 (DCQCN 3.1).",
-        ),
-        optional(
+            "5",
+            "Increases that go half of the way back to the target before the target rises: F.",
+        )
+        .with_source("DCQCN 3.1"),
+        computed(
             "additive_increase",
             RATE,
-            "What additive increase adds to the target: R_AI. Default: 40Mbps (DCQCN 5.2), above 40 Gb/s in proportion to the rate of hosts' links (chosen).",
+            "40Mbps (DCQCN 5.2), above 40 Gb/s in proportion to the rate of hosts' links (chosen)",
+            "What additive increase adds to the target: R_AI.",
         ),
-        optional(
+        computed(
             "hyper_increase",
             RATE,
-            "What hyper increase adds to the target, once more each time: R_HAI. Default: 400Mbps, above 40 Gb/s in proportion to the rate of hosts' links (chosen: ten times R_AI, the proportion of 802.1Qau; the paper names none).",
-        ),
-        optional(
+            "400Mbps, above 40 Gb/s in proportion to the rate of hosts' links",
+            "What hyper increase adds to the target, once more each time: R_HAI.",
+        )
+        .with_source("chosen: ten times R_AI, the proportion of 802.1Qau; the paper names none"),
+        computed(
             "min_rate",
             RATE,
-            "The least rate of a flow. Default: 10Mbps, or the host's link if that is slower; above 40 Gb/s in proportion to that link (chosen: that of 802.1Qau; the paper names none).",
-        ),
-        optional(
+            "10Mbps, or the host's link if that is slower; above 40 Gb/s in proportion to that link",
+            "The least rate of a flow.",
+        )
+        .with_source("chosen: that of 802.1Qau; the paper names none"),
+        fixed(
             "cnp_interval",
             DURATION,
-            "The least time between two CNPs of a flow. Default: 50us (DCQCN 3.1).",
-        ),
-        optional(
+            "50us",
+            "The least time between two CNPs of a flow.",
+        )
+        .with_source("DCQCN 3.1"),
+        fixed(
             "ack_every",
             Form::Integer(1, 255),
-            "Packets for which the sender asks for one ACK. The last one of a message always asks. Default: 1.",
+            "1",
+            "Packets for which the sender asks for one ACK. The last one of a message always asks.",
         ),
-        optional(
+        computed(
             "window",
             BYTES,
-            "Payload that a flow may have outstanding; one packet always may. Default: no limit, as in the paper.",
+            "no limit, as in the paper",
+            "Payload that a flow may have outstanding; one packet always may.",
         ),
-        optional(
+        fixed(
             "rto",
             DURATION,
-            "Time without an answer after which a sender goes back to what is not acknowledged; it doubles up to 64 times. Default: 10ms (chosen: a lossless network needs none).",
-        ),
+            "10ms",
+            "Time without an answer after which a sender goes back to what is not acknowledged; it doubles up to 64 times.",
+        )
+        .with_source("chosen: a lossless network needs none"),
     ],
 };
 
@@ -219,23 +241,23 @@ impl Transport for Dcqcn {
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
         let base = Config::published(setting.topology.host_link.rate);
         let config = Config {
-            payload_bytes: keys.payload(base.payload_bytes)?,
+            payload_bytes: keys.payload()?,
             line_rate: base.line_rate,
-            least_rate: keys.rate("min_rate", base.least_rate)?,
-            gain_shift: keys.integer("gain_shift", base.gain_shift.into()) as u8,
-            alpha_timer: keys.timer("alpha_timer", base.alpha_timer)?,
-            increase_timer: keys.timer("timer", base.increase_timer)?,
-            increase_bytes: keys.bytes("byte_counter", base.increase_bytes)?,
-            recoveries: keys.integer("fast_recoveries", base.recoveries),
-            additive_increase: keys.rate("additive_increase", base.additive_increase)?,
-            hyper_increase: keys.rate("hyper_increase", base.hyper_increase)?,
-            cnp_interval: keys.duration("cnp_interval", base.cnp_interval)?,
-            ack_every: keys.integer("ack_every", base.ack_every.into()) as u8,
+            least_rate: keys.rate_or("min_rate", base.least_rate)?,
+            gain_shift: keys.integer("gain_shift") as u8,
+            alpha_timer: keys.timer("alpha_timer")?,
+            increase_timer: keys.timer("timer")?,
+            increase_bytes: keys.bytes("byte_counter")?,
+            recoveries: keys.integer("fast_recoveries"),
+            additive_increase: keys.rate_or("additive_increase", base.additive_increase)?,
+            hyper_increase: keys.rate_or("hyper_increase", base.hyper_increase)?,
+            cnp_interval: keys.duration("cnp_interval")?,
+            ack_every: keys.integer("ack_every") as u8,
             window: match keys.has("window") {
-                true => Some(keys.bytes("window", ByteCount::ZERO)?),
+                true => Some(keys.bytes_or("window", ByteCount::ZERO)?),
                 false => None,
             },
-            rto: keys.timer("rto", base.rto)?,
+            rto: keys.timer("rto")?,
         };
         check(&config, keys)?;
         Ok(config)

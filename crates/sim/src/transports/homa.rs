@@ -12,7 +12,7 @@ use super::homa_cutoffs::{Costs, cutoffs};
 use super::words::time;
 use super::{
     BYTES, DURATION, Draws, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample,
-    ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
+    ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::distributions::{self, distribution};
 use crate::keys::quantity::{self, Quantity};
@@ -82,14 +82,10 @@ static CUTOFFS: Grammar = Grammar {
     about: "A distribution of message sizes: each level then carries as many unscheduled bytes.",
     alternatives: &["distribution", "file"],
     keys: &[
-        optional(
-            "distribution",
-            Form::Word(&distributions::NAMES),
-            "A built-in distribution; `trimline formats` lists them with their sources.",
-        ),
-        optional("file", Form::Text, distributions::FILE),
-        optional("format", Form::Word(&distributions::FORMATS), distributions::FORMAT),
-        optional("packet", BYTES, distributions::PACKETS),
+        distributions::BUILT_IN_KEY,
+        distributions::FILE_KEY,
+        distributions::FORMAT_KEY,
+        distributions::PACKET_KEY,
     ],
 };
 
@@ -97,85 +93,96 @@ static GRAMMAR: Grammar = Grammar {
     about: "Parameters of Homa. Bytes of a round trip count headers, and links.framing; the header is of 76 B.",
     alternatives: &[],
     keys: &[
-        optional(
-            "payload",
-            BYTES,
-            "Payload of a full packet; the header adds 76 B. Default: 9000B.",
-        ),
-        optional(
+        fixed("payload", BYTES, "9000B", "Payload of a full packet; the header adds 76 B."),
+        computed(
             "rtt_bytes",
             BYTES,
-            "A message is granted its next packet while fewer bytes of it are on their way. Default: what the host's link sends in an idle round trip between the farthest hosts.",
+            "what the host's link sends in an idle round trip between the farthest hosts",
+            "A message is granted its next packet while fewer bytes of it are on their way.",
         ),
-        optional(
+        computed(
             "unscheduled",
             BYTES,
-            "Payload of a message that goes unasked. Default: that of rtt_bytes.",
+            "that of rtt_bytes",
+            "Payload of a message that goes unasked.",
         ),
-        optional(
+        computed(
             "marked",
             Form::Integer(0, 65_535),
-            "Unscheduled packets of a message that bear the mark of unscheduled data, the first ones, when they are sent for the first time: what detours and Aeolus look for. Default: all.",
+            "all",
+            "Unscheduled packets of a message that bear the mark of unscheduled data, the first ones, when they are sent for the first time: what detours and Aeolus look for.",
         ),
-        optional(
+        fixed(
             "aeolus",
             Form::Boolean,
-            "Whether a probe of 64 B follows the packets that go unasked; what of them is not there when it comes is granted again, before others, by RESENDs (Aeolus, SIGCOMM 2020). The switch's part is switch.selective_drop. Default: false.",
+            "false",
+            "Whether a probe of 64 B follows the packets that go unasked; what of them is not there when it comes is granted again, before others, by RESENDs (Aeolus, SIGCOMM 2020). The switch's part is switch.selective_drop.",
         ),
-        optional(
+        computed(
             "boost",
             BYTES,
-            "So many last bytes of a message are granted with the priority of an unscheduled message of that length, if that is more urgent. Default: rtt_bytes, as the simulator of its authors; 0B is the paper.",
+            "rtt_bytes, as the simulator of its authors; 0B is the paper",
+            "So many last bytes of a message are granted with the priority of an unscheduled message of that length, if that is more urgent.",
         ),
-        optional(
+        computed(
             "unscheduled_levels",
             Form::Integer(1, LEVELS as i64),
-            "Priorities of unscheduled packets, from 7 downwards. Default: those that scheduled_levels leaves, at most 7; 4 without it.",
+            "those that scheduled_levels leaves, at most 7; 4 without it",
+            "Priorities of unscheduled packets, from 7 downwards.",
         ),
-        optional(
+        computed(
             "scheduled_levels",
             Form::Integer(1, LEVELS as i64),
-            "Priorities of granted packets, from 0 upwards. Default: those that unscheduled_levels leaves, at least one.",
+            "those that unscheduled_levels leaves, at least one",
+            "Priorities of granted packets, from 0 upwards.",
         ),
-        optional(
+        computed(
             "cutoffs",
             Form::Either(&[Form::List(&BYTES), Form::Table(&CUTOFFS)]),
-            "Message bytes left up to which a packet has priority 7, then 6 and so on: one less than unscheduled_levels, or fewer; or the distribution of message sizes that they follow from. Default: equal parts of `unscheduled`.",
+            "equal parts of `unscheduled`",
+            "Message bytes left up to which a packet has priority 7, then 6 and so on: one less than unscheduled_levels, or fewer; or the distribution of message sizes that they follow from.",
         ),
-        optional(
+        computed(
             "overcommitment",
             Form::Integer(1, LEVELS as i64),
-            "Messages that a receiver grants at a time, each of another peer. Default: scheduled_levels.",
+            "scheduled_levels",
+            "Messages that a receiver grants at a time, each of another peer.",
         ),
-        optional(
+        fixed(
             "resend",
             DURATION,
-            "A receiver that misses granted packets for so long asks for them again; then it waits twice as long, up to 1024 times. Default: 2ms.",
+            "2ms",
+            "A receiver that misses granted packets for so long asks for them again; then it waits twice as long, up to 1024 times.",
         ),
-        optional(
+        computed(
             "retry",
             DURATION,
-            "A sender that has heard nothing for so long sends its first packet again; then it waits twice as long, up to 1024 times. Default: twice `resend`.",
+            "twice `resend`",
+            "A sender that has heard nothing for so long sends its first packet again; then it waits twice as long, up to 1024 times.",
         ),
-        optional(
+        fixed(
             "backoff",
             DURATION,
-            "What a sender waits longer than `retry`, at most: drawn for each wait, and doubled with it (OPF, IFIP Networking 2024). Default: 0s.",
+            "0s",
+            "What a sender waits longer than `retry`, at most: drawn for each wait, and doubled with it (OPF, IFIP Networking 2024).",
         ),
-        optional(
+        fixed(
             "acks",
             Form::Boolean,
-            "Whether receivers acknowledge a message that is complete. Without, as in the simulator of its authors, a message ends at its sender when nobody has asked for anything for `linger`, and one that lacks packets then is lost: where RESENDs may be lost too, give `linger` more than three times `resend`. Default: true.",
+            "true",
+            "Whether receivers acknowledge a message that is complete. Without, as in the simulator of its authors, a message ends at its sender when nobody has asked for anything for `linger`, and one that lacks packets then is lost: where RESENDs may be lost too, give `linger` more than three times `resend`.",
         ),
-        optional(
+        computed(
             "linger",
             DURATION,
-            "With acks = false: how long after its last packet a message ends at its sender. Default: twice `resend`.",
+            "twice `resend`",
+            "With acks = false: how long after its last packet a message ends at its sender.",
         ),
-        optional(
+        fixed(
             "time_wait",
             DURATION,
-            "How long both ends remember a message that has ended. Default: 1ms.",
+            "1ms",
+            "How long both ends remember a message that has ended.",
         ),
     ],
 };
@@ -216,7 +223,7 @@ impl Transport for Homa {
     }
 
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
-        let payload = keys.payload(9000)?;
+        let payload = keys.payload()?;
         if u16::MAX - payload < FRAMING.header {
             let most = u16::MAX - FRAMING.header;
             return Err(keys.refuse(
@@ -240,7 +247,7 @@ impl Transport for Homa {
             }
         }
         let (unscheduled_levels, scheduled_levels) = levels(keys)?;
-        let overcommitment = keys.integer("overcommitment", scheduled_levels.into()) as u8;
+        let overcommitment = keys.integer_or("overcommitment", scheduled_levels.into()) as u8;
         if overcommitment > scheduled_levels {
             return Err(keys.refuse(
                 "overcommitment",
@@ -248,9 +255,9 @@ impl Transport for Homa {
                 format!("at most {scheduled_levels}, one for each of scheduled_levels"),
             ));
         }
-        let resend = keys.timer("resend", base.resend)?;
+        let resend = keys.timer("resend")?;
         let twice = TimeDelta::from_ps(resend.as_ps().saturating_mul(2));
-        if keys.flag("acks", true) && keys.has("linger") {
+        if keys.flag("acks") && keys.has("linger") {
             return Err(keys.refuse(
                 "linger",
                 "`linger` where receivers acknowledge",
@@ -260,19 +267,19 @@ impl Transport for Homa {
         let mut config = Config {
             rtt_bytes,
             unscheduled_bytes,
-            aeolus: keys.flag("aeolus", false),
+            aeolus: keys.flag("aeolus"),
             boost_bytes: size(keys, "boost", rtt_bytes)?,
             unscheduled_levels,
             scheduled_levels,
             overcommitment,
             resend,
-            retry: keys.timer("retry", twice)?,
-            backoff: keys.duration("backoff", TimeDelta::ZERO)?,
-            ending: match keys.flag("acks", true) {
+            retry: keys.timer_or("retry", twice)?,
+            backoff: keys.duration("backoff")?,
+            ending: match keys.flag("acks") {
                 true => Ending::Acknowledged,
-                false => Ending::Silent(keys.timer("linger", twice)?),
+                false => Ending::Silent(keys.timer_or("linger", twice)?),
             },
-            time_wait: keys.duration("time_wait", base.time_wait)?,
+            time_wait: keys.duration("time_wait")?,
             ..base
         };
         config.marked = keys.marked(config.unscheduled())?;
@@ -404,14 +411,14 @@ impl Transport for Homa {
 
 /// A key that is a size of 32 bits.
 fn size(keys: &Keys<'_>, key: &str, default: u32) -> Result<u32, ScenarioError> {
-    let bytes = keys.bytes(key, ByteCount::new(default.into()))?.get();
+    let bytes = keys.bytes_or(key, ByteCount::new(default.into()))?.get();
     u32::try_from(bytes)
         .map_err(|_| keys.refuse(key, format!("{bytes} bytes"), format!("at most {}B", u32::MAX)))
 }
 
 /// Priorities of unscheduled packets, and of granted ones.
 fn levels(keys: &Keys<'_>) -> Result<(u8, u8), ScenarioError> {
-    let level = |key: &str| keys.has(key).then(|| keys.integer(key, 1) as u8);
+    let level = |key: &str| keys.has(key).then(|| keys.integer(key) as u8);
     let (unscheduled, scheduled) = match (level("unscheduled_levels"), level("scheduled_levels")) {
         (None, None) => (4, 4),
         (Some(unscheduled), None) => (unscheduled, (LEVELS - unscheduled).max(1)),

@@ -54,7 +54,9 @@ pub use tcp::Family;
 pub use words::time;
 
 pub use crate::keys::error::ScenarioError;
-pub use crate::keys::form::{BYTES, DURATION, Form, Grammar, Key, RATE, optional, required};
+pub use crate::keys::form::{
+    BYTES, DURATION, Form, Grammar, Key, RATE, computed, fixed, optional, required,
+};
 pub use crate::keys::quantity::Quantity;
 pub use crate::plan::{Choice, Chosen, Group, Plan, Progress, Resources, RunError, Traits, Work};
 pub use crate::protocol::Protocol;
@@ -430,5 +432,5 @@ impl Transports {
 
 /// The keys of a transport in a scenario, before they are read.
 pub(crate) fn keys_of<'a>(root: &'a Node, transport: &dyn AnyTransport) -> Keys<'a> {
-    Keys::new(root, root.at(&["transport", transport.name()]))
+    Keys::new(root, root.at(&["transport", transport.name()]), transport.grammar())
 }

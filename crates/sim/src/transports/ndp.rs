@@ -10,7 +10,7 @@ use trimline_transport::{Framing, Half, flow};
 use super::words::time;
 use super::{
     BYTES, DURATION, Draws, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError,
-    Setting, Traits, Transport, Work, optional, pull_gaps,
+    Setting, Traits, Transport, Work, computed, fixed, optional, pull_gaps,
 };
 use crate::keys::read::{duration_of, number};
 use crate::keys::tree::Node;
@@ -142,99 +142,104 @@ static GRAMMAR: Grammar = Grammar {
     about: "Parameters of NDP.",
     alternatives: &[],
     keys: &[
-        optional(
+        computed(
             "initial_window",
             Form::Either(&[Form::Integer(1, 65_535), Form::Word(&["bdp"])]),
-            "Packets pushed before the first PULL, or \"bdp\": those of an idle round trip between the farthest hosts, and two full data queues of eight packets, one on the way up and one on the way down. Default: 30 (NDP 6.2, at 10 Gb/s), and where hosts have faster links those of \"bdp\" if they are more; \"bdp\" with a preset.",
-        ),
-        optional(
+            "30 (NDP 6.2, at 10 Gb/s), and where hosts have faster links those of \"bdp\" if they are more; \"bdp\" with a preset",
+            "Packets pushed before the first PULL, or \"bdp\": those of an idle round trip between the farthest hosts, and two full data queues of eight packets, one on the way up and one on the way down.",
+        )
+        .with_source("NDP 6.2, at 10 Gb/s"),
+        computed(
             "initial_window_bytes",
             BYTES,
-            "The same in bytes of payload, rounded up to packets: a window as large whatever the payload, also of a workload's own. In place of initial_window. Default: by `initial_window`.",
+            "by `initial_window`",
+            "The same in bytes of payload, rounded up to packets: a window as large whatever the payload, also of a workload's own. In place of initial_window.",
         ),
-        optional(
+        computed(
             "marked",
             Form::Integer(0, 65_535),
-            "Packets of the initial window that bear the mark of unscheduled data, the first ones, when they are sent for the first time: what detours and Aeolus look for. Default: all.",
+            "all",
+            "Packets of the initial window that bear the mark of unscheduled data, the first ones, when they are sent for the first time: what detours and Aeolus look for.",
         ),
-        optional(
+        fixed(
             "aeolus",
             Form::Boolean,
-            "Whether a probe of 64 B follows the first window; what of the window is not there when it comes is answered by NACKs and pulled (Aeolus, SIGCOMM 2020). The switch's part is switch.selective_drop. Default: false.",
+            "false",
+            "Whether a probe of 64 B follows the first window; what of the window is not there when it comes is answered by NACKs and pulled (Aeolus, SIGCOMM 2020). The switch's part is switch.selective_drop.",
         ),
-        optional(
-            "payload",
-            BYTES,
-            "Payload of a full packet; the header adds 64 B. Default: 9000B.",
-        ),
-        optional(
+        fixed("payload", BYTES, "9000B", "Payload of a full packet; the header adds 64 B."),
+        computed(
             "pull_spacing",
             Form::Either(&[
                 Form::Word(&["wire-bytes", "payload-bytes"]),
                 Form::Table(&PULL_SPACING),
             ]),
-            "Time between two pulls: the packet's wire bytes (with the link's framing) or payload bytes over the link rate. Default: wire-bytes; payload-bytes with profile htsim, 101 % with csg-htsim.",
+            "wire-bytes; payload-bytes with profile htsim, 101 % with csg-htsim",
+            "Time between two pulls: the packet's wire bytes (with the link's framing) or payload bytes over the link rate.",
         ),
-        optional(
-            "pull_ack",
-            Form::Boolean,
-            "Whether a pull may ride in its ACK or NACK. Default: true.",
-        ),
-        optional(
+        fixed("pull_ack", Form::Boolean, "true", "Whether a pull may ride in its ACK or NACK."),
+        fixed(
             "credit_bank",
             Form::Boolean,
-            "Whether a credit that finds nothing to send is kept. Without it a PULL that overtakes its NACK is lost, as in the authors' program, and no timer makes up for it: no PULL is repeated and the sender has no backstop. Flows may then stall for ever: for study, with a `duration`. Default: true.",
+            "true",
+            "Whether a credit that finds nothing to send is kept. Without it a PULL that overtakes its NACK is lost, as in the authors' program, and no timer makes up for it: no PULL is repeated and the sender has no backstop. Flows may then stall for ever: for study, with a `duration`.",
         ),
-        optional(
+        fixed(
             "ack_every",
             Form::Integer(1, Joined::MOST as i64),
-            "Whole packets of a connection that one ACK answers at most, and pulls that go together in it: for small packets. 1, each its own, is NDP's. Default: 1.",
+            "1",
+            "Whole packets of a connection that one ACK answers at most, and pulls that go together in it: for small packets. 1, each its own, is NDP's.",
         ),
-        optional(
+        fixed(
             "core_rate",
             Form::Either(&[Form::Boolean, Form::Table(&CORE_RATE)]),
-            "Whether pulls slow down while packets are trimmed before the last switch, which the ports to hosts must tell apart (switch.port with last_hop). Default: false, NDP's.",
+            "false",
+            "Whether pulls slow down while packets are trimmed before the last switch, which the ports to hosts must tell apart (switch.port with last_hop).",
         ),
-        optional(
+        computed(
             "order",
             Form::Word(&["fair", "arrival", "round-robin", "retransmissions-first"]),
-            "How the connections of a host share its link. \"fair\": pulled packets leave in the order of their pulls; a first window takes turns with the other connections. \"arrival\": all packets leave in the order in which they were allowed to, a first window in a row, as from a NIC with one queue. \"retransmissions-first\": the same, but retransmissions pass first-time data of all connections, as in the authors' program. \"round-robin\": one packet of each connection in turn, as in csg-htsim. Default: fair; round-robin with profile csg-htsim.",
+            "fair; round-robin with profile csg-htsim",
+            "How the connections of a host share its link. \"fair\": pulled packets leave in the order of their pulls; a first window takes turns with the other connections. \"arrival\": all packets leave in the order in which they were allowed to, a first window in a row, as from a NIC with one queue. \"retransmissions-first\": the same, but retransmissions pass first-time data of all connections, as in the authors' program. \"round-robin\": one packet of each connection in turn, as in csg-htsim.",
         ),
-        optional(
+        computed(
             "turn",
             BYTES,
-            "Payload of a connection's turn, to be pulled and to send: as many packets as fill it, one at least, so that connections with packets of several sizes share a link by bytes. Default: one packet whatever its size, NDP's.",
+            "one packet whatever its size, NDP's",
+            "Payload of a connection's turn, to be pulled and to send: as many packets as fill it, one at least, so that connections with packets of several sizes share a link by bytes.",
         ),
-        optional(
+        fixed(
             "rto",
             DURATION,
-            "Time-out of a packet that was neither ACKed, NACKed nor returned. Default: 1ms.",
+            "1ms",
+            "Time-out of a packet that was neither ACKed, NACKed nor returned.",
         ),
-        optional(
+        fixed(
             "pull_repeat",
             DURATION,
-            "A PULL that elicits nothing for this long is queued again. Default: 1ms.",
+            "1ms",
+            "A PULL that elicits nothing for this long is queued again.",
         ),
-        optional(
+        fixed(
             "backstop_unowed",
             DURATION,
-            "The sender's backstop while nothing is owed to it. Default: 1ms.",
+            "1ms",
+            "The sender's backstop while nothing is owed to it.",
         ),
-        optional(
+        fixed(
             "backstop_owed",
             DURATION,
-            "The sender's backstop while pulls are owed; it doubles. Default: 100ms.",
+            "100ms",
+            "The sender's backstop while pulls are owed; it doubles.",
         ),
-        optional(
-            "time_wait",
-            DURATION,
-            "How long both ends remember a finished connection. Default: 1ms.",
-        ),
-        optional(
+        fixed("time_wait", DURATION, "1ms", "How long both ends remember a finished connection."),
+        fixed(
             "path_penalty",
             Form::Either(&[Form::Boolean, Form::Table(&PATH_PENALTY)]),
-            "Temporary removal of outlier paths (NDP 3.2.3). Default: true.",
-        ),
+            "true",
+            "Temporary removal of outlier paths (NDP 3.2.3).",
+        )
+        .with_source("NDP 3.2.3"),
     ],
 };
 
@@ -260,20 +265,23 @@ static CORE_RATE: Grammar = Grammar {
     about: "How the rate of pulls follows what the core carries.",
     alternatives: &[],
     keys: &[
-        optional(
+        fixed(
             "cut",
             Form::Integer(2, 65_535),
-            "A header that was cut in the core takes one part in so many of the rate, but never below that at which whole packets come. Default: 2.",
+            "2",
+            "A header that was cut in the core takes one part in so many of the rate, but never below that at which whole packets come.",
         ),
-        optional(
+        fixed(
             "rise",
             Form::Integer(1, 65_535),
-            "A whole packet adds one part in so many of the link's rate. Default: 256.",
+            "256",
+            "A whole packet adds one part in so many of the link's rate.",
         ),
-        optional(
+        fixed(
             "tolerated",
             Form::Integer(1, 65_535),
-            "One such header in so many answers takes nothing. Default: 32.",
+            "32",
+            "One such header in so many answers takes nothing.",
         ),
     ],
 };
@@ -282,19 +290,21 @@ static PATH_PENALTY: Grammar = Grammar {
     about: "When a path is an outlier, and for how long it is removed.",
     alternatives: &[],
     keys: &[
-        optional(
+        fixed(
             "min_nacks",
             Form::Integer(1, 65_535),
-            "NACKs before a path can be an outlier. Default: 10.",
+            "10",
+            "NACKs before a path can be an outlier.",
         ),
-        optional(
+        fixed(
             "min_losses",
             Form::Integer(1, 65_535),
-            "Losses before a path can be an outlier. Default: 2.",
+            "2",
+            "Losses before a path can be an outlier.",
         ),
-        optional("ratio", Form::Integer(1, 65_535), "Factor over the mean. Default: 2."),
-        optional("removal", DURATION, "First removal. Default: 1ms."),
-        optional("removal_max", DURATION, "Longest removal. Default: 4ms."),
+        fixed("ratio", Form::Integer(1, 65_535), "2", "Factor over the mean."),
+        fixed("removal", DURATION, "1ms", "First removal."),
+        fixed("removal_max", DURATION, "4ms", "Longest removal."),
     ],
 };
 
@@ -326,13 +336,13 @@ impl Transport for Ndp {
     }
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
         let mut config = Config {
-            payload_bytes: keys.payload(9000)?,
+            payload_bytes: keys.payload()?,
             link_rate: setting.topology.host_link.rate,
             framing_bytes: setting.topology.host_link.framing_bytes,
             record_latencies: setting.records_latencies,
-            pull_ack: keys.flag("pull_ack", true),
-            aeolus: keys.flag("aeolus", false),
-            order: match keys.word("order") {
+            pull_ack: keys.flag("pull_ack"),
+            aeolus: keys.flag("aeolus"),
+            order: match keys.word_given("order") {
                 Some("fair") => Order::Fair,
                 Some("arrival") => Order::Arrival,
                 Some("retransmissions-first") => Order::RetransmissionsFirst,
@@ -349,10 +359,10 @@ impl Transport for Ndp {
             },
             ..defaults()
         };
-        config.ack_every = keys.integer("ack_every", 1) as u8;
+        config.ack_every = keys.integer("ack_every") as u8;
         config.core_rate = keys.node("core_rate").and_then(core_rate);
         if keys.has("turn") {
-            if let Some(word) = keys.word("order").filter(|word| *word != "round-robin") {
+            if let Some(word) = keys.word_given("order").filter(|word| *word != "round-robin") {
                 return Err(keys.refuse(
                     "order",
                     format!(
@@ -368,7 +378,7 @@ impl Transport for Ndp {
         }
         config.initial_window = match keys.node("initial_window") {
             _ if config.initial_window_bytes > 0 => config.window(config.payload_bytes),
-            Some(window) if window.text().is_none() => keys.integer("initial_window", 30),
+            Some(window) if window.text().is_none() => keys.integer_or("initial_window", 30),
             None if !setting.is_preset => default_window(setting.topology, config.payload_bytes),
             _ => bdp_window(setting.topology, config.payload_bytes),
         };
@@ -385,14 +395,14 @@ impl Transport for Ndp {
             };
             config.pull_gaps = pull_gaps::read(spacing)?;
         }
-        config.rto = keys.timer("rto", config.rto)?;
-        config.pull_repeat = keys.timer("pull_repeat", config.pull_repeat)?;
-        config.backstop_unowed = keys.timer("backstop_unowed", config.backstop_unowed)?;
-        config.backstop_owed = keys.timer("backstop_owed", config.backstop_owed)?;
-        if !keys.flag("credit_bank", true) {
+        config.rto = keys.timer("rto")?;
+        config.pull_repeat = keys.timer("pull_repeat")?;
+        config.backstop_unowed = keys.timer("backstop_unowed")?;
+        config.backstop_owed = keys.timer("backstop_owed")?;
+        if !keys.flag("credit_bank") {
             config = without_credit_bank(keys, config)?;
         }
-        config.time_wait = keys.duration("time_wait", config.time_wait)?;
+        config.time_wait = keys.duration("time_wait")?;
         if let Some(node) = keys.node("path_penalty") {
             config.path_penalty = path_penalty(node, config.path_penalty)?;
         }
@@ -634,7 +644,7 @@ fn window_bytes(keys: &Keys<'_>, payload_bytes: u16) -> Result<u32, ScenarioErro
             "one of the two",
         ));
     }
-    let bytes = keys.bytes("initial_window_bytes", ByteCount::ZERO)?.get();
+    let bytes = keys.bytes_or("initial_window_bytes", ByteCount::ZERO)?.get();
     let packets = bytes.div_ceil(u64::from(payload_bytes));
     if !(1..=MOST).contains(&packets) {
         return Err(keys.refuse(
@@ -647,7 +657,7 @@ fn window_bytes(keys: &Keys<'_>, payload_bytes: u16) -> Result<u32, ScenarioErro
 }
 
 fn turn(keys: &Keys<'_>) -> Result<u32, ScenarioError> {
-    let bytes = keys.bytes("turn", ByteCount::ZERO)?.get();
+    let bytes = keys.bytes_or("turn", ByteCount::ZERO)?.get();
     u32::try_from(bytes).ok().filter(|&bytes| bytes > 0).ok_or_else(|| {
         let found = format!("a turn of {bytes} B");
         keys.refuse("turn", found, format!("1 to {} B", u32::MAX))

@@ -11,7 +11,7 @@ use trimline_transport::{Framing, Half, flow};
 use super::words::time;
 use super::{
     BYTES, DURATION, Draws, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample,
-    ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
+    ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::topology::Clos;
 
@@ -92,41 +92,41 @@ static GRAMMAR: Grammar = Grammar {
     about: "Parameters of pFabric.",
     alternatives: &[],
     keys: &[
-        optional(
-            "payload",
-            BYTES,
-            "Payload of a full packet; the header adds 64 B. Default: 9000B.",
-        ),
-        optional(
+        fixed("payload", BYTES, "9000B", "Payload of a full packet; the header adds 64 B."),
+        computed(
             "window",
             Form::Integer(1, 32_767),
-            "Packets that may be in flight at most, and are at the beginning. Default: the bandwidth-delay product of the longest way (pFabric 4.3).",
-        ),
-        optional(
+            "the bandwidth-delay product of the longest way",
+            "Packets that may be in flight at most, and are at the beginning.",
+        )
+        .with_source("pFabric 4.3"),
+        fixed(
             "priority",
             Form::Word(&["remaining", "total"]),
-            "What makes a packet urgent: the bytes of its flow that were not acknowledged (default; pFabric 4.1), or those of the whole flow (FastLane 4.2.2).",
-        ),
-        optional(
+            "remaining",
+            "What makes a packet urgent: the bytes of its flow that were not acknowledged (pFabric 4.1), or those of the whole flow (FastLane 4.2.2).",
+        )
+        .with_source("pFabric 4.1; FastLane 4.2.2"),
+        computed(
             "rto",
             DURATION,
-            "Time-out, which is not backed off. Default: 250us (FastLane 5), or three idle round trips between the farthest hosts where one takes longer than that (pFabric 4.3).",
+            "250us (FastLane 5), or three idle round trips between the farthest hosts where one takes longer than that (pFabric 4.3)",
+            "Time-out, which is not backed off.",
         ),
-        optional(
+        fixed(
             "probe_after",
             Form::Integer(1, 255),
-            "Time-outs in a row after which a flow probes. Default: 5 (pFabric 4.3).",
-        ),
-        optional(
+            "5",
+            "Time-outs in a row after which a flow probes.",
+        )
+        .with_source("pFabric 4.3"),
+        fixed(
             "fastlane",
             Form::Boolean,
-            "Whether notifications of drops are acted on: a probe, then what was dropped (FastLane 3.4.2). The switch profile is then fastlane-pfabric by default. Default: false.",
+            "false",
+            "Whether notifications of drops are acted on: a probe, then what was dropped (FastLane 3.4.2). The switch profile is then fastlane-pfabric by default.",
         ),
-        optional(
-            "time_wait",
-            DURATION,
-            "How long both ends remember a flow that has ended. Default: 10ms.",
-        ),
+        fixed("time_wait", DURATION, "10ms", "How long both ends remember a flow that has ended."),
     ],
 };
 
@@ -161,21 +161,21 @@ impl Transport for Pfabric {
         }
     }
     fn profile(self, keys: &Keys<'_>) -> &'static str {
-        if keys.flag("fastlane", false) { "fastlane-pfabric" } else { "pfabric" }
+        if keys.flag("fastlane") { "fastlane-pfabric" } else { "pfabric" }
     }
 
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
-        let base = defaults(keys.payload(9000)?, setting.topology);
+        let base = defaults(keys.payload()?, setting.topology);
         Ok(Config {
-            window: keys.integer("window", base.window.into()) as u16,
+            window: keys.integer_or("window", base.window.into()) as u16,
             priority: match keys.word("priority") {
-                Some("total") => Priority::Total,
-                Some(_) | None => Priority::Remaining,
+                "total" => Priority::Total,
+                _ => Priority::Remaining,
             },
-            rto: keys.timer("rto", base.rto)?,
-            probe_after: keys.integer("probe_after", base.probe_after.into()) as u8,
-            fastlane: keys.flag("fastlane", false),
-            time_wait: keys.duration("time_wait", base.time_wait)?,
+            rto: keys.timer_or("rto", base.rto)?,
+            probe_after: keys.integer("probe_after") as u8,
+            fastlane: keys.flag("fastlane"),
+            time_wait: keys.duration("time_wait")?,
             ..base
         })
     }

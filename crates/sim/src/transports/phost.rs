@@ -11,7 +11,7 @@ use trimline_transport::{Framing, Half, flow};
 use super::words::time;
 use super::{
     BYTES, DURATION, Draws, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample,
-    ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
+    ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::topology::{Clos, LinkSpec};
 
@@ -82,66 +82,68 @@ static GRAMMAR: Grammar = Grammar {
     about: "Parameters of pHost. A packet time is that of a full packet on the host's link.",
     alternatives: &[],
     keys: &[
-        optional(
-            "payload",
-            BYTES,
-            "Payload of a full packet; the header adds 64 B. Default: 9000B.",
-        ),
-        optional(
+        fixed("payload", BYTES, "9000B", "Payload of a full packet; the header adds 64 B."),
+        computed(
             "free_tokens",
             Form::Integer(0, 32_767),
-            "First packets of a flow that wait for no token. Default: 8 (pHost, at 10 Gb/s), and where hosts have faster links those of an idle round trip between the farthest hosts if they are more.",
+            "8 (pHost, at 10 Gb/s), and where hosts have faster links those of an idle round trip between the farthest hosts if they are more",
+            "First packets of a flow that wait for no token.",
         ),
-        optional(
+        fixed(
             "free_for",
             Form::Word(&["all", "short"]),
-            "The flows that have free tokens: \"all\" (default), or \"short\" ones that need no other tokens.",
+            "all",
+            "The flows that have free tokens: \"all\", or \"short\" ones that need no other tokens.",
         ),
-        optional(
+        computed(
             "token_window",
             Form::Integer(1, 32_767),
-            "Tokens of a flow that may be unanswered, the free ones counted. Default: as free_tokens.",
+            "as free_tokens",
+            "Tokens of a flow that may be unanswered, the free ones counted.",
         ),
-        optional(
+        computed(
             "token_expiry",
             DURATION,
-            "How long a sender may use a token: a packet time at least. Default: 1.5 packet times.",
+            "1.5 packet times",
+            "How long a sender may use a token: a packet time at least.",
         ),
-        optional(
+        computed(
             "downgrade",
             DURATION,
-            "A flow with a window of unanswered tokens gets no other for so long after the last one. Default: 25 packet times for each 8 tokens of the default window.",
+            "25 packet times for each 8 tokens of the default window",
+            "A flow with a window of unanswered tokens gets no other for so long after the last one.",
         ),
-        optional(
+        computed(
             "resend",
             DURATION,
-            "When all packets were asked for, the missing ones are asked for again so long after the last token. Default: 9 packet times for each 8 tokens of the default window.",
+            "9 packet times for each 8 tokens of the default window",
+            "When all packets were asked for, the missing ones are asked for again so long after the last token.",
         ),
-        optional(
+        fixed(
             "receiver",
             Form::Word(&["prompt", "yaps"]),
-            "What the paper leaves open of receivers. \"prompt\" (default): a flow may have a token as soon as data answers an older one; free tokens cost no others; packets on them are asked for again after a packet time each and `resend`. \"yaps\", as the simulator of its authors: a receiver whose flows all wait gives no token before the first wait ends or an RTS arrives; an RTS of a flow with free tokens for all its packets makes it leave out as many; such packets are asked for again after two packet times each.",
+            "prompt",
+            "What the paper leaves open of receivers. \"prompt\": a flow may have a token as soon as data answers an older one; free tokens cost no others; packets on them are asked for again after a packet time each and `resend`. \"yaps\", as the simulator of its authors: a receiver whose flows all wait gives no token before the first wait ends or an RTS arrives; an RTS of a flow with free tokens for all its packets makes it leave out as many; such packets are asked for again after two packet times each.",
         ),
-        optional(
+        computed(
             "rts_repeat",
             DURATION,
-            "A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times, and longer after 64 repeats. Default: 100 packet times for each 8 tokens of the default window.",
+            "100 packet times for each 8 tokens of the default window",
+            "A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times, and longer after 64 repeats.",
         ),
-        optional(
+        fixed(
             "receiver_order",
             ORDERS,
-            "Which flow a receiver gives its next token: \"srpt\" (default), that with the fewest packets left, or \"fair\", each in turn.",
+            "srpt",
+            "Which flow a receiver gives its next token: \"srpt\", that with the fewest packets left, or \"fair\", each in turn.",
         ),
-        optional(
+        fixed(
             "sender_order",
             ORDERS,
-            "Which flow's token a sender uses next: \"srpt\" (default), that with the fewest packets not sent yet, or \"fair\", each in turn.",
+            "srpt",
+            "Which flow's token a sender uses next: \"srpt\", that with the fewest packets not sent yet, or \"fair\", each in turn.",
         ),
-        optional(
-            "time_wait",
-            DURATION,
-            "How long both ends remember a flow that has ended. Default: 1ms.",
-        ),
+        fixed("time_wait", DURATION, "1ms", "How long both ends remember a flow that has ended."),
     ],
 };
 
@@ -181,27 +183,27 @@ impl Transport for Phost {
     }
 
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
-        let of_packets = defaults(keys.payload(9000)?, setting.topology);
+        let of_packets = defaults(keys.payload()?, setting.topology);
         let order = |key| match keys.word(key) {
-            Some("fair") => Order::Fair,
+            "fair" => Order::Fair,
             _ => Order::Srpt,
         };
         let config = Config {
-            free_tokens: keys.integer("free_tokens", of_packets.free_tokens),
+            free_tokens: keys.integer_or("free_tokens", of_packets.free_tokens),
             free_for: match keys.word("free_for") {
-                Some("short") => FreeTokens::ShortFlows,
+                "short" => FreeTokens::ShortFlows,
                 _ => FreeTokens::AllFlows,
             },
-            token_window: keys.integer("token_window", of_packets.token_window),
-            token_expiry: keys.duration("token_expiry", of_packets.token_expiry)?,
-            downgrade: keys.timer("downgrade", of_packets.downgrade)?,
-            resend: keys.timer("resend", of_packets.resend)?,
+            token_window: keys.integer_or("token_window", of_packets.token_window),
+            token_expiry: keys.duration_or("token_expiry", of_packets.token_expiry)?,
+            downgrade: keys.timer_or("downgrade", of_packets.downgrade)?,
+            resend: keys.timer_or("resend", of_packets.resend)?,
             receiver: match keys.word("receiver") {
-                Some("yaps") => ReceiverRules::Yaps,
+                "yaps" => ReceiverRules::Yaps,
                 _ => ReceiverRules::Prompt,
             },
-            rts_repeat: keys.timer("rts_repeat", of_packets.rts_repeat)?,
-            time_wait: keys.duration("time_wait", of_packets.time_wait)?,
+            rts_repeat: keys.timer_or("rts_repeat", of_packets.rts_repeat)?,
+            time_wait: keys.duration("time_wait")?,
             receiver_order: order("receiver_order"),
             sender_order: order("sender_order"),
             ..of_packets

@@ -14,7 +14,7 @@ use super::frames::Segments;
 use super::words::time;
 use super::{
     BYTES, DURATION, Draws, Form, Frames, Grammar, Group, Key, Keys, PacketKind, Plan, Protocol,
-    Sample, ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
+    Sample, ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::protocol::PATIENCE;
 use crate::topology::Clos;
@@ -23,111 +23,139 @@ use crate::topology::Clos;
 const MAX_WINDOW: i64 = 32_767;
 
 const PAYLOAD: Key =
-    optional("payload", BYTES, "Payload of a full segment; the header adds 64 B. Default: 9000B.");
-const INITIAL_WINDOW: Key = optional(
-    "initial_window",
-    Form::Integer(1, MAX_WINDOW),
-    "Segments of the initial window. Default: 10 (RFC 6928).",
-);
-const INITIAL_THRESHOLD: Key = optional(
+    fixed("payload", BYTES, "9000B", "Payload of a full segment; the header adds 64 B.");
+const INITIAL_WINDOW: Key =
+    fixed("initial_window", Form::Integer(1, MAX_WINDOW), "10", "Segments of the initial window.")
+        .with_source("RFC 6928");
+const INITIAL_THRESHOLD: Key = computed(
     "initial_threshold",
     Form::Integer(2, MAX_WINDOW),
-    "Segments at which the first slow start ends. Default: the receive window (RFC 5681: arbitrarily high).",
-);
-const HANDSHAKE: Key = optional(
+    "the receive window",
+    "Segments at which the first slow start ends.",
+)
+.with_source("RFC 5681: arbitrarily high");
+const HANDSHAKE: Key = fixed(
     "handshake",
     Form::Word(&["three-way", "fast-open", "standing"]),
-    "\"three-way\" (default): a SYN and its answer before data. \"fast-open\": the SYN carries the first segment (RFC 7413, the cookie known). \"standing\": the connection stood before; the first window is sent at once.",
-);
-const ACK_EVERY: Key = optional(
+    "three-way",
+    "\"three-way\": a SYN and its answer before data. \"fast-open\": the SYN carries the first segment (RFC 7413, the cookie known). \"standing\": the connection stood before; the first window is sent at once.",
+)
+.with_source("RFC 7413, the cookie known");
+const ACK_EVERY: Key = fixed(
     "ack_every",
     Form::Integer(1, 255),
-    "Segments in order that one ACK answers. With 2 or more a mark leaves a window of at least two segments, with 1 of at least one. Default: 2 (RFC 5681).",
-);
-const TIMERS: Key = optional(
+    "2",
+    "Segments in order that one ACK answers. With 2 or more a mark leaves a window of at least two segments, with 1 of at least one.",
+)
+.with_source("RFC 5681");
+const TIMERS: Key = fixed(
     "timers",
     Form::Word(&["linux", "datacenter", "rfc"]),
-    "The defaults of ack_delay, rto_min and rto_initial. \"linux\" (default): 40ms, 200ms, 1s, and without a key rto_min a time-out is at least the smoothed round trip and 200ms. \"datacenter\": 1ms, 5ms, 10ms (chosen; operators use an rto_min of 1ms to 10ms). \"rfc\": 500ms (RFC 1122), 1s, 1s (RFC 6298).",
-);
+    "linux",
+    "The defaults of ack_delay, rto_min and rto_initial. \"linux\": 40ms, 200ms, 1s, and without a key rto_min a time-out is at least the smoothed round trip and 200ms. \"datacenter\": 1ms, 5ms, 10ms (chosen; operators use an rto_min of 1ms to 10ms). \"rfc\": 500ms (RFC 1122), 1s, 1s (RFC 6298).",
+)
+.with_source("RFC 1122; RFC 6298");
 const ACK_DELAY: Key =
-    optional("ack_delay", DURATION, "The longest that an ACK is delayed. Default: that of timers.");
-const RTO_INITIAL: Key = optional(
+    computed("ack_delay", DURATION, "that of timers", "The longest that an ACK is delayed.");
+const RTO_INITIAL: Key = computed(
     "rto_initial",
     DURATION,
-    "Time-out before a round trip was measured. Default: that of timers, or rto_max if that is less.",
+    "that of timers, or rto_max if that is less",
+    "Time-out before a round trip was measured.",
 );
-const RTO_MIN: Key = optional(
+const RTO_MIN: Key = computed(
     "rto_min",
     DURATION,
-    "Minimum time-out. A time-out is also at least 3/2 of the smoothed round trip, and ack_delay more where ack_every is 2 or more. Default: that of timers.",
+    "that of timers",
+    "Minimum time-out. A time-out is also at least 3/2 of the smoothed round trip, and ack_delay more where ack_every is 2 or more.",
 );
-const RTO_MAX: Key = optional("rto_max", DURATION, "Greatest time-out. Default: 60s (RFC 6298).");
-const TIME_WAIT: Key = optional(
+const RTO_MAX: Key =
+    fixed("rto_max", DURATION, "60s", "Greatest time-out.").with_source("RFC 6298");
+const TIME_WAIT: Key = fixed(
     "time_wait",
     DURATION,
-    "How long both ends answer what is late after everything was acknowledged. Default: 10ms.",
+    "10ms",
+    "How long both ends answer what is late after everything was acknowledged.",
 );
-const RECEIVE_WINDOW: Key = optional(
+const RECEIVE_WINDOW: Key = fixed(
     "receive_window",
     Form::Integer(1, MAX_WINDOW),
-    "Segments that the receiver takes beyond the oldest one that is missing. Default: 8192.",
+    "8192",
+    "Segments that the receiver takes beyond the oldest one that is missing.",
 );
-const ORDER: Key = optional(
+const ORDER: Key = fixed(
     "order",
     Form::Word(&["round-robin", "arrival"]),
-    "How the connections of a host share its link. \"round-robin\": a segment of each in turn. \"arrival\": segments leave in the order in which windows allowed them, as from a NIC with one queue. ACKs go first in both. Default: round-robin.",
+    "round-robin",
+    "How the connections of a host share its link. \"round-robin\": a segment of each in turn. \"arrival\": segments leave in the order in which windows allowed them, as from a NIC with one queue. ACKs go first in both.",
 );
-const SACK: Key = optional(
+const SACK: Key = computed(
     "sack",
     Form::Boolean,
-    "Whether receivers say which segments they have, and senders recover by it (RFC 2018, RFC 6675). Default: true.",
-);
-const DSACK: Key = optional(
+    "true; false with notifications = \"fastlane\"",
+    "Whether receivers say which segments they have, and senders recover by it (RFC 2018, RFC 6675).",
+)
+.with_source("RFC 2018, RFC 6675");
+const DSACK: Key = fixed(
     "dsack",
     Form::Boolean,
-    "Whether receivers say which segments came twice, and senders take back what was for nothing (RFC 2883, RFC 3708). Needs sack. Default: false.",
-);
-const TIMESTAMPS: Key = optional(
+    "false",
+    "Whether receivers say which segments came twice, and senders take back what was for nothing (RFC 2883, RFC 3708). Needs sack.",
+)
+.with_source("RFC 2883, RFC 3708");
+const TIMESTAMPS: Key = computed(
     "timestamps",
     Form::Boolean,
-    "Whether ACKs without SACK blocks echo times (RFC 7323): round trips also of what was resent, and the Eifel detection (RFC 3522). Default: true.",
-);
-const FRTO: Key = optional(
+    "true; false with notifications = \"fastlane\"",
+    "Whether ACKs without SACK blocks echo times (RFC 7323): round trips also of what was resent, and the Eifel detection (RFC 3522).",
+)
+.with_source("RFC 7323; RFC 3522");
+const FRTO: Key = fixed(
     "frto",
     Form::Boolean,
-    "Whether time-outs are tested for being spurious (F-RTO, RFC 5682). Default: false.",
-);
-const ECN: Key = optional(
+    "false",
+    "Whether time-outs are tested for being spurious (F-RTO, RFC 5682).",
+)
+.with_source("F-RTO, RFC 5682");
+const ECN: Key = fixed(
     "ecn",
     Form::Boolean,
-    "Whether senders react to marks (RFC 3168). The switch profile is then ecn by default. Default: false.",
-);
-const RESTART_AFTER_IDLE: Key = optional(
+    "false",
+    "Whether senders react to marks (RFC 3168). The switch profile is then ecn by default.",
+)
+.with_source("RFC 3168");
+const RESTART_AFTER_IDLE: Key = fixed(
     "restart_after_idle",
     Form::Boolean,
-    "Whether a kept connection that has sent nothing for longer than its time-out begins again with no more than the initial window (RFC 5681 4.1). Default: false, the window is kept however long nobody sends.",
-);
+    "false",
+    "Whether a kept connection that has sent nothing for longer than its time-out begins again with no more than the initial window (RFC 5681 4.1). With false the window is kept however long nobody sends.",
+)
+.with_source("RFC 5681 4.1");
 
-const NOTIFICATIONS: Key = optional(
+const NOTIFICATIONS: Key = fixed(
     "notifications",
     Form::Word(&["ignored", "source-quench", "fastlane"]),
-    "What is done about notifications of switches. \"ignored\" (default). \"source-quench\": the window is reduced as for a mark, and nothing resent (FastLane 2.2.1). \"fastlane\": what was dropped is resent at once, half a window at a time, and duplicate ACKs say nothing of loss (FastLane 3.4.1); not with sack, timestamps or frto. The switch profile is then source-quench or fastlane by default.",
+    "ignored",
+    "What is done about notifications of switches. \"ignored\". \"source-quench\": the window is reduced as for a mark, and nothing resent (FastLane 2.2.1). \"fastlane\": what was dropped is resent at once, half a window at a time, and duplicate ACKs say nothing of loss (FastLane 3.4.1); not with sack, timestamps or frto. The switch profile is then source-quench or fastlane by default.",
 );
-const MAX_SIM_SHIFT: Key = optional(
+const MAX_SIM_SHIFT: Key = fixed(
     "max_sim_shift",
     Form::Integer(0, 8),
-    "With fastlane: how much less may be resent at a time with each further try of a segment, as a shift. Default: 1, half as much.",
+    "1",
+    "With fastlane: how much less may be resent at a time with each further try of a segment, as a shift. 1: half as much.",
 );
 
 static TCP: Grammar = Grammar {
     about: "Parameters of TCP. Everything that a SYN negotiates is the same at all hosts.",
     alternatives: &[],
     keys: &[
-        optional(
+        fixed(
             "control",
             Form::Word(&["newreno", "cubic"]),
-            "How the window moves: NewReno (default; RFC 5681, RFC 6582) or CUBIC (RFC 9438).",
-        ),
+            "newreno",
+            "How the window moves: NewReno (RFC 5681, RFC 6582) or CUBIC (RFC 9438).",
+        )
+        .with_source("RFC 5681, RFC 6582; RFC 9438"),
         PAYLOAD,
         INITIAL_WINDOW,
         INITIAL_THRESHOLD,
@@ -156,21 +184,27 @@ static DCTCP: Grammar = Grammar {
     about: "Parameters of DCTCP: TCP that reacts to the share of marked segments.",
     alternatives: &[],
     keys: &[
-        optional(
+        fixed(
             "gain_shift",
             Form::Integer(0, 16),
-            "The share is averaged with the gain 2^-gain_shift. Default: 4 (RFC 8257).",
-        ),
-        optional(
+            "4",
+            "The share is averaged with the gain 2^-gain_shift.",
+        )
+        .with_source("RFC 8257"),
+        fixed(
             "grows_when_marked",
             Form::Boolean,
-            "Whether an ACK that echoes a mark lets the window grow, as in htsim. Default: false (RFC 3168 6.1.2).",
-        ),
-        optional(
+            "false",
+            "Whether an ACK that echoes a mark lets the window grow, as in htsim.",
+        )
+        .with_source("RFC 3168 6.1.2"),
+        fixed(
             "alpha_from_zero",
             Form::Boolean,
-            "Whether the averaged share begins at 0, as in htsim, so that the first marks hardly count. Default: false, it begins at 1 (RFC 8257 4.2).",
-        ),
+            "false",
+            "Whether the averaged share begins at 0, as in htsim, so that the first marks hardly count. With false it begins at 1.",
+        )
+        .with_source("RFC 8257 4.2"),
         PAYLOAD,
         INITIAL_WINDOW,
         INITIAL_THRESHOLD,
@@ -198,16 +232,19 @@ static MPTCP: Grammar = Grammar {
     about: "Parameters of Multipath TCP: NewReno on each subflow, what a subflow's time-out leaves behind sent on the others too.",
     alternatives: &[],
     keys: &[
-        optional(
+        fixed(
             "subflows",
             Form::Integer(2, MAX_SUBFLOWS as i64),
-            "Subflows of a connection, each with a path of its own while there are others. Default: 8.",
+            "8",
+            "Subflows of a connection, each with a path of its own while there are others.",
         ),
-        optional(
+        fixed(
             "control",
             Form::Word(&["coupled", "uncoupled"]),
-            "Whether the increases of subflows are linked. \"coupled\" (default; RFC 6356): all of them together are as aggressive as one flow. \"uncoupled\": each grows as a flow does (the default of htsim's programs, UNCOUPLED).",
-        ),
+            "coupled",
+            "Whether the increases of subflows are linked. \"coupled\" (RFC 6356): all of them together are as aggressive as one flow. \"uncoupled\": each grows as a flow does (the default of htsim's programs, UNCOUPLED).",
+        )
+        .with_source("RFC 6356"),
         PAYLOAD,
         INITIAL_WINDOW,
         INITIAL_THRESHOLD,
@@ -392,74 +429,74 @@ impl Transport for Family {
         }
     }
     fn profile(self, keys: &Keys<'_>) -> &'static str {
-        match keys.word("notifications") {
-            Some("fastlane") => "fastlane",
-            Some("source-quench") => "source-quench",
-            Some(_) | None if self.marks(keys) => "ecn",
-            Some(_) | None => "drop-tail",
+        match self.notifications(keys) {
+            "fastlane" => "fastlane",
+            "source-quench" => "source-quench",
+            _ if self.marks(keys) => "ecn",
+            _ => "drop-tail",
         }
     }
 
     fn resolve(self, keys: &Keys<'_>, _setting: &Setting<'_>) -> Result<Config, ScenarioError> {
-        let count = |key, default: u16| keys.integer(key, default.into()) as u16;
-        let rto_max = keys.duration("rto_max", TimeDelta::from_ms(60_000))?;
+        let count = |key| keys.integer(key) as u16;
+        let rto_max = keys.duration("rto_max")?;
         let [ack_delay, rto_min, rto_initial] = match keys.word("timers") {
-            Some("datacenter") => [1, 5, 10],
-            Some("rfc") => [500, 1000, 1000],
+            "datacenter" => [1, 5, 10],
+            "rfc" => [500, 1000, 1000],
             _ => [40, 200, 1000],
         }
         .map(TimeDelta::from_ms);
         let rto_initial = rto_initial.min(rto_max);
-        let receive_window = count("receive_window", 8192);
-        let notifications = match keys.word("notifications") {
-            Some("fastlane") => Notifications::FastLane(FastLane {
-                retry_shift: count("max_sim_shift", FastLane::default().retry_shift.into()) as u8,
-            }),
-            Some("source-quench") => Notifications::Quench,
-            Some(_) | None => Notifications::Ignored,
+        let receive_window = count("receive_window");
+        let notifications = match self.notifications(keys) {
+            "fastlane" => {
+                Notifications::FastLane(FastLane { retry_shift: count("max_sim_shift") as u8 })
+            }
+            "source-quench" => Notifications::Quench,
+            _ => Notifications::Ignored,
         };
         let has_options = !matches!(notifications, Notifications::FastLane(_));
         let config = Config {
-            is_fifo: keys.word("order") == Some("arrival"),
-            payload_bytes: keys.payload(9000)?,
-            initial_window: count("initial_window", 10),
-            initial_threshold: count("initial_threshold", receive_window),
-            control: match (self, keys.word("control")) {
-                (Family::Dctcp, _) => Control::Dctcp { gain_shift: count("gain_shift", 4) as u8 },
-                (Family::Tcp, Some("cubic")) => Control::Cubic,
-                (Family::Tcp | Family::Mptcp, _) => Control::NewReno,
+            is_fifo: keys.word("order") == "arrival",
+            payload_bytes: keys.payload()?,
+            initial_window: count("initial_window"),
+            initial_threshold: keys.integer_or("initial_threshold", receive_window.into()) as u16,
+            control: match self {
+                Family::Dctcp => Control::Dctcp { gain_shift: count("gain_shift") as u8 },
+                Family::Tcp if keys.word("control") == "cubic" => Control::Cubic,
+                Family::Tcp | Family::Mptcp => Control::NewReno,
             },
             subflows: match self {
                 Family::Tcp | Family::Dctcp => 1,
-                Family::Mptcp => count("subflows", 8) as u8,
+                Family::Mptcp => count("subflows") as u8,
             },
-            coupled: keys.word("control") != Some("uncoupled"),
+            coupled: self != Family::Mptcp || keys.word("control") == "coupled",
             ecn: self.marks(keys),
-            sack: self != Family::Mptcp && keys.flag("sack", has_options),
-            dsack: keys.flag("dsack", false),
-            timestamps: keys.flag("timestamps", has_options),
-            frto: keys.flag("frto", false),
+            sack: self != Family::Mptcp && keys.flag_or("sack", has_options),
+            dsack: self != Family::Mptcp && keys.flag("dsack"),
+            timestamps: keys.flag_or("timestamps", has_options),
+            frto: keys.flag("frto"),
             handshake: match keys.word("handshake") {
-                Some("fast-open") => Handshake::FastOpen,
-                Some("standing") => Handshake::Standing,
+                "fast-open" => Handshake::FastOpen,
+                "standing" => Handshake::Standing,
                 _ => Handshake::ThreeWay,
             },
-            ack_every: count("ack_every", 2) as u8,
-            ack_delay: keys.duration("ack_delay", ack_delay)?,
-            rto_initial: keys.duration("rto_initial", rto_initial)?,
-            rto_min: keys.duration("rto_min", rto_min)?,
+            ack_every: count("ack_every") as u8,
+            ack_delay: keys.duration_or("ack_delay", ack_delay)?,
+            rto_initial: keys.duration_or("rto_initial", rto_initial)?,
+            rto_min: keys.duration_or("rto_min", rto_min)?,
             rto_variance_min: match keys.word("timers") {
                 // `tcp_rto_min` bounds the variance (`tcp_rtt_estimator`). A scenario's `rto_min` bounds the RTO.
-                None | Some("linux") if !keys.has("rto_min") => rto_min,
+                "linux" if !keys.has("rto_min") => rto_min,
                 _ => TimeDelta::ZERO,
             },
             rto_max,
             // Twice what a segment waits in a thousand full packets' queue at 10 Gb/s, and something (RFC 9293: 2 MSL).
-            time_wait: keys.duration("time_wait", TimeDelta::from_ms(10))?,
+            time_wait: keys.duration("time_wait")?,
             receive_window,
-            restart_after_idle: keys.flag("restart_after_idle", false),
-            grows_when_marked: self == Family::Dctcp && keys.flag("grows_when_marked", false),
-            alpha_from_zero: self == Family::Dctcp && keys.flag("alpha_from_zero", false),
+            restart_after_idle: keys.flag("restart_after_idle"),
+            grows_when_marked: self == Family::Dctcp && keys.flag("grows_when_marked"),
+            alpha_from_zero: self == Family::Dctcp && keys.flag("alpha_from_zero"),
             notifications,
         };
         check(&config, keys)?;
@@ -650,9 +687,14 @@ impl Transport for Family {
 }
 
 impl Family {
+    /// What is done about notifications of switches: of MPTCP nothing.
+    fn notifications<'a>(self, keys: &Keys<'a>) -> &'a str {
+        if self == Family::Mptcp { "ignored" } else { keys.word("notifications") }
+    }
+
     /// Whether senders react to marks.
     fn marks(self, keys: &Keys<'_>) -> bool {
-        self == Family::Dctcp || keys.flag("ecn", false)
+        self == Family::Dctcp || keys.flag("ecn")
     }
 }
 

@@ -14,7 +14,7 @@ struct Other(&'static str);
 static OTHER: Grammar = Grammar {
     about: "Another.",
     alternatives: &[],
-    keys: &[optional("strength", Form::Integer(1, 9), "How strong. Default: 3.")],
+    keys: &[fixed("strength", Form::Integer(1, 9), "3", "How strong.")],
 };
 
 impl Transport for Other {
@@ -41,10 +41,10 @@ impl Transport for Other {
         Traits { keeps_paths: true, ends_flows, no_latencies: no }
     }
     fn profile(self, keys: &Keys<'_>) -> &'static str {
-        if keys.integer("strength", 3) > 5 { "ecn" } else { "drop-tail" }
+        if keys.integer("strength") > 5 { "ecn" } else { "drop-tail" }
     }
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<(u32, u64), ScenarioError> {
-        let strength = keys.integer("strength", 3);
+        let strength = keys.integer("strength");
         if strength == 4 {
             return Err(keys.refuse("strength", "a strength of 4", "another number"));
         }
