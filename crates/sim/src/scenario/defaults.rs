@@ -30,7 +30,7 @@ fn plain(transport: &str) -> String {
 }
 
 /// All files of a folder and those below it that end so.
-fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
+pub(super) fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -43,10 +43,14 @@ fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// The tree of a text.
+pub(super) fn parsed(name: &str, text: &str) -> Node {
+    tree::parse(&Arc::new(Source::new(name, text))).unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// Every variant of a scenario, without sweep and schemes.
 fn variants(name: &str, text: &str) -> Vec<Node> {
-    let source = Arc::new(Source::new(name, text));
-    let mut base = tree::parse(&source).unwrap();
+    let mut base = parsed(name, text);
     for key in ["sweep", "scheme", "schemes"] {
         base.take(key);
     }
@@ -62,7 +66,7 @@ fn variants(name: &str, text: &str) -> Vec<Node> {
 }
 
 /// The tables of a tree with their grammar, each by its way from the root.
-fn tables<'a>(
+pub(super) fn tables<'a>(
     node: &'a Node,
     form: &Form,
     language: &Language,
@@ -103,7 +107,7 @@ fn tables<'a>(
 }
 
 /// A node by its way from the root.
-fn at<'a>(node: &'a mut Node, way: &[usize]) -> &'a mut Table {
+pub(super) fn at<'a>(node: &'a mut Node, way: &[usize]) -> &'a mut Table {
     match (&mut node.value, way) {
         (Value::Table(table), []) => table,
         (Value::Table(table), [first, rest @ ..]) => at(&mut table.entries[*first].node, rest),

@@ -441,9 +441,6 @@ macro_rules! port_keys {
             "it marks nothing",
             "Occupancy from which that queue marks.",
         ),
-        shared_memory::OF_SWITCH_KEY,
-        shared_memory::OF_PORT_KEY,
-        shared_memory::ALPHA_KEY,
         cells::KEY,
         $($behind,)*
     ] };
@@ -507,6 +504,9 @@ static SWITCH: Grammar = Grammar {
     alternatives: &[],
     keys: port_keys![
         ;
+        shared_memory::OF_SWITCH_KEY,
+        shared_memory::OF_PORT_KEY,
+        shared_memory::ALPHA_KEY,
         processing::LATENCY_KEY,
         lossless::KEY,
         deflection::KEY,

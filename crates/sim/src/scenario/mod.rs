@@ -11,6 +11,8 @@ mod check;
 #[cfg(test)]
 mod defaults;
 mod deflection;
+#[cfg(test)]
+mod effects;
 mod expand;
 mod files;
 mod grammar;

@@ -100,14 +100,6 @@ fn named(name: &str, node: &Node) -> Result<&'static Profile, ScenarioError> {
 /// A rule: some ports, and what they do. With a profile of its own it starts from that alone, otherwise from what
 /// `switch` says.
 fn rule(node: &Node, base: Keys<'_>, context: Context<'_>) -> Result<PortRule, ScenarioError> {
-    // What ports share is their switch's.
-    if let Some(shared) = shared_memory::KEYS.iter().find_map(|key| node.child(key)) {
-        return Err(ScenarioError::new(
-            &shared.place,
-            "shared memory of some ports of a switch",
-            "the key in `switch`: all ports of a switch share the same memory",
-        ));
-    }
     let keys = match node.child("profile").and_then(Node::text) {
         Some(own) => Keys { rule: Some(node), switch: None, profile: named(own, node)? },
         None => Keys { rule: Some(node), ..base },
@@ -765,8 +757,9 @@ mod tests {
         assert!(refused("link = \"tor 0 down 9\"").contains("no link is named"));
         assert!(refused("link = \"host 3\"").contains("a host has no queues"));
         assert!(refused("link = \"tor 0 up 0\"\nlayer = \"tor\"").contains("beside a link"));
+        // All ports of a switch share the same memory.
         let shared = refused("layer = \"tor\"\nshared_buffer = \"1MB\"");
-        assert!(shared.contains("all ports of a switch share the same memory"), "{shared}");
+        assert!(shared.contains("unknown key `shared_buffer`"), "{shared}");
         let other = plan(
             "switch = { profile = \"drop-tail\", shared_buffer = \"1MB\", \
              port = [{ layer = \"tor\", profile = \"ecn\" }] }",

@@ -1,0 +1,217 @@
+//! Every key can act: some small run has another result with another value of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use trimline_metrics::RunRecord;
+
+use super::check::Extent;
+use super::defaults::{at, files, parsed, tables};
+use super::grammar::SCENARIO;
+use super::{Output, Source, resolve};
+use crate::keys::form::{Form, Grammar, Key, Language};
+use crate::keys::quantity::Quantity;
+use crate::keys::tree::{self, Entry, Node};
+use crate::transports::Transports;
+
+/// The folder of small scenarios, one of which has each table, and of `values.txt`.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/scenario/effects");
+
+/// Keys whose effect is none on the run of one series and one seed.
+const ACT_ELSEWHERE: [&str; 15] = [
+    // Names, and which runs there are.
+    "description",
+    "link_event.name",
+    "name",
+    "phantom_queue.name",
+    "scheme.like",
+    "scheme.name",
+    "schemes",
+    "seeds",
+    "series.name",
+    // It takes the place of the payload of each transport before a run is resolved.
+    "payload",
+    // Both engines give the same record.
+    "engine",
+    // A file that is said to have another format is refused.
+    "topology.format",
+    "transport.homa.cutoffs.format",
+    "workload.format",
+    "workload.size.format",
+];
+
+/// No run is known that shows them.
+const NOT_SHOWN: [&str; 1] = ["transport.ndp.backstop_unowed"];
+
+/// Values of a form, as a file has them.
+fn values(form: &Form, language: &Language) -> Vec<String> {
+    let texts = |texts: &[&str]| texts.iter().map(|text| format!("\"{text}\"")).collect();
+    match form {
+        Form::Boolean => vec!["true".to_owned(), "false".to_owned()],
+        Form::Word(words) => texts(words),
+        Form::Integer(low, high) => {
+            let tried = [*low, 1, 2, 3, 7, 20, 100, *high];
+            tried.iter().filter(|n| (low..=high).contains(n)).map(i64::to_string).collect()
+        }
+        Form::Quantity(Quantity::Rate) => texts(&["1Gbps", "4Gbps", "100Mbps", "20Gbps"]),
+        Form::Quantity(Quantity::Duration) => texts(&["1us", "30us", "300us", "5ms", "0s"]),
+        Form::Quantity(Quantity::Bytes) => texts(&["1KB", "100B", "9KB", "30KB", "1MB", "0B"]),
+        Form::Quantity(Quantity::Queue) => texts(&["2pkt", "1pkt", "20pkt", "300pkt"]),
+        Form::Quantity(Quantity::Ratio) => texts(&["1:1", "30:1"]),
+        Form::Quantity(Quantity::Share) => texts(&["20%", "1%", "90%", "100%"]),
+        Form::Quantity(Quantity::Factor) => texts(&["1/8", "3"]),
+        Form::List(inner) => {
+            values(inner, language).into_iter().map(|value| format!("[{value}]")).collect()
+        }
+        Form::Either(forms) => forms.iter().flat_map(|form| values(form, language)).collect(),
+        Form::Transport => texts(&language.names()),
+        Form::Range => texts(&["1..2"]),
+        Form::Text
+        | Form::Name
+        | Form::Table(_)
+        | Form::Tables(_)
+        | Form::Sweep
+        | Form::Overrides
+        | Form::Transports => Vec::new(),
+    }
+}
+
+/// A value as the tree of a file has it.
+fn node(text: &str) -> Node {
+    let source = Arc::new(Source::new(
+        &format!("{FOLDER}/value.toml"),
+        &format!(
+            "value = {text}
+"
+        ),
+    ));
+    tree::parse(&source).unwrap().take("value").unwrap().node
+}
+
+/// What a scenario comes to, or why it does not run.
+fn outcome(tree: &Node, known: &Transports) -> Result<(RunRecord, Output), String> {
+    let whole = Form::Table(&SCENARIO);
+    whole.check(tree, Extent::Whole, &known.language()).map_err(|error| error.to_string())?;
+    let (mut plan, output) = resolve::resolve(tree, known).map_err(|error| error.to_string())?;
+    plan.seed = 1;
+    let mut epochs = 0;
+    let record = crate::run(&plan, &mut |_| {
+        epochs += 1;
+        if epochs < 2000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    record.map(|record| (record, output)).map_err(|error| error.to_string())
+}
+
+/// The leaf keys of a grammar and of all below it, each with its place.
+fn leaves(
+    path: &str,
+    form: &Form,
+    language: &Language,
+    found: &mut BTreeMap<(usize, &'static str), String>,
+) {
+    match form {
+        Form::Table(grammar) | Form::Tables(grammar) => {
+            for key in grammar.keys {
+                let place = tree::join(path, key.name);
+                if is_leaf(&key.form) {
+                    found.entry(name(grammar, key)).or_insert_with(|| place.clone());
+                }
+                if path != "scheme" {
+                    leaves(&place, &key.form, language, found);
+                }
+            }
+        }
+        Form::List(inner) => leaves(path, inner, language, found),
+        Form::Either(forms) => forms.iter().for_each(|form| leaves(path, form, language, found)),
+        Form::Transports => {
+            for key in &language.transports {
+                leaves(&tree::join(path, key.name), &key.form, language, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_leaf(form: &Form) -> bool {
+    match form {
+        Form::Table(_) | Form::Tables(_) | Form::Sweep | Form::Overrides | Form::Transports => {
+            false
+        }
+        Form::Either(forms) => forms.iter().any(is_leaf),
+        _ => true,
+    }
+}
+
+fn name(grammar: &Grammar, key: &Key) -> (usize, &'static str) {
+    (std::ptr::from_ref(grammar).addr(), key.name)
+}
+
+#[test]
+fn every_key_can_change_a_run() {
+    let known = Transports::built_in();
+    let language = known.language();
+    let whole = Form::Table(&SCENARIO);
+    let mut left = BTreeMap::new();
+    leaves("", &whole, &language, &mut left);
+    let all = left.len();
+    let mut refused: BTreeMap<String, String> = BTreeMap::new();
+    // Beside those that all keys of a form try.
+    let special = fs::read_to_string(format!("{FOLDER}/values.txt")).unwrap();
+    let special: Vec<_> = special.lines().filter_map(|line| line.split_once(" = ")).collect();
+    let (mut paths, mut broken) = (Vec::new(), Vec::new());
+    files(Path::new(FOLDER), ".toml", &mut paths);
+    for path in paths {
+        let (path, text) = (path.display().to_string(), fs::read_to_string(&path).unwrap());
+        let base = parsed(&path, &text);
+        let mut found = Vec::new();
+        tables(&base, &whole, &language, Vec::new(), &mut found);
+        let before = match outcome(&base, &known) {
+            Ok(before) => before,
+            Err(error) => {
+                broken.push(error);
+                continue;
+            }
+        };
+        for (way, grammar) in found {
+            for key in grammar.keys {
+                let Some(place) = left.get(&name(grammar, key)).cloned() else { continue };
+                let special = special.iter().filter(|(of, _)| *of == place);
+                let special = special.map(|(_, value)| (*value).to_owned());
+                let acts = special.chain(values(&key.form, &language)).any(|value| {
+                    let mut with = base.clone();
+                    let table = at(&mut with, &way);
+                    let alternatives = grammar.alternatives;
+                    table.entries.retain(|entry| {
+                        let goes = alternatives.contains(&key.name)
+                            && alternatives.contains(&entry.key.as_str());
+                        entry.key != key.name && !goes
+                    });
+                    table.entries.push(Entry {
+                        key: key.name.to_owned(),
+                        key_place: base.place.clone(),
+                        node: node(&value),
+                    });
+                    match outcome(&with, &known) {
+                        Ok(after) => after != before,
+                        Err(error) => {
+                            refused.insert(place.clone(), error);
+                            false
+                        }
+                    }
+                });
+                if acts {
+                    left.remove(&name(grammar, key));
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+    let known = ACT_ELSEWHERE.iter().chain(&NOT_SHOWN).copied().collect::<BTreeSet<_>>();
+    let left: BTreeSet<&str> = left.values().map(String::as_str).collect();
+    let new: Vec<_> = left.difference(&known).map(|key| (key, refused.get(*key))).collect();
+    assert!(new.is_empty(), "of {all} keys these change no run: {new:#?}");
+    assert_eq!(left, known, "some change a run by now");
+}
