@@ -66,8 +66,8 @@ fn variants(name: &str, text: &str) -> Vec<Node> {
 }
 
 /// The tables of a tree with their grammar, each by its way from the root.
-pub(super) fn tables<'a>(
-    node: &'a Node,
+pub(super) fn tables(
+    node: &Node,
     form: &Form,
     language: &Language,
     way: Vec<usize>,

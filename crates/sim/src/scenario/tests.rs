@@ -543,8 +543,8 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
         refused("switch.profile = \"htsim\"", "switch.profil = \"htsim\""),
         "scenario.toml:18:8: unknown key `profil` (at `profil`); expected one of profile, data_queue, \
          port_limit, selective_drop, header_queue, wrr, coin, trim_to, return_to_sender, last_hop, notifications, codel, \
-         ecn_threshold, ecn_ramp, ecn_mark_at, ecn_count_self, droppable_queue, droppable_ecn_threshold, shared_buffer, \
-         shared_buffer_per_port, shared_buffer_alpha, buffer_cell, latency, pfc, deflection, port; nearest: profile"
+         ecn_threshold, ecn_ramp, ecn_mark_at, ecn_count_self, droppable_queue, droppable_ecn_threshold, buffer_cell, \
+         shared_buffer, shared_buffer_per_port, shared_buffer_alpha, latency, pfc, deflection, port; nearest: profile"
     );
     assert_eq!(
         refused("switch.profile = \"htsim\"", "series = []"),
