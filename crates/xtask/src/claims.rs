@@ -126,7 +126,10 @@ fn sources(root: &Path, folder: &str) -> Result<Vec<(String, Source)>, String> {
             let name = file.strip_prefix(root).expect("listed under the root");
             // What holds a crate to a plain one is tests alone, too.
             let is_tests = |name: &std::ffi::OsStr| name == "tests.rs" || name == "oracle.rs";
-            let is_test = is_test || file.file_name().is_some_and(is_tests);
+            let folder = file.parent().and_then(Path::file_name);
+            let is_test = is_test
+                || file.file_name().is_some_and(is_tests)
+                || folder.is_some_and(|folder| folder == "tests");
             read_all.push((name.to_string_lossy().into_owned(), read(&text, is_test)));
         }
     }

@@ -8,11 +8,7 @@
 mod bumps;
 mod cells;
 mod check;
-#[cfg(test)]
-mod defaults;
 mod deflection;
-#[cfg(test)]
-mod effects;
 mod expand;
 mod files;
 mod grammar;

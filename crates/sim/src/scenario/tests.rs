@@ -1,5 +1,8 @@
 //! Every kind of mistake with its message, and what a right file becomes.
 
+mod defaults;
+mod effects;
+
 use super::*;
 use crate::plan::{Choose, Matrix, Size, Spraying};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};

@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use trimline_metrics::RunRecord;
 
-use super::check::Extent;
+use super::super::check::Extent;
+use super::super::grammar::SCENARIO;
+use super::super::{Output, Source, resolve};
 use super::defaults::{at, files, parsed, tables};
-use super::grammar::SCENARIO;
-use super::{Output, Source, resolve};
 use crate::keys::form::{Form, Grammar, Key, Language};
 use crate::keys::quantity::Quantity;
 use crate::keys::tree::{self, Entry, Node};
 use crate::transports::Transports;
 
 /// The folder of small scenarios, one of which has each table, and of `values.txt`.
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/scenario/effects");
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/scenario/tests/effects");
 
 /// Keys whose effect is none on the run of one series and one seed.
 const ACT_ELSEWHERE: [&str; 15] = [

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::check::Extent;
-use super::grammar::SCENARIO;
-use super::{Place, Scenario, Source, payload, reference, resolve, schema};
+use super::super::check::Extent;
+use super::super::grammar::SCENARIO;
+use super::super::{Place, Scenario, Source, payload, reference, resolve, schema};
 use crate::keys::form::{Form, Grammar, Key, Language};
 use crate::keys::tree::{self, Entry, Node, Table, Value};
 use crate::transports::Transports;
