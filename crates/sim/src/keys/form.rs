@@ -20,24 +20,24 @@ pub struct Key {
     pub name: &'static str,
     /// What may stand behind it.
     pub form: Form,
-    /// What holds without it.
+    /// Its value where it is not given.
     pub default: DefaultValue,
-    /// What it is, in a sentence or more.
+    /// Its meaning, in a sentence or more.
     pub about: &'static str,
     /// The paper or standard that the rule or the default comes from; empty where it was chosen.
     pub source: &'static str,
 }
 
-/// What holds where a key is not given.
+/// The value of a key that is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultValue {
     /// A table without it is refused.
     Required,
-    /// There is nothing: what a table describes, or one of several alternatives.
+    /// None: the key adds something, or is one of several alternatives.
     Absent,
     /// This value, written as in a file, a string without its quotation marks.
     Fixed(&'static str),
-    /// What these words say.
+    /// A value that follows from others; these words say how.
     Computed(&'static str),
 }
 
@@ -53,7 +53,7 @@ impl Key {
         self.default == DefaultValue::Required
     }
 
-    /// The value that holds where the key is not given, if it is always the same.
+    /// The default, if it is a value that follows from nothing else.
     pub(crate) fn fixed(&self) -> Option<&'static str> {
         match self.default {
             DefaultValue::Fixed(value) => Some(value),
@@ -61,7 +61,7 @@ impl Key {
         }
     }
 
-    /// What it is, and what holds without it.
+    /// Its meaning and its default.
     pub(crate) fn description(&self) -> String {
         match self.default {
             DefaultValue::Required | DefaultValue::Absent => self.about.to_owned(),
@@ -132,7 +132,7 @@ pub const fn required(name: &'static str, form: Form, about: &'static str) -> Ke
     key(name, form, DefaultValue::Required, about)
 }
 
-/// A key without which there is nothing.
+/// A key without a default: it adds something, or is one of several alternatives.
 pub const fn optional(name: &'static str, form: Form, about: &'static str) -> Key {
     key(name, form, DefaultValue::Absent, about)
 }
@@ -147,7 +147,7 @@ pub const fn fixed(
     key(name, form, DefaultValue::Fixed(default), about)
 }
 
-/// A key whose default depends on others: words say how.
+/// A key whose default follows from others; words say how.
 pub const fn computed(
     name: &'static str,
     form: Form,

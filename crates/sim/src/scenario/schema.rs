@@ -114,12 +114,9 @@ fn described(key: &Key, whole: bool, language: &Language) -> Value {
 
 /// A default as JSON has it.
 fn value(form: &Form, text: &str) -> Value {
-    match form {
-        Form::Integer(..) | Form::Boolean | Form::Either(_) => {
-            serde_json::from_str(text).unwrap_or_else(|_| json!(text))
-        }
-        _ => json!(text),
-    }
+    let may_be_number = matches!(form, Form::Integer(..) | Form::Boolean | Form::Either(_));
+    let number = serde_json::from_str(text).ok().filter(|_| may_be_number);
+    number.unwrap_or_else(|| json!(text))
 }
 
 fn transports(whole: bool, language: &Language) -> Value {

@@ -179,7 +179,7 @@ impl<'a> Keys<'a> {
     /// The key `payload`: that of a full packet.
     ///
     /// # Errors
-    /// One of none, or one that with its headers does not fit 16 bits.
+    /// A payload of 0 B, or one that with its headers does not fit 16 bits.
     pub fn payload(&self) -> Result<u16, ScenarioError> {
         match self.table.map_or(Ok(None), read::payload)? {
             Some(payload) => Ok(payload),
