@@ -125,9 +125,9 @@ impl Meter {
 /// A report on a transfer.
 #[derive(Clone, Copy, Debug)]
 enum Report {
-    /// Of one interval.
+    /// The report of one interval.
     Interval,
-    /// Of all of it, at the end.
+    /// The report of the whole transfer, at its end.
     Whole,
 }
 
@@ -395,13 +395,13 @@ fn welcome(core: &mut Core, now: Time, from: Option<IpAddr>, taken: &mut Option<
     }
 }
 
-/// What is read, and the CRC-32C of it.
+/// An input, and the CRC-32C of the bytes that were read of it.
 struct Summed {
     input: Box<dyn Read + Send>,
     sum: u32,
 }
 
-/// Bytes of which so many count; of the checksum at the end none.
+/// Memory, and the number of its bytes that were read. The number is 0 at the end, where the memory has the checksum.
 type Chunk = (Vec<u8>, usize);
 
 impl Summed {
@@ -413,11 +413,11 @@ impl Summed {
     }
 }
 
-/// Where input comes from.
+/// The way in which an input is read.
 enum Source {
-    /// A regular file waits for its disk at most: it is read between frames.
+    /// The host reads a regular file between frames, since that waits for the disk at most.
     File(Summed),
-    /// A thread reads what may wait.
+    /// A thread reads any other input, which may wait.
     Thread {
         read: Receiver<io::Result<Chunk>>,
         /// Memory of chunks that were sent, to be used again.

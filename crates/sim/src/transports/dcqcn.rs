@@ -254,7 +254,7 @@ impl Transport for Dcqcn {
             cnp_interval: keys.duration("cnp_interval")?,
             ack_every: keys.integer("ack_every") as u8,
             window: match keys.has("window") {
-                true => Some(keys.bytes_or("window", ByteCount::ZERO)?),
+                true => Some(keys.bytes("window")?),
                 false => None,
             },
             rto: keys.timer("rto")?,

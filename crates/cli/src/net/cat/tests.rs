@@ -89,7 +89,7 @@ struct Outcome {
     time: Duration,
 }
 
-/// Sends so many bytes from one host to the other, to an output with so much `room`. A thread reads them.
+/// A thread reads so many bytes, one host sends them, and the other writes them to an output with so much `room`.
 fn transfer(bytes: usize, room: usize, cable: (impl PacketIo + Send + 'static, Mem)) -> Outcome {
     transfer_of(Source::thread, bytes, room, cable)
 }

@@ -1,4 +1,4 @@
-//! What the grammar says of defaults is what holds: every shipped scenario with a default written out is the same run.
+//! The defaults that the grammar declares hold: a shipped scenario with a default written out is the same run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -116,6 +116,11 @@ pub(super) fn at<'a>(node: &'a mut Node, way: &[usize]) -> &'a mut Table {
     }
 }
 
+/// Tables may share a key: this one in this table.
+pub(super) fn name_of(grammar: &Grammar, key: &Key) -> (usize, &'static str) {
+    (std::ptr::from_ref(grammar).addr(), key.name)
+}
+
 /// A default as the file writes it: the first kind of value that may stand behind the key.
 fn value(key: &Key, default: &str, language: &Language, place: &Place) -> Node {
     let integer = default.parse().ok().map(Value::Integer);
@@ -152,8 +157,8 @@ fn a_default_written_out_changes_nothing() {
             let mut before = None;
             for (way, grammar) in found {
                 let is_new = |key: &&Key| {
-                    let place = (std::ptr::from_ref(grammar).addr(), key.name);
-                    key.fixed().is_some() && !keys.get(&place).is_some_and(|&is_done| is_done)
+                    let is_done = keys.get(&name_of(grammar, key)) == Some(&true);
+                    key.fixed().is_some() && !is_done
                 };
                 for key in grammar.keys.iter().filter(is_new).collect::<Vec<_>>() {
                     let mut with = variant.clone();
@@ -182,8 +187,7 @@ fn a_default_written_out_changes_nothing() {
                             Err(_) => false,
                         }
                     };
-                    let place = (std::ptr::from_ref(grammar).addr(), key.name);
-                    *keys.entry(place).or_default() |= is_done;
+                    *keys.entry(name_of(grammar, key)).or_default() |= is_done;
                 }
             }
         }

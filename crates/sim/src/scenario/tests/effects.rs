@@ -11,8 +11,8 @@ use trimline_metrics::RunRecord;
 use super::super::check::Extent;
 use super::super::grammar::SCENARIO;
 use super::super::{Output, Source, resolve};
-use super::defaults::{at, files, parsed, tables};
-use crate::keys::form::{Form, Grammar, Key, Language};
+use super::defaults::{at, files, name_of, parsed, tables};
+use crate::keys::form::{Form, Language};
 use crate::keys::quantity::Quantity;
 use crate::keys::tree::{self, Entry, Node};
 use crate::transports::Transports;
@@ -81,17 +81,12 @@ fn values(form: &Form, language: &Language) -> Vec<String> {
 
 /// A value as the tree of a file has it.
 fn node(text: &str) -> Node {
-    let source = Arc::new(Source::new(
-        &format!("{FOLDER}/value.toml"),
-        &format!(
-            "value = {text}
-"
-        ),
-    ));
+    let source =
+        Arc::new(Source::new(&format!("{FOLDER}/value.toml"), &format!("value = {text}\n")));
     tree::parse(&source).unwrap().take("value").unwrap().node
 }
 
-/// What a scenario comes to, or why it does not run.
+/// The record of a scenario, or the reason why it is refused.
 fn outcome(tree: &Node, known: &Transports) -> Result<(RunRecord, Output), String> {
     let whole = Form::Table(&SCENARIO);
     whole.check(tree, Extent::Whole, &known.language()).map_err(|error| error.to_string())?;
@@ -117,7 +112,7 @@ fn leaves(
             for key in grammar.keys {
                 let place = tree::join(path, key.name);
                 if is_leaf(&key.form) {
-                    found.entry(name(grammar, key)).or_insert_with(|| place.clone());
+                    found.entry(name_of(grammar, key)).or_insert_with(|| place.clone());
                 }
                 if path != "scheme" {
                     leaves(&place, &key.form, language, found);
@@ -143,10 +138,6 @@ fn is_leaf(form: &Form) -> bool {
         Form::Either(forms) => forms.iter().any(is_leaf),
         _ => true,
     }
-}
-
-fn name(grammar: &Grammar, key: &Key) -> (usize, &'static str) {
-    (std::ptr::from_ref(grammar).addr(), key.name)
 }
 
 #[test]
@@ -177,7 +168,7 @@ fn every_key_can_change_a_run() {
         };
         for (way, grammar) in found {
             for key in grammar.keys {
-                let Some(place) = left.get(&name(grammar, key)).cloned() else { continue };
+                let Some(place) = left.get(&name_of(grammar, key)).cloned() else { continue };
                 let special = special.iter().filter(|(of, _)| *of == place);
                 let special = special.map(|(_, value)| (*value).to_owned());
                 let acts = special.chain(values(&key.form, &language)).any(|value| {
@@ -203,7 +194,7 @@ fn every_key_can_change_a_run() {
                     }
                 });
                 if acts {
-                    left.remove(&name(grammar, key));
+                    left.remove(&name_of(grammar, key));
                 }
             }
         }
