@@ -20,7 +20,7 @@ PORT_COLUMNS = {
     "port_trimmed": "trimmed",
     "port_dropped": "dropped",
     "port_returned": "returned",
-    "port_deflected": "deflected",
+    "port_detoured": "detoured",
     "port_notified": "notified",
 }
 CAUSES = {
@@ -61,7 +61,7 @@ KNOWN = {
     "port_dropped": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
     "port_returned": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
     "port_notified": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
-    "port_deflected": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
+    "port_detoured": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
     "utilisation": LIST_KEYS | {"ports"},
     "latency": {"packets", "reduce", "unit"},
     "events": {"place", "event"},
@@ -73,8 +73,8 @@ KNOWN = {
     "fullest_queue": LIST_KEYS | {"ports", "pod", "from_us", "to_us", "unit"},
     "sampled_utilisation": LIST_KEYS | {"ports", "pod", "from_us", "to_us"},
     "links": {"workload", "size_bytes", "reduce"},
-    "deflections": {"workload", "size_bytes"},
-    "deflected": {"workload", "size_bytes"},
+    "detours": {"workload", "size_bytes"},
+    "detoured": {"workload", "size_bytes"},
     "processor_load": {"host", "at"},
     "bytes_an_answer": FLOW_KEYS | {"host", "unit"},
     "host_dropped": {"host", "unit"},
@@ -411,7 +411,7 @@ EVENTS = (
     "return",
     "notify",
     "drop",
-    "deflect",
+    "detour",
     "lose",
 )
 
@@ -502,8 +502,8 @@ def of_paths(measure, run):
         raise Refused("links are reduced by mean or max")
     weights = {
         "links": lambda row: int(row["links"]),
-        "deflections": lambda row: int(row["deflections"]),
-        "deflected": lambda row: 100 * (int(row["deflections"]) > 0),
+        "detours": lambda row: int(row["detours"]),
+        "detoured": lambda row: 100 * (int(row["detours"]) > 0),
     }[measure["quantity"]]
     return Fraction(sum(weights(row) * int(row["packets"]) for row in rows), packets)
 
@@ -551,7 +551,7 @@ def number_of(measure, run, flows):
         return of_timeline(measure, run)
     if quantity in ("queue", "fullest_queue", "sampled_utilisation"):
         return of_samples(measure, run)
-    if quantity in ("links", "deflections", "deflected"):
+    if quantity in ("links", "detours", "detoured"):
         return of_paths(measure, run)
     if quantity in ("processor_load", "bytes_an_answer", "host_dropped", "paced"):
         return of_hosts(measure, run, flows)

@@ -87,7 +87,7 @@ class Pauses(InScratch):
             "transport": {"cbr": {}},
             "workload": [pairs],
         }
-        series = [{"name": "straight"}, {"name": "round", "detour": detours}]
+        series = [{"name": "straight"}, {"name": "round", "fixed_route": detours}]
         trimline.run({**ring, "series": series}, self.out)
         results = trimline.Results.read(self.out)
         (stuck,) = results.stopped

@@ -244,7 +244,7 @@ FATES = {
     "trim": "trimmed",
     "mark": "marked",
     "drop": "dropped",
-    "deflect": "deflected",
+    "detour": "detoured",
     "lose": "lost",
     "return": "returned",
     "notify": "told of",

@@ -69,7 +69,7 @@ PATHS: dict[str, Any] = {
     "workload": polars.Categorical,
     "up_to_bytes": polars.Int64,
     "links": polars.Int64,
-    "deflections": polars.Int64,
+    "detours": polars.Int64,
     "packets": polars.Int64,
 }
 
@@ -198,7 +198,7 @@ class Result:
     @property
     def paths(self) -> polars.DataFrame:
         """paths.csv: how many data packets came on how many links, by workload and size."""
-        return scan(self.folder / "paths.csv", PATHS, "ports, with switch.deflection").collect()
+        return scan(self.folder / "paths.csv", PATHS, "ports, with switch.detour").collect()
 
     @property
     def hosts(self) -> polars.DataFrame:
@@ -351,7 +351,7 @@ class Results(Sequence[Result]):
 
     @property
     def paths(self) -> polars.DataFrame:
-        """How far packets came in runs with deflection: paths.csv (`output.ports`)."""
+        """How far packets came in runs with detour: paths.csv (`output.ports`)."""
         there = tuple(run for run in self.runs if run.summary.get("paths"))
         return replace(self, runs=there or self.runs)._all("paths")
 

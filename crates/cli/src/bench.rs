@@ -200,7 +200,7 @@ const PHOST: [Workload; 1] = [Workload::permutation("phost-432", 432, "20.1ms")]
 /// W2 at 80 % on the network of Homa's authors: with Homa as they have it, and with NDP. Part of the standard workloads.
 const HOMA: [Workload; 2] = [Workload::homa("homa-144"), Workload::homa("ndp-144")];
 
-/// Incasts into a pod over random traffic with NDP: with switches that deflect, and without. Part of the standard workloads.
+/// Incasts into a pod over random traffic with NDP: with switches that detour, and without. Part of the standard workloads.
 const OPF: [Workload; 2] = [Workload::opf("opf-432"), Workload::opf("opf-432-off")];
 
 /// FastLane's groups at 60 %: TCP over switches that tell senders of drops, pFabric over its own, and TCP over neither.
@@ -300,7 +300,7 @@ impl Workload {
             }
             "opf-432" => {
                 "transport.ndp = { initial_window = 23, marked = 12, rto = \"5.37ms\" }\n\
-                 switch = { data_queue = \"64pkt\", deflection = {} }"
+                 switch = { data_queue = \"64pkt\", detour = {} }"
             }
             "opf-432-off" => {
                 "transport.ndp = { initial_window = 23, marked = 12, rto = \"5.37ms\" }\n\

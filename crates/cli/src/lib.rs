@@ -14,7 +14,7 @@
 mod bench;
 mod claim;
 mod compare;
-mod deflection_words;
+mod detour_words;
 mod estimate;
 mod execute;
 mod experiments;

@@ -3,17 +3,17 @@
 use trimline_metrics::manifest;
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{
-    Arrivals, Base, Bypass, Clock, Connection, Detour, EngineChoice, Gap, Interrupts, LinkChange,
-    LinkEvent, Matrix, PacedHosts, PhantomSettings, Plan, Pool, ReceiveHosts, ReceiverSettings,
-    Receivers, Sampled, Servers, ServiceModel, Share, Size, Spraying, TransmitHosts,
-    TransmitterSettings, WhenBusy, Workload,
+    Arrivals, Base, Bypass, Clock, Connection, EngineChoice, FixedRoute, Gap, Interrupts,
+    LinkChange, LinkEvent, Matrix, PacedHosts, PhantomSettings, Plan, Pool, ReceiveHosts,
+    ReceiverSettings, Receivers, Sampled, Servers, ServiceModel, Share, Size, Spraying,
+    TransmitHosts, TransmitterSettings, WhenBusy, Workload,
 };
 use trimline_sim::scenario::Output;
 use trimline_sim::topology::{self, Clos, HostDelay, LinkId, LinkSpec, Processing};
 use trimline_sim::transports::time;
 use trimline_sim::{offered, self_pairs};
 
-use crate::deflection_words;
+use crate::detour_words;
 use crate::terminal::shortened;
 
 /// Columns of a terminal, and where the words of a line begin.
@@ -94,7 +94,7 @@ pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
         lines.push(Line::new("memory", words));
     }
     lines.extend(lossless_words(plan));
-    lines.extend(deflection_words::words(plan).map(|words| Line::new("deflection", words)));
+    lines.extend(detour_words::words(plan).map(|words| Line::new("detour", words)));
     for chosen in &plan.transports {
         for text in chosen.words(plan).lines() {
             let (about, words) = text.trim().split_once("  ").unwrap_or(("", text.trim()));
@@ -258,12 +258,12 @@ fn event_words(plan: &Plan) -> Option<Line> {
 
 /// Packets that do not go up and down.
 fn detour_words(plan: &Plan) -> Option<Line> {
-    let said = |detour: &Detour| {
-        let names = [detour.over, detour.by].map(|link| names_of(plan, &[link]));
+    let said = |fixed_route: &FixedRoute| {
+        let names = [fixed_route.over, fixed_route.by].map(|link| names_of(plan, &[link]));
         format!("what comes over {} leaves by {}", names[0], names[1])
     };
-    let some: Vec<String> = plan.detours.iter().take(6).map(said).collect();
-    let more = match plan.detours.len() - some.len() {
+    let some: Vec<String> = plan.fixed_routes.iter().take(6).map(said).collect();
+    let more = match plan.fixed_routes.len() - some.len() {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
@@ -750,8 +750,8 @@ mod tests {
             "star.hosts = 3",
             "leafspine = { leaves = 2, spines = 1, hosts_per_leaf = 2 }",
         );
-        let detour = "[[detour]]\nover = \"tor 1 up 0\"\nby = \"spine 0 down 1\"\n";
-        let words = of(&format!("{leaves}{detour}")).replace("\n             ", " ");
+        let fixed_route = "[[fixed_route]]\nover = \"tor 1 up 0\"\nby = \"spine 0 down 1\"\n";
+        let words = of(&format!("{leaves}{fixed_route}")).replace("\n             ", " ");
         let said = "detours    what comes over tor 1 up 0 leaves by spine 0 down 1\n";
         assert!(words.contains(said), "{words}");
     }

@@ -77,7 +77,7 @@ pub(crate) fn write_run(
         if run.output.ports && !record.pauses.is_empty() {
             made.write("pauses.csv", table::pauses(record))?;
         }
-        if run.output.ports && run.plan.deflection.is_some() {
+        if run.output.ports && run.plan.detour.is_some() {
             made.write("paths.csv", table::paths(record))?;
         }
         if run.output.ports && !record.hosts.is_empty() {

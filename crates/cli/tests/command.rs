@@ -61,7 +61,7 @@ const INCAST: &str = "topology.star.hosts = 9\n[[workload]]\nname = \"reply\"\ns
 const RING: &str = "topology.leafspine = { leaves = 3, spines = 1, hosts_per_leaf = 2 }\nduration = \"20ms\"\n\
                     transport.cbr = {}\nswitch = { profile = \"drop-tail\", pfc = { xoff = \"5pkt\" } }\n\
                     output.ports = true\n\
-                    detour = [ { over = \"tor 0 up 0\", by = \"spine 0 down 1\" },\n\
+                    fixed_route = [ { over = \"tor 0 up 0\", by = \"spine 0 down 1\" },\n\
                     { over = \"tor 1 up 0\", by = \"spine 0 down 2\" },\n\
                     { over = \"tor 2 up 0\", by = \"spine 0 down 0\" } ]\n\
                     [[workload]]\nname = \"w\"\npairs = [[0, 4], [2, 0], [4, 2]]\nsize = \"long-lived\"\n";

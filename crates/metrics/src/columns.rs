@@ -59,7 +59,7 @@ pub const FILES: [FileColumns; 11] = [
     FileColumns {
         file: "paths.csv",
         key: "ports",
-        row: "data packets that came to their hosts, by the way that they went; only with `switch.deflection`",
+        row: "data packets that came to their hosts, by the way that they went; only with `switch.detour`",
         columns: &PATHS,
     },
     FileColumns {
@@ -154,7 +154,7 @@ const COUNTED: [Column; 9] = [
         "found no place or met congestion, and their senders were told; not among those dropped",
     ),
     packets("marked", "got a mark of congestion (ECN) and had none before"),
-    packets("deflected", "were for this port and left by another (`switch.deflection`)"),
+    packets("detoured", "were for this port and left by another (`switch.detour`)"),
 ];
 
 const RATE: Column = column("rate_bps", "bit/s", "rate of the link at the beginning");
@@ -187,7 +187,7 @@ const PATHS: [Column; 5] = [
         "their flows have up to so many bytes of payload and more than half of it; empty without an end, and where connections are kept",
     ),
     column("links", "links", "from host to host"),
-    column("deflections", "", "times that a switch deflected the packet"),
+    column("detours", "", "times that a switch detoured the packet"),
     packets("packets", "that went so, retransmissions included"),
 ];
 
@@ -343,7 +343,7 @@ pub const EVENTS: [(&str, &str); 10] = [
     ("return", "it found no place at a port; its header goes back to its sender"),
     ("notify", "it found no place at a port or met congestion; a notification goes to its sender"),
     ("drop", "it found no place at a port and is gone"),
-    ("deflect", "it was for this port and leaves by another (`switch.deflection`)"),
+    ("detour", "it was for this port and leaves by another (`switch.detour`)"),
     ("lose", "the link did not bring it: down, chance or damage (links.csv counts by cause)"),
 ];
 
@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn every_event_is_described() {
         use What::*;
-        let all = [Enqueue, Trim, Mark, Depart, Arrive, Return, Notify, Drop, Deflect, Lose];
+        let all = [Enqueue, Trim, Mark, Depart, Arrive, Return, Notify, Drop, Detour, Lose];
         assert_eq!(EVENTS.map(|(name, _)| name), all.map(What::name));
     }
 }

@@ -72,7 +72,7 @@ pub fn parts(timeline: &Timeline, flow: &FlowRecord) -> Option<Vec<Part>> {
             | What::Return
             | What::Notify
             | What::Drop
-            | What::Deflect
+            | What::Detour
             | What::Lose => {}
         }
     }

@@ -60,7 +60,7 @@ fn of_event(timeline: &Timeline, event: &Event) -> Vec<Value> {
         What::Arrive
         | What::Trim
         | What::Mark
-        | What::Deflect
+        | What::Detour
         | What::Return
         | What::Notify
         | What::Drop

@@ -233,7 +233,7 @@ impl HostRecord {
     }
 }
 
-/// Packets that came to their hosts on one kind of way, in a network that deflects.
+/// Packets that came to their hosts on one kind of way, in a network that detours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRecord {
     /// Name of the workload.
@@ -243,8 +243,8 @@ pub struct PathRecord {
     pub up_to_bytes: Option<u64>,
     /// Links from host to host.
     pub links: u16,
-    /// Times that a switch deflected the packet.
-    pub deflections: u8,
+    /// Times that a switch detoured the packet.
+    pub detours: u8,
     /// How many packets.
     pub packets: u64,
 }
@@ -303,7 +303,7 @@ pub struct RunRecord {
     pub pauses: Vec<PauseRecord>,
     /// Hosts with a NIC's queue, processors or pacers; empty in a run without.
     pub hosts: Vec<HostRecord>,
-    /// How far packets came, with deflection; empty in a run without.
+    /// How far packets came, with detour; empty in a run without.
     pub paths: Vec<PathRecord>,
     /// Cycles of paused ports.
     pub pause_cycles: PauseCycles,

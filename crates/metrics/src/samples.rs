@@ -128,7 +128,7 @@ mod tests {
             ..Samples::default()
         };
         let expected = "\
-time_ps,layer,utilisation,stopped,packets,bytes,trimmed,dropped,dropped_headers,returned,notified,marked,deflected,queue_bytes_mean,queue_bytes_max,data_queue_bytes_mean
+time_ps,layer,utilisation,stopped,packets,bytes,trimmed,dropped,dropped_headers,returned,notified,marked,detoured,queue_bytes_mean,queue_bytes_max,data_queue_bytes_mean
 30000000,pod 2 tor up,0.725120,0.250000,4,36256,1,0,0,0,0,0,0,4532.000000,9064,2266.000000
 ";
         assert_eq!(String::from_utf8(csv(&samples)).unwrap(), expected);

@@ -251,7 +251,7 @@ time_ps,workload,index,source,destination,rate_bps,packets_sent,retransmissions,
         };
         let series = PortSeries { ports: vec![(place, 10_000_000_000)], rows: vec![row] };
         let expected = "\
-time_ps,name,utilisation,stopped,packets,bytes,trimmed,dropped,dropped_headers,returned,notified,marked,deflected,queue_bytes
+time_ps,name,utilisation,stopped,packets,bytes,trimmed,dropped,dropped_headers,returned,notified,marked,detoured,queue_bytes
 30000000,tor 2 down 1,0.725120,0.250000,1,9064,0,0,0,0,0,1,0,18128
 ";
         assert_eq!(String::from_utf8(ports_csv(&series)).unwrap(), expected);

@@ -69,7 +69,7 @@ pub struct Summary {
     /// What priority flow control did; absent without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<PauseSummary>,
-    /// How far packets came, with deflection; absent without.
+    /// How far packets came, with detour; absent without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathSummary>,
     /// What the NICs, processors, pacers and phantom queues of hosts did; absent without.
@@ -129,27 +129,27 @@ fn hosts(record: &RunRecord) -> Option<HostSummary> {
 pub struct PathSummary {
     /// How many there were.
     pub packets: u64,
-    /// Those of them that were deflected at least once.
-    pub deflected: u64,
+    /// Those of them that were detoured at least once.
+    pub detoured: u64,
     /// Links from host to host: the mean.
     pub mean_links: Option<f64>,
     /// Links of the packet that took most.
     pub most_links: u16,
-    /// Deflections of the packet that had most.
-    pub most_deflections: u8,
+    /// Detours of the packet that had most.
+    pub most_detours: u8,
 }
 
-/// How far packets came, where some may be deflected.
+/// How far packets came, where some may be detoured.
 fn paths(record: &RunRecord) -> Option<PathSummary> {
     let of = &record.paths;
     let sum = |of: &dyn Fn(&PathRecord) -> u64| record.paths.iter().map(of).sum::<u64>();
     let packets = sum(&|path| path.packets);
     (!of.is_empty()).then(|| PathSummary {
         packets,
-        deflected: sum(&|path| if path.deflections > 0 { path.packets } else { 0 }),
+        detoured: sum(&|path| if path.detours > 0 { path.packets } else { 0 }),
         mean_links: ratio(sum(&|path| path.packets * u64::from(path.links)), packets),
         most_links: of.iter().map(|path| path.links).max().unwrap_or(0),
-        most_deflections: of.iter().map(|path| path.deflections).max().unwrap_or(0),
+        most_detours: of.iter().map(|path| path.detours).max().unwrap_or(0),
     })
 }
 

@@ -95,17 +95,17 @@ pub fn hosts(record: &RunRecord) -> Vec<u8> {
 }
 
 /// The columns of paths.csv.
-pub const PATH_COLUMNS: [&str; 5] = ["workload", "up_to_bytes", "links", "deflections", "packets"];
+pub const PATH_COLUMNS: [&str; 5] = ["workload", "up_to_bytes", "links", "detours", "packets"];
 
 /// paths.csv, rows in the order of the record.
 pub fn paths(record: &RunRecord) -> Vec<u8> {
     let row = |path: &PathRecord| {
-        let PathRecord { workload, up_to_bytes, links, deflections, packets } = path;
+        let PathRecord { workload, up_to_bytes, links, detours, packets } = path;
         [
             workload.to_string(),
             up_to_bytes.map_or_else(String::new, |bytes| bytes.to_string()),
             links.to_string(),
-            deflections.to_string(),
+            detours.to_string(),
             packets.to_string(),
         ]
     };
@@ -263,7 +263,7 @@ reply,0,7,1,0,270000,7,0,259792000,266099200,259792000,266099200,1.000000,270000
     fn ports_csv_to_the_byte() {
         let text = ports(&record(Vec::new()));
         let expected = "\
-name,packets,bytes,trimmed,dropped,dropped_headers,returned,notified,marked,deflected,rate_bps
+name,packets,bytes,trimmed,dropped,dropped_headers,returned,notified,marked,detoured,rate_bps
 tor 0 down 0,31,280000,1,0,0,0,0,0,0,0
 core 3 down 2,0,0,0,4,0,2,0,0,0,0
 ";

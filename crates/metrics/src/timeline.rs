@@ -36,7 +36,7 @@ pub struct Event {
     pub sequence: u32,
     /// Which transmission of its packet number this is, from 0, modulo 4; so in the answers to it.
     pub attempt: u8,
-    /// The path that its sender chose, or the switch that deflected it last.
+    /// The path that its sender chose, or the switch that detoured it last.
     pub path: u16,
     /// Bytes on the wire from now on.
     pub wire_bytes: u16,
@@ -78,7 +78,7 @@ pub enum What {
     /// The port, or the phantom queue of a port or host, marked it: it had no mark of congestion (ECN) before.
     Mark,
     /// It was for this port and leaves the switch by another one.
-    Deflect,
+    Detour,
     /// It found no place at a port and goes back to its sender.
     Return,
     /// It found no place at a port and goes back as a notification, or it met congestion and a notification goes to its
@@ -142,7 +142,7 @@ impl What {
             What::Arrive => "arrive",
             What::Return => "return",
             What::Drop => "drop",
-            What::Deflect => "deflect",
+            What::Detour => "detour",
             What::Notify => "notify",
             What::Lose => "lose",
         }

@@ -60,8 +60,8 @@ counters! {
     notified,
     /// Packets that had no mark of congestion (ECN) before.
     marked,
-    /// Packets that were for this port and left by another one (deflection: OPF, DIBS).
-    deflected,
+    /// Packets that were for this port and left by another one (detour: OPF, DIBS).
+    detoured,
 }
 
 impl PortCounters {
@@ -103,11 +103,11 @@ mod tests {
             "returned",
             "notified",
             "marked",
-            "deflected",
+            "detoured",
         ];
         assert_eq!(PortCounters::NAMES, names);
         assert_eq!(
-            (counters.packets, counters.notified, counters.marked, counters.deflected),
+            (counters.packets, counters.notified, counters.marked, counters.detoured),
             (1, 7, 8, 9)
         );
         assert_eq!(PortCounters::from_values(counters.values()), counters);

@@ -4,7 +4,7 @@
 //! overflow. Packets on links are in the lists of their table.
 
 use trimline_packet::{Handle, Packet, Packets};
-use trimline_switch::deflection::Steps;
+use trimline_switch::detour::Steps;
 
 use crate::table::Table;
 

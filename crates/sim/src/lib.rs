@@ -4,7 +4,7 @@
 mod arena;
 mod bumps;
 mod deadlocks;
-mod deflections;
+mod detours;
 pub mod distributions;
 mod engine;
 mod flow;

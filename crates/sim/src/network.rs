@@ -17,7 +17,7 @@ mod bounds;
 mod build;
 mod core;
 mod coupled;
-mod deflected;
+mod detoured;
 mod host;
 mod host_tables;
 mod observe;
@@ -66,7 +66,7 @@ pub(crate) trait Calendar {
     fn quenched(&mut self, _port: u32, _packet: &Packet) {}
     /// A packet that was for a port leaves by another one. For those who record it: nothing follows.
     #[inline]
-    fn deflected(&mut self, _arena: &Arena, _port: u32, _handle: Handle) {}
+    fn detoured(&mut self, _arena: &Arena, _port: u32, _handle: Handle) {}
     /// The link of a unit took a packet and loses it. For those who record it: nothing follows.
     #[inline]
     fn lost(&mut self, _arena: &Arena, _unit: u32, _handle: Handle) {}
@@ -154,7 +154,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     }
 
     /// Everything that arrives over link `over` leaves the switch there by port `by`, whatever its destination.
-    pub(crate) fn detour(&mut self, over: LinkId, by: LinkId) {
+    pub(crate) fn fixed_route(&mut self, over: LinkId, by: LinkId) {
         self.transmitter_mut(over.unit()).set_far_end(by.unit());
     }
 

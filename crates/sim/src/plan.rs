@@ -15,12 +15,12 @@ use trimline_switch::PauseModel;
 use trimline_transport::Framing;
 
 pub use trimline_switch::bump::{Clock, PacerModel, PacerSettings, PhantomModel, PhantomSettings};
-pub use trimline_switch::deflection;
+pub use trimline_switch::detour;
 pub use trimline_switch::nic::{
     Adaptive, Bypass, Interrupts, ReceiverModel, ReceiverSettings, TransmitterModel,
     TransmitterSettings,
 };
-pub use trimline_switch::{BesideModel, DeflectionModel, ServiceModel};
+pub use trimline_switch::{BesideModel, DetourModel, ServiceModel};
 
 pub use crate::formats::connection_matrix::Trigger;
 pub use crate::formats::sizes::SizeDistribution;
@@ -53,13 +53,13 @@ pub struct Plan {
     /// Priority flow control: classes that are never dropped.
     pub lossless: Option<Lossless>,
     /// Packets that leave a switch by another port when their own is busy (OPF, DIBS).
-    pub deflection: Option<DeflectionModel>,
+    pub detour: Option<DetourModel>,
     /// What stands on links: phantom queues and pacers (HULL).
     pub bumps: Bumps,
     /// What hosts' NICs and processors do between their transports and their links.
     pub nics: Nics,
     /// Packets that do not go up and down.
-    pub detours: Vec<Detour>,
+    pub fixed_routes: Vec<FixedRoute>,
     /// The transports of the run, each with its parameters: at least one. A workload names its own by its place.
     pub transports: Vec<Chosen>,
     /// Who sends what to whom.
@@ -184,7 +184,7 @@ pub struct ReceiveHosts {
 
 /// What arrives at a switch over one link leaves it by one port, wherever it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Detour {
+pub struct FixedRoute {
     /// The link to the switch.
     pub over: LinkId,
     /// The port, by the link on which it sends.

@@ -265,8 +265,8 @@ impl<'a> Records<'a> {
         let pauses = network.core.pauses.as_ref();
         let pauses = pauses.map_or_else(Vec::new, |pauses| of_inputs(routes, pauses, now));
         let hosts = of_hosts(&self.hosts_before, network.staged_hosts(now));
-        let deflections = network.core.deflections.as_ref();
-        let paths = deflections.map_or_else(Vec::new, |deflected| deflected.paths(&self.names));
+        let detours = network.core.detours.as_ref();
+        let paths = detours.map_or_else(Vec::new, |detoured| detoured.paths(&self.names));
         self.latencies.sort_unstable();
         Ok(RunRecord {
             timeline: Timeline::default(),

@@ -17,8 +17,8 @@ use crate::network::{Core, Hosts, Switches, Transmitter, model_numbers};
 use crate::partition::{Partition, division};
 use crate::pauses::LosslessInputs;
 use crate::plan::{
-    Arrivals, Connection, Detour, EngineChoice, Plan, Pool, Progress, Resources, RunError, Size,
-    Workload,
+    Arrivals, Connection, EngineChoice, FixedRoute, Plan, Pool, Progress, Resources, RunError,
+    Size, Workload,
 };
 use crate::protocol::Protocol;
 use crate::records::Records;
@@ -118,13 +118,12 @@ fn flows(plan: &Plan) -> Result<Flows, RunError> {
         return Err(RunError::Transport(problem));
     }
     plan.workloads.iter().try_for_each(|workload| check_kept(plan, workload))?;
-    let leads = |detour: &Detour| {
-        topology::leads_to(&plan.topology, detour.over, detour.by)
-            && !topology::leads_to_host(&plan.topology, detour.by)
+    let leads = |fixed_route: &FixedRoute| {
+        topology::leads_to(&plan.topology, fixed_route.over, fixed_route.by)
+            && !topology::leads_to_host(&plan.topology, fixed_route.by)
     };
-    if !plan.detours.iter().all(leads) {
-        let problem =
-            "a detour by a port of another switch than that to which its link leads, or to a host";
+    if !plan.fixed_routes.iter().all(leads) {
+        let problem = "a fixed route by a port of another switch than that to which its link leads, or to a host";
         return Err(RunError::Topology(problem.to_owned()));
     }
     let applications = workload::applications(plan).map_err(RunError::Topology)?;
@@ -193,9 +192,11 @@ fn perform(
     let (mut core, mut links) = Core::new(clos, memory, beside, flows(plan)?, seed, links);
     let host_links = links.split_off(core.routes.ports() as usize);
     let hosts = hosts(&mut core, host_links);
-    let lossless_and_deflection = (inputs, plan.deflection);
-    let mut network = Network::new(core, switches(plan, links), hosts, lossless_and_deflection);
-    plan.detours.iter().for_each(|detour| network.detour(detour.over, detour.by));
+    let lossless_and_detour = (inputs, plan.detour);
+    let mut network = Network::new(core, switches(plan, links), hosts, lossless_and_detour);
+    plan.fixed_routes
+        .iter()
+        .for_each(|fixed_route| network.fixed_route(fixed_route.over, fixed_route.by));
     let records = Records::new(plan, resources.records_in_memory);
     let mut timeline = Timeline::default();
     let mut drive = Drive { plan, records, watch };

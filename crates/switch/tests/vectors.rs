@@ -3,8 +3,8 @@
 use std::path::Path;
 
 #[allow(dead_code, reason = "the list of mistakes needs more of it")]
-#[path = "../../xtask/src/deflections.rs"]
-mod deflections;
+#[path = "../../xtask/src/detours.rs"]
+mod detours;
 #[path = "../../xtask/src/vectors.rs"]
 mod vectors;
 
@@ -18,9 +18,9 @@ fn every_vector_holds_and_every_claim_has_one() {
 }
 
 #[test]
-fn every_vector_of_deflection_holds() {
+fn every_vector_of_detour_holds() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    match deflections::run_all(&root) {
+    match detours::run_all(&root) {
         Ok(vectors) => assert!(vectors >= 20, "{vectors}"),
         Err(failures) => panic!("{}", failures.join("\n")),
     }

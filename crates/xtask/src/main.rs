@@ -7,7 +7,7 @@ use std::process::ExitCode;
 mod arrows;
 mod bmv2;
 mod claims;
-mod deflections;
+mod detours;
 mod findings;
 mod frames;
 mod generate;
@@ -130,13 +130,13 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["vectors"] => match vectors::run_all(&root).and_then(|covered| {
-            Ok((covered, generate::check_all(&root)?, deflections::run_all(&root)?))
+            Ok((covered, generate::check_all(&root)?, detours::run_all(&root)?))
         }) {
-            Ok((covered, generated, deflections)) => {
+            Ok((covered, generated, detours)) => {
                 let vectors::Covered { vectors, runs, claims } = covered;
                 println!("{vectors} vectors hold in {runs} runs and show {claims} claims");
                 println!("{generated} generated vectors hold and are what their seeds give");
-                println!("{deflections} vectors of deflection hold");
+                println!("{detours} vectors of detour hold");
                 ExitCode::SUCCESS
             }
             Err(failures) => {
@@ -145,15 +145,15 @@ fn main() -> ExitCode {
             }
         },
         ["vectors", "--mutations"] => finders(mutations::check_all(&root).and_then(|mut found| {
-            found.extend(mutations::check_deflections(&root)?);
+            found.extend(mutations::check_detours(&root)?);
             Ok(found)
         })),
         ["vectors", "--generate"] => written(generate::write_all(&root)),
         ["vectors", "--expand", folder] => written(frames::expand_all(&root, Path::new(folder))),
         ["p4"] => match p4::run_all(&root) {
-            Ok(p4::Covered { vectors, deflections, real }) => {
+            Ok(p4::Covered { vectors, detours, real }) => {
                 println!("{vectors} vectors hold on NDP's compiled P4 program");
-                println!("{deflections} vectors of deflection hold on OPF's");
+                println!("{detours} vectors of detour hold on OPF's");
                 real.iter().for_each(|line| println!("{line}"));
                 ExitCode::SUCCESS
             }

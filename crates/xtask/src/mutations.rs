@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use trimline_switch::deflection::{Counts, DeflectionModel, Deflects, Hot, Pick, Seen, Targets};
+use trimline_switch::detour::{Counts, DetourModel, Detourable, Hot, Pick, Seen, Targets};
 use trimline_switch::{Action, Choices, Limit, Port, Scheduler};
 
-use crate::deflections;
+use crate::detours;
 use crate::vectors::{FOLDER, Harness, Vector, list, read};
 
 /// A mistake, and whether coins are taken for their opposite.
@@ -106,20 +106,20 @@ fn fails(vector: &Vector, mutate: fn(&mut Choices), opposite: bool) -> bool {
 }
 
 /// A mistake in the decision which port a packet leaves by.
-type Astray = (&'static str, fn(&mut DeflectionModel));
+type Astray = (&'static str, fn(&mut DetourModel));
 
-fn threshold(model: &mut DeflectionModel, by: i32) {
+fn threshold(model: &mut DetourModel, by: i32) {
     if let Some(Hot::Above(threshold)) = &mut model.hot {
         // Of a threshold of 0 there is none below.
         *threshold = threshold.saturating_add_signed(by);
     }
 }
 
-fn limit(model: &mut DeflectionModel, by: i8) {
+fn limit(model: &mut DetourModel, by: i8) {
     model.limit = model.limit.map(|limit| limit.saturating_add_signed(by));
 }
 
-fn targets(model: &mut DeflectionModel, change: fn(&mut Targets)) {
+fn targets(model: &mut DetourModel, change: fn(&mut Targets)) {
     change(&mut model.targets);
 }
 
@@ -128,11 +128,11 @@ const ASTRAY: [Astray; 16] = [
     ("the threshold is one more", |model| threshold(model, 1)),
     ("every port is hot", |model| model.hot = Some(Hot::Always)),
     ("no port is hot", |model| model.hot = None),
-    ("deflected once too often", |model| limit(model, 1)),
-    ("deflected once too seldom", |model| limit(model, -1)),
+    ("detoured once too often", |model| limit(model, 1)),
+    ("detoured once too seldom", |model| limit(model, -1)),
     ("no limit", |model| model.limit = None),
-    ("the limit counts deflections", |model| model.counts = Counts::Deflections),
-    ("scheduled data is deflected", |model| model.deflects = Deflects::Data),
+    ("the limit counts detours", |model| model.counts = Counts::Detours),
+    ("scheduled data is detoured", |model| model.detourable = Detourable::Data),
     ("one port is drawn", |model| model.pick = Pick::One),
     ("a port to a host is drawn", |model| targets(model, |targets| targets.hosts = true)),
     ("the input is drawn", |model| targets(model, |targets| targets.input = true)),
@@ -142,20 +142,18 @@ const ASTRAY: [Astray; 16] = [
     ("the length is the one at the arrival", |model| model.seen = Seen::LastArrivalThatLeft),
 ];
 
-/// The vectors of deflection that find each of these mistakes.
+/// The vectors of detour that find each of these mistakes.
 ///
 /// # Errors
 /// One line a mistake that no vector finds.
-pub(crate) fn check_deflections(
-    root: &Path,
-) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
-    let vectors = deflections::read_all(root).map_err(|error| vec![error])?;
+pub(crate) fn check_detours(root: &Path) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
+    let vectors = detours::read_all(root).map_err(|error| vec![error])?;
     let (mut found, mut missed) = (Vec::new(), Vec::new());
     for (name, mutate) in ASTRAY {
-        let fails = |vector: &&deflections::Vector| {
+        let fails = |vector: &&detours::Vector| {
             let mut model = vector.model();
             mutate(&mut model);
-            deflections::Harness::new(model, &vector.config).run(vector).is_err()
+            detours::Harness::new(model, &vector.config).run(vector).is_err()
         };
         let finders: Vec<String> =
             vectors.iter().filter(fails).map(|vector| vector.file.clone()).collect();
@@ -175,7 +173,7 @@ mod tests {
     #[test]
     fn every_mistake_is_found_by_a_vector() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        for outcome in [check_all(&root), check_deflections(&root)] {
+        for outcome in [check_all(&root), check_detours(&root)] {
             if let Err(missed) = outcome {
                 panic!("{}", missed.join("\n"));
             }

@@ -17,7 +17,7 @@ from trimline.plot.results import Experiment, Run
 
 #: Flows below this many bytes are the short ones of every figure.
 SHORT = 100_000
-#: Without and with deflection.
+#: Without and with detour.
 PAIR = ("", "-opf")
 #: Layers that lead down into a pod, and how figures call them.
 LAYERS = (("core down", "core"), ("aggregation down", "aggregation"), ("tor down", "ToR"))

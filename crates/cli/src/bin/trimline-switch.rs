@@ -157,7 +157,7 @@ fn run(options: &Options) -> Result<(), String> {
             config.phantom_words(),
             config.notification_words(),
             config.urgency_words(),
-            config.deflection_words(),
+            config.detour_words(),
             config.security_words(),
         ];
         for lines in words {

@@ -35,7 +35,7 @@ const QUANTITIES: &[(&str, &[&[&str]])] = &[
     ("port_trimmed", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
     ("port_dropped", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
     ("port_returned", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
-    ("port_deflected", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
+    ("port_detoured", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
     ("port_notified", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
     ("utilisation", &[&["ports"], REDUCED]),
     ("latency", &[&["packets", "unit"], REDUCED]),
@@ -48,8 +48,8 @@ const QUANTITIES: &[(&str, &[&[&str]])] = &[
     ("fullest_queue", &[&["ports", "pod", "from_us", "to_us", "unit"], REDUCED]),
     ("sampled_utilisation", &[&["ports", "pod", "from_us", "to_us"], REDUCED]),
     ("links", &[&["workload", "size_bytes", "reduce"]]),
-    ("deflections", &[&["workload", "size_bytes"]]),
-    ("deflected", &[&["workload", "size_bytes"]]),
+    ("detours", &[&["workload", "size_bytes"]]),
+    ("detoured", &[&["workload", "size_bytes"]]),
     ("processor_load", &[&["host", "at"]]),
     ("bytes_an_answer", &[&["host", "unit"], FLOWS]),
     ("host_dropped", &[&["host", "unit"]]),
@@ -73,12 +73,12 @@ pub(super) fn of(spec: &Spec) -> Refused<Of> {
         "query_completion" => of_queries(spec),
         "incast_overhead" => Ok(Of::IncastOverhead { flows: selection(spec)? }),
         "port_packets" | "port_bytes" | "port_trimmed" | "port_dropped" | "port_returned"
-        | "port_deflected" | "port_notified" | "utilisation" => of_ports(spec),
+        | "port_detoured" | "port_notified" | "utilisation" => of_ports(spec),
         "latency" | "events" | "idle_time" | "bursts" | "low_time" | "queue_found" => {
             of_packets(spec)
         }
         "queue" | "fullest_queue" | "sampled_utilisation" => of_samples(spec),
-        "links" | "deflections" | "deflected" => of_paths(spec),
+        "links" | "detours" | "detoured" => of_paths(spec),
         "processor_load" | "bytes_an_answer" | "host_dropped" | "paced" => of_hosts(spec),
         _ => of_count(spec),
     }
@@ -127,7 +127,7 @@ pub(super) fn unit_of<'a>(spec: &'a Spec, of: &Of) -> &'a str {
         "incast_overhead" | "utilisation" | "sampled_utilisation" | "processor_load" => "%",
         "queue_found" => "packets",
         "links" => "links",
-        "deflected" | "undelivered" => "%",
+        "detoured" | "undelivered" => "%",
         "path_removals" | "path_restorations" => "paths",
         _ => "",
     }
@@ -360,7 +360,7 @@ fn of_ports(spec: &Spec) -> Refused<Of> {
         "port_trimmed" => |port| port.trimmed,
         "port_dropped" => |port| port.dropped,
         "port_returned" => |port| port.returned,
-        "port_deflected" => |port| port.deflected,
+        "port_detoured" => |port| port.detoured,
         "port_notified" => |port| port.notified,
         "utilisation" => {
             let reduce = refuse(
@@ -426,7 +426,7 @@ fn of_packets(spec: &Spec) -> Refused<Of> {
                 ("return", What::Return),
                 ("notify", What::Notify),
                 ("drop", What::Drop),
-                ("deflect", What::Deflect),
+                ("detour", What::Detour),
                 ("lose", What::Lose),
             ];
             events::Value::Events(choice("event", spec.event.as_deref(), &known)?)
@@ -487,8 +487,8 @@ fn of_paths(spec: &Spec) -> Refused<Of> {
         ("links", Some("mean")) => paths::Value::MeanLinks,
         ("links", Some("max")) => paths::Value::MostLinks,
         ("links", _) => return Err("`reduce` of links: expected mean or max".to_owned()),
-        ("deflections", _) => paths::Value::MeanDeflections,
-        ("deflected", _) => paths::Value::Deflected,
+        ("detours", _) => paths::Value::MeanDetours,
+        ("detoured", _) => paths::Value::Detoured,
         (other, _) => return Err(format!("`{other}` is no quantity of ways")),
     };
     let flows = selection(spec)?;

@@ -1,4 +1,4 @@
-//! Measures of how far data packets came in a network that deflects.
+//! Measures of how far data packets came in a network that detours.
 
 use super::spec::Sizes;
 use crate::record::PathRecord;
@@ -10,10 +10,10 @@ pub(super) enum Value {
     MeanLinks,
     /// Links of the packet that took most.
     MostLinks,
-    /// Deflections of a packet, the mean.
-    MeanDeflections,
-    /// Those that were deflected, in percent.
-    Deflected,
+    /// Detours of a packet, the mean.
+    MeanDetours,
+    /// Those that were detoured, in percent.
+    Detoured,
 }
 
 /// The number; `None` where no such packet came.
@@ -41,7 +41,7 @@ pub(super) fn number(
     (packets > 0).then(|| match value {
         Value::MeanLinks => mean(|path| path.links.into()),
         Value::MostLinks => paths.iter().map(|path| f64::from(path.links)).fold(0.0, f64::max),
-        Value::MeanDeflections => mean(|path| path.deflections.into()),
-        Value::Deflected => 100.0 * mean(|path| u64::from(path.deflections > 0)),
+        Value::MeanDetours => mean(|path| path.detours.into()),
+        Value::Detoured => 100.0 * mean(|path| u64::from(path.detours > 0)),
     })
 }

@@ -513,11 +513,11 @@ fn what_did_not_arrive_is_of_flows_that_were_started() {
 #[test]
 fn ways_are_of_workloads_and_sizes() {
     let mut run = record(vec![flow(1, None, None)]);
-    let path = |name: &str, up_to_bytes, links, deflections, packets| crate::PathRecord {
+    let path = |name: &str, up_to_bytes, links, detours, packets| crate::PathRecord {
         workload: name.into(),
         up_to_bytes,
         links,
-        deflections,
+        detours,
         packets,
     };
     run.paths = vec![
@@ -533,11 +533,11 @@ fn ways_are_of_workloads_and_sizes() {
         Some(6.5)
     );
     assert_eq!(of(ways("links", json!({ "reduce": "max" })), &run), Some(12.0));
-    assert_eq!(of(ways("deflections", small.clone()), &run), Some(0.25));
-    assert_eq!(of(ways("deflected", small), &run), Some(25.0));
+    assert_eq!(of(ways("detours", small.clone()), &run), Some(0.25));
+    assert_eq!(of(ways("detoured", small), &run), Some(25.0));
     let large = json!({ "size_bytes": { "from": 65_537 } });
-    assert_eq!(of(ways("deflected", large), &run), Some(100.0), "not those without a size");
-    assert_eq!(of(ways("deflected", json!({ "workload": "c" })), &run), None);
+    assert_eq!(of(ways("detoured", large), &run), Some(100.0), "not those without a size");
+    assert_eq!(of(ways("detoured", json!({ "workload": "c" })), &run), None);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use trimline_packet::{Handle, Packet, Packets, Time};
-use trimline_switch::deflection::Steps;
+use trimline_switch::detour::Steps;
 
 use crate::arena::Arena;
 use crate::network::Transmission;

@@ -69,9 +69,9 @@ impl Calendar for Heap {
             recorder.quenched(port, packet);
         }
     }
-    fn deflected(&mut self, arena: &Arena, unit: u32, handle: Handle) {
+    fn detoured(&mut self, arena: &Arena, unit: u32, handle: Handle) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.deflected(arena, unit, handle);
+            recorder.detoured(arena, unit, handle);
         }
     }
     fn lost(&mut self, arena: &Arena, unit: u32, handle: Handle) {

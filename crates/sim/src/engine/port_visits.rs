@@ -232,7 +232,7 @@ impl Visits {
         first
     }
 
-    /// Whether no port of those to be visited, from the place `first` to `end`, deflects a packet or returns a header in
+    /// Whether no port of those to be visited, from the place `first` to `end`, detours a packet or returns a header in
     /// this window.
     #[inline(always)]
     fn all_keep<P: OutputPort>(
@@ -243,7 +243,7 @@ impl Visits {
         end: usize,
     ) -> bool {
         let keeps = |unit| switches.keeps_all(core, unit, self.wheel.packets(unit));
-        !core.deflects() || (first..end).all(|index| keeps(self.units[index]))
+        !core.detours_packets() || (first..end).all(|index| keeps(self.units[index]))
     }
 
     /// The ports of one switch among the units to be visited, from the place `first` on: the place behind them, and the

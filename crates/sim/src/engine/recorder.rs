@@ -272,8 +272,8 @@ impl Recorder {
     }
 
     /// A packet that was for `port` leaves by another one.
-    pub(super) fn deflected(&mut self, arena: &Arena, port: u32, handle: Handle) {
-        self.note(port, arena.packet(handle), What::Deflect, None);
+    pub(super) fn detoured(&mut self, arena: &Arena, port: u32, handle: Handle) {
+        self.note(port, arena.packet(handle), What::Detour, None);
     }
 
     /// The event is over for `unit`.

@@ -154,7 +154,7 @@ impl Windows {
                 self.visits.wheel.prefetch_inbox(later.unit);
             }
             let handle = network.core.arena.insert(letter.packet);
-            if network.core.deflects() {
+            if network.core.detours_packets() {
                 network.core.arena.set_steps(handle, letter.steps);
             }
             self.visits.wheel.accept(letter.unit, letter.at, handle, letter.from);

@@ -2,7 +2,7 @@
 
 use trimline_metrics::LinkCounters;
 use trimline_packet::{Pause, PortCounters, Time};
-use trimline_switch::{DeflectionModel, Displaced, Pool, Returning};
+use trimline_switch::{DetourModel, Displaced, Pool, Returning};
 use trimline_transport::{Framing, Stream};
 
 use super::bounds::lookahead;
@@ -11,7 +11,7 @@ use super::observe::data_queues;
 use super::{HostTable, Network, SwitchTable};
 use crate::arena::Arena;
 use crate::bumps::Bumps;
-use crate::deflections::Deflections;
+use crate::detours::Detours;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Step};
 use crate::nics::Nics;
@@ -57,7 +57,7 @@ impl Core {
             pools: pools(memory, &routes),
             couples_ports: false,
             pauses: None,
-            deflections: None,
+            detours: None,
             has_stages: nics.is_some() || bumps.as_ref().is_some_and(|bumps| bumps.paces()),
             bumps,
             nics,
@@ -84,7 +84,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         mut core: Core,
         switches: Box<S>,
         hosts: Box<H>,
-        (lossless, deflection): (Option<LosslessInputs>, Option<DeflectionModel>),
+        (lossless, detour): (Option<LosslessInputs>, Option<DetourModel>),
     ) -> Network<S, H> {
         core.framing = hosts.framing();
         core.hosts = hosts.fronts();
@@ -93,7 +93,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         // Two hosts back to back have no switch that could pause them or detour packets.
         let ports = core.routes.ports();
         let lossless = lossless.filter(|_| ports > 0);
-        let deflection = deflection.filter(|_| ports > 0);
+        let detour = detour.filter(|_| ports > 0);
         core.pauses = lossless.map(|LosslessInputs { lossless, largest_packet }| {
             // Where inputs are counted all ports have the same classes.
             let queue_of = |class| switches.queue_of(0, class);
@@ -101,18 +101,18 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
             let longest = (largest_packet, lookahead);
             Box::new(Pauses::new(lossless, longest, &core.routes, &core.links, &queue_of))
         });
-        core.deflections = deflection.map(|deflection| {
+        core.detours = detour.map(|detour| {
             let data = (0..ports).fold(0, |all, port| all | data_queues(&*switches, port));
             let data = (data, core.returning);
-            Box::new(Deflections::new(deflection, data, &core.routes, core.seed))
+            Box::new(Detours::new(detour, data, &core.routes, core.seed))
         });
         // A Source Quench enters another port of the switch when a packet leaves: at any time, not at arrivals alone.
         let tells_at_departure = core.has_pools && core.returning == Returning::Anywhere;
         core.couples_ports = switches.shares_memory()
             || tells_at_departure
             || core.pauses.is_some()
-            || core.deflections.is_some();
-        let strays = deflection.is_some_and(|deflection| deflection.targets.hosts);
+            || core.detours.is_some();
+        let strays = detour.is_some_and(|detour| detour.targets.hosts);
         core.has_stages |= strays || core.pauses.is_some();
         Network { core, switches, hosts }
     }

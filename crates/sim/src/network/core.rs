@@ -10,7 +10,7 @@ use trimline_transport::{Framing, Key, Stream};
 use super::{Calendar, Ties, Transmission};
 use crate::arena::Arena;
 use crate::bumps::Bumps;
-use crate::deflections::Deflections;
+use crate::detours::Detours;
 use crate::flows::Flows;
 use crate::links::{Links, Loss, Passage};
 use crate::nics::Nics;
@@ -153,8 +153,8 @@ pub(crate) struct Core {
     pub(crate) couples_ports: bool,
     /// Priority flow control, in a run with it.
     pub(crate) pauses: Option<Box<Pauses>>,
-    /// What switches that deflect packets remember, in a run with deflection.
-    pub(crate) deflections: Option<Box<Deflections>>,
+    /// What switches that detour packets remember, in a run with detour.
+    pub(crate) detours: Option<Box<Detours>>,
     /// Phantom queues and pacers, in a run with either.
     pub(super) bumps: Option<Box<Bumps>>,
     /// Transmit queues and packet processing of hosts, in a run with either.
@@ -302,10 +302,10 @@ impl Core {
         self.links.next_at()
     }
 
-    /// Whether switches may deflect packets.
+    /// Whether switches may detour packets.
     #[inline]
-    pub(crate) fn deflects(&self) -> bool {
-        self.deflections.is_some()
+    pub(crate) fn detours_packets(&self) -> bool {
+        self.detours.is_some()
     }
 
     /// Prefetches the cache lines of a host that will soon be visited.
@@ -359,7 +359,7 @@ impl Core {
                 pools,
                 couples_ports: self.couples_ports,
                 pauses: self.pauses.as_ref().map(|pauses| Box::new(pauses.view())),
-                deflections: self.deflections.as_ref().map(|of| Box::new(of.view())),
+                detours: self.detours.as_ref().map(|of| Box::new(of.view())),
                 bumps: self.bumps.as_ref().map(|bumps| Box::new(bumps.view())),
                 nics: self.nics.as_ref().map(|nics| Box::new(nics.view())),
                 has_stages: self.has_stages,
@@ -382,7 +382,7 @@ impl Core {
     pub(crate) fn gather(&mut self, other: &mut Core) {
         self.flows.gather(&mut other.flows);
         self.ledger.add(&mem::take(&mut other.ledger));
-        if let (Some(mine), Some(theirs)) = (&mut self.deflections, &mut other.deflections) {
+        if let (Some(mine), Some(theirs)) = (&mut self.detours, &mut other.detours) {
             mine.gather(theirs);
         }
         self.port_hops += mem::take(&mut other.port_hops);

@@ -1,6 +1,6 @@
 //! Switches whose ports depend on each other: they share memory, so that what one may keep depends on what all hold; or
 //! their inputs are counted, so that what one sends changes what another has to tell ([`super::pauses`]); or packets leave by
-//! another port when their own is busy ([`super::deflected`]).
+//! another port when their own is busy ([`super::detoured`]).
 //!
 //! Everything that happens at such a switch happens in one order: of time, and at one instant ports in order of their
 //! numbers, then arrivals. What leaves a wire is an event of its own, since it gives memory back.
@@ -61,7 +61,7 @@ impl<P: OutputPort> Switches<P> {
         let unit = &mut self.ports[port as usize];
         if unit.link.busy_until <= now {
             if unit.next_departure() <= now {
-                match core.deflections {
+                match core.detours {
                     None => self.port_depart(core, calendar, port, now),
                     Some(_) => self.depart::<true>(core, calendar, port, now),
                 }
@@ -84,8 +84,8 @@ impl<P: OutputPort> Switches<P> {
         now: Time,
         (handle, link): (Handle, u32),
     ) -> bool {
-        if core.deflections.is_some() {
-            return self.deflecting_arrive(core, calendar, port, (now, link), handle);
+        if core.detours.is_some() {
+            return self.detouring_arrive(core, calendar, port, (now, link), handle);
         }
         if core.pauses.is_some() {
             return self.lossless_arrive(core, calendar, port, (now, link), handle);
@@ -146,8 +146,8 @@ impl Core {
     /// a link delays by different times may come at once, which no input is ready for.
     pub(crate) fn may_be_apart(&self) -> bool {
         let is_steady = self.links.most_delay() == TimeDelta::ZERO && !self.links.has_steps();
-        // Where packets are deflected each window is looked at ([`Switches::keeps_all`]).
-        let keeps_headers = self.returning == Returning::Never || self.deflects();
+        // Where packets are detoured each window is looked at ([`Switches::keeps_all`]).
+        let keeps_headers = self.returning == Returning::Never || self.detours_packets();
         keeps_headers && (self.pauses.is_none() || is_steady)
     }
 }

@@ -8,7 +8,7 @@ use trimline_switch::{Around, Fabric, Fate, Limit, OutputPort, PortModel, Return
 use super::core::next_hop_draw;
 use super::{Calendar, Core, SwitchTable, Transmission, Transmitter};
 use crate::arena::Arena;
-use crate::deflections::Deflections;
+use crate::detours::Detours;
 use crate::flows::Flows;
 use crate::pauses::Pauses;
 use crate::random::Draw;
@@ -132,7 +132,7 @@ impl<P: OutputPort> Switches<P> {
         self.depart::<false>(core, calendar, port, now);
     }
 
-    /// The same; `NOTED` where somebody notes what leaves: whose inputs are counted, or which may deflect.
+    /// The same; `NOTED` where somebody notes what leaves: whose inputs are counted, or which may detour.
     #[inline(always)]
     pub(super) fn depart<const NOTED: bool>(
         &mut self,
@@ -159,7 +159,7 @@ impl<P: OutputPort> Switches<P> {
             if NOTED {
                 let packets = (&core.arena, &core.flows);
                 let (of, model) = ((port, &unit.port), &self.model);
-                note_departure(&mut core.pauses, &mut core.deflections, packets, of, model, handle);
+                note_departure(&mut core.pauses, &mut core.detours, packets, of, model, handle);
             }
             let counters = &mut core.counters[port as usize];
             let from = Transmission::new(port, counters.packets);
@@ -240,11 +240,11 @@ impl<P: OutputPort> Switches<P> {
     }
 }
 
-/// A packet begins to leave a port whose inputs are counted, or which may deflect.
+/// A packet begins to leave a port whose inputs are counted, or which may detour.
 #[inline(never)]
 fn note_departure<P: OutputPort>(
     pauses: &mut Option<Box<Pauses>>,
-    deflections: &mut Option<Box<Deflections>>,
+    detours: &mut Option<Box<Detours>>,
     (arena, flows): (&Arena, &Flows),
     (number, port): (u32, &P),
     model: &P::Model,
@@ -254,11 +254,11 @@ fn note_departure<P: OutputPort>(
     if let Some(pauses) = pauses {
         pauses.departs(number, handle, port.classify(model, packet), packet.wire_bytes);
     }
-    if let Some(deflections) = deflections
-        && deflections.notes(number)
+    if let Some(detours) = detours
+        && detours.notes(number)
     {
         let held = || port.packets_before(model, packet);
-        deflections.note_departure(number, packet, arena.steps(handle), held, flows);
+        detours.note_departure(number, packet, arena.steps(handle), held, flows);
     }
 }
 

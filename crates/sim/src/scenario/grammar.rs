@@ -1,6 +1,6 @@
 //! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
 
-use super::{cells, deflection, lossless, output_keys, processing, shared_memory, workload_keys};
+use super::{cells, detour, lossless, output_keys, processing, shared_memory, workload_keys};
 use crate::keys::form::{
     BYTES, DIRECTION, DURATION, Form, Grammar, Key, LAYER, MAX_HOSTS, QUEUE, RATE, SHARE, computed,
     fixed, optional, required,
@@ -54,7 +54,7 @@ pub(crate) static SCENARIO: Grammar = Grammar {
         ),
         optional("impairment", Form::Table(&IMPAIRMENT), "What links do to packets."),
         optional(
-            "detour",
+            "fixed_route",
             Form::Tables(&DETOUR),
             "Packets that do not go up and down. With switch.pfc ports may then wait for each other in a circle.",
         ),
@@ -509,7 +509,7 @@ static SWITCH: Grammar = Grammar {
         shared_memory::ALPHA_KEY,
         processing::LATENCY_KEY,
         lossless::KEY,
-        deflection::KEY,
+        detour::KEY,
         optional(
             "port",
             Form::Tables(&PORT),

@@ -6,7 +6,7 @@ use crate::keys::error::{ScenarioError, nearest};
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::{duration_of, read};
 use crate::keys::tree::Node;
-use crate::plan::{Detour, Impairment, LinkChange, LinkEvent, Share};
+use crate::plan::{FixedRoute, Impairment, LinkChange, LinkEvent, Share};
 use crate::topology::{self, Clos, LinkId};
 
 /// How long hosts and switches do not know of a failure (chosen).
@@ -20,15 +20,15 @@ pub(super) struct Links {
     pub(super) events: Vec<LinkEvent>,
     pub(super) convergence: TimeDelta,
     pub(super) impairment: Impairment,
-    pub(super) detours: Vec<Detour>,
+    pub(super) fixed_routes: Vec<FixedRoute>,
 }
 
 /// The links of a checked scenario.
 pub(super) fn links(root: &Node, clos: &Clos) -> Result<Links, ScenarioError> {
     let events = root.child("link_event").and_then(Node::list).unwrap_or(&[]);
     let impairment = root.child("impairment");
-    let detours = root.child("detour").and_then(Node::list).unwrap_or(&[]);
-    let names = match (events, impairment, detours) {
+    let fixed_routes = root.child("fixed_route").and_then(Node::list).unwrap_or(&[]);
+    let names = match (events, impairment, fixed_routes) {
         ([], None, []) => Vec::new(),
         _ => topology::links(clos),
     };
@@ -40,7 +40,10 @@ pub(super) fn links(root: &Node, clos: &Clos) -> Result<Links, ScenarioError> {
             Some(node) => self::impairment(node, clos, &names)?,
             None => Impairment::default(),
         },
-        detours: detours.iter().map(|node| detour(node, clos, &names)).collect::<Result<_, _>>()?,
+        fixed_routes: fixed_routes
+            .iter()
+            .map(|node| fixed_route(node, clos, &names))
+            .collect::<Result<_, _>>()?,
     })
 }
 
@@ -73,7 +76,11 @@ fn event(node: &Node, names: &[(String, LinkId)]) -> Result<LinkEvent, ScenarioE
     })
 }
 
-fn detour(node: &Node, clos: &Clos, names: &[(String, LinkId)]) -> Result<Detour, ScenarioError> {
+fn fixed_route(
+    node: &Node,
+    clos: &Clos,
+    names: &[(String, LinkId)],
+) -> Result<FixedRoute, ScenarioError> {
     let given = |key| node.child(key).unwrap_or(node);
     let (over, by) = (link(given("over"), names)?, link(given("by"), names)?);
     let refuse = |problem: String, expected: &str| {
@@ -89,11 +96,11 @@ fn detour(node: &Node, clos: &Clos, names: &[(String, LinkId)]) -> Result<Detour
     // It would bring a host what is for others.
     if topology::leads_to_host(clos, by) {
         return refuse(
-            "a detour by a port that leads to a host".to_owned(),
+            "a fixed route by a port that leads to a host".to_owned(),
             "a port that leads to another switch",
         );
     }
-    Ok(Detour { over, by })
+    Ok(FixedRoute { over, by })
 }
 
 fn impairment(
@@ -205,13 +212,14 @@ mod tests {
 
     #[test]
     fn a_detour_leads_from_a_link_to_a_port_of_its_switch() {
-        let detour = |by: &str| parse(&format!("[[detour]]\nover = \"tor 0 up 1\"\nby = \"{by}\""));
-        let plan = detour("aggregation 1 down 1").unwrap();
+        let fixed_route =
+            |by: &str| parse(&format!("[[fixed_route]]\nover = \"tor 0 up 1\"\nby = \"{by}\""));
+        let plan = fixed_route("aggregation 1 down 1").unwrap();
         let links = topology::links(&plan.topology);
         let (over, by) = (link_of(&links, "tor 0 up 1"), link_of(&links, "aggregation 1 down 1"));
-        assert_eq!(plan.detours, [Detour { over, by }]);
+        assert_eq!(plan.fixed_routes, [FixedRoute { over, by }]);
         for elsewhere in ["aggregation 0 down 1", "tor 0 up 1", "host 3"] {
-            let error = detour(elsewhere).unwrap_err();
+            let error = fixed_route(elsewhere).unwrap_err();
             assert!(error.starts_with("s.toml:5:6: `tor 0 up 1` does not lead to"), "{error}");
         }
     }
@@ -219,12 +227,12 @@ mod tests {
     #[test]
     fn a_detour_never_ends_at_a_host() {
         let refused = |over: &str, by: &str| {
-            parse(&format!("[[detour]]\nover = \"{over}\"\nby = \"{by}\"")).unwrap_err()
+            parse(&format!("[[fixed_route]]\nover = \"{over}\"\nby = \"{by}\"")).unwrap_err()
         };
         for over in ["host 0", "aggregation 0 down 0"] {
             assert_eq!(
                 refused(over, "tor 0 down 1"),
-                "s.toml:5:6: a detour by a port that leads to a host (at `\"tor 0 down 1\"`); expected \
+                "s.toml:5:6: a fixed route by a port that leads to a host (at `\"tor 0 down 1\"`); expected \
                  a port that leads to another switch"
             );
         }

@@ -8,7 +8,7 @@
 mod bumps;
 mod cells;
 mod check;
-mod deflection;
+mod detour;
 mod expand;
 mod files;
 mod grammar;

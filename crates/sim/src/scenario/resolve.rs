@@ -61,7 +61,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         largest_packet: largest,
         events: &links.events,
     };
-    let deflection = super::deflection::deflection(root, &ports.switch, &topology, largest)?;
+    let detour = super::detour::detour(root, &ports.switch, &topology, largest)?;
     last_hop_is_told(root, &transports)?;
     let bumps = super::bumps::bumps(root, &around)?;
     let nics = super::nics::nics(root, topology.hosts(), largest, is_lossless)?;
@@ -87,10 +87,10 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         port_rules: ports.rules,
         shared_memory: ports.memory,
         lossless: ports.lossless,
-        deflection,
+        detour,
         bumps,
         nics,
-        detours: links.detours,
+        fixed_routes: links.fixed_routes,
         topology,
         transports,
         workloads,

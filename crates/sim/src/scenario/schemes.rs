@@ -132,10 +132,8 @@ pub(super) static ALL: [BuiltIn; 12] = [
     },
     BuiltIn {
         name: "opf",
-        about: "NDP over switches that trim, and that deflect unscheduled packets before (OPF, IFIP Networking 2024). The network needs more than one switch.",
-        keys: |_| {
-            "transport.ndp = {}\nswitch = { profile = \"paper\", deflection = {} }\n".to_owned()
-        },
+        about: "NDP over switches that trim, and that detour unscheduled packets before (OPF, IFIP Networking 2024). The network needs more than one switch.",
+        keys: |_| "transport.ndp = {}\nswitch = { profile = \"paper\", detour = {} }\n".to_owned(),
     },
     BuiltIn {
         name: "fastlane",

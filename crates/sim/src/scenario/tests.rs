@@ -84,7 +84,7 @@ fn a_wrong_key_names_the_nearest() {
         "sedes",
         "scenario.toml:4:1: unknown key `sedes` (at `sedes`); expected one of name, description, \
          duration, warm_up, seeds, engine, topology, links, host, link_event, routing_convergence, \
-         impairment, detour, switch, phantom_queue, transport, payload, workload, output, \
+         impairment, fixed_route, switch, phantom_queue, transport, payload, workload, output, \
          sweep, series, scheme, schemes; nearest: seeds",
     );
     check(
@@ -547,13 +547,13 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
         "scenario.toml:18:8: unknown key `profil` (at `profil`); expected one of profile, data_queue, \
          port_limit, selective_drop, header_queue, wrr, coin, trim_to, return_to_sender, last_hop, notifications, codel, \
          ecn_threshold, ecn_ramp, ecn_mark_at, ecn_count_self, droppable_queue, droppable_ecn_threshold, buffer_cell, \
-         shared_buffer, shared_buffer_per_port, shared_buffer_alpha, latency, pfc, deflection, port; nearest: profile"
+         shared_buffer, shared_buffer_per_port, shared_buffer_alpha, latency, pfc, detour, port; nearest: profile"
     );
     assert_eq!(
         refused("switch.profile = \"htsim\"", "series = []"),
         "scenario.toml:18:1: unknown key `series` (at `series`); expected one of name, name, \
          description, duration, warm_up, seeds, engine, topology, links, host, link_event, \
-         routing_convergence, impairment, detour, switch, phantom_queue, transport, payload, \
+         routing_convergence, impairment, fixed_route, switch, phantom_queue, transport, payload, \
          workload, output, sweep, scheme, schemes; nearest: seeds"
             .replace("name, name", "name")
     );

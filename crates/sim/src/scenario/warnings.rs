@@ -1,7 +1,7 @@
 //! Settings of a plan that can never act, and transports that cannot fill an idle path: what a user hears before a run.
 
 use trimline_packet::ByteCount;
-use trimline_switch::deflection::Hot;
+use trimline_switch::detour::Hot;
 use trimline_switch::{ServiceModel, Surroundings};
 
 use crate::plan::{Chosen, Plan, SharedMemory};
@@ -99,14 +99,14 @@ fn thresholds(plan: &Plan) -> Vec<String> {
             say(&format!("{of}, droppable queue"), model);
         }
     }
-    said.extend(detours(plan, packet_bytes));
+    said.extend(fixed_routes(plan, packet_bytes));
     said.extend(phantoms(plan));
     said
 }
 
 /// Ports whose queues hold less than the threshold at which packets are to leave by another port.
-fn detours(plan: &Plan, packet_bytes: u16) -> Vec<String> {
-    let Some(Hot::Above(threshold)) = plan.deflection.and_then(|model| model.hot) else {
+fn fixed_routes(plan: &Plan, packet_bytes: u16) -> Vec<String> {
+    let Some(Hot::Above(threshold)) = plan.detour.and_then(|model| model.hot) else {
         return Vec::new();
     };
     let holds = |model: &ServiceModel| {
@@ -118,8 +118,8 @@ fn detours(plan: &Plan, packet_bytes: u16) -> Vec<String> {
     let unreached = rules.filter(|(_, holds)| *holds <= threshold);
     let said = unreached.map(|(place, holds)| {
         format!(
-            "switch.port {place}: `deflection.threshold` of {threshold} packets is not below the {holds} full packets \
-             that a queue holds: nothing is deflected"
+            "switch.port {place}: `detour.threshold` of {threshold} packets is not below the {holds} full packets \
+             that a queue holds: nothing is detoured"
         )
     });
     said.collect()
@@ -161,10 +161,10 @@ fn settings(plan: &Plan) -> impl Iterator<Item = String> {
 
 /// Paused ports that may wait for each other for ever.
 fn may_stand_still(plan: &Plan) -> Option<String> {
-    let model = plan.deflection.filter(|model| model.hot.is_some())?;
+    let model = plan.detour.filter(|model| model.hot.is_some())?;
     let is_endless = model.limit.is_none() && !model.targets.equal_cost;
     (is_endless && plan.lossless.is_some()).then(|| {
-        "packets are deflected without limit over priority flow control: ports may wait for each other in a circle"
+        "packets are detoured without limit over priority flow control: ports may wait for each other in a circle"
             .to_owned()
     })
 }
@@ -269,13 +269,13 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_never_deflects_is_said() {
+    fn a_port_that_never_detours_is_said() {
         let keys = "topology.leafspine = { leaves = 2, spines = 2, hosts_per_leaf = 2 }\n\
-            switch = { data_queue = \"64pkt\", deflection = {}, port = [{ layer = \"tor\", direction = \"up\", data_queue = \"56pkt\" }] }";
+            switch = { data_queue = \"64pkt\", detour = {}, port = [{ layer = \"tor\", direction = \"up\", data_queue = \"56pkt\" }] }";
         check(
             keys,
             &[
-                "switch.port 0: `deflection.threshold` of 56 packets is not below the 56 full packets that a queue holds: nothing is deflected",
+                "switch.port 0: `detour.threshold` of 56 packets is not below the 56 full packets that a queue holds: nothing is detoured",
             ],
         );
         check(&keys.replace("\"56pkt\"", "\"57pkt\""), &[]);
@@ -316,13 +316,13 @@ mod tests {
         let endless = |limit: &str| {
             format!(
                 "topology.fattree.k = 4\nswitch = {{ profile = \"drop-tail\", pfc.xoff = \"9pkt\", \
-                 deflection = {{ packets = \"data\", threshold = \"4pkt\", limit = {limit} }} }}"
+                 detour = {{ packets = \"data\", threshold = \"4pkt\", limit = {limit} }} }}"
             )
         };
         check(
             &endless("\"none\""),
             &[
-                "packets are deflected without limit over priority flow control: ports may wait for each other in a circle",
+                "packets are detoured without limit over priority flow control: ports may wait for each other in a circle",
             ],
         );
         check(&endless("9"), &[]);

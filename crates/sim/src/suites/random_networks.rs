@@ -9,7 +9,7 @@ use trimline_transport::ndp::{self, PullSpacing};
 
 use super::plans::{fattree, incast, plan, run, same_everywhere, star, workload};
 use super::variations::{
-    add_nics, bump_links, deflect, draw_sizes, keep_connections, mix, pool_connections,
+    add_nics, bump_links, detour, draw_sizes, keep_connections, mix, pool_connections,
     share_memory, stop_inputs, take_time, trims_towards_senders, vary_ports,
 };
 use crate::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Size, Spraying};
@@ -186,8 +186,8 @@ pub struct Seen {
     pub mixed: u64,
     /// Pause frames that switches sent.
     pub pauses: u64,
-    /// Packets that came to their hosts after they were deflected.
-    pub deflected: u64,
+    /// Packets that came to their hosts after they were detoured.
+    pub detoured: u64,
 }
 
 impl Seen {
@@ -216,17 +216,17 @@ impl Seen {
 }
 
 impl Seen {
-    /// No packet was deflected more often than it may be, or came further than that allows: from where it is deflected
+    /// No packet was detoured more often than it may be, or came further than that allows: from where it is detoured
     /// last it goes up and down once.
     fn look_at_paths(&mut self, plan: &Plan, seed: u64, record: &RunRecord) {
-        let Some(model) = plan.deflection else { return assert!(record.paths.is_empty()) };
+        let Some(model) = plan.detour else { return assert!(record.paths.is_empty()) };
         let longest = 2 * u16::from(plan.topology.tiers);
         for path in &record.paths {
-            self.deflected += if path.deflections > 0 { path.packets } else { 0 };
+            self.detoured += if path.detours > 0 { path.packets } else { 0 };
             // Whoever leaves the choice to switches goes up and down, too.
-            let ways = u16::from(path.deflections) + 1;
+            let ways = u16::from(path.detours) + 1;
             let goes_on = model.targets.equal_cost || path.links <= ways * longest;
-            let may = model.limit.is_none_or(|limit| path.deflections <= limit);
+            let may = model.limit.is_none_or(|limit| path.detours <= limit);
             assert!(may && goes_on, "seed {seed}: {path:?} of {plan:#?}");
         }
     }
@@ -264,7 +264,7 @@ pub fn lossless_networks(transports: &[&'static dyn AnyTransport], seeds: Range<
         let mut plan = network(seed, &transports);
         stop_inputs(&mut plan, seed);
         // Ways that are not up and down may close a circle.
-        plan.deflection = None;
+        plan.detour = None;
         // A cycle stands after a few packets.
         plan.duration = Some(TimeDelta::from_ms(10));
         let record = run(&plan);
@@ -315,7 +315,7 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
         bump_links(&mut plan, seed);
     }
     if seed % 4 == 2 {
-        deflect(&mut plan, seed);
+        detour(&mut plan, seed);
     }
     if seed % 7 == 5 {
         add_nics(&mut plan, seed);

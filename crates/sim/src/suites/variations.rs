@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_switch::bump::{Clock, Measured, PacerSettings, PhantomSettings};
-use trimline_switch::deflection::{Counts, DeflectionModel, Deflects, Pick, Seen, Targets};
+use trimline_switch::detour::{Counts, DetourModel, Detourable, Pick, Seen, Targets};
 use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::nic::{Adaptive, Bypass, Interrupts, ReceiverSettings, TransmitterSettings};
 use trimline_switch::{
@@ -91,9 +91,9 @@ pub(super) fn trims_towards_senders(both: bool, packets: u32, payload_bytes: u16
     choices.build().expect("a model")
 }
 
-/// Switches that deflect packets early or late, seldom or always, whatever the transport. Without priority flow control:
+/// Switches that detour packets early or late, seldom or always, whatever the transport. Without priority flow control:
 /// ways that are no longer up and down may make a circle of paused ports.
-pub(super) fn deflect(plan: &mut Plan, seed: u64) {
+pub(super) fn detour(plan: &mut Plan, seed: u64) {
     let mut draws = Draws::new(seed ^ 0x6f70_6600_0000);
     let routes = Routes::new(&plan.topology);
     let has_ways = (0..routes.ports()).any(|port| routes.leads_to_switch(port));
@@ -101,18 +101,18 @@ pub(super) fn deflect(plan: &mut Plan, seed: u64) {
         return;
     }
     let scheme = match draws.below(4) {
-        0 => DeflectionModel::dibs(),
-        1 => DeflectionModel::rps(),
-        _ => DeflectionModel::opf(draws.below(3) as u32),
+        0 => DetourModel::dibs(),
+        1 => DetourModel::rps(),
+        _ => DetourModel::opf(draws.below(3) as u32),
     };
     let is_spraying = scheme.targets.equal_cost;
     let limits = match is_spraying {
         true => [None; 4],
-        // What is deflected for ever in a small network may never arrive.
+        // What is detoured for ever in a small network may never arrive.
         false => [Some(1), Some(2), Some(2), Some(20)],
     };
-    plan.deflection = Some(DeflectionModel {
-        deflects: draws.one_of(&[Deflects::Unscheduled, Deflects::Data, Deflects::Data]),
+    plan.detour = Some(DetourModel {
+        detourable: draws.one_of(&[Detourable::Unscheduled, Detourable::Data, Detourable::Data]),
         hot: if draws.below(8) == 0 { None } else { scheme.hot },
         pick: draws.one_of(&[Pick::ShorterOfTwo, Pick::One]),
         targets: Targets {
@@ -123,7 +123,7 @@ pub(super) fn deflect(plan: &mut Plan, seed: u64) {
             ..scheme.targets
         },
         limit: draws.one_of(&limits),
-        counts: draws.one_of(&[Counts::Deflections, Counts::Deflections, Counts::Switches]),
+        counts: draws.one_of(&[Counts::Detours, Counts::Detours, Counts::Switches]),
         seen: draws.one_of(&[Seen::Now, Seen::Now, Seen::LastDeparture, Seen::LastArrivalThatLeft]),
     });
 }

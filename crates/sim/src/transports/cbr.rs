@@ -70,7 +70,7 @@ static GRAMMAR: Grammar = Grammar {
             "unscheduled",
             Form::Boolean,
             "false",
-            "Whether packets bear the mark of unscheduled data, which `switch.deflection` looks for (UDP of OPF's Figure 3).",
+            "Whether packets bear the mark of unscheduled data, which `switch.detour` looks for (UDP of OPF's Figure 3).",
         ),
     ],
 };

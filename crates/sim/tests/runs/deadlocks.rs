@@ -7,7 +7,9 @@ use trimline_metrics::timeline::{Event, PacketKind, What};
 use trimline_metrics::{PauseCycles, RunRecord};
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_sim::RunError;
-use trimline_sim::plan::{Chosen, Detour, LinkChange, LinkEvent, Lossless, Matrix, Plan, Watch};
+use trimline_sim::plan::{
+    Chosen, FixedRoute, LinkChange, LinkEvent, Lossless, Matrix, Plan, Watch,
+};
 use trimline_sim::suites::{lossless_networks, seeds};
 use trimline_sim::topology::{self, Clos, LinkId};
 use trimline_sim::transports::{Cbr, Transport, Transports};
@@ -32,8 +34,8 @@ fn ring(leaves: u32) -> Plan {
     };
     let pairs = (0..leaves).map(|leaf| (2 * leaf, 2 * ((leaf + 2) % leaves))).collect();
     let mut plan = plan(topology, 1, vec![workload("w", Matrix::Pairs(pairs), None)]);
-    plan.detours = (0..leaves)
-        .map(|leaf| Detour {
+    plan.fixed_routes = (0..leaves)
+        .map(|leaf| FixedRoute {
             over: link(&plan, &format!("tor {leaf} up 0")),
             by: link(&plan, &format!("spine 0 down {}", (leaf + 1) % leaves)),
         })
@@ -143,11 +145,11 @@ fn a_cycle_that_comes_apart_is_counted_and_its_time_begins_anew() {
     assert_eq!(record.pause_cycles.passed, 1);
 }
 
-/// Without detours the same flows at the same rates wait for the spine, and it for the leaves below; with half of the
+/// Without fixed routes the same flows at the same rates wait for the spine, and it for the leaves below; with half of the
 /// rate nobody waits in the ring.
 #[test]
 fn without_detours_or_with_less_traffic_nothing_is_stuck() {
-    let straight = Plan { detours: vec![], ..ring(3) };
+    let straight = Plan { fixed_routes: vec![], ..ring(3) };
     let light = Plan { transports: vec![constant(4_900)], ..ring(3) };
     for plan in [straight, light] {
         let record = same_everywhere(&plan, 3);
@@ -167,7 +169,7 @@ fn no_network_with_routes_up_and_down_is_stuck() {
 #[test]
 fn a_detour_by_a_port_of_another_switch_is_refused() {
     let mut plan = ring(3);
-    plan.detours[0].by = link(&plan, "tor 1 up 0");
+    plan.fixed_routes[0].by = link(&plan, "tor 1 up 0");
     let refused = trimline_sim::run(&plan, &mut |_| ControlFlow::Continue(()));
     assert!(matches!(refused, Err(RunError::Topology(_))), "{refused:?}");
 }

@@ -5,7 +5,7 @@ mod applications;
 mod base_model;
 mod dcqcn;
 mod deadlocks;
-mod deflection;
+mod detour;
 mod engines;
 mod every_transport;
 mod fastlane;

@@ -18,7 +18,7 @@ fn every_flow_completes_whatever_happens_to_the_links() {
     println!("{seen:?}");
     let least = seen.completed.min(seen.timeouts).min(seen.kept).min(seen.pooled).min(seen.mixed);
     assert!(
-        !are_all || least > 250 && seen.shared > 25 && seen.pauses.min(seen.deflected) > 250,
+        !are_all || least > 250 && seen.shared > 25 && seen.pauses.min(seen.detoured) > 250,
         "{seen:?}"
     );
 }

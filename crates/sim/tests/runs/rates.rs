@@ -6,7 +6,7 @@ use std::fmt::Write;
 use trimline_metrics::{FlowEnd, RunRecord};
 use trimline_packet::PortCounters;
 use trimline_sim::plan::Plan;
-use trimline_sim::plan::deflection::Hot;
+use trimline_sim::plan::detour::Hot;
 use trimline_sim::scenario::{Run, Scenario};
 
 use crate::plans::run;
@@ -83,7 +83,7 @@ fn count(record: &RunRecord, of: fn(&PortCounters) -> u64) -> u64 {
 struct Seen {
     marked: u64,
     trimmed: u64,
-    deflected: u64,
+    detoured: u64,
     notified: u64,
     dropped: u64,
     pauses: u64,
@@ -104,7 +104,7 @@ impl Seen {
         Seen {
             marked: count(record, |port| port.marked),
             trimmed: count(record, |port| port.trimmed),
-            deflected: count(record, |port| port.deflected),
+            detoured: count(record, |port| port.detoured),
             notified: count(record, |port| port.notified),
             dropped: count(record, |port| port.dropped),
             pauses: record.pauses.iter().map(|link| link.sent).sum(),
@@ -125,7 +125,7 @@ impl Seen {
         let is_busy = self.busy >= 950;
         match scheme {
             "ndp" => self.trimmed > 0 && self.dropped == 0 && is_busy,
-            "opf" => self.trimmed > 0 && self.deflected > 0 && self.dropped == 0 && is_busy,
+            "opf" => self.trimmed > 0 && self.detoured > 0 && self.dropped == 0 && is_busy,
             "hull" => self.marked > 0 && self.dropped == 0 && self.pacer_dropped == 0,
             "dctcp" => self.marked > 0 && self.dropped == 0 && is_busy,
             "tcp" => self.dropped > 0,
@@ -153,7 +153,7 @@ impl Seen {
             ("marked", self.marked),
             ("paused", self.pauses),
             ("trimmed", self.trimmed),
-            ("deflected", self.deflected),
+            ("detoured", self.detoured),
             ("notified", self.notified),
         ];
         let some = counts.iter().filter(|(_, count)| *count > 0);
@@ -197,8 +197,8 @@ fn derived(plan: &Plan) -> String {
     if let Some(paced) = &plan.bumps.paced {
         said.push(format!("pacer holds {}", paced.settings.queue));
     }
-    if let Some(Hot::Above(threshold)) = plan.deflection.and_then(|model| model.hot) {
-        said.push(format!("deflects beyond {threshold} packets"));
+    if let Some(Hot::Above(threshold)) = plan.detour.and_then(|model| model.hot) {
+        said.push(format!("detours beyond {threshold} packets"));
     }
     if let Some((key, window)) =
         plan.transports[0].window().filter(|(key, _)| *key != "receive_window")

@@ -89,7 +89,7 @@ fn agrees(record: &RunRecord) {
             | What::Return
             | What::Notify
             | What::Drop
-            | What::Deflect
+            | What::Detour
             | What::Lose => {}
         }
     }

@@ -31,7 +31,7 @@ use trimline_switch::profiles::{self, Sizes};
 use trimline_switch::{BesideModel, Demands, Models, Order, ServiceModel};
 
 use super::caps::{self, NotificationsConfig};
-use super::deflection::{Deflection, DeflectionConfig};
+use super::detour::{Detour, DetourConfig};
 use super::forwarding::Spread;
 use super::phantom::{self, PhantomConfig};
 use super::quantity::{Delay, Rate, Share};
@@ -74,7 +74,7 @@ pub struct Config {
     /// What notifications of drops may take of a port, with profiles "fastlane" and "fastlane-pfabric" (FastLane 3.3).
     pub notifications: Option<NotificationsConfig>,
     /// Which frames leave by another port than routing chose; none without it.
-    pub deflection: Option<DeflectionConfig>,
+    pub detour: Option<DetourConfig>,
     /// The sources that the port of every host accepts that states no others; all without it.
     pub port_security: Option<PortSecurityConfig>,
     /// What `droppable_queue` was called: refused by that name.
@@ -263,7 +263,7 @@ pub(super) struct Layout {
     /// The phantom queue of each port.
     pub(super) phantoms: Vec<Option<PhantomModel>>,
     /// What all switches do about ports that are busy.
-    pub(super) deflection: Option<Deflection>,
+    pub(super) detour: Option<Detour>,
     /// The port of each host.
     pub(super) hosts: Vec<u32>,
     /// The sources that the port of each host accepts; all without a guard.
@@ -442,18 +442,18 @@ impl Config {
     }
 
     /// What switches do about ports that are busy.
-    fn deflection(&self) -> Result<Option<Deflection>, String> {
-        let Some(deflection) = &self.deflection else { return Ok(None) };
+    fn detour(&self) -> Result<Option<Detour>, String> {
+        let Some(detour) = &self.detour else { return Ok(None) };
         if let Some(switch) = self.switch.iter().find(|s| s.forwarding == ForwardingLayer::L2) {
             return Err(format!(
-                "deflection: switch {:?} forwards by Ethernet addresses, and a frame then says nothing of how far it has \
+                "detour: switch {:?} forwards by Ethernet addresses, and a frame then says nothing of how far it has \
                  come; expected forwarding = \"l3\" everywhere",
                 switch.name
             ));
         }
         if self.link.is_empty() {
             return Err(
-                "deflection: no switch has a port to another one; expected a [[link]]".to_owned()
+                "detour: no switch has a port to another one; expected a [[link]]".to_owned()
             );
         }
         let why = match (self.tells()?, self.is_by_urgency()?) {
@@ -463,27 +463,23 @@ impl Config {
         };
         if let Some(why) = why {
             return Err(format!(
-                "deflection: ports of profile {:?} {why}; expected another profile, such as \"paper\"",
+                "detour: ports of profile {:?} {why}; expected another profile, such as \"paper\"",
                 self.profile
             ));
         }
         let packet_bytes = self.packet_bytes();
         let room = self.model()?.main.room_for_data();
         let longest = room.packets.min(room.bytes / u32::from(packet_bytes));
-        let checked = deflection.check(longest).map_err(|error| format!("deflection: {error}"))?;
+        let checked = detour.check(longest).map_err(|error| format!("detour: {error}"))?;
         Ok(Some(checked))
     }
 
-    /// What is deflected, in words: one line, or none.
+    /// What is detoured, in words: one line, or none.
     ///
     /// # Errors
     /// What cannot be.
-    pub fn deflection_words(&self) -> Result<Vec<String>, String> {
-        Ok(self
-            .deflection()?
-            .iter()
-            .map(|deflection| format!("deflection: {}", deflection.words()))
-            .collect())
+    pub fn detour_words(&self) -> Result<Vec<String>, String> {
+        Ok(self.detour()?.iter().map(|detour| format!("detour: {}", detour.words())).collect())
     }
 
     /// The phantom queue of a port, which says so itself or has that of all ports.
@@ -604,7 +600,7 @@ impl Config {
             switches,
             ports,
             phantoms,
-            deflection: self.deflection()?,
+            detour: self.detour()?,
             hosts,
             guards,
             routes: vec![Vec::new(); self.switch.len()],

@@ -16,7 +16,7 @@ use trimline_switch::{Around, Chance, Displaced, Fate, Pool, settle};
 use trimline_transport::Stream;
 
 use super::config::{FarEnd, ForwardingLayer, Layout, Line, SwitchConfig};
-use super::deflection::{Deflector, LocalPorts};
+use super::detour::{DetourState, LocalPorts};
 use super::egress::Egress;
 use super::forwarding::{Exit, Forwarding, Table};
 use super::frames::Frames;
@@ -100,13 +100,13 @@ pub struct QueueCounters {
 struct Switch {
     ports: Vec<u32>,
     forwarding: Forwarding,
-    deflects: Option<Box<Deflects>>,
+    detours: Option<Box<Detours>>,
 }
 
-/// A switch that deflects, and what it draws: in order of time.
+/// A switch that detours, and what it draws: in order of time.
 #[derive(Debug)]
-struct Deflects {
-    deflector: Deflector,
+struct Detours {
+    detour_state: DetourState,
     draws: Coins,
 }
 
@@ -208,7 +208,7 @@ impl<E: Egress> Dataplane<E> {
             switches,
             ports,
             phantoms,
-            deflection,
+            detour,
             hosts,
             guards,
             routes,
@@ -248,10 +248,10 @@ impl<E: Egress> Dataplane<E> {
         let ports = ports.collect();
         let switches = (0..).zip(switches.into_iter().zip(routes)).zip(described);
         let switches = switches.map(|((number, (ports, routes)), described)| Switch {
-            deflects: deflection.map(|deflection| {
-                let deflector = Deflector::new(deflection, ports.len());
+            detours: detour.map(|detour| {
+                let detour_state = DetourState::new(detour, ports.len());
                 let draws = Coins(random::stream(seed ^ random::mix(2), number));
-                Box::new(Deflects { deflector, draws })
+                Box::new(Detours { detour_state, draws })
             }),
             ports,
             forwarding: match described.forwarding {
@@ -260,7 +260,7 @@ impl<E: Egress> Dataplane<E> {
                     routes: routes.into_iter().collect(),
                     spread: described.spread,
                     seed: random::mix(seed ^ number),
-                    hashes_input: deflection.is_some(),
+                    hashes_input: detour.is_some(),
                     draws: random::stream(seed ^ random::mix(1), number),
                 }),
             },
@@ -475,7 +475,7 @@ impl<E: Egress> Dataplane<E> {
         let state = &mut self.switches[switch as usize];
         match state.forwarding.exit(now, from, self.frames.bytes_mut(handle)) {
             Exit::By(local) => {
-                let local = match &state.deflects {
+                let local = match &state.detours {
                     None => local,
                     Some(_) => self.way(now, switch, (from, local), handle),
                 };
@@ -503,7 +503,7 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// The port of a switch that deflects by which a frame leaves that came by `from` and that routing sends to `own`. What
+    /// The port of a switch that detours by which a frame leaves that came by `from` and that routing sends to `own`. What
     /// the frame finds there is written down.
     #[cold]
     fn way(&mut self, now: Time, switch: u32, ways: (u16, u16), handle: Handle) -> u16 {
@@ -524,17 +524,17 @@ impl<E: Egress> Dataplane<E> {
         handle: Handle,
     ) -> u16 {
         let Some(ttl) = self.frames.time_to_live(handle) else { return own };
-        let Switch { ports: local, forwarding, deflects } = &mut self.switches[switch as usize];
-        let Some(deflects) = deflects else { return own };
+        let Switch { ports: local, forwarding, detours } = &mut self.switches[switch as usize];
+        let Some(detours) = detours else { return own };
         let equally_near = forwarding.equally_near(self.frames.bytes(handle));
         let packet = *self.frames.packet(handle);
         let (model, ports, pool) = (&self.model, &mut self.ports, &mut self.pool);
         let local = &*local;
         let beside = &mut Beside { now, model, packet, local, ports, pool, equally_near };
-        let Deflects { deflector, draws } = &mut **deflects;
-        let way = deflector.way((&packet, ttl), (from, own), beside, draws);
+        let Detours { detour_state, draws } = &mut **detours;
+        let way = detour_state.way((&packet, ttl), (from, own), beside, draws);
         if way != own {
-            self.ports[local[usize::from(own)] as usize].counters.deflected += 1;
+            self.ports[local[usize::from(own)] as usize].counters.detoured += 1;
         }
         way
     }
@@ -625,9 +625,9 @@ impl<E: Egress> Dataplane<E> {
         {
             times.push(now);
         }
-        if let Some(deflects) = &mut self.switches[port.switch as usize].deflects {
+        if let Some(detours) = &mut self.switches[port.switch as usize].detours {
             let held = port.egress.packets_before(&self.model, &packet);
-            deflects.deflector.note_departure(port.local, held, self.frames.found(handle));
+            detours.detour_state.note_departure(port.local, held, self.frames.found(handle));
         }
         let queue = &mut port.queues[port.egress.classify(&self.model, &packet)];
         queue.packets += 1;
@@ -666,7 +666,7 @@ impl<E: Egress> Dataplane<E> {
     }
 }
 
-/// The ports of a switch, as a frame sees them that may be deflected.
+/// The ports of a switch, as a frame sees them that may be detoured.
 struct Beside<'a, E: Egress> {
     now: Time,
     model: &'a E::Model,

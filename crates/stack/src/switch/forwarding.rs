@@ -46,7 +46,7 @@ pub(super) struct Table {
     pub(super) routes: HashMap<IpAddr, Vec<u16>>,
     pub(super) spread: Spread,
     pub(super) seed: u64,
-    /// The input is hashed too: what was deflected draws its path anew, and what was not keeps its order.
+    /// The input is hashed too: what was detoured draws its path anew, and what was not keeps its order.
     pub(super) hashes_input: bool,
     pub(super) draws: Stream,
 }

@@ -9,7 +9,7 @@
 mod caps;
 mod config;
 mod dataplane;
-mod deflection;
+mod detour;
 mod egress;
 mod fabric;
 mod forwarding;
@@ -31,9 +31,7 @@ pub use config::{
     AddressConfig, Config, ForwardingLayer, HostConfig, ImpairmentConfig, LinkConfig, SwitchConfig,
 };
 pub use dataplane::{QueueCounters, Ties, Waits};
-pub use deflection::{
-    Deflection, DeflectionConfig, DeflectionScheme, DeflectionView, Deflector, LocalPorts,
-};
+pub use detour::{Detour, DetourConfig, DetourScheme, DetourState, DetourView, LocalPorts};
 pub use fabric::Fabric;
 pub use forwarding::Spread;
 pub use frames::Frames;

@@ -1,6 +1,6 @@
 //! What a software switch does with frames, on virtual time.
 
-mod deflection;
+mod detour;
 mod fastlane;
 mod pfabric;
 mod phantom;

@@ -282,10 +282,10 @@ fn what_ports_by_urgency_do_is_said_and_what_they_cannot_have_is_refused() {
     assert!(error.contains("nearest: no droppable_queue"), "{error}");
     for profile in ["pfabric", "fastlane-pfabric"] {
         let text = format!(
-            "rate = \"1Gbps\"\nprofile = \"{profile}\"\ndeflection = {{}}\n[[switch]]\nname = \"a\"\n[[switch]]\nname = \"b\"\n\
+            "rate = \"1Gbps\"\nprofile = \"{profile}\"\ndetour = {{}}\n[[switch]]\nname = \"a\"\n[[switch]]\nname = \"b\"\n\
              [[link]]\nbetween = [\"a\", \"b\"]\n"
         );
         let error = Config::parse(&text).and_then(|config| Fabric::new(&config)).err().unwrap();
-        assert!(error.contains(&format!("deflection: ports of profile \"{profile}\"")), "{error}");
+        assert!(error.contains(&format!("detour: ports of profile \"{profile}\"")), "{error}");
     }
 }

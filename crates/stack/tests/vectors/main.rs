@@ -15,10 +15,10 @@ use trimline_switch::{
     Around, Capped, Demands, Displaced, Fate, OutputPort, Pool, Port, ServiceModel, Sojourn, Urgent,
 };
 
-mod deflection;
+mod detour;
 #[allow(dead_code, reason = "only their text is wanted here")]
-#[path = "../../../xtask/src/deflections.rs"]
-mod deflections;
+#[path = "../../../xtask/src/detours.rs"]
+mod detours;
 #[allow(dead_code, reason = "only their text is wanted here")]
 #[path = "../../../xtask/src/vectors.rs"]
 mod vectors;
@@ -64,7 +64,7 @@ fn segment(packet: &Packet) -> Vec<u8> {
     for host in [packet.source, packet.destination] {
         bytes.extend((10 << 24 | host.get()).to_be_bytes());
     }
-    deflection::sign(&mut bytes[14..TCP]);
+    detour::sign(&mut bytes[14..TCP]);
     bytes.extend([from.to_be_bytes(), to.to_be_bytes()].concat());
     bytes.extend(packet.header.sequence.to_be_bytes());
     // Twenty bytes and two options' worth, of which the first fills.

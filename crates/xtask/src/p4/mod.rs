@@ -1,5 +1,5 @@
 //! The P4 programs, executed: `cargo xtask p4`. The compiled programs that are kept are those of the sources that are
-//! kept, and give what every vector of the profile `p4` and of `vectors/deflection` asks for. Where the real compiler and
+//! kept, and give what every vector of the profile `p4` and of `vectors/detour` asks for. Where the real compiler and
 //! switch are on PATH they must say the same; where they are not, that is said.
 
 use std::path::Path;
@@ -59,8 +59,8 @@ const CLAIMS: [Claim; 2] = [
 pub(crate) struct Covered {
     /// Vectors of the profile, by hand and generated.
     pub(crate) vectors: usize,
-    /// Vectors of deflection.
-    pub(crate) deflections: usize,
+    /// Vectors of detour.
+    pub(crate) detours: usize,
     /// What was and what was not done with the real compiler and switch.
     pub(crate) real: Vec<String>,
 }
@@ -90,8 +90,8 @@ pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
             }
         }
     }
-    let [vectors, deflections] = vectors;
-    if failures.is_empty() { Ok(Covered { vectors, deflections, real }) } else { Err(failures) }
+    let [vectors, detours] = vectors;
+    if failures.is_empty() { Ok(Covered { vectors, detours, real }) } else { Err(failures) }
 }
 
 /// The vectors that find each mistake in either program.

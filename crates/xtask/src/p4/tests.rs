@@ -43,7 +43,7 @@ fn every_vector_of_the_profile_holds() {
     match run_all(&root()) {
         Ok(covered) => {
             assert!(covered.vectors >= 20, "{}", covered.vectors);
-            assert!(covered.deflections >= 20, "{}", covered.deflections);
+            assert!(covered.detours >= 20, "{}", covered.detours);
         }
         Err(failures) => panic!("{}", failures.join("\n")),
     }

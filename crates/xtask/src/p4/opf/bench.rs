@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use crate::bmv2::{Draw, Program, Switch};
-use crate::deflections::{Arriving, Command, Config, PORTS, Vector, read_all};
+use crate::detours::{Arriving, Command, Config, PORTS, Vector, read_all};
 use crate::frames::{frame, mend_checksum};
 use crate::p4::OPF;
 use crate::p4::bench::hex;
@@ -154,7 +154,7 @@ impl<'p> Bench<'p> {
             Command::Seen { port, packets } => {
                 self.holds("queue_length", *port, u64::from(*packets))
             }
-            Command::Deflected { port, packets } => self.holds("deflected", *port, *packets),
+            Command::Detoured { port, packets } => self.holds("detoured", *port, *packets),
         }
     }
 
@@ -236,7 +236,7 @@ impl<'p> Bench<'p> {
     }
 }
 
-/// The program gives what every vector of deflection asks for: how many there are.
+/// The program gives what every vector of detour asks for: how many there are.
 ///
 /// # Errors
 /// One line a failure.

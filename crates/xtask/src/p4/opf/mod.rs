@@ -1,4 +1,4 @@
-//! OPF's program, held to `vectors/deflection`.
+//! OPF's program, held to `vectors/detour`.
 
 mod bench;
 mod mutations;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::bench::{Bench, Setup, frame_of};
 use crate::bmv2::Program;
-use crate::deflections::{Config, PORTS, Vector, read_all};
+use crate::detours::{Config, PORTS, Vector, read_all};
 use crate::p4::OPF;
 use crate::p4::change::{
     Found, actions, assigns, conditions, each_object, is, metadata, replace_field,

@@ -1,14 +1,14 @@
 //! OPF's program on bmv2's `simple_switch`, where it is on PATH.
 //!
-//! The switch draws for itself and has threads, so where a deflected packet goes is chance. Registers are made to say that
-//! a port is hot to which only data goes that is deflected: then every packet has the ports that it may leave by, each of
+//! The switch draws for itself and has threads, so where a detoured packet goes is chance. Registers are made to say that
+//! a port is hot to which only data goes that is detoured: then every packet has the ports that it may leave by, each of
 //! which chance must find, and frames and counts are those of the interpreter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::bench::{MAX_TIME_TO_LIVE, PRIORITIES, frame_of};
-use crate::deflections::{Arriving, PORTS, packet_of};
+use crate::detours::{Arriving, PORTS, packet_of};
 use crate::frames::mend_checksum;
 use crate::p4::OPF;
 use crate::p4::bench::hex;
@@ -17,7 +17,7 @@ use crate::p4::simple_switch::{self, Arrivals, SWITCH, Shape};
 const SHAPE: Shape<'static> =
     Shape { compiled: OPF.compiled, ports: PORTS, priorities: PRIORITIES };
 
-/// Hot, and for data that is deflected; hot, and for what is not; as long as the threshold.
+/// Hot, and for data that is detoured; hot, and for what is not; as long as the threshold.
 const HOT: usize = 0;
 const BUSY: usize = 7;
 const FULL_ENOUGH: usize = 1;
@@ -25,10 +25,10 @@ const FULL_ENOUGH: usize = 1;
 const LENGTHS: &str = "register_write queue_length 0 1000\nregister_write queue_length 7 1000\n\
     register_write queue_length 1 8\nregister_write queue_length 5 500\nset_queue_depth 2000\n";
 
-const REGISTERS: [&str; 3] = ["deflected", "refused", "queue_length"];
+const REGISTERS: [&str; 3] = ["detoured", "refused", "queue_length"];
 
 /// So many that no target is left out by chance: of the long one fifteen of sixteen draws say nothing.
-const DEFLECTED: u32 = 400;
+const DETOURED: u32 = 400;
 
 /// The targets of the tables that are kept.
 const TARGETS: [usize; 4] = [2, 3, 4, 5];
@@ -39,7 +39,7 @@ struct Plan {
     arrivals: Arrivals,
     /// What each frame is when it leaves, and by which ports it may.
     leaving: BTreeMap<Vec<u8>, BTreeSet<usize>>,
-    deflected: u64,
+    detoured: u64,
     refused: u64,
 }
 
@@ -65,12 +65,12 @@ impl Plan {
     /// Every kind of packet, and what cannot be forwarded.
     fn new() -> Result<Plan, String> {
         let mut plan = Plan::default();
-        for index in 0..DEFLECTED {
+        for index in 0..DETOURED {
             let input = [6, 2, 4][index as usize % 3];
             let others: Vec<usize> = TARGETS.into_iter().filter(|&port| port != input).collect();
             let kind = if index % 2 == 0 { "marked" } else { "droppable" };
             plan.send(kind, (input, HOT), (index % 2) as u8, &others)?;
-            plan.deflected += 1;
+            plan.detoured += 1;
         }
         for (kind, switches) in [
             ("marked", 2),
@@ -122,14 +122,14 @@ impl Plan {
             return Err(format!("{SWITCH}: {left} packets left, not {sent}"));
         }
         if let Some(port) = TARGETS.iter().find(|port| !found.contains(port)) {
-            return Err(format!("{SWITCH}: nothing was deflected to port {port}"));
+            return Err(format!("{SWITCH}: nothing was detoured to port {port}"));
         }
-        let [deflected, refused, lengths] = registers else {
+        let [detoured, refused, lengths] = registers else {
             return Err(format!("{SWITCH}: {} registers", registers.len()));
         };
         for (name, held, expected) in [
-            ("deflected", deflected[HOT], self.deflected),
-            ("deflected, all", deflected.iter().sum(), self.deflected),
+            ("detoured", detoured[HOT], self.detoured),
+            ("detoured, all", detoured.iter().sum(), self.detoured),
             ("refused", refused.iter().sum(), self.refused),
             ("queue_length of the hot port", lengths[HOT], 1000),
         ] {
@@ -151,12 +151,11 @@ pub(in crate::p4) fn compare(root: &Path, _: &str, tables: &str) -> Result<Strin
     }
     let plan = Plan::new()?;
     let commands = tables.to_owned() + LENGTHS;
-    let run =
-        simple_switch::run(root, &SHAPE, "deflection", &commands, &plan.arrivals, &REGISTERS)?;
+    let run = simple_switch::run(root, &SHAPE, "detour", &commands, &plan.arrivals, &REGISTERS)?;
     plan.judge(&run.left, &run.registers)?;
     Ok(format!(
-        "{SWITCH} deflects {} of {} packets, of hosts sent with a TTL of {MAX_TIME_TO_LIVE}, as the interpreter may",
-        plan.deflected,
+        "{SWITCH} detours {} of {} packets, of hosts sent with a TTL of {MAX_TIME_TO_LIVE}, as the interpreter may",
+        plan.detoured,
         plan.arrivals.len()
     ))
 }
@@ -184,7 +183,7 @@ mod tests {
         let plan = Plan::new().unwrap();
         for (index, (input, bytes)) in plan.arrivals.iter().enumerate() {
             let of: u64 = if TARGETS.contains(input) { 3 } else { 4 };
-            if index < DEFLECTED as usize {
+            if index < DETOURED as usize {
                 for value in [index as u64 / 3 % of, index as u64 / 12 % of] {
                     switch.lay_out(Draw { value, low: 0, high: of - 1 });
                 }
@@ -213,7 +212,7 @@ mod tests {
         });
         assert!(twice.contains("a second time"));
         assert!(found(|left, _| drop(left[7].pop())).contains("packets left, not"));
-        assert!(found(|_, registers| registers[0][7] = 1).contains("register deflected, all"));
+        assert!(found(|_, registers| registers[0][7] = 1).contains("register detoured, all"));
         assert!(found(|_, registers| registers[2][0] = 1).contains("queue_length of the hot port"));
     }
 }

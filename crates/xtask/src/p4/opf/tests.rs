@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::bench::{Bench, Encode, PRIORITIES, Setup, frame_of};
 use crate::bmv2::{Program, Switch};
-use crate::deflections::{Arriving, Config, Harness, PORTS, Vector, packet_of};
+use crate::detours::{Arriving, Config, Harness, PORTS, Vector, packet_of};
 use crate::frames::mend_checksum;
 use crate::p4::OPF;
 use crate::vectors::read;
@@ -86,7 +86,7 @@ fn check(config: &Config, steps: &[Step], encode: Encode) -> Result<(), TestCase
     let vector = Vector { file: "chance".to_owned(), config: config.clone(), commands: Vec::new() };
     let mut harness = Harness::new(vector.model(), config);
     let mut bench = Bench::new(program(), tables(), &Setup::of(config), encode).unwrap();
-    let mut deflected = [0; PORTS];
+    let mut detoured = [0; PORTS];
     for step in steps {
         match step {
             Step::Length(port, packets) => {
@@ -108,12 +108,12 @@ fn check(config: &Config, steps: &[Step], encode: Encode) -> Result<(), TestCase
                 }
                 let way = harness.arrive(arriving);
                 prop_assert_eq!(&bench.arrive(arriving), &way);
-                deflected[arriving.own] += u64::from(way != Ok(arriving.own));
+                detoured[arriving.own] += u64::from(way != Ok(arriving.own));
             }
         }
-        for (port, &deflected) in deflected.iter().enumerate() {
+        for (port, &detoured) in detoured.iter().enumerate() {
             prop_assert_eq!(bench.holds("queue_length", port, harness.seen(port).into()), Ok(()));
-            prop_assert_eq!(bench.holds("deflected", port, deflected), Ok(()));
+            prop_assert_eq!(bench.holds("detoured", port, detoured), Ok(()));
         }
     }
     prop_assert_eq!(bench.finish(), Ok(()));
@@ -167,12 +167,12 @@ fn a_ttl_that_runs_out_is_refused_and_a_higher_one_says_nothing() {
         let expected = leaves.then(|| (2, marked(2, |bytes| bytes[22] = time_to_live - 1)));
         assert_eq!(forwarded(&mut switch, &bytes), expected, "{time_to_live}");
         assert_eq!(switch.register("refused", 0), Ok(u64::from(!leaves)));
-        assert_eq!(switch.register("deflected", 2), Ok(0));
+        assert_eq!(switch.register("detoured", 2), Ok(0));
     }
 }
 
 #[test]
-fn as_long_as_nothing_is_set_nothing_is_deflected() {
+fn as_long_as_nothing_is_set_nothing_is_detoured() {
     let mut switch =
         switch(&format!("{HOT}table_set_default ingress.settings ingress.set 0 0 0 0"));
     let expected = marked(2, |bytes| bytes[22] = 63);

@@ -80,8 +80,8 @@ fn incast(fabric: &mut Fabric, packets: u32, v6: bool, marks: u8) -> Vec<(u32, V
     run(fabric).into_iter().map(|(_, host, bytes)| (host, bytes)).collect()
 }
 
-fn deflected(fabric: &Fabric) -> u64 {
-    fabric.counters().map(|(_, _, counters)| counters.deflected).sum()
+fn detoured(fabric: &Fabric) -> u64 {
+    fabric.counters().map(|(_, _, counters)| counters.detoured).sum()
 }
 
 /// What a sender would know a packet by.
@@ -90,17 +90,17 @@ fn name(bytes: &[u8]) -> (ConnectionId, u32) {
     (frame.header().connection(), frame.header().sequence())
 }
 
-const OPF: &str = "profile = \"drop-tail\"\npackets = 20\ndeflection = { threshold = 2 }";
+const OPF: &str = "profile = \"drop-tail\"\npackets = 20\ndetour = { threshold = 2 }";
 
 #[test]
 fn only_marked_data_leaves_by_another_port() {
     for v6 in [false, true] {
         let mut fabric = leaf_spine(OPF).unwrap();
         incast(&mut fabric, 6, v6, 0);
-        assert_eq!(deflected(&fabric), 0, "somebody asked for it");
+        assert_eq!(detoured(&fabric), 0, "somebody asked for it");
         let mut fabric = leaf_spine(OPF).unwrap();
         let arrived = incast(&mut fabric, 6, v6, Packet::MARK_UNSCHEDULED);
-        assert!(deflected(&fabric) > 0);
+        assert!(detoured(&fabric) > 0);
         assert!(arrived.iter().all(|&(host, _)| host == 0), "no other host gets it");
     }
 }
@@ -108,18 +108,18 @@ fn only_marked_data_leaves_by_another_port() {
 /// OPF's published prototype: a port is as long as its last packet to leave found it. Hot ports are known later than now.
 #[test]
 fn queues_are_seen_as_the_last_to_leave_found_them() {
-    let deflected_at = |seen: &str| {
+    let detoured_at = |seen: &str| {
         let head = OPF.replace("threshold = 2", &format!("threshold = 2, seen = \"{seen}\""));
         let mut fabric = leaf_spine(&head).unwrap();
         incast(&mut fabric, 12, false, Packet::MARK_UNSCHEDULED);
-        deflected(&fabric)
+        detoured(&fabric)
     };
-    let [now, arrival] = ["now", "last-arrival"].map(deflected_at);
+    let [now, arrival] = ["now", "last-arrival"].map(detoured_at);
     assert!(0 < arrival && arrival < now, "{now} now, {arrival} as the last to leave found them");
 }
 
 #[test]
-fn what_has_left_two_switches_is_not_deflected() {
+fn what_has_left_two_switches_is_not_detoured() {
     let mut fabric = leaf_spine(OPF).unwrap();
     let arrived = incast(&mut fabric, 12, false, Packet::MARK_UNSCHEDULED);
     let mut hops: BTreeMap<u8, u32> = BTreeMap::new();
@@ -153,7 +153,7 @@ fn detours_take_what_would_have_been_dropped() {
         assert_eq!(names.len(), all, "nothing comes twice");
         dropped + fabric.lost_ways()
     };
-    let dibs = "profile = \"drop-tail\"\npackets = 20\ndeflection = { scheme = \"dibs\" }";
+    let dibs = "profile = \"drop-tail\"\npackets = 20\ndetour = { scheme = \"dibs\" }";
     let without = dropped(plain, 0);
     assert!(without >= 15, "{without}");
     assert!(dropped(dibs, 0) < without / 2, "of {without}");
@@ -161,18 +161,18 @@ fn detours_take_what_would_have_been_dropped() {
 
 #[test]
 fn a_threshold_that_is_never_passed_changes_nothing_but_the_hash() {
-    let with = |deflection: &str| {
-        let head = format!("profile = \"drop-tail\"\npackets = 200\n{deflection}");
+    let with = |detour: &str| {
+        let head = format!("profile = \"drop-tail\"\npackets = 200\n{detour}");
         let mut fabric = leaf_spine(&head).unwrap();
         let arrived = incast(&mut fabric, 3, false, Packet::MARK_UNSCHEDULED);
-        (arrived.len(), deflected(&fabric))
+        (arrived.len(), detoured(&fabric))
     };
-    assert_eq!(with("deflection = { threshold = 199 }"), with(""));
+    assert_eq!(with("detour = { threshold = 199 }"), with(""));
 }
 
 #[test]
 fn spraying_among_equal_ports_only() {
-    let head = "profile = \"drop-tail\"\npackets = 100\ndeflection = { scheme = \"rps\" }";
+    let head = "profile = \"drop-tail\"\npackets = 100\ndetour = { scheme = \"rps\" }";
     let mut fabric = leaf_spine(head).unwrap();
     for sequence in 0..90 {
         let at = Time::ZERO + TimeDelta::from_us(20) * u64::from(sequence);
@@ -191,7 +191,7 @@ fn spraying_among_equal_ports_only() {
 /// A flow of frames with the TTL of a host that says it has come far, or sends with more than others.
 #[test]
 fn a_ttl_above_the_initial_one_is_no_licence() {
-    let deflected_of = |ttl: u8| {
+    let detoured_of = |ttl: u8| {
         let mut fabric = leaf_spine(OPF).unwrap();
         for sequence in 0..6 {
             for from in HOSTS + 1..=LEAVES * HOSTS {
@@ -201,27 +201,27 @@ fn a_ttl_above_the_initial_one_is_no_licence() {
             }
         }
         run(&mut fabric);
-        deflected(&fabric)
+        detoured(&fabric)
     };
-    assert!(deflected_of(64) > 0 && deflected_of(63) > 0);
-    assert_eq!([255, 65 + 64, 62, 10].map(deflected_of), [0; 4]);
+    assert!(detoured_of(64) > 0 && detoured_of(63) > 0);
+    assert_eq!([255, 65 + 64, 62, 10].map(detoured_of), [0; 4]);
 }
 
 #[test]
 fn what_cannot_be_is_said() {
     let error = |head: &str| leaf_spine(head).err().unwrap_or_default();
-    let high = error("packets = 8\ndeflection = { threshold = 8 }");
-    assert!(high.starts_with("deflection: threshold = 8: a queue of 8 packets"), "{high}");
-    let telling = error("profile = \"fastlane\"\npackets = 100\ndeflection = {}");
-    assert!(telling.starts_with("deflection: ports of profile \"fastlane\""), "{telling}");
-    let unknown = error("deflection = { hops = 2 }");
+    let high = error("packets = 8\ndetour = { threshold = 8 }");
+    assert!(high.starts_with("detour: threshold = 8: a queue of 8 packets"), "{high}");
+    let telling = error("profile = \"fastlane\"\npackets = 100\ndetour = {}");
+    assert!(telling.starts_with("detour: ports of profile \"fastlane\""), "{telling}");
+    let unknown = error("detour = { hops = 2 }");
     assert!(unknown.contains("unknown field `hops`"), "{unknown}");
     let parsed = |text: &str| Fabric::new(&Config::parse(text).unwrap()).err().unwrap_or_default();
-    let star = parsed("rate = \"1Gbps\"\ndeflection = {}\n[[switch]]\nname = \"s\"");
-    assert!(star.starts_with("deflection: no switch has a port to another one"), "{star}");
+    let star = parsed("rate = \"1Gbps\"\ndetour = {}\n[[switch]]\nname = \"s\"");
+    assert!(star.starts_with("detour: no switch has a port to another one"), "{star}");
     let l2 = parsed(
-        "rate = \"1Gbps\"\ndeflection = {}\n[[switch]]\nname = \"a\"\nforwarding = \"l2\"\n\
+        "rate = \"1Gbps\"\ndetour = {}\n[[switch]]\nname = \"a\"\nforwarding = \"l2\"\n\
          [[switch]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]",
     );
-    assert!(l2.starts_with("deflection: switch \"a\" forwards by Ethernet addresses"), "{l2}");
+    assert!(l2.starts_with("detour: switch \"a\" forwards by Ethernet addresses"), "{l2}");
 }

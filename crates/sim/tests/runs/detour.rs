@@ -1,12 +1,12 @@
-//! Deflection: who is deflected, where to, how often, and what it does to a run. The decision alone is tested where it is
-//! made (`switch/src/deflection.rs`); that engines and threads agree, `random_networks` looks at, too.
+//! Detour: who is detoured, where to, how often, and what it does to a run. The decision alone is tested where it is
+//! made (`switch/src/detour.rs`); that engines and threads agree, `random_networks` looks at, too.
 
 use std::collections::{HashMap, HashSet};
 
 use trimline_metrics::RunRecord;
 use trimline_metrics::timeline::{PacketKind, What};
 use trimline_packet::{BitRate, TimeDelta};
-use trimline_sim::plan::deflection::{DeflectionModel, Hot, Seen, Targets};
+use trimline_sim::plan::detour::{DetourModel, Hot, Seen, Targets};
 use trimline_sim::plan::{LinkChange, LinkEvent, Lossless, Matrix, Plan, Size, Spraying, Watch};
 use trimline_sim::topology;
 use trimline_sim::transports::{Cbr, Ndp, Transport};
@@ -19,11 +19,11 @@ use crate::plans::{self, fattree, plan, run, same_everywhere, workload};
 const QUEUE: u32 = 16;
 
 /// Eight hosts of other pods send a window to each of the two hosts of one ToR, of a FatTree with 16 hosts.
-fn incast(size: u64, model: Option<DeflectionModel>) -> Plan {
+fn incast(size: u64, model: Option<DetourModel>) -> Plan {
     let pairs = (0..2).flat_map(|to| (4..12).map(move |from| (from, to))).collect();
     let mut plan = plan(fattree(4), 12, vec![workload("w", Matrix::Pairs(pairs), Some(size))]);
     plan.switch = ServiceModel::paper(QUEUE, 9000);
-    plan.deflection = model;
+    plan.detour = model;
     plan
 }
 
@@ -31,30 +31,30 @@ fn trims(record: &RunRecord) -> u64 {
     record.ports.iter().map(|port| port.trimmed).sum()
 }
 
-fn deflected(record: &RunRecord) -> u64 {
-    record.ports.iter().map(|port| port.deflected).sum()
+fn detoured(record: &RunRecord) -> u64 {
+    record.ports.iter().map(|port| port.detoured).sum()
 }
 
 fn links(record: &RunRecord) -> impl Iterator<Item = (u16, u8)> {
-    record.paths.iter().map(|path| (path.links, path.deflections))
+    record.paths.iter().map(|path| (path.links, path.detours))
 }
 
 #[test]
 fn detours_save_packets_from_the_trim_and_cost_links() {
     let plain = same_everywhere(&incast(90_000, None), 2);
-    let opf = same_everywhere(&incast(90_000, Some(DeflectionModel::opf(QUEUE - 6))), 2);
-    assert!(plain.paths.is_empty() && deflected(&plain) == 0);
-    assert!(deflected(&opf) > 20, "{}", deflected(&opf));
+    let opf = same_everywhere(&incast(90_000, Some(DetourModel::opf(QUEUE - 6))), 2);
+    assert!(plain.paths.is_empty() && detoured(&plain) == 0);
+    assert!(detoured(&opf) > 20, "{}", detoured(&opf));
     assert!(4 * trims(&opf) < 3 * trims(&plain), "{} of {}", trims(&opf), trims(&plain));
-    // Six links between pods; a packet that is deflected once takes two or more besides.
-    for (links, deflections) in links(&opf) {
-        assert!(deflections <= 2 && links % 2 == 0, "{links} links, {deflections} deflections");
-        match deflections {
+    // Six links between pods; a packet that is detoured once takes two or more besides.
+    for (links, detours) in links(&opf) {
+        assert!(detours <= 2 && links % 2 == 0, "{links} links, {detours} detours");
+        match detours {
             0 => assert_eq!(links, 6),
-            _ => assert!(links > 6, "{links} links, {deflections} deflections"),
+            _ => assert!(links > 6, "{links} links, {detours} detours"),
         }
     }
-    assert!(links(&opf).any(|(_, deflections)| deflections == 2));
+    assert!(links(&opf).any(|(_, detours)| detours == 2));
     let packets: u64 = opf.paths.iter().map(|path| path.packets).sum();
     assert!(packets >= 16 * 10 && opf.paths.iter().all(|path| &*path.workload == "w"));
     assert!(opf.paths.iter().all(|path| path.up_to_bytes == Some(131_072)));
@@ -62,23 +62,23 @@ fn detours_save_packets_from_the_trim_and_cost_links() {
 
 #[test]
 fn what_is_scheduled_keeps_its_way() {
-    let model = DeflectionModel { hot: Some(Hot::Above(0)), ..DeflectionModel::opf(0) };
+    let model = DetourModel { hot: Some(Hot::Above(0)), ..DetourModel::opf(0) };
     // Of each flow two packets are marked.
     let mut plan = incast(900_000, Some(model));
     let ndp = ndp::Config { marked: 2, ..plans::ndp(12) };
     plan.transports = vec![Ndp.with(ndp)];
     let record = run(&plan);
     let arrived: u64 =
-        record.paths.iter().filter(|path| path.deflections > 0).map(|path| path.packets).sum();
+        record.paths.iter().filter(|path| path.detours > 0).map(|path| path.packets).sum();
     assert!(arrived > 0 && arrived <= 2 * 16, "{arrived} packets of {} flows", record.flows.len());
 }
 
-/// A threshold that no queue passes, and no deflection at all: the same but for the file with the ways.
+/// A threshold that no queue passes, and no detour at all: the same but for the file with the ways.
 #[test]
-fn a_switch_that_never_deflects_changes_nothing() {
-    let never = DeflectionModel { hot: None, ..DeflectionModel::opf(0) };
-    for plan in [incast(90_000, Some(never)), incast(90_000, Some(DeflectionModel::opf(500)))] {
-        let without = run(&Plan { deflection: None, ..plan.clone() });
+fn a_switch_that_never_detours_changes_nothing() {
+    let never = DetourModel { hot: None, ..DetourModel::opf(0) };
+    for plan in [incast(90_000, Some(never)), incast(90_000, Some(DetourModel::opf(500)))] {
+        let without = run(&Plan { detour: None, ..plan.clone() });
         let with = same_everywhere(&plan, 3);
         assert!(links(&with).all(|way| way == (6, 0)), "{:?}", with.paths);
         assert_eq!(RunRecord { paths: Vec::new(), ..with }, without);
@@ -88,7 +88,7 @@ fn a_switch_that_never_deflects_changes_nothing() {
 /// What leaves a port never comes back by the same link at once, goes to no other's host, and to no dead link.
 #[test]
 fn no_packet_goes_where_it_may_not() {
-    let mut plan = incast(90_000, Some(DeflectionModel::opf(2)));
+    let mut plan = incast(90_000, Some(DetourModel::opf(2)));
     let places = topology::links(&plan.topology);
     let names: HashMap<&str, topology::LinkId> =
         places.iter().map(|(name, link)| (name.as_str(), *link)).collect();
@@ -110,12 +110,12 @@ fn no_packet_goes_where_it_may_not() {
     let record = run(&plan);
     let mut last: HashMap<(u32, u32, u32), &str> = HashMap::new();
     let mut turned = HashSet::new();
-    let (mut moves, mut deflections) = (0, 0);
+    let (mut moves, mut detours) = (0, 0);
     for event in &record.timeline.events {
         let place = record.timeline.places[event.place as usize].as_str();
         let packet = (event.flow.source, event.flow.destination, event.sequence);
-        if event.what == What::Deflect {
-            deflections += 1;
+        if event.what == What::Detour {
+            detours += 1;
             turned.insert(packet);
         }
         if event.what == What::Arrive && event.packet == PacketKind::Data {
@@ -132,17 +132,17 @@ fn no_packet_goes_where_it_may_not() {
         }
         last.insert(packet, place);
     }
-    assert_eq!(deflections, deflected(&record));
-    assert!(deflections > 20 && moves > 20, "{deflections} deflections, {moves} moves");
+    assert_eq!(detours, detoured(&record));
+    assert!(detours > 20 && moves > 20, "{detours} detours, {moves} moves");
 }
 
 /// The registers of a switch: what is seen of a port is what was written when a packet last began to leave it.
 #[test]
 fn what_ingress_sees_is_what_egress_wrote() {
     let with = |seen| {
-        let model = DeflectionModel { seen, ..DeflectionModel::opf(4) };
+        let model = DetourModel { seen, ..DetourModel::opf(4) };
         let record = same_everywhere(&incast(90_000, Some(model)), 2);
-        (deflected(&record), trims(&record))
+        (detoured(&record), trims(&record))
     };
     let [now, departure, arrival] =
         [Seen::Now, Seen::LastDeparture, Seen::LastArrivalThatLeft].map(with);
@@ -153,10 +153,8 @@ fn what_ingress_sees_is_what_egress_wrote() {
 #[test]
 fn a_host_throws_away_what_is_for_another() {
     let targets = Targets { hosts: true, ..Targets::OTHERS };
-    let record = same_everywhere(
-        &incast(90_000, Some(DeflectionModel { targets, ..DeflectionModel::opf(2) })),
-        3,
-    );
+    let record =
+        same_everywhere(&incast(90_000, Some(DetourModel { targets, ..DetourModel::opf(2) })), 3);
     let dropped: u64 = record.ports.iter().map(|port| port.dropped).sum();
     assert!(dropped > 0);
     assert!(record.flows.iter().all(|flow| flow.fct_sender_ps.is_some()));
@@ -176,7 +174,7 @@ fn spraying_is_the_choice_of_switches() {
         let fcts: Vec<u64> = fcts.collect();
         fcts.iter().sum::<u64>() as f64 / fcts.len() as f64
     };
-    let sprayed = mean(|plan| plan.deflection = Some(DeflectionModel::rps()));
+    let sprayed = mean(|plan| plan.detour = Some(DetourModel::rps()));
     let chosen = mean(|plan| {
         plan.workloads.iter_mut().for_each(|workload| workload.spraying = Spraying::SwitchRandom);
     });
@@ -188,7 +186,7 @@ fn spraying_is_the_choice_of_switches() {
 fn dibs_over_pauses_may_stand_still() {
     let packet = 9064;
     // Queues that stop their senders are never full.
-    let busy = DeflectionModel { hot: Some(Hot::Above(2)), ..DeflectionModel::dibs() };
+    let busy = DetourModel { hot: Some(Hot::Above(2)), ..DetourModel::dibs() };
     let mut plan = incast(1, Some(busy));
     plan.workloads[0].size = Size::LongLived;
     plan.transports = vec![Cbr.with(cbr::Config {
@@ -204,5 +202,5 @@ fn dibs_over_pauses_may_stand_still() {
     plan.duration = Some(TimeDelta::from_ms(20));
     let record = same_everywhere(&plan, 2);
     let stood = !record.pause_cycles.deadlock.is_empty() || record.pause_cycles.passed > 0;
-    assert!(stood && deflected(&record) > 0, "{:?}", record.pause_cycles);
+    assert!(stood && detoured(&record) > 0, "{:?}", record.pause_cycles);
 }

@@ -1,4 +1,4 @@
-//! Deflection: a packet that finds its output port busy leaves by another port of the switch, and finds its way from
+//! Detour: a packet that finds its output port busy leaves by another port of the switch, and finds its way from
 //! there. OPF (Shani et al., IFIP Networking 2024) and DIBS (Zarifis et al., EuroSys 2014) call it a detour; random packet
 //! spraying (Dixit et al., INFOCOM 2013) is the case that always takes place, among ports that are equally near.
 //!
@@ -10,23 +10,23 @@ use trimline_packet::{Kind, Packet, Service};
 use crate::Chance;
 use crate::model::{Limit, ServiceModel};
 
-/// Which packets a switch may deflect.
+/// Which packets a switch may detour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deflects {
+pub enum Detourable {
     /// Data with [`Packet::MARK_UNSCHEDULED`] (OPF).
     Unscheduled,
     /// All data, whole (DIBS).
     Data,
 }
 
-/// What the port of a packet must be like for it to be deflected.
+/// What the port of a packet must be like for it to be detoured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hot {
     /// Its queue is seen to hold more packets than this (OPF: opf-thresh, Algorithm 1 line 8, strictly more).
     Above(u32),
     /// It has no room for the packet (DIBS).
     Full,
-    /// Anything: every packet is deflected (random packet spraying).
+    /// Anything: every packet is detoured (random packet spraying).
     Always,
 }
 
@@ -42,8 +42,8 @@ pub enum Pick {
 /// What counts towards the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counts {
-    /// Times that the packet was deflected.
-    Deflections,
+    /// Times that the packet was detoured.
+    Detours,
     /// Switches that it has left, whichever way: `MAX_TTL - TTL` of Algorithm 1 as printed.
     Switches,
 }
@@ -74,7 +74,7 @@ impl Seen {
     }
 }
 
-/// Which ports a packet may be deflected to.
+/// Which ports a packet may be detoured to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Targets {
     /// Ports to hosts too. A host that gets another's packet has no way to send it on.
@@ -107,7 +107,7 @@ impl Targets {
     pub const EQUAL_COST: Targets = Targets { own: true, equal_cost: true, ..Targets::OTHERS };
 }
 
-/// A port of the switch, as a packet that may be deflected sees it.
+/// A port of the switch, as a packet that may be detoured sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// It leads to a host.
@@ -125,7 +125,7 @@ pub struct Target {
 }
 
 impl Targets {
-    /// Whether a packet may be deflected to a port.
+    /// Whether a packet may be detoured to a port.
     pub const fn admit(&self, target: Target) -> bool {
         (self.hosts || !target.is_host)
             && (self.input || !target.is_input)
@@ -141,8 +141,8 @@ impl Targets {
 pub struct Steps {
     /// Switches that it has left.
     pub switches: u8,
-    /// Times that it was deflected.
-    pub deflections: u8,
+    /// Times that it was detoured.
+    pub detours: u8,
     /// Packets that it found in the queue where it is.
     pub found: u16,
 }
@@ -154,25 +154,25 @@ impl Steps {
         Steps { switches: self.switches.saturating_add(1), ..self }
     }
 
-    /// The packet is deflected.
+    /// The packet is detoured.
     #[must_use]
-    pub const fn deflected(self) -> Steps {
-        Steps { deflections: self.deflections.saturating_add(1), ..self }
+    pub const fn detoured(self) -> Steps {
+        Steps { detours: self.detours.saturating_add(1), ..self }
     }
 }
 
-/// How the switches of a network deflect.
+/// How the switches of a network detour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeflectionModel {
+pub struct DetourModel {
     /// Which packets.
-    pub deflects: Deflects,
-    /// Which port is hot; `None`: none is, and everything else is as with deflection.
+    pub detourable: Detourable,
+    /// Which port is hot; `None`: none is, and everything else is as with detour.
     pub hot: Option<Hot>,
     /// Which other port.
     pub pick: Pick,
     /// Among which.
     pub targets: Targets,
-    /// A packet of which this many were counted is not deflected again (OPF: dcc-thresh); `None`: no limit.
+    /// A packet of which this many were counted is not detoured again (OPF: dcc-thresh); `None`: no limit.
     pub limit: Option<u8>,
     /// What is counted.
     pub counts: Counts,
@@ -180,51 +180,47 @@ pub struct DeflectionModel {
     pub seen: Seen,
 }
 
-impl DeflectionModel {
-    /// OPF with this threshold in packets: two deflections at most.
-    pub const fn opf(threshold: u32) -> DeflectionModel {
-        DeflectionModel {
-            deflects: Deflects::Unscheduled,
+impl DetourModel {
+    /// OPF with this threshold in packets: two detours at most.
+    pub const fn opf(threshold: u32) -> DetourModel {
+        DetourModel {
+            detourable: Detourable::Unscheduled,
             hot: Some(Hot::Above(threshold)),
             pick: Pick::ShorterOfTwo,
             targets: Targets::OTHERS,
             limit: Some(2),
-            counts: Counts::Deflections,
+            counts: Counts::Detours,
             seen: Seen::Now,
         }
     }
 
     /// DIBS: any data, only when the port is full, to a port drawn from those with room, without limit.
-    pub const fn dibs() -> DeflectionModel {
-        DeflectionModel {
-            deflects: Deflects::Data,
+    pub const fn dibs() -> DetourModel {
+        DetourModel {
+            detourable: Detourable::Data,
             hot: Some(Hot::Full),
             pick: Pick::One,
             targets: Targets::WITH_ROOM,
             limit: None,
-            ..DeflectionModel::opf(0)
+            ..DetourModel::opf(0)
         }
     }
 
     /// Random packet spraying: any data, always, to a port drawn from those that are equally near.
-    pub const fn rps() -> DeflectionModel {
-        DeflectionModel {
-            hot: Some(Hot::Always),
-            targets: Targets::EQUAL_COST,
-            ..DeflectionModel::dibs()
-        }
+    pub const fn rps() -> DetourModel {
+        DetourModel { hot: Some(Hot::Always), targets: Targets::EQUAL_COST, ..DetourModel::dibs() }
     }
 
-    /// Whether a packet may be deflected, whatever its port is like (Algorithm 1, line 3). Headers and control packets
+    /// Whether a packet may be detoured, whatever its port is like (Algorithm 1, line 3). Headers and control packets
     /// never are.
     #[inline]
     pub fn applies(&self, packet: &Packet, steps: Steps) -> bool {
-        let is_meant = match self.deflects {
-            Deflects::Unscheduled => packet.marks & Packet::MARK_UNSCHEDULED != 0,
-            Deflects::Data => packet.header.kind == Kind::Data,
+        let is_meant = match self.detourable {
+            Detourable::Unscheduled => packet.marks & Packet::MARK_UNSCHEDULED != 0,
+            Detourable::Data => packet.header.kind == Kind::Data,
         };
         let counted = match self.counts {
-            Counts::Deflections => steps.deflections,
+            Counts::Detours => steps.detours,
             Counts::Switches => steps.switches,
         };
         packet.service.service().is_whole()
@@ -301,8 +297,8 @@ mod tests {
 
     #[test]
     fn only_whole_marked_data_below_the_limit() {
-        let opf = DeflectionModel::opf(8);
-        let steps = |switches, deflections| Steps { switches, deflections, found: 0 };
+        let opf = DetourModel::opf(8);
+        let steps = |switches, detours| Steps { switches, detours, found: 0 };
         let data = unscheduled(Service::Trimmable);
         assert!(opf.applies(&data, steps(9, 1)));
         assert!(!opf.applies(&data, steps(0, 2)), "two are enough");
@@ -310,10 +306,10 @@ mod tests {
         for service in [Service::Trimmed, Service::Returned, Service::Control] {
             assert!(!opf.applies(&unscheduled(service), steps(0, 0)), "{service:?}");
         }
-        let literal = DeflectionModel { counts: Counts::Switches, ..opf };
+        let literal = DetourModel { counts: Counts::Switches, ..opf };
         assert!(literal.applies(&data, steps(1, 0)));
-        assert!(!literal.applies(&data, steps(2, 0)), "the third switch never deflects");
-        let dibs = DeflectionModel::dibs();
+        assert!(!literal.applies(&data, steps(2, 0)), "the third switch never detours");
+        let dibs = DetourModel::dibs();
         assert!(dibs.applies(&packet(Service::Droppable, 1500, 0), steps(200, 200)));
         let ack = Packet { service: ServiceClass::from(Service::Control), ..data };
         assert!(!dibs.applies(&ack, steps(0, 0)));
@@ -321,18 +317,18 @@ mod tests {
 
     #[test]
     fn a_queue_of_the_threshold_is_not_hot() {
-        let opf = DeflectionModel::opf(8);
+        let opf = DetourModel::opf(8);
         assert_eq!([7, 8, 9].map(|packets| opf.is_hot(packets, || true)), [false, false, true]);
-        let dibs = DeflectionModel::dibs();
+        let dibs = DetourModel::dibs();
         assert!(dibs.is_hot(0, || true) && !dibs.is_hot(99, || false));
-        let never = DeflectionModel { hot: None, ..opf };
+        let never = DetourModel { hot: None, ..opf };
         assert!(!never.is_hot(u32::MAX, || true));
-        assert!(DeflectionModel::rps().is_hot(0, || false));
+        assert!(DetourModel::rps().is_hot(0, || false));
     }
 
     #[test]
     fn the_shorter_of_two_that_are_drawn() {
-        let opf = DeflectionModel::opf(8);
+        let opf = DetourModel::opf(8);
         let packets = |place: u32| [5, 3, 3, 0][place as usize];
         let choose = |draws| opf.choose(4, packets, &mut Laid(draws));
         assert_eq!(choose(&[0, 1]), Some(1));
@@ -340,7 +336,7 @@ mod tests {
         assert_eq!(choose(&[2, 1]), Some(2), "of equals the first drawn");
         assert_eq!(choose(&[0, 0]), Some(0), "with replacement; not the shortest of all");
         assert_eq!(opf.choose(0, packets, &mut Laid(&[])), None, "nothing is drawn");
-        let one = DeflectionModel::dibs();
+        let one = DetourModel::dibs();
         assert_eq!(one.choose(4, packets, &mut Laid(&[0])), Some(0));
     }
 

@@ -1,14 +1,14 @@
-//! Deflection in words.
+//! Detour in words.
 
 use trimline_sim::plan::Plan;
-use trimline_sim::plan::deflection::{Counts, Deflects, Hot, Pick, Seen};
+use trimline_sim::plan::detour::{Counts, Detourable, Hot, Pick, Seen};
 
 /// Which packets leave a switch by another port, when, and by which.
 pub(crate) fn words(plan: &Plan) -> Option<String> {
-    let model = plan.deflection?;
-    let what = match model.deflects {
-        Deflects::Unscheduled => "unscheduled data",
-        Deflects::Data => "data",
+    let model = plan.detour?;
+    let what = match model.detourable {
+        Detourable::Unscheduled => "unscheduled data",
+        Detourable::Data => "data",
     };
     let when = match model.hot {
         None => return Some("never; ways are counted".to_owned()),
@@ -45,8 +45,8 @@ pub(crate) fn words(plan: &Plan) -> Option<String> {
     let too = if too.is_empty() { String::new() } else { format!(", or {}", too.join(", ")) };
     let limit = match (model.limit, model.counts) {
         (None, _) => "without limit".to_owned(),
-        (Some(1), Counts::Deflections) => "once at most".to_owned(),
-        (Some(limit), Counts::Deflections) => format!("{limit} times at most"),
+        (Some(1), Counts::Detours) => "once at most".to_owned(),
+        (Some(limit), Counts::Detours) => format!("{limit} times at most"),
         (Some(limit), Counts::Switches) => format!("at its first {limit} switches only"),
     };
     Some(format!("{what} {when} goes to {to}{too}, {limit}"))
@@ -74,19 +74,19 @@ mod tests {
     fn a_scheme_is_said_with_what_differs_from_it() {
         assert_eq!(words("latency = \"0s\""), "");
         assert_eq!(
-            words("data_queue = \"64pkt\", deflection = {}"),
+            words("data_queue = \"64pkt\", detour = {}"),
             "unscheduled data where its port holds more than 56 packets goes to the shorter of two other ports to switches, 2 times at most"
         );
         assert_eq!(
-            words("deflection = { scheme = \"dibs\", input = true, limit = 1 }"),
+            words("detour = { scheme = \"dibs\", input = true, limit = 1 }"),
             "data where its port has no room goes to one of the other ports to switches that have room, or the port that it came by, once at most"
         );
         let literal = words(
-            "data_queue = \"64pkt\", deflection = { threshold = \"52pkt\", counts = \"switches\", seen = \"last-departure\" }",
+            "data_queue = \"64pkt\", detour = { threshold = \"52pkt\", counts = \"switches\", seen = \"last-departure\" }",
         );
         assert!(literal.contains("52 packets (as of the last departure)"), "{literal}");
         assert!(literal.ends_with("at its first 2 switches only"), "{literal}");
-        assert!(words("deflection.scheme = \"rps\"").contains("equally near, without limit"));
-        assert_eq!(words("deflection.when = \"never\""), "never; ways are counted");
+        assert!(words("detour.scheme = \"rps\"").contains("equally near, without limit"));
+        assert_eq!(words("detour.when = \"never\""), "never; ways are counted");
     }
 }

@@ -1,4 +1,4 @@
-//! Runs the test vectors of `vectors/deflection`: which port a packet leaves by (OPF, IFIP Networking 2024, Algorithms 1
+//! Runs the test vectors of `vectors/detour`: which port a packet leaves by (OPF, IFIP Networking 2024, Algorithms 1
 //! and 2), in the decision of the switch crate.
 //!
 //! A vector is text, untimed and one behaviour a file; `vectors/README.md` describes the language.
@@ -10,16 +10,16 @@ use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service,
     ServiceClass, Time,
 };
-use trimline_switch::deflection::{Counts, Seen, Steps, Target};
+use trimline_switch::detour::{Counts, Seen, Steps, Target};
 use trimline_switch::{
-    Around, Chance, Choices, DeflectionModel, Displaced, OutputPort, Pool, Port, QueueView,
+    Around, Chance, Choices, DetourModel, Displaced, OutputPort, Pool, Port, QueueView,
     ServiceModel,
 };
 
 use crate::vectors::{Arena, list, number, read};
 
 /// Where they are.
-pub(crate) const FOLDER: &str = "vectors/deflection";
+pub(crate) const FOLDER: &str = "vectors/detour";
 
 /// Ports of the switch; host N is reached by port N, next to it or behind another switch.
 pub(crate) const PORTS: usize = 8;
@@ -64,7 +64,7 @@ pub(crate) enum Command {
         port: usize,
         packets: u16,
     },
-    Deflected {
+    Detoured {
         port: usize,
         packets: u64,
     },
@@ -117,13 +117,13 @@ impl Vector {
         Ok(Vector { file, config, commands })
     }
 
-    /// The deflection that the vector asks for.
-    pub(crate) fn model(&self) -> DeflectionModel {
-        DeflectionModel {
+    /// The detour that the vector asks for.
+    pub(crate) fn model(&self) -> DetourModel {
+        DetourModel {
             limit: Some(self.config.limit),
             counts: Counts::Switches,
             seen: Seen::LastDeparture,
-            ..DeflectionModel::opf(self.config.threshold)
+            ..DetourModel::opf(self.config.threshold)
         }
     }
 }
@@ -193,8 +193,8 @@ fn parse_command(verb: &str, rest: &[&str], sequence: u32) -> Result<Command, St
         ("seen", [port, packets]) => {
             Command::Seen { port: port_of(port)?, packets: number(packets)? }
         }
-        ("deflected", [port, packets]) => {
-            Command::Deflected { port: port_of(port)?, packets: number(packets)? }
+        ("detoured", [port, packets]) => {
+            Command::Detoured { port: port_of(port)?, packets: number(packets)? }
         }
         _ => {
             let line = [&[verb], rest].concat().join(" ");
@@ -283,12 +283,12 @@ impl Chance for Draws {
 
 /// A switch, and where its last packet went.
 pub(crate) struct Harness {
-    deflection: DeflectionModel,
+    detour: DetourModel,
     config: Config,
     ports: [Port<1>; PORTS],
     /// What is seen of each port where that is not its length now.
     registers: [u16; PORTS],
-    deflected: [u64; PORTS],
+    detoured: [u64; PORTS],
     packets: Arena,
     /// What each packet found in its queue.
     found: Vec<u16>,
@@ -298,13 +298,13 @@ pub(crate) struct Harness {
 }
 
 impl Harness {
-    pub(crate) fn new(deflection: DeflectionModel, config: &Config) -> Harness {
+    pub(crate) fn new(detour: DetourModel, config: &Config) -> Harness {
         Harness {
-            deflection,
+            detour,
             config: config.clone(),
             ports: [const { Port::new() }; PORTS],
             registers: [0; PORTS],
-            deflected: [0; PORTS],
+            detoured: [0; PORTS],
             packets: Arena::default(),
             found: Vec::new(),
             draws: Draws::default(),
@@ -350,10 +350,10 @@ impl Harness {
                     return Err(format!("port {port} is seen to hold {seen}, not {packets}"));
                 }
             }
-            Command::Deflected { port, packets } => {
-                let got = self.deflected[*port];
+            Command::Detoured { port, packets } => {
+                let got = self.detoured[*port];
                 if got != *packets {
-                    return Err(format!("{got} were deflected from port {port}, not {packets}"));
+                    return Err(format!("{got} were detoured from port {port}, not {packets}"));
                 }
             }
         }
@@ -378,7 +378,7 @@ impl Harness {
 
     /// How many packets a port is seen to hold.
     pub(crate) fn seen(&self, port: usize) -> u32 {
-        match self.deflection.seen {
+        match self.detour.seen {
             Seen::Now => self.ports[port].queue_packets(0),
             Seen::LastDeparture | Seen::LastArrivalThatLeft => self.registers[port].into(),
         }
@@ -387,7 +387,7 @@ impl Harness {
     /// A packet comes: the port that it leaves by.
     pub(crate) fn arrive(&mut self, arriving: &Arriving) -> Result<usize, String> {
         let way = self.way(arriving);
-        self.deflected[arriving.own] += u64::from(way != arriving.own);
+        self.detoured[arriving.own] += u64::from(way != arriving.own);
         let handle = Handle::new(self.packets.0.len() as u32);
         self.packets.0.push((arriving.packet, Handle::NONE));
         self.found.push(self.ports[way].queue_packets(0) as u16);
@@ -399,14 +399,14 @@ impl Harness {
         let Some(admitted) = self.admitted(arriving) else { return arriving.own };
         let seen: Vec<u32> = admitted.iter().map(|&port| self.seen(port)).collect();
         let packets = |place: u32| seen[place as usize];
-        let place = self.deflection.choose(admitted.len() as u32, packets, &mut self.draws);
+        let place = self.detour.choose(admitted.len() as u32, packets, &mut self.draws);
         place.map_or(arriving.own, |place| admitted[place as usize])
     }
 
-    /// The ports that a packet may be deflected to; `None`: it is not to be deflected.
+    /// The ports that a packet may be detoured to; `None`: it is not to be detoured.
     pub(crate) fn admitted(&self, arriving: &Arriving) -> Option<Vec<usize>> {
         let Arriving { input, own, switches, packet } = *arriving;
-        let (model, steps) = (self.deflection, Steps { switches, ..Steps::default() });
+        let (model, steps) = (self.detour, Steps { switches, ..Steps::default() });
         if !model.applies(&packet, steps) || !model.is_hot(self.seen(own), || false) {
             return None;
         }
@@ -424,7 +424,7 @@ impl Harness {
     pub(crate) fn serve(&mut self, port: usize) -> Option<Packet> {
         let leaving = self.around(port, |port, around| port.dequeue(around))?;
         let (held, found) = (self.ports[port].queue_packets(0), self.found[leaving.index()]);
-        if let Some(length) = self.deflection.seen.at_departure(held, found) {
+        if let Some(length) = self.detour.seen.at_departure(held, found) {
             self.registers[port] = length;
         }
         Some(*self.packets.packet(leaving))
@@ -487,8 +487,8 @@ mod tests {
     #[test]
     fn a_vector_that_holds() {
         // Of 3 and 4, both empty, the first drawn.
-        let deflected = "packet 0 2 marked count=1\nexpect 4\ndeflected 2 1\n";
-        check(&format!("length 2 4\ndraw 1 0 of 2\n{deflected}"), Ok(()));
+        let detoured = "packet 0 2 marked count=1\nexpect 4\ndetoured 2 1\n";
+        check(&format!("length 2 4\ndraw 1 0 of 2\n{detoured}"), Ok(()));
         check("packet 0 2 marked\nexpect 2\nserve 2 2\nseen 2 1\n", Ok(()));
     }
 
@@ -517,7 +517,7 @@ mod tests {
     #[test]
     fn numbers_that_are_wrong_fail() {
         check("length 2 4\nseen 2 3\n", Err("v:7: port 2 is seen to hold 4, not 3"));
-        check("deflected 2 1\n", Err("v:6: 0 were deflected from port 2, not 1"));
+        check("detoured 2 1\n", Err("v:6: 0 were detoured from port 2, not 1"));
     }
 
     #[test]

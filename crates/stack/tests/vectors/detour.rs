@@ -1,15 +1,15 @@
-//! The shared vectors of deflection on frames: a packet leaves by the port by which the software switch sends its bytes.
+//! The shared vectors of detour on frames: a packet leaves by the port by which the software switch sends its bytes.
 
 use std::path::Path;
 
 use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{Packet, Packets, Time};
-use trimline_stack::switch::{Deflection, Deflector, Frames, LocalPorts};
+use trimline_stack::switch::{Detour, DetourState, Frames, LocalPorts};
 use trimline_switch::{
     Around, Choices, Displaced, OutputPort, Pool, Port, QueueView, ServiceModel,
 };
 
-use super::deflections::{Arriving, Command, Config, Draws, PORTS, packet_of, read_all};
+use super::detours::{Arriving, Command, Config, Draws, PORTS, packet_of, read_all};
 
 /// The TTL that hosts send with here: more switches than any vector counts.
 const INITIAL_TTL: u8 = 200;
@@ -20,9 +20,9 @@ const TTL: usize = 14 + 8;
 /// A switch, and what left it last.
 struct Switch<'a> {
     config: &'a Config,
-    deflector: Deflector,
+    detour_state: DetourState,
     ports: [Port<1>; PORTS],
-    deflected: [u64; PORTS],
+    detoured: [u64; PORTS],
     frames: Frames,
     draws: Draws,
     way: Option<usize>,
@@ -74,14 +74,14 @@ impl Switch<'_> {
         let handle = self.frames.insert(&bytes);
         let seen = *self.frames.packet(handle);
         let ttl = self.frames.time_to_live(handle).unwrap();
-        let way = self.deflector.way(
+        let way = self.detour_state.way(
             (&seen, ttl),
             (*input as u16, *own as u16),
             &mut Seen(self.config, &self.ports, seen),
             &mut self.draws,
         );
         let way = usize::from(way);
-        self.deflected[*own] += u64::from(way != *own);
+        self.detoured[*own] += u64::from(way != *own);
         self.around(way, |port, around| port.enqueue(handle, around));
         way
     }
@@ -90,7 +90,7 @@ impl Switch<'_> {
         let Some(leaving) = self.around(port, |port, around| port.dequeue(around)) else { return };
         let packet = *self.frames.packet(leaving);
         let held = self.ports[port].packets_before(&model(), &packet);
-        self.deflector.note_departure(port as u16, held, 0);
+        self.detour_state.note_departure(port as u16, held, 0);
     }
 
     fn around<T>(
@@ -117,7 +117,7 @@ impl Switch<'_> {
         };
         match command {
             Command::Length { port, packets } => {
-                self.deflector.set_register(*port as u16, *packets);
+                self.detour_state.set_register(*port as u16, *packets);
                 Ok(())
             }
             Command::Draw { places, of } => {
@@ -143,27 +143,27 @@ impl Switch<'_> {
             Command::Seen { port, packets } => {
                 let any = packet_of("scheduled", (0, *port), 0, 0)?;
                 let ports = &mut Seen(self.config, &self.ports, any);
-                let seen = self.deflector.seen(*port as u16, ports);
+                let seen = self.detour_state.seen(*port as u16, ports);
                 same("what is seen", seen.into(), (*packets).into())
             }
-            Command::Deflected { port, packets } => {
-                same("what was deflected", self.deflected[*port], *packets)
+            Command::Detoured { port, packets } => {
+                same("what was detoured", self.detoured[*port], *packets)
             }
         }
     }
 }
 
 #[test]
-fn every_vector_of_deflection_holds_for_frames() {
+fn every_vector_of_detour_holds_for_frames() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let vectors = read_all(&root).unwrap();
     for vector in &vectors {
-        let deflection = Deflection::new(vector.model(), INITIAL_TTL);
+        let detour = Detour::new(vector.model(), INITIAL_TTL);
         let mut switch = Switch {
             config: &vector.config,
-            deflector: Deflector::new(deflection, PORTS),
+            detour_state: DetourState::new(detour, PORTS),
             ports: [const { Port::new() }; PORTS],
-            deflected: [0; PORTS],
+            detoured: [0; PORTS],
             frames: Frames::new(Profile::PAPER, Lengths::Updated),
             draws: Draws::default(),
             way: None,

@@ -1,31 +1,31 @@
-//! Packets that leave a switch by another port than routing chose ([`trimline_switch::deflection`]).
+//! Packets that leave a switch by another port than routing chose ([`trimline_switch::detour`]).
 //!
 //! What is decided depends on how long the queues of the other ports are at that instant, so such a switch is a coupled
 //! one ([`super::coupled`]).
 
 use trimline_packet::{Handle, Packets, Time};
 use trimline_switch::OutputPort;
-use trimline_switch::deflection::{Steps, Target};
+use trimline_switch::detour::{Steps, Target};
 use trimline_transport::ANY_PATH;
 
 use super::port::{Switches, pool_of};
 use super::{Calendar, Core};
-use crate::deflections::{Deflections, seen};
+use crate::detours::{Detours, seen};
 use crate::random::Draw;
 
 impl<P: OutputPort> Switches<P> {
-    /// Whether all that a port does stays at the port while so many packets come to it: none is deflected, and no header
+    /// Whether all that a port does stays at the port while so many packets come to it: none is detoured, and no header
     /// returned.
     pub(crate) fn keeps_all(&self, core: &Core, port: u32, arriving: u64) -> bool {
-        let Some(deflections) = &core.deflections else { return true };
+        let Some(detours) = &core.detours else { return true };
         let unit = &self.ports[port as usize];
-        let keeps_headers = deflections.keeps_headers(&unit.port, arriving, core.framing.header);
-        keeps_headers && deflections.keeps(port, &unit.port, arriving)
+        let keeps_headers = detours.keeps_headers(&unit.port, arriving, core.framing.header);
+        keeps_headers && detours.keeps(port, &unit.port, arriving)
     }
 
-    /// A packet arrives over a link at a switch that may deflect it. Gives whether the port may act at once.
+    /// A packet arrives over a link at a switch that may detour it. Gives whether the port may act at once.
     #[inline(never)]
-    pub(super) fn deflecting_arrive(
+    pub(super) fn detouring_arrive(
         &mut self,
         core: &mut Core,
         calendar: &mut (impl Calendar + ?Sized),
@@ -37,10 +37,10 @@ impl<P: OutputPort> Switches<P> {
         let steps = if from_host { Steps::default() } else { core.arena.steps(handle).further() };
         let (way, steps) = self.way(core, port, link, handle, steps);
         if way != port {
-            calendar.deflected(&core.arena, port, handle);
+            calendar.detoured(&core.arena, port, handle);
         }
-        let found = match &core.deflections {
-            Some(deflections) if deflections.asks_what_was_found() => {
+        let found = match &core.detours {
+            Some(detours) if detours.asks_what_was_found() => {
                 let packet = core.arena.packet(handle);
                 let found = self.ports[way as usize].port.packets_before(&self.model, packet);
                 found.min(u16::MAX.into()) as u16
@@ -69,27 +69,27 @@ impl<P: OutputPort> Switches<P> {
     ) -> (u32, Steps) {
         let packet = *core.arena.packet(handle);
         let unchanged = (port, steps);
-        let Some(deflections) = &mut core.deflections else { return unchanged };
-        if packet.service.is_link() || !deflections.model.applies(&packet, steps) {
+        let Some(detours) = &mut core.detours else { return unchanged };
+        if packet.service.is_link() || !detours.model.applies(&packet, steps) {
             return unchanged;
         }
         let pool = &core.pools[pool_of(&self.model, &core.routes, port)];
         let (model, ports) = (&self.model, &self.ports);
         let is_full = |port: u32| !ports[port as usize].port.has_room(model, &packet, pool);
         let length = |port: u32| ports[port as usize].port.packets_before(model, &packet);
-        let seen = |deflections: &Deflections, port| {
-            seen(deflections.model.seen, &deflections.registers, port, length(port))
+        let seen = |detours: &Detours, port| {
+            seen(detours.model.seen, &detours.registers, port, length(port))
         };
-        if !deflections.model.is_hot(seen(deflections, port), || is_full(port)) {
+        if !detours.model.is_hot(seen(detours, port), || is_full(port)) {
             return unchanged;
         }
         let switch = core.routes.switch_of(port);
-        let mut targets = std::mem::take(&mut deflections.targets);
+        let mut targets = std::mem::take(&mut detours.targets);
         targets.clear();
         targets.extend(core.routes.ports_of(switch).filter(|&target| {
-            deflections.model.targets.admit(Target {
-                is_host: deflections.to_host[target as usize],
-                is_input: deflections.opposite[link as usize] == target,
+            detours.model.targets.admit(Target {
+                is_host: detours.to_host[target as usize],
+                is_input: detours.opposite[link as usize] == target,
                 is_dead: core.routes.is_dead(target),
                 is_full: is_full(target),
                 is_own: target == port,
@@ -97,35 +97,35 @@ impl<P: OutputPort> Switches<P> {
             })
         }));
         let candidates = targets.len() as u32;
-        let model = deflections.model;
+        let model = detours.model;
         let chosen = {
             // What is drawn and what is seen are apart.
-            let held: Vec<u32> = targets.iter().map(|&target| seen(deflections, target)).collect();
-            let chance = &mut Draw { streams: &mut deflections.streams, unit: switch };
+            let held: Vec<u32> = targets.iter().map(|&target| seen(detours, target)).collect();
+            let chance = &mut Draw { streams: &mut detours.streams, unit: switch };
             model.choose(candidates, |place| held[place as usize], chance)
         };
         let chosen = chosen.map(|place| targets[place as usize]);
-        deflections.targets = targets;
+        detours.targets = targets;
         let Some(way) = chosen.filter(|&way| way != port) else { return unchanged };
-        core.counters[port as usize].deflected += 1;
+        core.counters[port as usize].detoured += 1;
         if packet.header.path != ANY_PATH && !model.targets.equal_cost {
             // Its own path would bring it straight back.
-            let mut draw = Draw { streams: &mut deflections.streams, unit: switch };
+            let mut draw = Draw { streams: &mut detours.streams, unit: switch };
             core.arena.packet_mut(handle).header.path = core.routes.draw_path(&mut draw);
         }
-        (way, steps.deflected())
+        (way, steps.detoured())
     }
 }
 
 impl Core {
-    /// Drops a packet that was deflected to a host and is for another one. Returns whether this is such a packet.
+    /// Drops a packet that was detoured to a host and is for another one. Returns whether this is such a packet.
     pub(super) fn drops_stray(&mut self, host: u32, handle: Handle) -> bool {
-        let Some(deflections) = &self.deflections else { return false };
+        let Some(detours) = &self.detours else { return false };
         let packet = *self.arena.packet(handle);
         let is_stray = packet.destination.get() != host && !packet.service.is_link();
         if is_stray {
             // As if the port had dropped it.
-            let port = deflections.opposite[(self.routes.ports() + host) as usize];
+            let port = detours.opposite[(self.routes.ports() + host) as usize];
             let is_header = packet.service.service().is_header();
             self.counters[port as usize].count_dropped(is_header);
             self.drop_quietly(handle);

@@ -1,21 +1,21 @@
-//! Frames that leave a switch by another port than routing chose ([`trimline_switch::deflection`]): how a configuration
+//! Frames that leave a switch by another port than routing chose ([`trimline_switch::detour`]): how a configuration
 //! writes it, and what a switch remembers.
 //!
-//! A frame has no place for a count of deflections. What is counted is the switches that it has left, and its TTL says how
+//! A frame has no place for a count of detours. What is counted is the switches that it has left, and its TTL says how
 //! many these are: Algorithm 1 of OPF as printed.
 
 use serde::Deserialize;
 use trimline_packet::Packet;
 use trimline_switch::Chance;
-use trimline_switch::deflection::{Counts, DeflectionModel, Hot, Seen, Steps, Target};
+use trimline_switch::detour::{Counts, DetourModel, Hot, Seen, Steps, Target};
 
 /// The TTL that hosts send with where nothing is stated: Linux's, and that of this protocol's hosts.
 const INITIAL_TTL: u8 = 64;
 
-/// A scheme of deflection.
+/// A scheme of detour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum DeflectionScheme {
+pub enum DetourScheme {
     /// Data that nobody asked for, above a threshold, to the shorter of two ports.
     #[default]
     Opf,
@@ -28,7 +28,7 @@ pub enum DeflectionScheme {
 /// How long a queue is seen to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum DeflectionView {
+pub enum DetourView {
     /// As long as it is.
     #[default]
     Now,
@@ -38,39 +38,39 @@ pub enum DeflectionView {
     LastArrival,
 }
 
-/// Deflection as a configuration has it; its keys are those of the simulator's scenarios, and `initial_ttl`.
+/// Detour as a configuration has it; its keys are those of the simulator's scenarios, and `initial_ttl`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct DeflectionConfig {
+pub struct DetourConfig {
     /// Which scheme: OPF without it.
     #[serde(default)]
-    pub scheme: DeflectionScheme,
+    pub scheme: DetourScheme,
     /// A port that is seen to hold more packets is busy (OPF: opf-thresh): an eighth less than the queue holds without it.
     pub threshold: Option<u32>,
-    /// A frame that has left so many switches is not deflected again (OPF: dcc-thresh): 2 with OPF without it, else none.
+    /// A frame that has left so many switches is not detoured again (OPF: dcc-thresh): 2 with OPF without it, else none.
     pub limit: Option<u8>,
     /// How long a queue is seen to be: as it is without it.
     #[serde(default)]
-    pub seen: DeflectionView,
+    pub seen: DetourView,
     /// The TTL that hosts send with, from which switches are counted: 64 without it.
     pub initial_ttl: Option<u8>,
 }
 
-impl DeflectionConfig {
+impl DetourConfig {
     /// What switches do whose ports hold so many full packets of data at most.
     ///
     /// # Errors
     /// The first key that cannot be: its value, why not, and what was expected.
-    pub fn check(&self, longest: u32) -> Result<Deflection, String> {
+    pub fn check(&self, longest: u32) -> Result<Detour, String> {
         let scheme = match self.scheme {
-            DeflectionScheme::Opf => DeflectionModel::opf(0),
-            DeflectionScheme::Dibs => DeflectionModel::dibs(),
-            DeflectionScheme::Rps => DeflectionModel::rps(),
+            DetourScheme::Opf => DetourModel::opf(0),
+            DetourScheme::Dibs => DetourModel::dibs(),
+            DetourScheme::Rps => DetourModel::rps(),
         };
         let hot = match (self.scheme, self.threshold) {
-            (DeflectionScheme::Opf, threshold) => Some(Hot::Above(above(threshold, longest)?)),
-            (DeflectionScheme::Dibs | DeflectionScheme::Rps, None) => scheme.hot,
-            (DeflectionScheme::Dibs | DeflectionScheme::Rps, Some(threshold)) => {
+            (DetourScheme::Opf, threshold) => Some(Hot::Above(above(threshold, longest)?)),
+            (DetourScheme::Dibs | DetourScheme::Rps, None) => scheme.hot,
+            (DetourScheme::Dibs | DetourScheme::Rps, Some(threshold)) => {
                 return Err(format!(
                     "threshold = {threshold}: this scheme compares no queue with one; expected scheme = \"opf\", or no threshold"
                 ));
@@ -78,7 +78,7 @@ impl DeflectionConfig {
         };
         let limit = match self.limit {
             Some(0) => {
-                return Err("limit = 0: nothing would be deflected; expected 1 to 255".to_owned());
+                return Err("limit = 0: nothing would be detoured; expected 1 to 255".to_owned());
             }
             Some(limit) => Some(limit),
             None => scheme.limit,
@@ -91,12 +91,12 @@ impl DeflectionConfig {
             ttl => ttl,
         };
         let seen = match self.seen {
-            DeflectionView::Now => Seen::Now,
-            DeflectionView::LastDeparture => Seen::LastDeparture,
-            DeflectionView::LastArrival => Seen::LastArrivalThatLeft,
+            DetourView::Now => Seen::Now,
+            DetourView::LastDeparture => Seen::LastDeparture,
+            DetourView::LastArrival => Seen::LastArrivalThatLeft,
         };
-        let model = DeflectionModel { hot, limit, counts: Counts::Switches, seen, ..scheme };
-        Ok(Deflection { model, initial_ttl })
+        let model = DetourModel { hot, limit, counts: Counts::Switches, seen, ..scheme };
+        Ok(Detour { model, initial_ttl })
     }
 }
 
@@ -112,24 +112,24 @@ fn above(threshold: Option<u32>, longest: u32) -> Result<u32, String> {
     }
 }
 
-/// Checked settings of deflection, the same at all switches.
+/// Checked settings of detour, the same at all switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deflection {
+pub struct Detour {
     /// What is decided.
-    model: DeflectionModel,
+    model: DetourModel,
     /// From which switches are counted.
     initial_ttl: u8,
 }
 
-impl Deflection {
+impl Detour {
     /// Switches that decide so, behind hosts that send with this TTL.
-    pub fn new(model: DeflectionModel, initial_ttl: u8) -> Deflection {
-        Deflection { model, initial_ttl }
+    pub fn new(model: DetourModel, initial_ttl: u8) -> Detour {
+        Detour { model, initial_ttl }
     }
 
     /// In words.
     pub(super) fn words(&self) -> String {
-        let DeflectionModel { hot, limit, seen, .. } = self.model;
+        let DetourModel { hot, limit, seen, .. } = self.model;
         let what = match hot {
             Some(Hot::Above(threshold)) => {
                 format!(
@@ -162,7 +162,7 @@ impl Deflection {
     }
 }
 
-/// What a switch asks of its ports when a frame may be deflected, by their local numbers.
+/// What a switch asks of its ports when a frame may be detoured, by their local numbers.
 pub trait LocalPorts {
     /// Ports of the switch.
     fn count(&self) -> u16;
@@ -176,18 +176,18 @@ pub trait LocalPorts {
     fn is_equally_near(&self, port: u16) -> bool;
 }
 
-/// What a switch that deflects remembers of its ports.
+/// What a switch that detours remembers of its ports.
 #[derive(Clone, Debug)]
-pub struct Deflector {
-    deflection: Deflection,
+pub struct DetourState {
+    detour: Detour,
     /// By port: the length that ingress has of it, where that is not the length now.
     registers: Vec<u16>,
 }
 
-impl Deflector {
+impl DetourState {
     /// A switch that no packet has left yet.
-    pub fn new(deflection: Deflection, ports: usize) -> Deflector {
-        Deflector { deflection, registers: vec![0; ports] }
+    pub fn new(detour: Detour, ports: usize) -> DetourState {
+        DetourState { detour, registers: vec![0; ports] }
     }
 
     /// The port by which a frame leaves that came by `input` and that routing sends to `own`. `ttl` is what this switch
@@ -199,8 +199,8 @@ impl Deflector {
         ports: &mut impl LocalPorts,
         chance: &mut impl Chance,
     ) -> u16 {
-        let model = &self.deflection.model;
-        let switches = self.deflection.switches(ttl);
+        let model = &self.detour.model;
+        let switches = self.detour.switches(ttl);
         let held = self.seen(own, ports);
         let may_leave = model.applies(packet, Steps { switches, ..Steps::default() })
             && model.is_hot(held, || !ports.has_room(own));
@@ -229,7 +229,7 @@ impl Deflector {
 
     /// How many packets a port is seen to hold.
     pub fn seen(&self, port: u16, ports: &mut impl LocalPorts) -> u32 {
-        match self.deflection.model.seen {
+        match self.detour.model.seen {
             Seen::Now => ports.packets_before(port),
             Seen::LastDeparture | Seen::LastArrivalThatLeft => {
                 self.registers[usize::from(port)].into()
@@ -239,7 +239,7 @@ impl Deflector {
 
     /// A packet begins to leave a port that held `held` packets, itself included; it had found `found` when it came.
     pub fn note_departure(&mut self, port: u16, held: u32, found: u16) {
-        if let Some(length) = self.deflection.model.seen.at_departure(held, found) {
+        if let Some(length) = self.detour.model.seen.at_departure(held, found) {
             self.registers[usize::from(port)] = length;
         }
     }
@@ -258,38 +258,35 @@ mod tests {
 
     #[test]
     fn defaults_are_those_of_the_simulator() {
-        let opf = DeflectionConfig::default().check(LONGEST).unwrap();
-        assert_eq!(
-            opf.model,
-            DeflectionModel { counts: Counts::Switches, ..DeflectionModel::opf(56) }
-        );
+        let opf = DetourConfig::default().check(LONGEST).unwrap();
+        assert_eq!(opf.model, DetourModel { counts: Counts::Switches, ..DetourModel::opf(56) });
         assert_eq!([63, 62, 0, 255].map(|ttl| opf.switches(ttl)), [0, 1, 63, 64]);
-        let of = |scheme| DeflectionConfig { scheme, ..DeflectionConfig::default() };
-        let dibs = of(DeflectionScheme::Dibs).check(LONGEST).unwrap().model;
-        assert_eq!(dibs, DeflectionModel { counts: Counts::Switches, ..DeflectionModel::dibs() });
+        let of = |scheme| DetourConfig { scheme, ..DetourConfig::default() };
+        let dibs = of(DetourScheme::Dibs).check(LONGEST).unwrap().model;
+        assert_eq!(dibs, DetourModel { counts: Counts::Switches, ..DetourModel::dibs() });
     }
 
     #[test]
     fn a_ttl_above_the_initial_one_is_not_believed() {
-        let opf = DeflectionConfig::default().check(LONGEST).unwrap();
+        let opf = DetourConfig::default().check(LONGEST).unwrap();
         assert!(opf.switches(64) == 255 && opf.switches(200) > 100);
     }
 
     #[test]
     fn what_cannot_be_is_said() {
-        let none = DeflectionConfig::default();
-        let error = |config: DeflectionConfig| config.check(LONGEST).unwrap_err();
-        let high = error(DeflectionConfig { threshold: Some(64), ..none });
+        let none = DetourConfig::default();
+        let error = |config: DetourConfig| config.check(LONGEST).unwrap_err();
+        let high = error(DetourConfig { threshold: Some(64), ..none });
         assert_eq!(
             high,
             "threshold = 64: a queue of 64 packets never holds more; expected less than 64"
         );
-        let scheme = DeflectionScheme::Rps;
-        let idle = error(DeflectionConfig { scheme, threshold: Some(4), ..none });
+        let scheme = DetourScheme::Rps;
+        let idle = error(DetourConfig { scheme, threshold: Some(4), ..none });
         assert!(idle.starts_with("threshold = 4: this scheme compares no queue"), "{idle}");
-        let limit = error(DeflectionConfig { limit: Some(0), ..none });
-        assert!(limit.starts_with("limit = 0: nothing would be deflected"), "{limit}");
-        let ttl = error(DeflectionConfig { initial_ttl: Some(1), ..none });
+        let limit = error(DetourConfig { limit: Some(0), ..none });
+        assert!(limit.starts_with("limit = 0: nothing would be detoured"), "{limit}");
+        let ttl = error(DetourConfig { initial_ttl: Some(1), ..none });
         assert!(ttl.starts_with("initial_ttl = 1: no packet passes a switch"), "{ttl}");
     }
 }

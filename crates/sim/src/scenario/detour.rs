@@ -1,6 +1,6 @@
-//! Deflection in a scenario: its keys, and what they come to.
+//! Detour in a scenario: its keys, and what they come to.
 
-use trimline_switch::deflection::{Counts, DeflectionModel, Deflects, Hot, Pick, Seen, Targets};
+use trimline_switch::detour::{Counts, DetourModel, Detourable, Hot, Pick, Seen, Targets};
 use trimline_switch::{Limit, ServiceModel};
 
 use crate::keys::error::ScenarioError;
@@ -10,7 +10,7 @@ use crate::keys::read::read;
 use crate::keys::tree::Node;
 use crate::topology::{Clos, Routes};
 
-const NAME: &str = "deflection";
+const NAME: &str = "detour";
 
 /// OPF IV: opf-thresh is 4 to 12 packets below a longest queue of 64. An eighth below it, at least one packet.
 fn by_default(longest: u32) -> u32 {
@@ -19,12 +19,12 @@ fn by_default(longest: u32) -> u32 {
 
 pub(super) const KEY: Key = computed(
     NAME,
-    Form::Table(&DEFLECTION),
+    Form::Table(&DETOUR),
     "none",
-    "Deflection: a packet that finds its port busy leaves by another port of the switch (OPF, DIBS: a detour).",
+    "Detour: a packet that finds its port busy leaves by another port of the switch (OPF, DIBS: a detour).",
 );
 
-static DEFLECTION: Grammar = Grammar {
+static DETOUR: Grammar = Grammar {
     about: "A scheme, and what differs from it.",
     alternatives: &[],
     keys: &[
@@ -38,7 +38,7 @@ static DEFLECTION: Grammar = Grammar {
             "packets",
             Form::Word(&["unscheduled", "data"]),
             "the scheme's",
-            "What may be deflected: what its sender marks as unscheduled, or all whole data.",
+            "What may be detoured: what its sender marks as unscheduled, or all whole data.",
         ),
         computed(
             "when",
@@ -62,13 +62,13 @@ static DEFLECTION: Grammar = Grammar {
             "limit",
             Form::Either(&[Form::Integer(1, 255), Form::Word(&["none"])]),
             "2 with opf, else none",
-            "A packet of which so many are counted is not deflected again (OPF: dcc-thresh).",
+            "A packet of which so many are counted is not detoured again (OPF: dcc-thresh).",
         ),
         fixed(
             "counts",
-            Form::Word(&["deflections", "switches"]),
-            "deflections",
-            "What counts towards the limit: deflections, or all switches that the packet has left (OPF's Algorithm 1 as printed, by the TTL).",
+            Form::Word(&["detours", "switches"]),
+            "detours",
+            "What counts towards the limit: detours, or all switches that the packet has left (OPF's Algorithm 1 as printed, by the TTL).",
         ),
         fixed(
             "seen",
@@ -80,19 +80,19 @@ static DEFLECTION: Grammar = Grammar {
             "hosts",
             Form::Boolean,
             "false",
-            "Whether packets are deflected to ports of hosts too, where they are lost.",
+            "Whether packets are detoured to ports of hosts too, where they are lost.",
         ),
         fixed(
             "input",
             Form::Boolean,
             "false",
-            "Whether they are deflected to where they came from too.",
+            "Whether they are detoured to where they came from too.",
         ),
         fixed(
             "dead",
             Form::Boolean,
             "false",
-            "Whether they are deflected to links that routing knows to be dead too.",
+            "Whether they are detoured to links that routing knows to be dead too.",
         ),
         computed(
             "own",
@@ -103,28 +103,28 @@ static DEFLECTION: Grammar = Grammar {
     ],
 };
 
-/// How the switches of a scenario deflect, where it asks for it.
-pub(super) fn deflection(
+/// How the switches of a scenario detour, where it asks for it.
+pub(super) fn detour(
     root: &Node,
     switch: &ServiceModel,
     topology: &Clos,
     packet_bytes: u16,
-) -> Result<Option<DeflectionModel>, ScenarioError> {
+) -> Result<Option<DetourModel>, ScenarioError> {
     let Some(node) = root.at(&["switch", NAME]) else { return Ok(None) };
     let routes = Routes::new(topology);
     let to_switch = |port| routes.leads_to_switch(port);
     if !(0..routes.ports()).any(to_switch) {
         return Err(ScenarioError::new(
             &node.place,
-            "deflection in a network of one switch",
+            "detour in a network of one switch",
             "switches with ports to other switches: a leaf-spine or a FatTree",
         ));
     }
     let word = |key| node.child(key).and_then(Node::text);
     let scheme = match word("scheme") {
-        Some("dibs") => DeflectionModel::dibs(),
-        Some("rps") => DeflectionModel::rps(),
-        Some(_) | None => DeflectionModel::opf(0),
+        Some("dibs") => DetourModel::dibs(),
+        Some("rps") => DetourModel::rps(),
+        Some(_) | None => DetourModel::opf(0),
     };
     let hot = match (word("when"), scheme.hot) {
         (Some("never"), _) => None,
@@ -145,11 +145,11 @@ pub(super) fn deflection(
     }
     let flag = |key, default| node.child(key).and_then(Node::boolean).unwrap_or(default);
     let targets = scheme.targets;
-    Ok(Some(DeflectionModel {
-        deflects: match word("packets") {
-            Some("unscheduled") => Deflects::Unscheduled,
-            Some(_) => Deflects::Data,
-            None => scheme.deflects,
+    Ok(Some(DetourModel {
+        detourable: match word("packets") {
+            Some("unscheduled") => Detourable::Unscheduled,
+            Some(_) => Detourable::Data,
+            None => scheme.detourable,
         },
         hot,
         pick: match word("choice") {
@@ -170,7 +170,7 @@ pub(super) fn deflection(
         },
         counts: match word("counts") {
             Some("switches") => Counts::Switches,
-            Some(_) | None => Counts::Deflections,
+            Some(_) | None => Counts::Detours,
         },
         seen: match word("seen") {
             Some("last-departure") => Seen::LastDeparture,
@@ -225,42 +225,42 @@ mod tests {
         Ok(scenario.runs[0].plan.clone())
     }
 
-    fn model(switch: &str) -> DeflectionModel {
-        plan("fattree.k = 4", switch).unwrap().deflection.expect("a model")
+    fn model(switch: &str) -> DetourModel {
+        plan("fattree.k = 4", switch).unwrap().detour.expect("a model")
     }
 
     #[test]
     fn a_scheme_stands_for_its_settings_and_keys_change_them() {
-        assert_eq!(model("data_queue = \"64pkt\", deflection = {}"), DeflectionModel::opf(56));
-        assert_eq!(model("deflection = {}"), DeflectionModel::opf(7), "of eight packets");
-        assert_eq!(model("deflection.scheme = \"dibs\""), DeflectionModel::dibs());
-        assert_eq!(model("deflection.scheme = \"rps\""), DeflectionModel::rps());
-        let opf = |keys: &str| model(&format!("data_queue = \"64pkt\", deflection = {{ {keys} }}"));
+        assert_eq!(model("data_queue = \"64pkt\", detour = {}"), DetourModel::opf(56));
+        assert_eq!(model("detour = {}"), DetourModel::opf(7), "of eight packets");
+        assert_eq!(model("detour.scheme = \"dibs\""), DetourModel::dibs());
+        assert_eq!(model("detour.scheme = \"rps\""), DetourModel::rps());
+        let opf = |keys: &str| model(&format!("data_queue = \"64pkt\", detour = {{ {keys} }}"));
         assert_eq!(opf("threshold = \"52pkt\"").hot, Some(Hot::Above(52)));
         assert_eq!(opf("threshold = \"100KB\"").hot, Some(Hot::Above(11)), "whole packets");
         assert_eq!(opf("when = \"never\"").hot, None);
         assert_eq!(opf("limit = \"none\"").limit, None);
         assert_eq!(opf("limit = 255").limit, Some(255));
         assert_eq!(opf("choice = \"one\"").pick, Pick::One);
-        assert_eq!(opf("packets = \"data\"").deflects, Deflects::Data);
+        assert_eq!(opf("packets = \"data\"").detourable, Detourable::Data);
         assert_eq!(opf("counts = \"switches\"").counts, Counts::Switches);
         assert_eq!(opf("seen = \"last-arrival\"").seen, Seen::LastArrivalThatLeft);
         let targets = opf("hosts = true, input = true, dead = true, own = true").targets;
         let all = Targets { hosts: true, input: true, dead: true, own: true, ..Targets::OTHERS };
         assert_eq!(targets, all);
-        assert_eq!(plan("fattree.k = 4", "latency = \"0s\"").unwrap().deflection, None);
+        assert_eq!(plan("fattree.k = 4", "latency = \"0s\"").unwrap().detour, None);
     }
 
     #[test]
     fn a_limit_of_the_port_is_what_the_threshold_is_of() {
         let text = "profile = \"priorities\", data_queue = \"100pkt\", port_limit = \"64pkt\"";
-        assert_eq!(model(&format!("{text}, deflection = {{}}")).hot, Some(Hot::Above(56)));
+        assert_eq!(model(&format!("{text}, detour = {{}}")).hot, Some(Hot::Above(56)));
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
         let refused = |topology: &str, keys: &str| {
-            plan(topology, &format!("data_queue = \"64pkt\", deflection = {{ {keys} }}"))
+            plan(topology, &format!("data_queue = \"64pkt\", detour = {{ {keys} }}"))
                 .expect_err("refused")
         };
         let fattree = |keys: &str| refused("fattree.k = 4", keys);
@@ -272,10 +272,8 @@ mod tests {
         assert!(fattree("scheme = \"dibs\", threshold = \"9pkt\"").contains("a threshold where"));
         assert!(fattree("limit = 0").contains("1 to 255"));
         assert!(fattree("limit = \"nine\"").contains("\"none\""));
-        let shared = plan(
-            "fattree.k = 4",
-            "profile = \"drop-tail\", shared_buffer = \"1MB\", deflection = {}",
-        );
+        let shared =
+            plan("fattree.k = 4", "profile = \"drop-tail\", shared_buffer = \"1MB\", detour = {}");
         assert!(shared.expect_err("no limit").contains("queues without a limit of their own"));
         let star = refused("star.hosts = 4", "");
         assert!(star.contains("a network of one switch"), "{star}");

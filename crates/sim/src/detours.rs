@@ -1,13 +1,13 @@
-//! What a network that deflects packets has beside its units: what switches remember of their ports, and how far packets
+//! What a network that detours packets has beside its units: what switches remember of their ports, and how far packets
 //! have come.
 //!
-//! What is decided is [`trimline_switch::deflection`]. What happens to packets is in [`crate::network`].
+//! What is decided is [`trimline_switch::detour`]. What happens to packets is in [`crate::network`].
 
 use std::collections::BTreeMap;
 
 use trimline_metrics::{Name, PathRecord};
 use trimline_packet::{ByteCount, Flags, Kind, Packet};
-use trimline_switch::deflection::{DeflectionModel, Hot, Seen, Steps};
+use trimline_switch::detour::{DetourModel, Hot, Seen, Steps};
 use trimline_switch::{OutputPort, Returning};
 use trimline_transport::Stream;
 
@@ -16,9 +16,9 @@ use crate::random;
 use crate::table::Shared;
 use crate::topology::{LinkId, Routes};
 
-/// The switches of a network that deflect, with their tables.
-pub(crate) struct Deflections {
-    pub(crate) model: DeflectionModel,
+/// The switches of a network that detour, with their tables.
+pub(crate) struct Detours {
+    pub(crate) model: DetourModel,
     /// One a switch: it draws in order of time.
     pub(crate) streams: Shared<Stream>,
     /// By port: the length that ingress has of it, where that is not the length now.
@@ -31,25 +31,25 @@ pub(crate) struct Deflections {
     data_queues: u32,
     /// From where ports return headers.
     returning: Returning,
-    /// Ports that a packet may be deflected to.
+    /// Ports that a packet may be detoured to.
     pub(crate) targets: Vec<u32>,
     paths: Paths,
 }
 
-impl Deflections {
+impl Detours {
     /// The tables of a network in which nothing happened yet.
     /// `data_queues` are those of any port that whole data packets enter.
     pub(crate) fn new(
-        model: DeflectionModel,
+        model: DetourModel,
         (data_queues, returning): (u32, Returning),
         routes: &Routes,
         seed: u64,
-    ) -> Deflections {
+    ) -> Detours {
         let opposite = |unit| routes.reverse(LinkId::new(unit)).unit();
         let first_host = routes.ports();
         let to_host = (0..first_host).map(|port| !routes.leads_to_switch(port)).collect();
         let stream = |switch| random::stream(seed, "deflection", &[switch]);
-        Deflections {
+        Detours {
             model,
             streams: (0..routes.switches() as u64).map(stream).collect(),
             registers: vec![0; first_host as usize].into(),
@@ -66,10 +66,10 @@ impl Deflections {
     ///
     /// # Safety
     /// As [`crate::network::Core::view`].
-    pub(crate) unsafe fn view(&self) -> Deflections {
+    pub(crate) unsafe fn view(&self) -> Detours {
         // SAFETY: promised by the caller.
         unsafe {
-            Deflections {
+            Detours {
                 model: self.model,
                 streams: self.streams.view(),
                 registers: self.registers.view(),
@@ -84,7 +84,7 @@ impl Deflections {
     }
 
     /// Takes over what another view counted.
-    pub(crate) fn gather(&mut self, other: &mut Deflections) {
+    pub(crate) fn gather(&mut self, other: &mut Detours) {
         self.paths.gather(&mut other.paths);
     }
 
@@ -119,7 +119,7 @@ impl Deflections {
         }
     }
 
-    /// Whether no packet is deflected from a port while so many come to it.
+    /// Whether no packet is detoured from a port while so many come to it.
     #[inline]
     pub(crate) fn keeps<P: OutputPort>(&self, number: u32, port: &P, arriving: u64) -> bool {
         let queues = (0..P::QUEUES).filter(|queue| self.data_queues >> queue & 1 != 0);
@@ -167,7 +167,7 @@ impl Deflections {
             workload: names[key.workload as usize].clone(),
             up_to_bytes: key.size_class.map(|class| 1 << class),
             links: key.links,
-            deflections: key.deflections,
+            detours: key.detours,
             packets,
         };
         self.paths.all().iter().map(record).collect()
@@ -196,18 +196,18 @@ struct Path {
     workload: u32,
     size_class: Option<u8>,
     links: u16,
-    deflections: u8,
+    detours: u8,
 }
 
-/// Sizes, links and deflections that are counted in a table; others in a map.
+/// Sizes, links and detours that are counted in a table; others in a map.
 const SIZES: usize = 40;
 const LINKS: usize = 32;
-const DEFLECTIONS: usize = 4;
+const DETOURS: usize = 4;
 
 /// Packets that came to their hosts, by the way that they went.
 #[derive(Clone, Default)]
 struct Paths {
-    /// By workload, size class, links and deflections.
+    /// By workload, size class, links and detours.
     table: Vec<u64>,
     /// What the table has no place for.
     others: BTreeMap<Path, u64>,
@@ -219,7 +219,7 @@ impl Paths {
         let size_class = size.map(|size| size.max(1).next_power_of_two().trailing_zeros() as u8);
         // A switch more than it left before this one, and the link of its sender.
         let links = u16::from(steps.switches) + 2;
-        let path = Path { workload, size_class, links, deflections: steps.deflections };
+        let path = Path { workload, size_class, links, detours: steps.detours };
         match Paths::place(path) {
             Some(place) => {
                 if self.table.len() <= place {
@@ -235,22 +235,22 @@ impl Paths {
     #[inline]
     fn place(path: Path) -> Option<usize> {
         let size = path.size_class.map_or(0, |class| usize::from(class) + 1);
-        let (links, deflections) = (usize::from(path.links), usize::from(path.deflections));
-        let is_in = size < SIZES && links < LINKS && deflections < DEFLECTIONS;
+        let (links, detours) = (usize::from(path.links), usize::from(path.detours));
+        let is_in = size < SIZES && links < LINKS && detours < DETOURS;
         let workload = path.workload as usize;
-        is_in.then(|| ((workload * SIZES + size) * LINKS + links) * DEFLECTIONS + deflections)
+        is_in.then(|| ((workload * SIZES + size) * LINKS + links) * DETOURS + detours)
     }
 
     /// The way that stands at a place of the table.
     fn at(place: usize) -> Path {
-        let (rest, deflections) = (place / DEFLECTIONS, place % DEFLECTIONS);
+        let (rest, detours) = (place / DETOURS, place % DETOURS);
         let (rest, links) = (rest / LINKS, rest % LINKS);
         let (workload, size) = (rest / SIZES, rest % SIZES);
         Path {
             workload: workload as u32,
             size_class: size.checked_sub(1).map(|class| class as u8),
             links: links as u16,
-            deflections: deflections as u8,
+            detours: detours as u8,
         }
     }
 
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn a_way_is_counted_in_the_table_or_beside_it() {
         let mut paths = Paths::default();
-        let steps = |switches, deflections| Steps { switches, deflections, found: 0 };
+        let steps = |switches, detours| Steps { switches, detours, found: 0 };
         let cases = [
             (0, None, steps(0, 0)),
             (3, Some(0), steps(4, 1)),
@@ -298,9 +298,9 @@ mod tests {
         let mut counts: Vec<u64> = all.values().copied().collect();
         counts.sort_unstable();
         assert_eq!(counts, [1, 2, 3, 4, 5, 6]);
-        let way = Path { workload: 3, size_class: Some(18), links: 6, deflections: 3 };
+        let way = Path { workload: 3, size_class: Some(18), links: 6, detours: 3 };
         assert_eq!(all[&way], 3);
-        let longest = Path { workload: 1, size_class: Some(4), links: 42, deflections: 0 };
+        let longest = Path { workload: 1, size_class: Some(4), links: 42, detours: 0 };
         assert_eq!(all[&longest], 5);
     }
 }
