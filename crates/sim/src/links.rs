@@ -585,12 +585,12 @@ mod tests {
     fn links_draw_from_streams_of_their_own() {
         let impairment = Impairment { loss: share(500_000_000), ..Impairment::default() };
         let mut links = Links::new(&[], &impairment, TimeDelta::ZERO, 2, 1, &|link| link);
-        let mut fates = |unit| -> Vec<Passage> {
+        let mut dispositions = |unit| -> Vec<Passage> {
             (0..64)
                 .map(|_| links.passage(unit, Time::ZERO, Time::from_ps(1), TimeDelta::ZERO))
                 .collect()
         };
-        assert_ne!(fates(0), fates(1));
+        assert_ne!(dispositions(0), dispositions(1));
     }
 
     #[test]

@@ -29,7 +29,7 @@ mod tables;
 use std::cmp::Ordering;
 
 use trimline_packet::{BitRate, Handle, HostId, Packet, Time};
-use trimline_switch::Fate;
+use trimline_switch::Disposition;
 use trimline_transport::{Half, Key, PathList};
 
 pub(crate) use self::build::model_numbers;
@@ -60,7 +60,7 @@ pub(crate) trait Calendar {
     fn touched(&mut self, port: u32);
     /// A packet loses its place at a port. For those who record it: nothing follows.
     #[inline]
-    fn displaced(&mut self, _arena: &Arena, _port: u32, _handle: Handle, _fate: Fate) {}
+    fn drop_list(&mut self, _arena: &Arena, _port: u32, _handle: Handle, _disposition: Disposition) {}
     /// A port sends a notification to the sender of a packet that goes on. For those who record it: nothing follows.
     #[inline]
     fn quenched(&mut self, _port: u32, _packet: &Packet) {}

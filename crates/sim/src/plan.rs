@@ -20,7 +20,7 @@ pub use trimline_switch::nic::{
     Adaptive, Bypass, Interrupts, ReceiverModel, ReceiverSettings, TransmitterModel,
     TransmitterSettings,
 };
-pub use trimline_switch::{BesideModel, DetourModel, ServiceModel};
+pub use trimline_switch::{DrrModel, DetourModel, ServiceModel};
 
 pub use crate::formats::connection_matrix::Trigger;
 pub use crate::formats::sizes::SizeDistribution;
@@ -206,7 +206,7 @@ pub struct PortRule {
     /// The ports, by the links on which they send.
     pub ports: Vec<LinkId>,
     /// What they do.
-    pub model: BesideModel,
+    pub model: DrrModel,
     /// The profile that they begin with.
     pub base: Base,
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use trimline_metrics::{PauseCycles, RunRecord, Timeline};
 use trimline_packet::{Time, TimeDelta};
-use trimline_switch::{BesideModel, OutputPort, PortVisitor, visit_ports};
+use trimline_switch::{DrrModel, OutputPort, PortVisitor, visit_ports};
 
 use crate::deadlocks::Deadlocks;
 use crate::engine::{
@@ -154,7 +154,7 @@ fn check_kept(plan: &Plan, workload: &Workload) -> Result<(), RunError> {
 
 /// The switch ports of a plan.
 fn switches(plan: &Plan, links: Vec<Transmitter>) -> Box<dyn SwitchNodes> {
-    let every = BesideModel { main: plan.switch.clone(), droppable: plan.droppable.clone() };
+    let every = DrrModel { main: plan.switch.clone(), droppable: plan.droppable.clone() };
     let others = plan.port_rules.iter().map(|rule| rule.model.clone());
     let numbers = model_numbers(&plan.port_rules, links.len() as u32);
     visit_ports(&every, others, MakePorts { numbers, links })
@@ -292,7 +292,7 @@ impl Patience {
         if self.arrived.is_some() && quiet <= most {
             return false;
         }
-        engine.settle(network, now);
+        engine.catch_up(network, now);
         let arrived = network.payload_arrived();
         let before = *self.arrived.get_or_insert(arrived);
         if quiet <= most {
@@ -337,7 +337,7 @@ impl Drive<'_, '_> {
             let is_stuck = deadlocks.look(network, engine, now);
             let is_interrupted = is_stuck || self.look(network, now).is_break() && !is_over;
             if is_over || is_interrupted {
-                engine.settle(network, now);
+                engine.catch_up(network, now);
                 let cycles = deadlocks.found(&network.core.routes);
                 return Ok(Stop { now, is_interrupted, sampler, cycles });
             }
@@ -358,7 +358,7 @@ impl Drive<'_, '_> {
             strides += 1;
             let forgets = strides.is_multiple_of(forget_every) && network.core.flows.has_sized();
             if end.is_none_or(|end| now >= end) || now == warm_up || forgets {
-                engine.settle(network, now);
+                engine.catch_up(network, now);
             }
             if forgets {
                 recorded(self.records.forget(network, now))?;
@@ -414,7 +414,7 @@ fn stride(
             break;
         }
         engine.run_until(network, at);
-        engine.settle(network, at);
+        engine.catch_up(network, at);
         if change == at && change < next {
             network.change_links(at);
             for unit in network.core.take_disturbed() {

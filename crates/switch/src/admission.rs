@@ -7,15 +7,15 @@ mod tests {
     use trimline_packet::{Packet, Packets, Service, ServiceClass};
 
     use crate::testing::{Bench, packet};
-    use crate::{Choices, Fate, Limit, OutputPort, QueueChoices, QueueView, ServiceModel};
+    use crate::{Choices, Disposition, Limit, OutputPort, QueueChoices, QueueView, ServiceModel};
 
     /// What lost its place since the last call: sequence numbers.
     fn dropped<const Q: usize>(bench: &mut Bench<Q>) -> Vec<u32> {
-        let handles: Vec<_> = bench.displaced.drain().collect();
+        let handles: Vec<_> = bench.drop_list.drain().collect();
         handles
             .into_iter()
-            .map(|(handle, fate)| {
-                assert_eq!(fate, Fate::Dropped);
+            .map(|(handle, disposition)| {
+                assert_eq!(disposition, Disposition::Dropped);
                 bench.packets.packet(handle).header.sequence
             })
             .collect()
@@ -67,8 +67,8 @@ mod tests {
         bench.arrive(packet(Service::Control, 64, 2));
         // No tail that is cut makes room: its header needs a place too, and is dropped.
         bench.arrive(packet(Service::Trimmable, 9064, 3));
-        let lost: Vec<Fate> = bench.displaced.drain().map(|(_, fate)| fate).collect();
-        assert_eq!((lost, bench.displaced.trimmed), (vec![Fate::Returned], 1));
+        let lost: Vec<Disposition> = bench.drop_list.drain().map(|(_, disposition)| disposition).collect();
+        assert_eq!((lost, bench.drop_list.trimmed), (vec![Disposition::Returned], 1));
         assert_eq!((bench.port.queue_packets(0), bench.port.queue_packets(1)), (1, 2));
     }
 
@@ -105,7 +105,7 @@ mod tests {
         let mut bench = Bench::<2>::new(choices.build().expect("a model"));
         bench.arrive(unscheduled(Service::Trimmable, 9064, 0));
         bench.arrive(unscheduled(Service::Trimmable, 9064, 1));
-        assert_eq!((dropped(&mut bench), bench.displaced.trimmed), (vec![1], 0));
+        assert_eq!((dropped(&mut bench), bench.drop_list.trimmed), (vec![1], 0));
     }
 
     /// A threshold that nothing is marked for costs nothing: packets below it go the fast way.

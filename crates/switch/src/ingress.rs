@@ -185,7 +185,7 @@ mod tests {
         let mut ingress = Ingress::default();
         for sequence in 0..100 {
             let handle = world.packets.add(packet(Service::Droppable, 1500, sequence));
-            upstream.enqueue(handle, &mut world.around(Time::ZERO, &upstream_model));
+            upstream.enqueue(handle, &mut world.context(Time::ZERO, &upstream_model));
         }
         let (mut link, mut on_wire, mut delivered): (Option<Handle>, Option<Handle>, u32) =
             (None, None, 0);
@@ -193,7 +193,7 @@ mod tests {
             // The second switch sends one packet in three steps. Its memory is free when it has left.
             if step % 3 == 0 {
                 let left = on_wire.take();
-                on_wire = downstream.dequeue(&mut world.around(Time::ZERO, &downstream_model));
+                on_wire = downstream.dequeue(&mut world.context(Time::ZERO, &downstream_model));
                 if let Some(left) = left {
                     delivered += 1;
                     if ingress.leave(0, world.packets.packet(left).wire_bytes, model) {
@@ -207,14 +207,14 @@ mod tests {
                 if ingress.arrive(0, bytes, u32::MAX, model) == Arrival::Stops {
                     upstream.pause(0);
                 }
-                downstream.enqueue(arriving, &mut world.around(Time::ZERO, &downstream_model));
+                downstream.enqueue(arriving, &mut world.context(Time::ZERO, &downstream_model));
             }
             // A stopped port still finishes what is on its wire, and has no packet to offer.
-            link = upstream.dequeue(&mut world.around(Time::ZERO, &upstream_model));
+            link = upstream.dequeue(&mut world.context(Time::ZERO, &upstream_model));
             assert!(!(ingress.stopped() != 0 && link.is_some()), "a stopped port sent");
             assert!(!(ingress.stopped() != 0 && upstream.is_backlogged()), "and has an event");
         }
-        (delivered, world.displaced.list().len())
+        (delivered, world.drop_list.list().len())
     }
 
     #[test]

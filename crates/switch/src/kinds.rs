@@ -2,14 +2,14 @@
 
 use alloc::vec::Vec;
 
-use crate::beside::{Beside, BesideModel};
-use crate::capped::Capped;
+use crate::drr::{Drr, DrrModel};
+use crate::rate_limited::RateLimited;
 use crate::model::Demands;
 use crate::output_port::OutputPort;
 use crate::port::Port;
-use crate::sojourn::Sojourn;
-use crate::urgent::Urgent;
-use crate::varied::{Models, Varied};
+use crate::codel_port::CodelPort;
+use crate::priority_drop::PriorityDrop;
+use crate::per_port::{Models, PerPort};
 
 /// A function that is compiled for each kind of port.
 pub trait PortVisitor {
@@ -26,14 +26,14 @@ pub trait PortVisitor {
 ///
 /// Ports that differ, or have a queue beside, serve no caps, waits or urgencies ([`Demands`]): callers refuse these.
 pub fn visit_ports<V: PortVisitor>(
-    every: &BesideModel,
-    others: impl ExactSizeIterator<Item = BesideModel>,
+    every: &DrrModel,
+    others: impl ExactSizeIterator<Item = DrrModel>,
     visitor: V,
 ) -> V::Output {
     let main = &every.main;
     if every.droppable.is_some() || others.len() > 0 {
-        let models: Vec<BesideModel> = [every.clone()].into_iter().chain(others).collect();
-        return visitor.visit::<Varied<Beside<Port<8>, Port<1>>>>(Models::new(models));
+        let models: Vec<DrrModel> = [every.clone()].into_iter().chain(others).collect();
+        return visitor.visit::<PerPort<Drr<Port<8>, Port<1>>>>(Models::new(models));
     }
     match main.demands() {
         Demands { clock: false, sojourn: false, urgency: false } => match main.queue_count() {
@@ -41,8 +41,8 @@ pub fn visit_ports<V: PortVisitor>(
             2 => visitor.visit::<Port<2>>(main.clone()),
             _ => visitor.visit::<Port<8>>(main.clone()),
         },
-        Demands { urgency: true, .. } => visitor.visit::<Capped<Urgent<2>>>(main.clone()),
-        Demands { .. } => visitor.visit::<Capped<Sojourn<Port<2>>>>(main.clone()),
+        Demands { urgency: true, .. } => visitor.visit::<RateLimited<PriorityDrop<2>>>(main.clone()),
+        Demands { .. } => visitor.visit::<RateLimited<CodelPort<Port<2>>>>(main.clone()),
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
     }
 
     fn kind(main: ServiceModel, droppable: Option<ServiceModel>, others: usize) -> TypeId {
-        let every = BesideModel { main, droppable };
+        let every = DrrModel { main, droppable };
         visit_ports(&every, core::iter::repeat_n(every.clone(), others), TypeOf)
     }
 
@@ -79,18 +79,18 @@ mod tests {
             (ServiceModel::drop_tail(8), TypeId::of::<Port<1>>()),
             (ServiceModel::paper(8, 9000), TypeId::of::<Port<2>>()),
             (ServiceModel::qos(8), TypeId::of::<Port<8>>()),
-            (ServiceModel::pfabric(9000), TypeId::of::<Capped<Urgent<2>>>()),
-            (ServiceModel::fastlane_pfabric(9000, 640, cap), TypeId::of::<Capped<Urgent<2>>>()),
-            (ServiceModel::fastlane(9000, 640, cap), TypeId::of::<Capped<Sojourn<Port<2>>>>()),
+            (ServiceModel::pfabric(9000), TypeId::of::<RateLimited<PriorityDrop<2>>>()),
+            (ServiceModel::fastlane_pfabric(9000, 640, cap), TypeId::of::<RateLimited<PriorityDrop<2>>>()),
+            (ServiceModel::fastlane(9000, 640, cap), TypeId::of::<RateLimited<CodelPort<Port<2>>>>()),
             (
                 ServiceModel::codel(9000, 1500, target, interval, Signal::Mark),
-                TypeId::of::<Capped<Sojourn<Port<2>>>>(),
+                TypeId::of::<RateLimited<CodelPort<Port<2>>>>(),
             ),
         ] {
             assert_eq!(kind(model.clone(), None, 0), expected, "{model:?}");
         }
-        let varied = TypeId::of::<Varied<Beside<Port<8>, Port<1>>>>();
-        assert_eq!(kind(ServiceModel::paper(8, 9000), None, 1), varied);
-        assert_eq!(kind(ServiceModel::paper(8, 9000), Some(ServiceModel::drop_tail(8)), 0), varied);
+        let per_port = TypeId::of::<PerPort<Drr<Port<8>, Port<1>>>>();
+        assert_eq!(kind(ServiceModel::paper(8, 9000), None, 1), per_port);
+        assert_eq!(kind(ServiceModel::paper(8, 9000), Some(ServiceModel::drop_tail(8)), 0), per_port);
     }
 }

@@ -3,7 +3,7 @@
 //! One output port ([`Port`]) is five orthogonal choices ([`ServiceModel`]): queues, classifier,
 //! marker, scheduler, overflow. Every scheme is a configuration of them, not a type of its own. A
 //! port decides nothing that leaves by another port: packets that lose their place come back in
-//! [`Displaced`] with a [`Fate`], and the switch around the port acts on it.
+//! [`DropList`] with a [`Disposition`], and the switch around the port acts on it.
 //!
 //! Sans I/O: no clock, no random source. Time and chance are arguments, so that the simulator, the
 //! software switch, P4 and RTL can be held to the same vectors. This crate knows no transport.
@@ -14,14 +14,14 @@ extern crate alloc;
 
 #[cfg(test)]
 mod admission;
-mod around;
-mod beside;
+mod port_context;
+mod drr;
 pub mod bump;
-mod capped;
+mod rate_limited;
 mod codel;
 mod deficits;
 pub mod detour;
-mod displaced;
+mod drop_list;
 mod ingress;
 mod kinds;
 mod list;
@@ -34,20 +34,20 @@ mod pool;
 mod port;
 pub mod profiles;
 mod setting;
-mod settle;
-mod sojourn;
+mod dispositions;
+mod codel_port;
 #[cfg(test)]
 mod testing;
-mod urgent;
-mod varied;
+mod priority_drop;
+mod per_port;
 mod words;
 
-pub use around::Around;
-pub use beside::{Beside, BesideModel};
-pub use capped::Capped;
+pub use port_context::PortContext;
+pub use drr::{Drr, DrrModel};
+pub use rate_limited::RateLimited;
 pub use deficits::Deficits;
 pub use detour::DetourModel;
-pub use displaced::{Displaced, Fate};
+pub use drop_list::{DropList, Disposition};
 pub use ingress::{Arrival, CLASSES, Ingress, PauseModel};
 pub use kinds::{PortVisitor, visit_ports};
 pub use model::{
@@ -57,10 +57,10 @@ pub use model::{
 pub use output_port::{OutputPort, PortModel, QueueView, Returning, Wrapper};
 pub use pool::{Alpha, Pool};
 pub use port::Port;
-pub use settle::{Fabric, settle};
-pub use sojourn::Sojourn;
-pub use urgent::Urgent;
-pub use varied::{Models, Varied};
+pub use dispositions::{SwitchActions, apply_dispositions};
+pub use codel_port::CodelPort;
+pub use priority_drop::PriorityDrop;
+pub use per_port::{Models, PerPort};
 
 /// Chance, as an argument: a port owns no random stream.
 ///

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use trimline_packet::{BitRate, ByteCount, Packet, Service, ServiceClass, TimeDelta};
 
-use crate::displaced::Fate;
+use crate::drop_list::Disposition;
 use crate::pool::Alpha;
 pub use action::Action;
 pub use error::ModelError;
@@ -53,8 +53,8 @@ pub enum Scheduler {
         weights: [u32; MAX_QUEUES],
     },
     /// The waiting queue with the lowest number; queue 0 at no more than a rate (FastLane 3.3.1). For a port that has a
-    /// clock: [`Capped`](crate::Capped).
-    Capped(Cap),
+    /// clock: [`RateLimited`](crate::Capped).
+    RateLimited(Cap),
 }
 
 /// A bound on what a port's first queue sends.
@@ -86,7 +86,7 @@ pub enum Order {
     Arrival,
     /// The first one of the flow that has the most urgent packet; and a packet that finds no room evicts those that are
     /// less urgent than itself, the least urgent first (pFabric). For the last queue of a port that looks at urgencies:
-    /// [`Urgent`](crate::Urgent).
+    /// [`PriorityDrop`](crate::Urgent).
     Urgency,
 }
 
@@ -141,7 +141,7 @@ pub enum Marker {
         pmax: u32,
     },
     /// By how long data has waited, when its transmission starts (CoDel, RFC 8289, which drops where this signals). For a
-    /// port that knows since when: [`Sojourn`](crate::Sojourn).
+    /// port that knows since when: [`CodelPort`](crate::Sojourn).
     CoDel {
         /// A wait that is not too long.
         target: TimeDelta,
@@ -264,9 +264,9 @@ pub(crate) struct QueueModel {
 
 impl QueueModel {
     /// What becomes of a packet that finds no room, in a queue that trims nothing: the first step that applies to it.
-    pub(crate) fn fate(&self, service: Service) -> Fate {
-        let fates = self.overflow.iter().find_map(|action| action.fate(service));
-        fates.unwrap_or(Fate::Dropped)
+    pub(crate) fn disposition(&self, service: Service) -> Disposition {
+        let dispositions = self.overflow.iter().find_map(|action| action.disposition(service));
+        dispositions.unwrap_or(Disposition::Dropped)
     }
 }
 
@@ -275,7 +275,7 @@ impl QueueModel {
 /// unscheduled packets keep too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(16))]
-pub(crate) struct Lane {
+pub(crate) struct ClassEntry {
     pub(crate) limit: Limit,
     pub(crate) queue: u8,
     /// The queue as a bit.
@@ -294,13 +294,13 @@ pub(crate) struct Round {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceModel {
     /// What an arriving packet needs, by its class.
-    pub(crate) lanes: [Lane; ServiceClass::COUNT],
+    pub(crate) classes: [ClassEntry; ServiceClass::COUNT],
     pub(crate) round: Round,
     pub(crate) scheduler: Scheduler,
     pub(crate) queues: [QueueModel; MAX_QUEUES],
     /// Every packet's queue and memory follow from its service and size: no pool, no cells, no ramp of
     /// marks, no classes, no order but that of arrival.
-    pub(crate) has_lanes: bool,
+    pub(crate) has_class_table: bool,
     /// The same, and nothing is displaced where a packet leaves.
     pub(crate) is_plain: bool,
     /// A plain model that marks: a queue has a threshold.
@@ -382,11 +382,11 @@ fn may_be_urgent(choices: &QueueChoices) -> bool {
 /// What a model asks of a port beyond [`Port`](crate::Port), each of which costs something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demands {
-    /// A cap on a rate: [`Capped`](crate::Capped).
+    /// A cap on a rate: [`RateLimited`](crate::Capped).
     pub clock: bool,
-    /// When packets arrived: [`Sojourn`](crate::Sojourn).
+    /// When packets arrived: [`CodelPort`](crate::Sojourn).
     pub sojourn: bool,
-    /// Packets from the middle of a queue: [`Urgent`](crate::Urgent).
+    /// Packets from the middle of a queue: [`PriorityDrop`](crate::Urgent).
     pub urgency: bool,
 }
 
@@ -425,8 +425,8 @@ impl Choices {
                     return Err(ModelError::WeightZero { queue });
                 }
             }
-            Scheduler::Capped(_) if queues == 1 => return Err(ModelError::CapOfOne),
-            Scheduler::Fifo | Scheduler::Strict | Scheduler::Capped(_) => {}
+            Scheduler::RateLimited(_) if queues == 1 => return Err(ModelError::CapOfOne),
+            Scheduler::Fifo | Scheduler::Strict | Scheduler::RateLimited(_) => {}
         }
         if self.port.packets == 0 || self.port.bytes == 0 {
             return Err(ModelError::PortLimitZero);
@@ -483,26 +483,26 @@ impl Choices {
                 && !matches!(queue.marker, Marker::Ramp { .. })
                 && queue.order == Order::Arrival
         };
-        let has_lanes = self.cell_bytes == 1
+        let has_class_table = self.cell_bytes == 1
             && self.classifier != Classifier::Class
             && self.queues.iter().all(is_simple);
         let quenches = matches!(codel, Some((_, Signal::Quench)));
-        let closed = Lane { limit: Limit { packets: 0, bytes: 0 }, queue: 0, bit: 1 };
+        let closed = ClassEntry { limit: Limit { packets: 0, bytes: 0 }, queue: 0, bit: 1 };
         let round = match self.scheduler {
             Scheduler::WeightedRoundRobin { weights: [first, second, ..] } => {
                 Round { first, all: first.saturating_add(second) }
             }
-            Scheduler::Fifo | Scheduler::Strict | Scheduler::Capped(_) => {
+            Scheduler::Fifo | Scheduler::Strict | Scheduler::RateLimited(_) => {
                 Round { first: 1, all: 1 }
             }
         };
         let mut model = ServiceModel {
-            lanes: [closed; ServiceClass::COUNT],
+            classes: [closed; ServiceClass::COUNT],
             round,
             scheduler: self.scheduler,
             queues: flat,
-            has_lanes,
-            is_plain: has_lanes && !quenches,
+            has_class_table,
+            is_plain: has_class_table && !quenches,
             has_threshold: self
                 .queues
                 .iter()
@@ -524,7 +524,7 @@ impl Choices {
             cell_bytes: self.cell_bytes,
             queue_count: queues as u8,
         };
-        if has_lanes && self.port == Limit::NONE {
+        if has_class_table && self.port == Limit::NONE {
             for class in ServiceClass::all() {
                 let queue = model.queue_of(class);
                 let header = is_header(class.service());
@@ -532,7 +532,7 @@ impl Choices {
                 if header == 0 {
                     limit.bytes = limit.bytes.min(flat[queue].unscheduled);
                 }
-                model.lanes[class.index()] = Lane { limit, queue: queue as u8, bit: 1 << queue };
+                model.classes[class.index()] = ClassEntry { limit, queue: queue as u8, bit: 1 << queue };
             }
         }
         Ok(model)
@@ -578,7 +578,7 @@ impl ServiceModel {
     #[inline]
     pub(crate) fn cap(&self) -> Option<Cap> {
         match self.scheduler {
-            Scheduler::Capped(cap) => Some(cap),
+            Scheduler::RateLimited(cap) => Some(cap),
             Scheduler::Fifo | Scheduler::Strict | Scheduler::WeightedRoundRobin { .. } => None,
         }
     }
@@ -714,7 +714,7 @@ mod tests {
         check(
             |c| {
                 *c = Choices::drop_tail(8);
-                c.scheduler = Scheduler::Capped(Cap::of_line(BitRate::from_gbps(10)));
+                c.scheduler = Scheduler::RateLimited(Cap::of_line(BitRate::from_gbps(10)));
             },
             ModelError::CapOfOne,
         );

@@ -10,7 +10,7 @@ use trimline_packet::{BitRate, ByteCount, Handle, Packet, Packets, Service, Serv
 use crate::model::{MAX_QUEUES, MarkAt, Marker, Unit};
 use crate::testing::{Arena, packet};
 use crate::{
-    Action, Alpha, Around, Cap, Chance, Choices, Classifier, Displaced, Fate, Limit, Order,
+    Action, Alpha, PortContext, Cap, Chance, Choices, Classifier, DropList, Disposition, Limit, Order,
     OutputPort, Pool, Port, QueueChoices, QueueView, Scheduler,
 };
 
@@ -61,7 +61,7 @@ struct PlainSwitch {
     pool_bytes: u64,
     ports: Vec<Plain>,
     stream: Stream,
-    displaced: Vec<(Entry, Fate)>,
+    drop_list: Vec<(Entry, Disposition)>,
     /// Headers whose senders are told of them.
     told: Vec<Entry>,
     trimmed: u32,
@@ -94,7 +94,7 @@ impl PlainSwitch {
             pool_bytes,
             ports: vec![port; ports],
             stream: Stream { seed, draws: 0 },
-            displaced: Vec::new(),
+            drop_list: Vec::new(),
             told: Vec::new(),
             trimmed: 0,
             cut: 0,
@@ -212,7 +212,7 @@ impl PlainSwitch {
             && is_unscheduled
             && self.bytes(port, queue) > u64::from(above)
         {
-            return self.displaced.push((entry, Fate::Dropped));
+            return self.drop_list.push((entry, Disposition::Dropped));
         }
         if self.fits(port, queue, &entry) {
             return self.push(port, queue, entry);
@@ -250,7 +250,7 @@ impl PlainSwitch {
                 }
                 Action::TrimToSender if service == Service::Trimmable => {
                     let header = self.cut(entry);
-                    return self.displaced.push((header, Fate::Returned));
+                    return self.drop_list.push((header, Disposition::Returned));
                 }
                 Action::TrimToBoth if service == Service::Trimmable => {
                     let header = self.cut(entry);
@@ -258,10 +258,10 @@ impl PlainSwitch {
                     return self.enqueue(port, header);
                 }
                 Action::Return if service == Service::Trimmed => {
-                    return self.displaced.push((entry, Fate::Returned));
+                    return self.drop_list.push((entry, Disposition::Returned));
                 }
                 Action::Notify if !matches!(service, Service::Returned | Service::Notification) => {
-                    return self.displaced.push((entry, Fate::Notify));
+                    return self.drop_list.push((entry, Disposition::Notify));
                 }
                 Action::TrimArriving
                 | Action::TrimByCoin
@@ -271,7 +271,7 @@ impl PlainSwitch {
                 | Action::Notify => {}
             }
         }
-        self.displaced.push((entry, Fate::Dropped));
+        self.drop_list.push((entry, Disposition::Dropped));
     }
 
     fn dequeue(&mut self, number: usize) -> Option<Entry> {
@@ -468,17 +468,17 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
     let model = choices.lay_out().expect("generated choices are valid");
     let mut plain = PlainSwitch::new(choices, pool_bytes, 2, seed);
     let (mut packets, mut pool) = (Arena::default(), Pool::new(ByteCount::new(pool_bytes)));
-    let (mut stream, mut displaced) = (Stream { seed, draws: 0 }, Displaced::new());
+    let (mut stream, mut drop_list) = (Stream { seed, draws: 0 }, DropList::new());
     let mut ports = [Port::<Q>::new(), Port::<Q>::new()];
-    macro_rules! around {
+    macro_rules! context {
         () => {
-            &mut Around {
+            &mut PortContext {
                 now: Time::ZERO,
                 model: &model,
                 packets: &mut packets,
                 pool: &mut pool,
                 chance: &mut stream,
-                displaced: &mut displaced,
+                drop_list: &mut drop_list,
             }
         };
     }
@@ -489,11 +489,11 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
                 let handle = packets.add(packet);
                 arrived = (arrived.0 + 1, arrived.1 + u64::from(packet.wire_bytes));
                 plain.enqueue(port, Entry { handle, packet });
-                ports[port].enqueue(handle, around!());
+                ports[port].enqueue(handle, context!());
             }
             Step::Serve { port } => {
                 let expected = plain.dequeue(port);
-                let got = ports[port].dequeue(around!());
+                let got = ports[port].dequeue(context!());
                 let got = got.map(|handle| Entry { handle, packet: *packets.packet(handle) });
                 assert_eq!(got, expected, "the packet that is served");
                 if let Some(entry) = got {
@@ -511,19 +511,19 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
                 ports[port].resume(queue);
             }
         }
-        let got: Vec<(Entry, Fate)> = displaced
+        let got: Vec<(Entry, Disposition)> = drop_list
             .drain()
-            .map(|(handle, fate)| (Entry { handle, packet: *packets.packet(handle) }, fate))
+            .map(|(handle, disposition)| (Entry { handle, packet: *packets.packet(handle) }, disposition))
             .collect();
-        assert_eq!(got, plain.displaced, "the packets that lost their place");
+        assert_eq!(got, plain.drop_list, "the packets that lost their place");
         lost.0 += got.len() as u64;
         lost.1 += got.iter().map(|(entry, _)| u64::from(entry.packet.wire_bytes)).sum::<u64>();
-        plain.displaced.clear();
+        plain.drop_list.clear();
         let told: Vec<Entry> =
-            displaced.drain_quenched().map(|(handle, packet)| Entry { handle, packet }).collect();
+            drop_list.drain_quenched().map(|(handle, packet)| Entry { handle, packet }).collect();
         assert_eq!(told, plain.told, "headers whose senders are told");
         plain.told.clear();
-        assert_eq!((displaced.trimmed, displaced.cut_bytes), (plain.trimmed, plain.cut));
+        assert_eq!((drop_list.trimmed, drop_list.cut_bytes), (plain.trimmed, plain.cut));
         assert_eq!(stream, plain.stream, "the draws");
         assert_eq!(pool.used().get(), plain.pool_used(), "the pool");
         for (number, port) in ports.iter().enumerate() {
@@ -554,7 +554,7 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
         assert_eq!(arrived.0, sent.0 + lost.0 + queued, "packets are conserved");
         assert_eq!(
             arrived.1,
-            sent.1 + lost.1 + queued_bytes + displaced.cut_bytes,
+            sent.1 + lost.1 + queued_bytes + drop_list.cut_bytes,
             "bytes are conserved"
         );
     }
@@ -565,7 +565,7 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
             port.resume(queue);
         }
         loop {
-            let got = port.dequeue(around!());
+            let got = port.dequeue(context!());
             assert_eq!(got, plain.dequeue(number).map(|entry| entry.handle), "the rest");
             if got.is_none() {
                 break;

@@ -3,7 +3,7 @@
 use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
 use crate::Chance;
-use crate::around::Around;
+use crate::port_context::PortContext;
 use crate::model::{Limit, ServiceModel};
 use crate::pool::Pool;
 
@@ -171,7 +171,7 @@ impl<W: Wrapper> QueueView for W {
 
 /// An output port: packets enter it, and one at a time leaves it for the wire.
 pub trait OutputPort: QueueView + Default + Send + Sync {
-    /// An idle port with the model of this number, where ports differ ([`Varied`](crate::Varied)).
+    /// An idle port with the model of this number, where ports differ ([`PerPort`](crate::Varied)).
     fn with_model(_number: u16) -> Self {
         Self::default()
     }
@@ -198,18 +198,18 @@ pub trait OutputPort: QueueView + Default + Send + Sync {
     }
 
     /// A packet arrives. It is queued, or it or others lose their place: they are appended to
-    /// [`Around::displaced`], in the order in which it happened.
+    /// [`PortContext::drop_list`], in the order in which it happened.
     fn enqueue<K: Packets, C: Chance>(
         &mut self,
         packet: Handle,
-        around: &mut Around<'_, Self::Model, K, C>,
+        context: &mut PortContext<'_, Self::Model, K, C>,
     );
 
     /// The transmitter is free: what was on the wire has left, and its memory is released. The scheduler chooses
     /// the next packet, which is now on the wire; `None` when nothing may go.
     fn dequeue<K: Packets, C: Chance>(
         &mut self,
-        around: &mut Around<'_, Self::Model, K, C>,
+        context: &mut PortContext<'_, Self::Model, K, C>,
     ) -> Option<Handle>;
 
     /// What was on the wire has left: its memory is released, and nothing is sent.

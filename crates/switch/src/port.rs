@@ -7,8 +7,8 @@ use core::hint::select_unpredictable;
 use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
 use crate::Chance;
-use crate::around::Around;
-use crate::displaced::Fate;
+use crate::port_context::PortContext;
+use crate::drop_list::Disposition;
 use crate::list::{Held, Queue};
 use crate::model::{Action, Classifier, Limit, Marker, Scheduler, ServiceModel, is_header};
 use crate::output_port::{OutputPort, QueueView};
@@ -147,16 +147,16 @@ impl<const Q: usize> Port<Q> {
         queue: usize,
         packet: Handle,
         bytes: u32,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
-        let choices = &around.model.queues[queue & 7];
+        let choices = &context.model.queues[queue & 7];
         if !matches!(choices.marker, Marker::None) {
-            self.mark_enqueued(queue, packet, bytes, around);
+            self.mark_enqueued(queue, packet, bytes, context);
         }
-        self.queues[queue].push(around.packets, packet, bytes);
+        self.queues[queue].push(context.packets, packet, bytes);
         self.eligible |= 1 << queue & self.open;
         if choices.pool.is_some() {
-            around.pool.take(bytes);
+            context.pool.take(bytes);
         }
     }
 
@@ -177,7 +177,7 @@ impl<const Q: usize> Port<Q> {
         }
         let first = eligible.trailing_zeros() as usize & (Q - 1);
         match &model.scheduler {
-            Scheduler::Fifo | Scheduler::Strict | Scheduler::Capped(_) => first,
+            Scheduler::Fifo | Scheduler::Strict | Scheduler::RateLimited(_) => first,
             // The count stands still while only one queue waits.
             Scheduler::WeightedRoundRobin { .. } if eligible.is_power_of_two() => first,
             Scheduler::WeightedRoundRobin { weights } => {
@@ -199,20 +199,20 @@ impl<const Q: usize> Port<Q> {
     fn enqueue_slowly<K: Packets, C: Chance>(
         &mut self,
         packet: Handle,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
-        let (arriving, model) = (around.packets.packet(packet), around.model);
+        let (arriving, model) = (context.packets.packet(packet), context.model);
         let service = arriving.service.service();
         let queue = model.classify(arriving);
         let bytes = model.occupancy(arriving.wire_bytes);
         if self.drops_selectively(queue, arriving, model) {
-            around.displaced.push(packet, Fate::Dropped);
-        } else if self.admits(queue, service, bytes, model, around.pool)
+            context.drop_list.push(packet, Disposition::Dropped);
+        } else if self.admits(queue, service, bytes, model, context.pool)
             && self.has_room_for(bytes, model)
         {
-            self.push(queue, packet, bytes, around);
+            self.push(queue, packet, bytes, context);
         } else {
-            self.overflow(queue, packet, around);
+            self.overflow(queue, packet, context);
         }
     }
 
@@ -239,31 +239,31 @@ impl<const Q: usize> Port<Q> {
         &mut self,
         queue: usize,
         packet: Handle,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
-        let service = around.packets.packet(packet).service.service();
+        let service = context.packets.packet(packet).service.service();
         let is_trimmable = service == Service::Trimmable;
-        for action in around.model.queues[queue].overflow {
+        for action in context.model.queues[queue].overflow {
             match action {
-                Action::TrimArriving if is_trimmable => return self.trim(packet, around),
+                Action::TrimArriving if is_trimmable => return self.trim(packet, context),
                 Action::TrimByCoin if is_trimmable => {
                     // NDP 3.1: the newcomer or the tail, 50 % each.
-                    if !self.is_tail_trimmable(queue, around.packets)
-                        || !around.chance.coin()
-                        || !self.trim_tails(queue, packet, around)
+                    if !self.is_tail_trimmable(queue, context.packets)
+                        || !context.chance.coin()
+                        || !self.trim_tails(queue, packet, context)
                     {
-                        self.trim(packet, around);
+                        self.trim(packet, context);
                     }
                     return;
                 }
                 Action::TrimToSender if is_trimmable => {
-                    self.cut(packet, around);
-                    return around.displaced.push(packet, Fate::Returned);
+                    self.cut(packet, context);
+                    return context.drop_list.push(packet, Disposition::Returned);
                 }
                 Action::TrimToBoth if is_trimmable => {
-                    self.cut(packet, around);
-                    around.displaced.quench(packet, *around.packets.packet(packet));
-                    return self.enqueue_slowly(packet, around);
+                    self.cut(packet, context);
+                    context.drop_list.quench(packet, *context.packets.packet(packet));
+                    return self.enqueue_slowly(packet, context);
                 }
                 Action::TrimArriving
                 | Action::TrimByCoin
@@ -272,13 +272,13 @@ impl<const Q: usize> Port<Q> {
                 | Action::Drop
                 | Action::Return
                 | Action::Notify => {
-                    if let Some(fate) = action.fate(service) {
-                        return around.displaced.push(packet, fate);
+                    if let Some(disposition) = action.disposition(service) {
+                        return context.drop_list.push(packet, disposition);
                     }
                 }
             }
         }
-        around.displaced.push(packet, Fate::Dropped);
+        context.drop_list.push(packet, Disposition::Dropped);
     }
 
     /// Cuts a packet that is in no queue and queues its header, which runs the list of its own
@@ -286,22 +286,22 @@ impl<const Q: usize> Port<Q> {
     fn trim<K: Packets, C: Chance>(
         &mut self,
         packet: Handle,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
-        self.cut(packet, around);
-        self.enqueue_slowly(packet, around);
+        self.cut(packet, context);
+        self.enqueue_slowly(packet, context);
     }
 
     /// Cuts a packet that is in no queue.
     fn cut<K: Packets, C: Chance>(
         &self,
         packet: Handle,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
-        around.displaced.trimmed += 1;
-        let cut = around.packets.trim(packet, around.model.trimmed_bytes);
-        around.packets.packet_mut(packet).marks |= around.model.trim_marks;
-        around.displaced.cut_bytes += u64::from(cut);
+        context.drop_list.trimmed += 1;
+        let cut = context.packets.trim(packet, context.model.trimmed_bytes);
+        context.packets.packet_mut(packet).marks |= context.model.trim_marks;
+        context.drop_list.cut_bytes += u64::from(cut);
     }
 
     /// Whether the queue's tail is a packet that may be trimmed: not the one on the wire, nor one
@@ -317,33 +317,33 @@ impl<const Q: usize> Port<Q> {
         &mut self,
         queue: usize,
         packet: Handle,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) -> bool {
-        let model = around.model;
-        let bytes = model.occupancy(around.packets.packet(packet).wire_bytes);
-        let Some((last, kept)) = self.tails(queue, bytes, model, around.packets, around.pool)
+        let model = context.model;
+        let bytes = model.occupancy(context.packets.packet(packet).wire_bytes);
+        let Some((last, kept)) = self.tails(queue, bytes, model, context.packets, context.pool)
         else {
             return false;
         };
         let list = &mut self.queues[queue];
         let freed = Held { packets: list.packets - kept.packets, bytes: list.bytes - kept.bytes };
-        let mut tails = list.split_after(around.packets, last);
+        let mut tails = list.split_after(context.packets, last);
         list.release(freed.packets, freed.bytes);
         if model.queues[queue].pool.is_some() {
-            around.pool.give(freed.bytes);
+            context.pool.give(freed.bytes);
         }
-        self.push(queue, packet, bytes, around);
+        self.push(queue, packet, bytes, context);
 
         // The tail goes first: its list is turned round.
         let mut reversed = Handle::NONE;
         while !tails.is_none() {
-            let next = around.packets.next(tails);
-            around.packets.set_next(tails, reversed);
+            let next = context.packets.next(tails);
+            context.packets.set_next(tails, reversed);
             reversed = core::mem::replace(&mut tails, next);
         }
         while !reversed.is_none() {
-            let next = around.packets.next(reversed);
-            self.trim(reversed, around);
+            let next = context.packets.next(reversed);
+            self.trim(reversed, context);
             reversed = next;
         }
         true
@@ -475,18 +475,18 @@ impl<const Q: usize> OutputPort for Port<Q> {
         packets: &mut K,
     ) -> bool {
         let arriving = packets.packet(packet);
-        let (lane, bytes) = (&model.lanes[arriving.service.index()], arriving.wire_bytes);
-        let list = &self.queues[usize::from(lane.queue)];
-        let fits = list.packets < lane.limit.packets
-            && u64::from(list.bytes) + u64::from(bytes) <= u64::from(lane.limit.bytes);
+        let (class_entry, bytes) = (&model.classes[arriving.service.index()], arriving.wire_bytes);
+        let list = &self.queues[usize::from(class_entry.queue)];
+        let fits = list.packets < class_entry.limit.packets
+            && u64::from(list.bytes) + u64::from(bytes) <= u64::from(class_entry.limit.bytes);
         if fits {
             if model.has_threshold {
-                let queue = usize::from(lane.queue);
+                let queue = usize::from(class_entry.queue);
                 self.mark_by_threshold(queue, packet, u32::from(bytes), model, packets);
             }
-            let list = &mut self.queues[usize::from(lane.queue)];
+            let list = &mut self.queues[usize::from(class_entry.queue)];
             list.push(packets, packet, u32::from(bytes));
-            self.eligible |= lane.bit & self.open;
+            self.eligible |= class_entry.bit & self.open;
         }
         fits
     }
@@ -519,23 +519,23 @@ impl<const Q: usize> OutputPort for Port<Q> {
     fn enqueue<K: Packets, C: Chance>(
         &mut self,
         packet: Handle,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
-        if !self.enqueue_plainly(packet, around.model, around.packets)
-            && !self.enqueue_pooled(packet, around.model, around.packets, around.pool)
+        if !self.enqueue_plainly(packet, context.model, context.packets)
+            && !self.enqueue_pooled(packet, context.model, context.packets, context.pool)
         {
-            self.enqueue_slowly(packet, around);
+            self.enqueue_slowly(packet, context);
         }
     }
 
     #[inline(always)]
     fn dequeue<K: Packets, C: Chance>(
         &mut self,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {
-        let (model, packets) = (around.model, &mut *around.packets);
-        if !model.has_lanes {
-            return self.dequeue_slowly(model, packets, around.pool);
+        let (model, packets) = (context.model, &mut *context.packets);
+        if !model.has_class_table {
+            return self.dequeue_slowly(model, packets, context.pool);
         }
         self.release_occupancy();
         if self.eligible == 0 {
@@ -758,12 +758,12 @@ mod tests {
         let choices = Choices { queues: alloc::vec![queue], ..Choices::drop_tail(1) };
         let mut bench = Bench::<1>::new(choices.build().unwrap());
         bench.arrive(data(0));
-        let fates = Service::ALL.map(|service| {
+        let dispositions = Service::ALL.map(|service| {
             let arriving = bench.arrive(packet(service, 64, 1));
-            assert_eq!(bench.displaced.list()[0].0, arriving);
-            bench.displaced.pop().expect("the port is full").1
+            assert_eq!(bench.drop_list.list()[0].0, arriving);
+            bench.drop_list.pop().expect("the port is full").1
         });
-        let (told, not) = (Fate::Notify, Fate::Dropped);
-        assert_eq!(fates, [told, told, not, told, told, not]);
+        let (told, not) = (Disposition::Notify, Disposition::Dropped);
+        assert_eq!(dispositions, [told, told, not, told, told, not]);
     }
 }

@@ -194,7 +194,7 @@ impl Choices {
                 QueueChoices::new(rest).overflow(&[Action::Notify]),
             ],
             classifier: Classifier::Notifications,
-            scheduler: Scheduler::Capped(cap),
+            scheduler: Scheduler::RateLimited(cap),
             port: Limit::NONE,
             trimmed_bytes: Packet::HEADER_BYTES,
             is_last_hop: false,

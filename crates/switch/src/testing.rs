@@ -7,7 +7,7 @@ use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
 };
 
-use crate::{Around, Chance, Displaced, OutputPort, Pool, Port, ServiceModel};
+use crate::{PortContext, Chance, DropList, OutputPort, Pool, Port, ServiceModel};
 
 /// Packets by handle; nothing is ever freed.
 #[derive(Clone, Debug, Default)]
@@ -95,23 +95,23 @@ pub(crate) struct World {
     pub(crate) packets: Arena,
     pub(crate) pool: Pool,
     pub(crate) coins: Coins,
-    pub(crate) displaced: Displaced,
+    pub(crate) drop_list: DropList,
 }
 
 impl World {
     pub(crate) fn new() -> World {
         let (packets, pool) = (Arena::default(), Pool::none());
-        World { packets, pool, coins: Coins::default(), displaced: Displaced::new() }
+        World { packets, pool, coins: Coins::default(), drop_list: DropList::new() }
     }
 
     /// What is around a port with this model.
-    pub(crate) fn around<'a, M>(
+    pub(crate) fn context<'a, M>(
         &'a mut self,
         now: Time,
         model: &'a M,
-    ) -> Around<'a, M, Arena, Coins> {
-        let World { packets, pool, coins, displaced } = self;
-        Around { now, model, packets, pool, chance: coins, displaced }
+    ) -> PortContext<'a, M, Arena, Coins> {
+        let World { packets, pool, coins, drop_list } = self;
+        PortContext { now, model, packets, pool, chance: coins, drop_list }
     }
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Bench<const Q: usize> {
     pub(crate) packets: Arena,
     pub(crate) pool: Pool,
     pub(crate) coins: Coins,
-    pub(crate) displaced: Displaced,
+    pub(crate) drop_list: DropList,
 }
 
 impl<const Q: usize> Bench<Q> {
@@ -133,27 +133,27 @@ impl<const Q: usize> Bench<Q> {
             packets: Arena::default(),
             pool: Pool::none(),
             coins: Coins::default(),
-            displaced: Displaced::new(),
+            drop_list: DropList::new(),
         }
     }
 
     /// A packet arrives.
     pub(crate) fn arrive(&mut self, packet: Packet) -> Handle {
         let handle = self.packets.add(packet);
-        let (port, mut around) = self.split(Time::ZERO);
-        port.enqueue(handle, &mut around);
+        let (port, mut context) = self.split(Time::ZERO);
+        port.enqueue(handle, &mut context);
         handle
     }
 
     /// The transmitter is free.
     pub(crate) fn serve(&mut self) -> Option<Handle> {
-        let (port, mut around) = self.split(Time::ZERO);
-        port.dequeue(&mut around)
+        let (port, mut context) = self.split(Time::ZERO);
+        port.dequeue(&mut context)
     }
 
     /// The port, and what is around it at this time.
-    fn split(&mut self, now: Time) -> (&mut Port<Q>, Around<'_, ServiceModel, Arena, Coins>) {
-        let Bench { model, port, packets, pool, coins, displaced } = self;
-        (port, Around { now, model, packets, pool, chance: coins, displaced })
+    fn split(&mut self, now: Time) -> (&mut Port<Q>, PortContext<'_, ServiceModel, Arena, Coins>) {
+        let Bench { model, port, packets, pool, coins, drop_list } = self;
+        (port, PortContext { now, model, packets, pool, chance: coins, drop_list })
     }
 }

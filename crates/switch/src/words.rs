@@ -19,7 +19,7 @@ impl ServiceModel {
         let order = match self.scheduler {
             Scheduler::Fifo => "one queue, in order of arrival".to_string(),
             Scheduler::Strict => format!("{count} queues, the first that waits goes first"),
-            Scheduler::Capped(cap) => {
+            Scheduler::RateLimited(cap) => {
                 let most = match cap.is_work_conserving {
                     true => "unless nothing else waits",
                     false => "also if nothing else waits",

@@ -12,7 +12,7 @@ use trimline_packet::{
 };
 use trimline_switch::detour::{Counts, Seen, Steps, Target};
 use trimline_switch::{
-    Around, Chance, Choices, DetourModel, Displaced, OutputPort, Pool, Port, QueueView,
+    PortContext, Chance, Choices, DetourModel, DropList, OutputPort, Pool, Port, QueueView,
     ServiceModel,
 };
 
@@ -256,7 +256,7 @@ impl Draws {
     }
 
     /// Whether everything that was laid out was drawn, and nothing else.
-    pub(crate) fn settle(&mut self) -> Result<(), String> {
+    pub(crate) fn check_all_drawn(&mut self) -> Result<(), String> {
         match (self.wrong.take(), self.laid_out.len()) {
             (Some(wrong), _) => Err(wrong),
             (None, 0) => Ok(()),
@@ -322,7 +322,7 @@ impl Harness {
             last = *line;
             self.obey(command).map_err(|error| format!("{}:{line}: {error}", vector.file))?;
         }
-        let undrawn = self.draws.settle().and_then(|()| self.settled());
+        let undrawn = self.draws.check_all_drawn().and_then(|()| self.check_registers());
         undrawn.map_err(|error| format!("{}:{last}: {error}", vector.file))
     }
 
@@ -331,7 +331,7 @@ impl Harness {
             Command::Length { port, packets } => self.set_length(*port, *packets),
             Command::Draw { places, of } => self.lay_out(places, *of),
             Command::Packet(arriving) => {
-                self.settled()?;
+                self.check_registers()?;
                 self.way = Some(self.arrive(arriving)?);
             }
             Command::Expect(port) => match self.way.take() {
@@ -361,7 +361,7 @@ impl Harness {
     }
 
     /// Every packet was expected.
-    fn settled(&self) -> Result<(), String> {
+    fn check_registers(&self) -> Result<(), String> {
         match self.way {
             None => Ok(()),
             Some(way) => Err(format!("a packet left by port {way}, which nobody expected")),
@@ -391,8 +391,8 @@ impl Harness {
         let handle = Handle::new(self.packets.0.len() as u32);
         self.packets.0.push((arriving.packet, Handle::NONE));
         self.found.push(self.ports[way].queue_packets(0) as u16);
-        self.around(way, |port, around| port.enqueue(handle, around));
-        self.draws.settle().map(|()| way)
+        self.context(way, |port, context| port.enqueue(handle, context));
+        self.draws.check_all_drawn().map(|()| way)
     }
 
     fn way(&mut self, arriving: &Arriving) -> usize {
@@ -422,7 +422,7 @@ impl Harness {
 
     /// A packet begins to leave a port: which one.
     pub(crate) fn serve(&mut self, port: usize) -> Option<Packet> {
-        let leaving = self.around(port, |port, around| port.dequeue(around))?;
+        let leaving = self.context(port, |port, context| port.dequeue(context))?;
         let (held, found) = (self.ports[port].queue_packets(0), self.found[leaving.index()]);
         if let Some(length) = self.detour.seen.at_departure(held, found) {
             self.registers[port] = length;
@@ -430,22 +430,22 @@ impl Harness {
         Some(*self.packets.packet(leaving))
     }
 
-    fn around<T>(
+    fn context<T>(
         &mut self,
         port: usize,
-        act: impl FnOnce(&mut Port<1>, &mut Around<'_, ServiceModel, Arena, Draws>) -> T,
+        act: impl FnOnce(&mut Port<1>, &mut PortContext<'_, ServiceModel, Arena, Draws>) -> T,
     ) -> T {
         let model = Choices::drop_tail(DEPTH).build().expect("the profile can be built");
-        let (mut pool, mut displaced) = (Pool::none(), Displaced::new());
-        let mut around = Around {
+        let (mut pool, mut drop_list) = (Pool::none(), DropList::new());
+        let mut context = PortContext {
             now: Time::ZERO,
             model: &model,
             packets: &mut self.packets,
             pool: &mut pool,
             chance: &mut self.draws,
-            displaced: &mut displaced,
+            drop_list: &mut drop_list,
         };
-        act(&mut self.ports[port], &mut around)
+        act(&mut self.ports[port], &mut context)
     }
 }
 

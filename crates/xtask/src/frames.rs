@@ -160,7 +160,7 @@ fn registers(choices: &Choices) -> Option<String> {
     let (strict, ratio) = match choices.scheduler {
         Scheduler::Fifo | Scheduler::Strict => (1, 0),
         Scheduler::WeightedRoundRobin { weights } if weights[1] == 1 => (0, weights[0]),
-        Scheduler::WeightedRoundRobin { .. } | Scheduler::Capped(_) => return None,
+        Scheduler::WeightedRoundRobin { .. } | Scheduler::RateLimited(_) => return None,
     };
     let coin = 2 * u32::from(data.overflow.contains(&Action::TrimByCoin));
     let returns = u32::from(header.overflow.contains(&Action::Return));

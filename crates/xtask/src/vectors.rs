@@ -13,8 +13,8 @@ use trimline_packet::{
     Time, TimeDelta,
 };
 use trimline_switch::{
-    Around, Capped, Chance, Choices, Demands, Displaced, Fate, Limit, OutputPort, Pool, Port,
-    Scheduler, ServiceModel, Sojourn, Urgent, profiles,
+    PortContext, RateLimited, Chance, Choices, Demands, DropList, Disposition, Limit, OutputPort, Pool, Port,
+    Scheduler, ServiceModel, CodelPort, PriorityDrop, profiles,
 };
 
 /// The vectors that were written by hand.
@@ -169,20 +169,20 @@ impl Vector {
                     self.run_on::<Port<8>>(&model, profile)?;
                 }
                 Demands { urgency: true, .. } => match queues {
-                    1 => self.run_on::<Urgent<1>>(&model, profile)?,
-                    _ => self.run_on::<Capped<Urgent<2>>>(&model, profile)?,
+                    1 => self.run_on::<PriorityDrop<1>>(&model, profile)?,
+                    _ => self.run_on::<RateLimited<PriorityDrop<2>>>(&model, profile)?,
                 },
                 Demands { sojourn: true, .. } => {
-                    self.run_on::<Capped<Sojourn<Port<2>>>>(&model, profile)?;
+                    self.run_on::<RateLimited<CodelPort<Port<2>>>>(&model, profile)?;
                 }
-                Demands { clock: true, .. } => self.run_on::<Capped<Port<2>>>(&model, profile)?,
+                Demands { clock: true, .. } => self.run_on::<RateLimited<Port<2>>>(&model, profile)?,
             }
             runs += 2;
             // A port that could do more does the same.
             match model.demands().urgency {
-                true if queues == 1 => self.run_on::<Capped<Urgent<1>>>(&model, profile)?,
-                true => self.run_on::<Sojourn<Capped<Urgent<2>>>>(&model, profile)?,
-                false => self.run_on::<Capped<Sojourn<Port<8>>>>(&model, profile)?,
+                true if queues == 1 => self.run_on::<RateLimited<PriorityDrop<1>>>(&model, profile)?,
+                true => self.run_on::<CodelPort<RateLimited<PriorityDrop<2>>>>(&model, profile)?,
+                false => self.run_on::<RateLimited<CodelPort<Port<8>>>>(&model, profile)?,
             }
         }
         Ok(runs)
@@ -247,7 +247,7 @@ fn choose(profile: &str, settings: &mut BTreeMap<String, String>) -> Result<Choi
         mark,
         line,
     });
-    if let Scheduler::Capped(cap) = &mut choices.scheduler {
+    if let Scheduler::RateLimited(cap) = &mut choices.scheduler {
         cap.is_work_conserving = take(settings, "work_conserving")? != Some(0);
     }
     if let Some(bytes) = take(settings, "header_bytes")? {
@@ -498,12 +498,12 @@ pub(crate) struct Harness<'a, P> {
     packets: Arena,
     pool: Pool,
     pub(crate) coins: Coins,
-    displaced: Displaced,
+    drop_list: DropList,
     /// Bytes that were cut from packets to make notifications of them.
     notified_bytes: u64,
     /// Packets that left a port and were not yet expected, with the line that served them.
     pub(crate) left: [VecDeque<(usize, Packet)>; PORTS],
-    fates: [u64; 3],
+    dispositions: [u64; 3],
     quenched: u64,
 }
 
@@ -516,10 +516,10 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
             packets: Arena::default(),
             pool: Pool::none(),
             coins: Coins::default(),
-            displaced: Displaced::new(),
+            drop_list: DropList::new(),
             notified_bytes: 0,
             left: Default::default(),
-            fates: [0; 3],
+            dispositions: [0; 3],
             quenched: 0,
         }
     }
@@ -609,33 +609,33 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
             let Some(packet) = travelling.pop_front() else { return Ok(()) };
             let host = self.packets.packet(packet).destination;
             let port = self.ports.get_mut(host.index()).ok_or("no port leads to that host")?;
-            let Harness { model, packets, pool, coins, displaced, .. } = self;
+            let Harness { model, packets, pool, coins, drop_list, .. } = self;
             let (now, model, chance) = (self.now, *model, coins);
-            port.enqueue(packet, &mut Around { now, model, packets, pool, chance, displaced });
-            travelling.extend(self.settle());
+            port.enqueue(packet, &mut PortContext { now, model, packets, pool, chance, drop_list });
+            travelling.extend(self.apply_dispositions());
         }
         Err("packets are returned again and again".to_owned())
     }
 
     /// Acts on what was displaced. Gives the packets that go on to another port.
-    fn settle(&mut self) -> Vec<Handle> {
+    fn apply_dispositions(&mut self) -> Vec<Handle> {
         let mut going = Vec::new();
-        for (packet, fate) in self.displaced.drain() {
-            self.fates[fate as usize] += 1;
-            match fate {
-                Fate::Returned => {
+        for (packet, disposition) in self.drop_list.drain() {
+            self.dispositions[disposition as usize] += 1;
+            match disposition {
+                Disposition::Returned => {
                     self.packets.packet_mut(packet).turn_round();
                     going.push(packet);
                 }
-                Fate::Notify => {
+                Disposition::Notify => {
                     let cut = self.packets.packet_mut(packet).notify();
                     self.notified_bytes += u64::from(cut);
                     going.push(packet);
                 }
-                Fate::Dropped => {}
+                Disposition::Dropped => {}
             }
         }
-        for (_, mut header) in self.displaced.drain_quenched() {
+        for (_, mut header) in self.drop_list.drain_quenched() {
             self.quenched += 1;
             header.notify();
             going.push(Handle::new(self.packets.0.len() as u32));
@@ -645,14 +645,14 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
     }
 
     pub(crate) fn serve(&mut self, line: usize, port: usize) -> Result<(), String> {
-        let Harness { model, packets, pool, coins, displaced, .. } = self;
+        let Harness { model, packets, pool, coins, drop_list, .. } = self;
         let server = self.ports.get_mut(port).ok_or("no such port")?;
         let (now, model, chance) = (self.now, *model, coins);
-        let mut around = Around { now, model, packets, pool, chance, displaced };
-        if let Some(packet) = server.dequeue(&mut around) {
+        let mut context = PortContext { now, model, packets, pool, chance, drop_list };
+        if let Some(packet) = server.dequeue(&mut context) {
             self.left[port].push_back((line, *self.packets.packet(packet)));
         }
-        self.settle().into_iter().try_for_each(|handle| {
+        self.apply_dispositions().into_iter().try_for_each(|handle| {
             let packet = *self.packets.packet(handle);
             self.arrive(packet)
         })
@@ -660,11 +660,11 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
 
     pub(crate) fn count(&self, name: &str) -> Result<u64, String> {
         let count = match name {
-            "trimmed" => u64::from(self.displaced.trimmed),
-            "cut_bytes" => self.displaced.cut_bytes + self.notified_bytes,
-            "dropped" => self.fates[Fate::Dropped as usize],
-            "returned" => self.fates[Fate::Returned as usize],
-            "notified" => self.fates[Fate::Notify as usize],
+            "trimmed" => u64::from(self.drop_list.trimmed),
+            "cut_bytes" => self.drop_list.cut_bytes + self.notified_bytes,
+            "dropped" => self.dispositions[Disposition::Dropped as usize],
+            "returned" => self.dispositions[Disposition::Returned as usize],
+            "notified" => self.dispositions[Disposition::Notify as usize],
             "quenched" => self.quenched,
             "coins" => self.coins.drawn,
             _ => {

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 use trimline_metrics::Timeline;
 use trimline_packet::{Handle, Packet, Time};
-use trimline_switch::Fate;
+use trimline_switch::Disposition;
 
 use super::{Engine, Network, Recorder};
 use crate::arena::Arena;
@@ -59,9 +59,9 @@ impl Calendar for Heap {
     fn touched(&mut self, port: u32) {
         self.touched.push(port);
     }
-    fn displaced(&mut self, arena: &Arena, unit: u32, handle: Handle, fate: Fate) {
+    fn drop_list(&mut self, arena: &Arena, unit: u32, handle: Handle, disposition: Disposition) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.displaced(arena, unit, handle, fate);
+            recorder.drop_list(arena, unit, handle, disposition);
         }
     }
     fn quenched(&mut self, port: u32, packet: &Packet) {

@@ -45,7 +45,7 @@ pub(crate) trait Engine {
     fn run_until(&mut self, network: &mut Network, limit: Time);
     /// Units may be behind `limit` after [`Engine::run_until`], if nothing that they still have to do can
     /// be noticed by other units yet. Now they are not: for whoever looks at them, or changes links.
-    fn settle(&mut self, _network: &mut Network, _limit: Time) {}
+    fn catch_up(&mut self, _network: &mut Network, _limit: Time) {}
     /// Shows `look` the network as the thread sees it that drives a unit: with the packets that are there. Between two
     /// calls of [`Engine::run_until`].
     fn at_unit(&mut self, network: &Network, _unit: u32, look: &mut dyn FnMut(&Network)) {

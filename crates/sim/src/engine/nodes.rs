@@ -18,7 +18,7 @@ pub(crate) trait SwitchNodes: SwitchTable {
     /// of the first host among them.
     fn work(&mut self, core: &mut Core, visits: &mut Visits, count: usize, limit: Time) -> usize;
     /// Works through what has arrived before `limit` at ports that were not visited for it yet.
-    fn settle(&mut self, core: &mut Core, visits: &mut Visits, ports: &[u32], limit: Time);
+    fn catch_up(&mut self, core: &mut Core, visits: &mut Visits, ports: &[u32], limit: Time);
     /// Performs what a port does by itself up to `now`, and then an arrival: a packet and the link that brings it. Returns
     /// when the port must be visited next.
     fn event(
@@ -49,7 +49,7 @@ pub(crate) trait HostNodes: HostTable {
         limit: Time,
     );
     /// Works through what has arrived before `limit` at hosts that were not visited for it yet.
-    fn settle(&mut self, core: &mut Core, visits: &mut Visits, units: &[u32], limit: Time);
+    fn catch_up(&mut self, core: &mut Core, visits: &mut Visits, units: &[u32], limit: Time);
     /// Performs what a host does by itself up to `now`, or an arrival. Returns when it acts next.
     fn event(
         &mut self,
@@ -72,7 +72,7 @@ impl<P: OutputPort + 'static> SwitchNodes for Switches<P> {
     fn work(&mut self, core: &mut Core, visits: &mut Visits, count: usize, limit: Time) -> usize {
         visits.work_at_ports(self, core, count, limit)
     }
-    fn settle(&mut self, core: &mut Core, visits: &mut Visits, ports: &[u32], limit: Time) {
+    fn catch_up(&mut self, core: &mut Core, visits: &mut Visits, ports: &[u32], limit: Time) {
         for &port in ports {
             visits.visit_port_rarely(self, core, port, limit);
         }
@@ -120,7 +120,7 @@ impl<E: Protocol> HostNodes for Hosts<E> {
     ) {
         visits.work_at_hosts(self, core, first_and_count, limit);
     }
-    fn settle(&mut self, core: &mut Core, visits: &mut Visits, units: &[u32], limit: Time) {
+    fn catch_up(&mut self, core: &mut Core, visits: &mut Visits, units: &[u32], limit: Time) {
         for &unit in units {
             visits.visit_host(self, core, unit, limit);
         }

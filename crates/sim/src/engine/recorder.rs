@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use trimline_metrics::timeline::{Event, FlowName, PacketKind, Timeline, What};
 use trimline_packet::{ConnectionId, Flags, Handle, Packet, Packets, Service, ServiceClass, Time};
-use trimline_switch::Fate;
+use trimline_switch::Disposition;
 
 use super::Network;
 use crate::arena::Arena;
@@ -246,17 +246,17 @@ impl Recorder {
     }
 
     /// A packet loses its place at `port`.
-    pub(super) fn displaced(&mut self, arena: &Arena, port: u32, handle: Handle, fate: Fate) {
+    pub(super) fn drop_list(&mut self, arena: &Arena, port: u32, handle: Handle, disposition: Disposition) {
         let packet = arena.packet(handle);
         let before = self.before(handle);
         let was_whole = before.is_some_and(|before| before.service == Service::Trimmable);
         if was_whole && packet.service == Service::Trimmed {
             self.note(port, packet, What::Trim, None);
         }
-        let what = match fate {
-            Fate::Returned => What::Return,
-            Fate::Notify => What::Notify,
-            Fate::Dropped => What::Drop,
+        let what = match disposition {
+            Disposition::Returned => What::Return,
+            Disposition::Notify => What::Notify,
+            Disposition::Dropped => What::Drop,
         };
         self.note(port, packet, what, None);
         *self.place_of(handle) = None;

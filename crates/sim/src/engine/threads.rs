@@ -29,18 +29,18 @@ use crate::table;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     RunUntil(Time),
-    Settle(Time),
+    CatchUp(Time),
     Stop,
 }
 
 impl Order {
     const STOP: u64 = u64::MAX;
-    const SETTLE: u64 = 1 << 63;
+    const CATCH_UP: u64 = 1 << 63;
 
     fn to_bits(self) -> u64 {
         match self {
             Order::RunUntil(limit) => limit.as_ps(),
-            Order::Settle(limit) => limit.as_ps() | Order::SETTLE,
+            Order::CatchUp(limit) => limit.as_ps() | Order::CATCH_UP,
             Order::Stop => Order::STOP,
         }
     }
@@ -48,8 +48,8 @@ impl Order {
     fn from_bits(bits: u64) -> Order {
         match bits {
             Order::STOP => Order::Stop,
-            bits if bits & Order::SETTLE != 0 => {
-                Order::Settle(Time::from_ps(bits & !Order::SETTLE))
+            bits if bits & Order::CATCH_UP != 0 => {
+                Order::CatchUp(Time::from_ps(bits & !Order::CATCH_UP))
             }
             bits => Order::RunUntil(Time::from_ps(bits)),
         }
@@ -200,8 +200,8 @@ impl Part {
                 }
                 Ok(())
             }
-            Order::Settle(limit) => {
-                self.windows.settle(network, limit);
+            Order::CatchUp(limit) => {
+                self.windows.catch_up(network, limit);
                 self.end_round(network, me, exchange, limit, true)
             }
             Order::Stop => Ok(()),
@@ -269,8 +269,8 @@ impl Engine for Threads<'_> {
             self.order(network, Order::RunUntil(limit));
         }
     }
-    fn settle(&mut self, network: &mut Network, limit: Time) {
-        self.order(network, Order::Settle(limit));
+    fn catch_up(&mut self, network: &mut Network, limit: Time) {
+        self.order(network, Order::CatchUp(limit));
     }
     fn at_unit(&mut self, network: &Network, unit: u32, look: &mut dyn FnMut(&Network)) {
         if self.part.windows.is_mine(unit) {

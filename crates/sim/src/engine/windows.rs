@@ -19,7 +19,7 @@
 //! visit for each packet of data, headers included. Its inbox remembers the window of the next visit; a
 //! packet that could make the unit act earlier brings it forward.
 //!
-//! Call `settle` before reading results or changing links: it works through what waits for such a
+//! Call `catch_up` before reading results or changing links: it works through what waits for such a
 //! visit.
 //!
 //! # Returned headers
@@ -257,14 +257,14 @@ impl Engine for Windows {
     }
 
     /// Works through what has arrived before `limit` at units that were not visited for it yet.
-    fn settle(&mut self, network: &mut Network, limit: Time) {
+    fn catch_up(&mut self, network: &mut Network, limit: Time) {
         let Network { core, switches, hosts } = &mut *network;
         let mut units = Vec::new();
         self.visits.wheel.behind(limit, &mut units);
         let is_port = |&unit: &u32| unit < core.routes.ports();
         let (ports, at_hosts): (Vec<u32>, Vec<u32>) = units.into_iter().partition(is_port);
-        switches.settle(core, &mut self.visits, &ports, limit);
-        hosts.settle(core, &mut self.visits, &at_hosts, limit);
+        switches.catch_up(core, &mut self.visits, &ports, limit);
+        hosts.catch_up(core, &mut self.visits, &at_hosts, limit);
         if network.core.has_notices {
             self.tell(network);
         }

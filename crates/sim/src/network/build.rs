@@ -2,7 +2,7 @@
 
 use trimline_metrics::LinkCounters;
 use trimline_packet::{Pause, PortCounters, Time};
-use trimline_switch::{DetourModel, Displaced, Pool, Returning};
+use trimline_switch::{DetourModel, DropList, Pool, Returning};
 use trimline_transport::{Framing, Stream};
 
 use super::bounds::lookahead;
@@ -67,7 +67,7 @@ impl Core {
             sent: vec![PortCounters::default(); senders].into(),
             losses: vec![LinkCounters::default(); lossy].into(),
             routes,
-            displaced: Displaced::default(),
+            drop_list: DropList::default(),
             has_notices: flows.applications.has_notices(),
             flows,
             ledger: Ledger::default(),

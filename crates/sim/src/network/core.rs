@@ -4,7 +4,7 @@ use std::mem;
 
 use trimline_metrics::LinkCounters;
 use trimline_packet::{BitRate, ByteCount, Handle, Packet, Packets, PortCounters, Time, TimeDelta};
-use trimline_switch::{Displaced, Pool, Returning};
+use trimline_switch::{DropList, Pool, Returning};
 use trimline_transport::{Framing, Key, Stream};
 
 use super::{Calendar, Ties, Transmission};
@@ -170,7 +170,7 @@ pub(crate) struct Core {
     pub(super) losses: Shared<LinkCounters>,
     /// By host: what it sent; empty in a run that is not sampled.
     pub(super) sent: Shared<PortCounters>,
-    pub(super) displaced: Displaced,
+    pub(super) drop_list: DropList,
     pub(crate) flows: Flows,
     /// Hosts tell each other when flows start, without packets: none may be behind.
     pub(crate) has_notices: bool,
@@ -368,7 +368,7 @@ impl Core {
                 counters: self.counters.view(),
                 losses: self.losses.view(),
                 sent: self.sent.view(),
-                displaced: Displaced::default(),
+                drop_list: DropList::default(),
                 flows: self.flows.view(),
                 has_notices: self.has_notices,
                 ledger: Ledger::default(),

@@ -7,7 +7,7 @@
 //! - A class that is stopped at a host is one that its transport may not send ([`trimline_transport::Allowed`]).
 
 use trimline_packet::{ByteCount, Handle, Packets, Pause, Time, TimeDelta};
-use trimline_switch::{Arrival, CLASSES, Fate, OutputPort};
+use trimline_switch::{Arrival, CLASSES, Disposition, OutputPort};
 
 use super::core::LinkClass;
 use super::port::{Switches, pool_of};
@@ -43,7 +43,7 @@ impl<P: OutputPort> Switches<P> {
             Arrival::Counted => {}
             Arrival::Stops => calendar.touched(input),
             Arrival::NoRoom => {
-                calendar.displaced(&core.arena, port, handle, Fate::Dropped);
+                calendar.drop_list(&core.arena, port, handle, Disposition::Dropped);
                 let is_header = packet.service.service().is_header();
                 core.counters[port as usize].count_dropped(is_header);
                 core.drop_quietly(handle);

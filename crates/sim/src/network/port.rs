@@ -3,7 +3,7 @@
 use std::mem;
 
 use trimline_packet::{Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta};
-use trimline_switch::{Around, Fabric, Fate, Limit, OutputPort, PortModel, Returning, settle};
+use trimline_switch::{PortContext, SwitchActions, Disposition, Limit, OutputPort, PortModel, Returning, apply_dispositions};
 
 use super::core::next_hop_draw;
 use super::{Calendar, Core, SwitchTable, Transmission, Transmitter};
@@ -144,15 +144,15 @@ impl<P: OutputPort> Switches<P> {
         let pool = pool_of(&self.model, &core.routes, port);
         let unit = &mut self.ports[port as usize];
         let pool = &mut core.pools[pool];
-        let mut around = Around {
+        let mut context = PortContext {
             now,
             model: &self.model,
             packets: &mut core.arena,
             pool,
             chance: &mut Draw { streams: &mut core.coins, unit: port },
-            displaced: &mut core.displaced,
+            drop_list: &mut core.drop_list,
         };
-        if let Some(handle) = unit.port.dequeue(&mut around) {
+        if let Some(handle) = unit.port.dequeue(&mut context) {
             let packet = core.arena.packet(handle);
             let bytes = packet.wire_bytes;
             let (to, path) = (packet.destination, packet.header.path);
@@ -171,8 +171,8 @@ impl<P: OutputPort> Switches<P> {
             core.begin(calendar, &mut unit.link, (from, next), (now, handle, bytes));
         }
         // A plain model displaces nothing here.
-        if !self.model.is_plain() && core.displaced.is_changed() {
-            self.settle_displaced(core, calendar, port, now);
+        if !self.model.is_plain() && core.drop_list.is_changed() {
+            self.apply_dispositions(core, calendar, port, now);
         }
     }
 
@@ -209,34 +209,34 @@ impl<P: OutputPort> Switches<P> {
         now: Time,
         handle: Handle,
     ) {
-        let mut around = Around {
+        let mut context = PortContext {
             now,
             model: &self.model,
             packets: &mut core.arena,
             pool: &mut core.pools[pool_of(&self.model, &core.routes, port)],
             chance: &mut Draw { streams: &mut core.coins, unit: port },
-            displaced: &mut core.displaced,
+            drop_list: &mut core.drop_list,
         };
-        self.ports[port as usize].port.enqueue(handle, &mut around);
-        if core.displaced.is_changed() {
-            self.settle_displaced(core, calendar, port, now);
+        self.ports[port as usize].port.enqueue(handle, &mut context);
+        if core.drop_list.is_changed() {
+            self.apply_dispositions(core, calendar, port, now);
         }
     }
 
     /// Acts on what a port could not keep.
     #[cold]
     #[inline(never)]
-    fn settle_displaced(
+    fn apply_dispositions(
         &mut self,
         core: &mut Core,
         calendar: &mut (impl Calendar + ?Sized),
         port: u32,
         now: Time,
     ) {
-        let mut displaced = mem::take(&mut core.displaced);
-        settle(&mut displaced, &mut Switch { switches: self, core, calendar, port, now });
+        let mut drop_list = mem::take(&mut core.drop_list);
+        apply_dispositions(&mut drop_list, &mut Switch { switches: self, core, calendar, port, now });
         // Keeps the list's memory; what a returned header displaced in turn is already settled.
-        core.displaced = displaced;
+        core.drop_list = drop_list;
     }
 }
 
@@ -271,9 +271,9 @@ struct Switch<'a, P: OutputPort, C: ?Sized> {
     now: Time,
 }
 
-impl<P: OutputPort, C: Calendar + ?Sized> Fabric for Switch<'_, P, C> {
-    fn note(&mut self, packet: Handle, fate: Fate) {
-        self.calendar.displaced(&self.core.arena, self.port, packet, fate);
+impl<P: OutputPort, C: Calendar + ?Sized> SwitchActions for Switch<'_, P, C> {
+    fn note(&mut self, packet: Handle, disposition: Disposition) {
+        self.calendar.drop_list(&self.core.arena, self.port, packet, disposition);
     }
     fn counters(&mut self) -> &mut PortCounters {
         &mut self.core.counters[self.port as usize]

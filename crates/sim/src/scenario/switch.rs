@@ -4,7 +4,7 @@ use trimline_packet::{BitRate, Packet, TimeDelta};
 use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::profiles::{self, Profile, Sizes};
 use trimline_switch::{
-    Action, BesideModel, Cap, Choices, Classifier, Demands, Limit, Marker, QueueChoices, Scheduler,
+    Action, DrrModel, Cap, Choices, Classifier, Demands, Limit, Marker, QueueChoices, Scheduler,
     ServiceModel, Signal,
 };
 use trimline_transport::Framing;
@@ -112,7 +112,7 @@ fn rule(node: &Node, base: Keys<'_>, context: Context<'_>) -> Result<PortRule, S
             "a rule without a profile of its own: the ports of a switch agree on what they share",
         ));
     }
-    let model = BesideModel { main, droppable: droppable(&keys, context)? };
+    let model = DrrModel { main, droppable: droppable(&keys, context)? };
     let base = base_of(keys.profile, context)?;
     Ok(PortRule { ports: selected(node, context.topology)?, model, base })
 }
@@ -376,9 +376,9 @@ fn shared_out(
         }
         let is_work_conserving = true;
         let rate = BitRate::from_bps(bps as u64);
-        choices.scheduler = Scheduler::Capped(Cap { rate, is_work_conserving });
+        choices.scheduler = Scheduler::RateLimited(Cap { rate, is_work_conserving });
     }
-    if let (Scheduler::Capped(cap), Some(is_on)) =
+    if let (Scheduler::RateLimited(cap), Some(is_on)) =
         (&mut choices.scheduler, key("work_conserving").and_then(Node::boolean))
     {
         cap.is_work_conserving = is_on;

@@ -10,7 +10,7 @@ use trimline_switch::detour::{Counts, DetourModel, Detourable, Pick, Seen, Targe
 use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::nic::{Adaptive, Bypass, Interrupts, ReceiverSettings, TransmitterSettings};
 use trimline_switch::{
-    Action, Alpha, BesideModel, Choices, Classifier, Limit, Marker, Scheduler, ServiceModel,
+    Action, Alpha, DrrModel, Choices, Classifier, Limit, Marker, Scheduler, ServiceModel,
 };
 use trimline_transport::{ndp, tcp};
 
@@ -245,7 +245,7 @@ pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
         };
         let (every, first) = (1 + draws.below(3) as usize, draws.below(3) as usize);
         let ports = ports.iter().skip(first).step_by(every).map(|&&(_, link)| link).collect();
-        let model = BesideModel { main, droppable: beside(&mut draws) };
+        let model = DrrModel { main, droppable: beside(&mut draws) };
         let base = plan.base.clone();
         plan.port_rules.push(PortRule { ports, model, base });
     }

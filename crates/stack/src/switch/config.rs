@@ -28,7 +28,7 @@ use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{BitRate, Packet, TimeDelta};
 use trimline_switch::bump::{PhantomModel, PhantomSettings};
 use trimline_switch::profiles::{self, Sizes};
-use trimline_switch::{BesideModel, Demands, Models, Order, ServiceModel};
+use trimline_switch::{DrrModel, Demands, Models, Order, ServiceModel};
 
 use super::caps::{self, NotificationsConfig};
 use super::detour::{Detour, DetourConfig};
@@ -235,7 +235,7 @@ pub(super) enum FarEnd {
 #[derive(Debug)]
 pub(super) enum PortModels {
     /// All ports the same.
-    Alike(Box<BesideModel>),
+    Alike(Box<DrrModel>),
     /// All ports the same: the most urgent packet first.
     ByUrgency(Box<ServiceModel>),
     /// They tell senders of drops, under caps that follow their lines.
@@ -284,7 +284,7 @@ impl Config {
         Ok(config)
     }
 
-    fn model(&self) -> Result<BesideModel, String> {
+    fn model(&self) -> Result<DrrModel, String> {
         let profile = profiles::named(&self.profile).ok_or_else(|| {
             format!("profile {:?}: expected {}", self.profile, profiles::NAMES.join(", "))
         })?;
@@ -327,7 +327,7 @@ impl Config {
                 return Err("droppable_ecn_threshold: droppable_queue is missing".to_owned());
             }
         };
-        Ok(BesideModel { main, droppable })
+        Ok(DrrModel { main, droppable })
     }
 
     /// Whether ports tell senders of drops, and in which order all else leaves them; and that nothing stands beside them that

@@ -12,7 +12,7 @@ use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{
     ByteCount, Handle, Packet, Packets, PortCounters, Service, ServiceClass, Time, TimeDelta,
 };
-use trimline_switch::{Around, Chance, Displaced, Fate, Pool, settle};
+use trimline_switch::{PortContext, Chance, DropList, Disposition, Pool, apply_dispositions};
 use trimline_transport::Stream;
 
 use super::config::{FarEnd, ForwardingLayer, Layout, Line, SwitchConfig};
@@ -156,7 +156,7 @@ pub(super) struct Dataplane<E: Egress> {
     ties: Ties,
     /// Frames that each line has sent.
     sent: Vec<u64>,
-    displaced: Displaced,
+    drop_list: DropList,
     /// Queues have memory of their own: this is empty.
     pool: Pool,
     /// Frames for which there was no way.
@@ -277,7 +277,7 @@ impl<E: Egress> Dataplane<E> {
             made: 0,
             sent: vec![0; lines],
             ties,
-            displaced: Displaced::new(),
+            drop_list: DropList::new(),
             pool: Pool::none(),
             lost_ways: 0,
             untold: [0; Untold::ALL.len()],
@@ -530,7 +530,7 @@ impl<E: Egress> Dataplane<E> {
         let packet = *self.frames.packet(handle);
         let (model, ports, pool) = (&self.model, &mut self.ports, &mut self.pool);
         let local = &*local;
-        let beside = &mut Beside { now, model, packet, local, ports, pool, equally_near };
+        let beside = &mut Drr { now, model, packet, local, ports, pool, equally_near };
         let Detours { detour_state, draws } = &mut **detours;
         let way = detour_state.way((&packet, ttl), (from, own), beside, draws);
         if way != own {
@@ -551,10 +551,10 @@ impl<E: Egress> Dataplane<E> {
         if port.waits.is_some() {
             self.frames.set_since(handle, now);
         }
-        let (egress, mut around) = self.split(now, number);
-        egress.enqueue(handle, &mut around);
-        if self.displaced.is_changed() {
-            self.settle_displaced(now, number);
+        let (egress, mut context) = self.split(now, number);
+        egress.enqueue(handle, &mut context);
+        if self.drop_list.is_changed() {
+            self.apply_dispositions(now, number);
         }
         let port = &self.ports[number as usize];
         if port.egress.next_start(port.busy_until) <= now {
@@ -565,17 +565,17 @@ impl<E: Egress> Dataplane<E> {
     }
 
     /// A port, and what is around it.
-    fn split(&mut self, now: Time, number: u32) -> (&mut E, Around<'_, E::Model, Frames, Coins>) {
+    fn split(&mut self, now: Time, number: u32) -> (&mut E, PortContext<'_, E::Model, Frames, Coins>) {
         let port = &mut self.ports[number as usize];
-        let around = Around {
+        let context = PortContext {
             now,
             model: &self.model,
             packets: &mut self.frames,
             pool: &mut self.pool,
             chance: &mut port.coins,
-            displaced: &mut self.displaced,
+            drop_list: &mut self.drop_list,
         };
-        (&mut port.egress, around)
+        (&mut port.egress, context)
     }
 
     /// Sees to it that a port's next departure is among the events.
@@ -590,20 +590,20 @@ impl<E: Egress> Dataplane<E> {
 
     /// Acts on what a port could not keep.
     #[cold]
-    fn settle_displaced(&mut self, now: Time, number: u32) {
-        let mut displaced = std::mem::take(&mut self.displaced);
-        settle(&mut displaced, &mut AroundPort { fabric: self, port: number, now });
+    fn apply_dispositions(&mut self, now: Time, number: u32) {
+        let mut drop_list = std::mem::take(&mut self.drop_list);
+        apply_dispositions(&mut drop_list, &mut PortActions { fabric: self, port: number, now });
         // Keeps the list's memory; what a returned header displaced in turn is already settled.
-        self.displaced = displaced;
+        self.drop_list = drop_list;
     }
 
     /// A port whose transmitter is free sends what is next.
     fn depart(&mut self, now: Time, number: u32) {
         self.ports[number as usize].planned = Time::NEVER;
-        let (egress, mut around) = self.split(now, number);
-        let sent = egress.dequeue(&mut around);
-        if self.displaced.is_changed() {
-            self.settle_displaced(now, number);
+        let (egress, mut context) = self.split(now, number);
+        let sent = egress.dequeue(&mut context);
+        if self.drop_list.is_changed() {
+            self.apply_dispositions(now, number);
         }
         let Some(handle) = sent else { return };
         let port = &mut self.ports[number as usize];
@@ -667,7 +667,7 @@ impl<E: Egress> Dataplane<E> {
 }
 
 /// The ports of a switch, as a frame sees them that may be detoured.
-struct Beside<'a, E: Egress> {
+struct Drr<'a, E: Egress> {
     now: Time,
     model: &'a E::Model,
     packet: Packet,
@@ -677,7 +677,7 @@ struct Beside<'a, E: Egress> {
     equally_near: &'a [u16],
 }
 
-impl<E: Egress> Beside<'_, E> {
+impl<E: Egress> Drr<'_, E> {
     /// A port as it is now: what was on the wire has left it, if its time is over.
     fn port(&mut self, local: u16) -> &mut Port<E> {
         let port = &mut self.ports[self.local[usize::from(local)] as usize];
@@ -686,7 +686,7 @@ impl<E: Egress> Beside<'_, E> {
     }
 }
 
-impl<E: Egress> LocalPorts for Beside<'_, E> {
+impl<E: Egress> LocalPorts for Drr<'_, E> {
     fn count(&self) -> u16 {
         self.local.len() as u16
     }
@@ -710,15 +710,15 @@ impl<E: Egress> LocalPorts for Beside<'_, E> {
 }
 
 /// The switch around a port that could not keep frames.
-struct AroundPort<'a, E: Egress> {
+struct PortActions<'a, E: Egress> {
     fabric: &'a mut Dataplane<E>,
     port: u32,
     now: Time,
 }
 
-impl<E: Egress> trimline_switch::Fabric for AroundPort<'_, E> {
+impl<E: Egress> trimline_switch::SwitchActions for PortActions<'_, E> {
     /// Nobody looks on.
-    fn note(&mut self, _packet: Handle, _fate: Fate) {}
+    fn note(&mut self, _packet: Handle, _disposition: Disposition) {}
     fn counters(&mut self) -> &mut PortCounters {
         &mut self.fabric.ports[self.port as usize].counters
     }

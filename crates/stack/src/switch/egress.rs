@@ -2,19 +2,19 @@
 //! order of urgency, and those that are both.
 
 use trimline_packet::TimeDelta;
-use trimline_switch::{Beside, Capped, OutputPort, Port, ServiceModel, Urgent, Varied};
+use trimline_switch::{Drr, RateLimited, OutputPort, Port, ServiceModel, PriorityDrop, PerPort};
 
 /// NDP's queues, or those of another profile, beside one for what may only be dropped.
-pub(super) type Plain = Beside<Port<8>, Port<1>>;
+pub(super) type Plain = Drr<Port<8>, Port<1>>;
 
 /// FastLane's queues, whose cap follows the rate of the port's line.
-pub(super) type Telling = Varied<Capped<Port<2>>>;
+pub(super) type Telling = PerPort<RateLimited<Port<2>>>;
 
 /// pFabric's queue.
-pub(super) type ByUrgency = Urgent<1>;
+pub(super) type ByUrgency = PriorityDrop<1>;
 
 /// pFabric's queue beside a queue for notifications, as FastLane has it.
-pub(super) type TellingByUrgency = Varied<Capped<Urgent<2>>>;
+pub(super) type TellingByUrgency = PerPort<RateLimited<PriorityDrop<2>>>;
 
 /// The queues of an output port. The machine around them is compiled for each kind, so that none pays for another.
 pub(super) trait Egress: OutputPort {
@@ -32,11 +32,11 @@ impl Egress for Plain {}
 
 impl<const Q: usize> Egress for Port<Q> {}
 
-impl<const Q: usize> Egress for Urgent<Q> {
+impl<const Q: usize> Egress for PriorityDrop<Q> {
     const WEIGHS: bool = true;
 }
 
-impl<P: Egress<Model = ServiceModel>> Egress for Varied<Capped<P>> {
+impl<P: Egress<Model = ServiceModel>> Egress for PerPort<RateLimited<P>> {
     const TELLS: bool = true;
     const WEIGHS: bool = P::WEIGHS;
 

@@ -362,7 +362,7 @@ impl World {
     }
 
     /// Both do what is due, until there is nothing to do at this instant.
-    fn settle(&mut self) {
+    fn run_until_idle(&mut self) {
         loop {
             let mut moved = false;
             while self.wire.front().is_some_and(|&(at, ..)| at <= self.now) {
@@ -410,7 +410,7 @@ impl World {
     /// Goes on until then.
     fn run_to(&mut self, until: Time) {
         loop {
-            self.settle();
+            self.run_until_idle();
             let arrival = self.wire.front().map_or(Time::NEVER, |&(at, ..)| at);
             let next = arrival.min(self.cores[0].next()).min(self.cores[1].next());
             if next > until {

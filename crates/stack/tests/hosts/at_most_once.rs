@@ -93,6 +93,6 @@ fn frames_for_others_and_noise_do_no_harm() {
     pair.core(1).receive_frame(Time::ZERO, &sent[0]);
     assert_eq!(pair.hosts[0].statistics().misdirected, 1);
     assert_eq!(pair.hosts[1].statistics().refused_in_all(), 2);
-    pair.settle();
+    pair.run_until_idle();
     assert!(pair.hosts.iter().all(|host| host.statistics().frames_out == 0));
 }

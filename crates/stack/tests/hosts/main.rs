@@ -76,13 +76,13 @@ impl Pair {
     }
 
     /// Lets both act until nothing moves at this instant.
-    fn settle(&mut self) {
+    fn run_until_idle(&mut self) {
         while self.hosts.iter_mut().fold(false, |any, host| host.turn().unwrap() | any) {}
     }
 
     /// Goes on to the next instant at which a host has something to do. False: there is none.
     fn step(&mut self) -> bool {
-        self.settle();
+        self.run_until_idle();
         let next = self.hosts.iter().map(Host::next).min().unwrap();
         if next == Time::NEVER {
             return false;
@@ -95,7 +95,7 @@ impl Pair {
     #[track_caller]
     fn run(&mut self, mut is_done: impl FnMut(&mut Pair) -> bool) {
         for _ in 0..20_000_000u64 {
-            self.settle();
+            self.run_until_idle();
             if is_done(self) {
                 return;
             }

@@ -6,7 +6,7 @@ use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{Packet, Packets, Time};
 use trimline_stack::switch::{Detour, DetourState, Frames, LocalPorts};
 use trimline_switch::{
-    Around, Choices, Displaced, OutputPort, Pool, Port, QueueView, ServiceModel,
+    PortContext, Choices, DropList, OutputPort, Pool, Port, QueueView, ServiceModel,
 };
 
 use super::detours::{Arriving, Command, Config, Draws, PORTS, packet_of, read_all};
@@ -82,32 +82,32 @@ impl Switch<'_> {
         );
         let way = usize::from(way);
         self.detoured[*own] += u64::from(way != *own);
-        self.around(way, |port, around| port.enqueue(handle, around));
+        self.context(way, |port, context| port.enqueue(handle, context));
         way
     }
 
     fn serve(&mut self, port: usize) {
-        let Some(leaving) = self.around(port, |port, around| port.dequeue(around)) else { return };
+        let Some(leaving) = self.context(port, |port, context| port.dequeue(context)) else { return };
         let packet = *self.frames.packet(leaving);
         let held = self.ports[port].packets_before(&model(), &packet);
         self.detour_state.note_departure(port as u16, held, 0);
     }
 
-    fn around<T>(
+    fn context<T>(
         &mut self,
         port: usize,
-        act: impl FnOnce(&mut Port<1>, &mut Around<'_, ServiceModel, Frames, Draws>) -> T,
+        act: impl FnOnce(&mut Port<1>, &mut PortContext<'_, ServiceModel, Frames, Draws>) -> T,
     ) -> T {
-        let (mut pool, mut displaced, model) = (Pool::none(), Displaced::new(), model());
-        let mut around = Around {
+        let (mut pool, mut drop_list, model) = (Pool::none(), DropList::new(), model());
+        let mut context = PortContext {
             now: Time::ZERO,
             model: &model,
             packets: &mut self.frames,
             pool: &mut pool,
             chance: &mut self.draws,
-            displaced: &mut displaced,
+            drop_list: &mut drop_list,
         };
-        act(&mut self.ports[port], &mut around)
+        act(&mut self.ports[port], &mut context)
     }
 
     fn obey(&mut self, command: &Command) -> Result<(), String> {
@@ -126,7 +126,7 @@ impl Switch<'_> {
             }
             Command::Packet(arriving) => {
                 let way = self.arrive(arriving);
-                self.draws.settle()?;
+                self.draws.check_all_drawn()?;
                 match self.way.replace(way) {
                     Some(_) => Err("the packet before was not expected".to_owned()),
                     None => Ok(()),
@@ -174,7 +174,7 @@ fn every_vector_of_detour_holds_for_frames() {
             }
         }
         assert!(switch.way.is_none(), "{}: a packet that nobody expected", vector.file);
-        assert_eq!(switch.draws.settle(), Ok(()), "{}", vector.file);
+        assert_eq!(switch.draws.check_all_drawn(), Ok(()), "{}", vector.file);
     }
     assert!(vectors.len() >= 20, "{} vectors", vectors.len());
 }

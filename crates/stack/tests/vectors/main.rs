@@ -12,7 +12,7 @@ use trimline_packet::{
 };
 use trimline_stack::switch::Frames;
 use trimline_switch::{
-    Around, Capped, Demands, Displaced, Fate, OutputPort, Pool, Port, ServiceModel, Sojourn, Urgent,
+    PortContext, RateLimited, Demands, DropList, Disposition, OutputPort, Pool, Port, ServiceModel, CodelPort, PriorityDrop,
 };
 
 mod detour;
@@ -122,9 +122,9 @@ struct Switch<'a, P> {
     ports: [P; PORTS],
     frames: Frames,
     coins: Coins,
-    displaced: Displaced,
+    drop_list: DropList,
     left: [VecDeque<Packet>; PORTS],
-    fates: [u64; 3],
+    dispositions: [u64; 3],
     quenched: u64,
     notified_bytes: u64,
     /// Notifications that this switch made.
@@ -174,33 +174,33 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
     fn route(&mut self, mut travelling: VecDeque<Handle>) {
         while let Some(handle) = travelling.pop_front() {
             let port = self.exit(handle);
-            let Switch { model, now, frames, coins, displaced, .. } = self;
+            let Switch { model, now, frames, coins, drop_list, .. } = self;
             let (now, model, pool) = (*now, *model, &mut Pool::none());
-            let around =
-                &mut Around { now, model, packets: frames, pool, chance: coins, displaced };
-            self.ports[port].enqueue(handle, around);
-            self.settle(&mut travelling);
+            let context =
+                &mut PortContext { now, model, packets: frames, pool, chance: coins, drop_list };
+            self.ports[port].enqueue(handle, context);
+            self.apply_dispositions(&mut travelling);
         }
     }
 
-    fn settle(&mut self, travelling: &mut VecDeque<Handle>) {
-        for (handle, fate) in self.displaced.drain() {
-            self.fates[fate as usize] += 1;
-            match fate {
-                Fate::Returned => {
+    fn apply_dispositions(&mut self, travelling: &mut VecDeque<Handle>) {
+        for (handle, disposition) in self.drop_list.drain() {
+            self.dispositions[disposition as usize] += 1;
+            match disposition {
+                Disposition::Returned => {
                     assert!(self.frames.turn_round(handle), "what is returned was trimmed");
                     travelling.push_back(handle);
                 }
-                Fate::Notify => {
+                Disposition::Notify => {
                     let cut = self.frames.notify(handle).expect("a frame that can be told of");
                     self.notified_bytes += u64::from(cut);
                     self.told.insert(handle);
                     travelling.push_back(handle);
                 }
-                Fate::Dropped => {}
+                Disposition::Dropped => {}
             }
         }
-        for (handle, _) in self.displaced.drain_quenched() {
+        for (handle, _) in self.drop_list.drain_quenched() {
             self.quenched += 1;
             let bytes = self.frames.bytes(handle).to_vec();
             let copy = self.frames.insert(&bytes);
@@ -212,12 +212,12 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
 
     fn count(&self, name: &str) -> u64 {
         match name {
-            "trimmed" => u64::from(self.displaced.trimmed),
-            "cut_bytes" => self.displaced.cut_bytes + self.notified_bytes,
+            "trimmed" => u64::from(self.drop_list.trimmed),
+            "cut_bytes" => self.drop_list.cut_bytes + self.notified_bytes,
             "quenched" => self.quenched,
-            "dropped" => self.fates[Fate::Dropped as usize],
-            "returned" => self.fates[Fate::Returned as usize],
-            "notified" => self.fates[Fate::Notify as usize],
+            "dropped" => self.dispositions[Disposition::Dropped as usize],
+            "returned" => self.dispositions[Disposition::Returned as usize],
+            "notified" => self.dispositions[Disposition::Notify as usize],
             "coins" => self.coins.drawn,
             _ => {
                 let (port, queue) = name.split_once('.').expect("a count names a port");
@@ -247,17 +247,17 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
             }
             Command::Serve { port, times } => {
                 for _ in 0..*times {
-                    let Switch { model, now, frames, coins, displaced, .. } = self;
+                    let Switch { model, now, frames, coins, drop_list, .. } = self;
                     let (now, model, pool) = (*now, *model, &mut Pool::none());
-                    let around =
-                        &mut Around { now, model, packets: frames, pool, chance: coins, displaced };
-                    let sent = self.ports[*port].dequeue(around);
+                    let context =
+                        &mut PortContext { now, model, packets: frames, pool, chance: coins, drop_list };
+                    let sent = self.ports[*port].dequeue(context);
                     if let Some(handle) = sent {
                         let packet = self.packet(handle);
                         self.left[*port].push_back(packet);
                     }
                     let mut travelling = VecDeque::new();
-                    self.settle(&mut travelling);
+                    self.apply_dispositions(&mut travelling);
                     self.route(travelling);
                 }
             }
@@ -315,9 +315,9 @@ fn run_on<P: OutputPort<Model = ServiceModel>>(
         ports: std::array::from_fn(|_| P::with_model(0)),
         frames: Frames::new(Profile::PAPER, Lengths::Updated),
         coins: Coins::default(),
-        displaced: Displaced::new(),
+        drop_list: DropList::new(),
         left: Default::default(),
-        fates: [0; 3],
+        dispositions: [0; 3],
         quenched: 0,
         notified_bytes: 0,
         told: BTreeSet::new(),
@@ -345,10 +345,10 @@ fn every_vector_holds_for_frames() {
                 continue;
             }
             match (urgency, model.queue_count()) {
-                (true, 1) => run_on::<Urgent<1>>(&vector, &model, profile),
-                (true, _) => run_on::<Capped<Urgent<2>>>(&vector, &model, profile),
+                (true, 1) => run_on::<PriorityDrop<1>>(&vector, &model, profile),
+                (true, _) => run_on::<RateLimited<PriorityDrop<2>>>(&vector, &model, profile),
                 // The same as an ordinary port under a model that asks for no more.
-                (false, _) => run_on::<Capped<Sojourn<Port<8>>>>(&vector, &model, profile),
+                (false, _) => run_on::<RateLimited<CodelPort<Port<8>>>>(&vector, &model, profile),
             }
             runs += 1;
             if name.starts_with("fastlane-") {

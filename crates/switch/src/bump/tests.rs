@@ -571,7 +571,7 @@ proptest! {
 
 /// So many times 4 B every 8 us, eight packets in each interval of 64 us: the rate after a second, and that less than
 /// an eighth of a packet waits: a packet takes all of the 8 us then, so one that is late by a few bits is there for an instant more.
-fn settles(
+fn converges(
     steps_of_rate: u64,
     first: u64,
     gain: u32,
@@ -606,13 +606,13 @@ fn settles(
 /// packet of 256 B that waits: a backlog of at most 256.04 B stays.
 #[test]
 fn a_packet_of_256_bytes_waits_for_ever() {
-    settles(64, 500_000, 131_090_749, 16, Clock::Continuous).unwrap();
+    converges(64, 500_000, 131_090_749, 16, Clock::Continuous).unwrap();
 }
 
 /// beta Q / eta is less than half a step here, too: a backlog of at most 284 B stays, and a packet has 168 B.
 #[test]
 fn a_packet_of_168_bytes_waits_for_ever() {
-    settles(42, 500_000, 145_654_731, 16, Clock::Continuous).unwrap();
+    converges(42, 500_000, 145_654_731, 16, Clock::Continuous).unwrap();
 }
 
 proptest! {
@@ -628,6 +628,6 @@ proptest! {
         backlog_gain in 16u64..700,
         clock in prop_oneof![Just(Clock::Continuous), Just(Clock::Tick(TimeDelta::from_us(16)))],
     ) {
-        settles(steps_of_rate, first, gain, backlog_gain, clock)?;
+        converges(steps_of_rate, first, gain, backlog_gain, clock)?;
     }
 }

@@ -2,7 +2,7 @@
 
 use trimline_packet::Service;
 
-use crate::displaced::Fate;
+use crate::drop_list::Disposition;
 
 /// One step of what happens when a packet does not fit. The first step that applies to the packet is
 /// taken; behind the last step the packet is dropped.
@@ -55,13 +55,13 @@ impl Action {
     }
 
     /// What the step makes of a packet that it does not trim; `None`: it does not apply.
-    pub(crate) fn fate(self, service: Service) -> Option<Fate> {
+    pub(crate) fn disposition(self, service: Service) -> Option<Disposition> {
         match self {
-            Action::Drop => Some(Fate::Dropped),
+            Action::Drop => Some(Disposition::Dropped),
             // NDP 3.2.4: the header goes back to its sender, once.
-            Action::Return => (service == Service::Trimmed).then_some(Fate::Returned),
+            Action::Return => (service == Service::Trimmed).then_some(Disposition::Returned),
             // FastLane 3.4.1: data and control packets. Nobody is told of a notification.
-            Action::Notify => (!service.is_turned_round()).then_some(Fate::Notify),
+            Action::Notify => (!service.is_turned_round()).then_some(Disposition::Notify),
             Action::TrimArriving
             | Action::TrimByCoin
             | Action::TrimToSender

@@ -3,7 +3,7 @@
 use trimline_packet::{Handle, Packet, Packets};
 
 use super::Port;
-use crate::Around;
+use crate::PortContext;
 use crate::Chance;
 use crate::model::{MarkAt, Marker, ServiceModel, Unit};
 
@@ -13,21 +13,21 @@ impl<const Q: usize> Port<Q> {
         queue: usize,
         packet: Handle,
         bytes: u32,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
         let list = &self.queues[queue];
-        let Marker::Ramp { kmin, kmax, pmax } = around.model.queues[queue].marker else {
-            let (model, packets) = (around.model, &mut *around.packets);
+        let Marker::Ramp { kmin, kmax, pmax } = context.model.queues[queue].marker else {
+            let (model, packets) = (context.model, &mut *context.packets);
             return self.mark_by_threshold(queue, packet, bytes, model, packets);
         };
         let mark = list.bytes > kmax || {
             let above = u64::from(list.bytes.saturating_sub(kmin));
             // Q0.32, rounded down: never more than pmax.
             let probability = above * u64::from(pmax) / u64::from(kmax - kmin);
-            above > 0 && u64::from(around.chance.below(u32::MAX)) < probability
+            above > 0 && u64::from(context.chance.below(u32::MAX)) < probability
         };
         if mark {
-            self.congestion_experienced(around.packets.packet_mut(packet));
+            self.congestion_experienced(context.packets.packet_mut(packet));
         }
     }
 

@@ -468,7 +468,7 @@ impl Endpoint {
         if let Some(counter) = header.pull_counter() {
             sender.pulled(counter);
         }
-        sender.settle(&self.config);
+        sender.reconcile(&self.config);
         self.sender_changed(now, slot);
     }
 
@@ -488,7 +488,7 @@ impl Endpoint {
         };
         sender.hear(now);
         sender.returned(header.sequence, header.flags.attempt());
-        sender.settle(&self.config);
+        sender.reconcile(&self.config);
         self.sender_changed(now, slot);
     }
 

@@ -54,7 +54,7 @@ impl Endpoint {
         if let Some(counter) = header.pull_counter() {
             sender.pulled(counter);
         }
-        sender.settle(&self.config);
+        sender.reconcile(&self.config);
         self.sender_changed(now, slot);
     }
 

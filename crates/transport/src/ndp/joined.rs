@@ -139,7 +139,7 @@ impl Endpoint {
         if let Some(low) = joined.pulls {
             sender.pulled_low(low);
         }
-        sender.settle(&self.config);
+        sender.reconcile(&self.config);
         self.sender_changed(now, slot);
     }
 

@@ -32,7 +32,7 @@
 //! each resend at its first rate.
 //!
 //! Credit, packets in flight and pulls owed are together never zero while data is left: whatever is
-//! heard, [`Sender::settle`] sees to it. So the short backstop, for a sender that is owed nothing, has
+//! heard, [`Sender::reconcile`] sees to it. So the short backstop, for a sender that is owed nothing, has
 //! nothing to do; it stays because a connection without any deadline would be the one defect that
 //! nothing repairs.
 
@@ -578,7 +578,7 @@ impl Sender {
 
     /// Gives the credit that no PULL will bring, after anything that was heard.
     #[inline]
-    pub(super) fn settle(&mut self, config: &Config) {
+    pub(super) fn reconcile(&mut self, config: &Config) {
         if self.push > 0 {
             self.grant_push(config);
         }

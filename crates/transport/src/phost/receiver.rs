@@ -107,7 +107,7 @@ impl Receiver {
         self.tokens = self.tokens.max(u64::from(self.free));
         self.cursor = self.cursor.max(self.free);
         self.asked_at = now;
-        self.settle();
+        self.reconcile();
         true
     }
 
@@ -148,7 +148,7 @@ impl Receiver {
         }
         self.arrivals.insert(sequence);
         self.count += 1;
-        self.settle();
+        self.reconcile();
         if self.is_complete() {
             self.arrivals.shrink();
         }
@@ -170,7 +170,7 @@ impl Receiver {
     }
 
     /// Passes over what has arrived.
-    fn settle(&mut self) {
+    fn reconcile(&mut self) {
         self.cursor = self.cursor.max(self.arrivals.base());
         while self.cursor < self.end() && self.arrivals.contains(self.cursor) {
             self.cursor += 1;
@@ -236,7 +236,7 @@ impl Receiver {
         }
         if self.cursor >= self.end() {
             self.cursor = self.arrivals.base();
-            self.settle();
+            self.reconcile();
         }
     }
 
@@ -246,7 +246,7 @@ impl Receiver {
         self.cursor += 1;
         self.tokens += 1;
         self.asked_at = now;
-        self.settle();
+        self.reconcile();
         self.control(host, Kind::Pull, sequence, u32::from(number))
     }
 

@@ -141,7 +141,7 @@ impl<'p> Bench<'p> {
                 Ok(())
             }
             Command::Packet(arriving) => {
-                self.settled()?;
+                self.check_registers()?;
                 self.way = Some(self.arrive(arriving)?);
                 Ok(())
             }
@@ -159,7 +159,7 @@ impl<'p> Bench<'p> {
     }
 
     /// Every packet was expected.
-    fn settled(&self) -> Result<(), String> {
+    fn check_registers(&self) -> Result<(), String> {
         match self.way {
             None => Ok(()),
             Some(way) => Err(format!("a packet left by port {way}, which nobody expected")),
@@ -222,7 +222,7 @@ impl<'p> Bench<'p> {
     /// Every packet was expected, every draw drawn; what still waits leaves as it should.
     pub(super) fn finish(mut self) -> Result<(), String> {
         self.undrawn()?;
-        self.settled()?;
+        self.check_registers()?;
         for port in 0..PORTS {
             while !self.waiting[port].is_empty() {
                 let before = self.waiting[port].len();

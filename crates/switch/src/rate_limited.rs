@@ -3,18 +3,18 @@
 use trimline_packet::{Handle, Packets, Service, Time, TimeDelta};
 
 use crate::Chance;
-use crate::around::Around;
+use crate::port_context::PortContext;
 use crate::model::ServiceModel;
 use crate::output_port::{OutputPort, Wrapper};
 use crate::pool::Pool;
 
-/// A port with a clock for its first queue ([`Scheduler::Capped`](crate::Scheduler::Capped)): each packet of it waits
+/// A port with a clock for its first queue ([`Scheduler::RateLimited`](crate::Scheduler::Capped)): each packet of it waits
 /// until the one before has had its time at the cap's rate. Under a model without a cap it is the port inside.
 ///
 /// Over any time the queue so begins no more bytes than the rate brings, and one packet; with
 /// [`Cap::is_work_conserving`](crate::Cap::is_work_conserving) that holds of what goes while others could.
 #[derive(Clone, Debug)]
-pub struct Capped<P> {
+pub struct RateLimited<P> {
     /// Its first queue is paused but for the moment in which it may send.
     port: P,
     /// When the cap lets the first queue send.
@@ -25,7 +25,7 @@ pub struct Capped<P> {
     is_paused: bool,
 }
 
-impl<P> Capped<P> {
+impl<P> RateLimited<P> {
     /// The clock was set back by so much: the time for which the cap waits is, too.
     pub fn set_back(&mut self, by: TimeDelta) {
         self.ready_at = self.ready_at.set_back(by);
@@ -35,15 +35,15 @@ impl<P> Capped<P> {
 /// The queue that the cap is on.
 const FIRST: usize = 0;
 
-impl<P: OutputPort> Default for Capped<P> {
-    fn default() -> Capped<P> {
+impl<P: OutputPort> Default for RateLimited<P> {
+    fn default() -> RateLimited<P> {
         let mut port = P::default();
         port.pause(FIRST);
-        Capped { port, ready_at: Time::ZERO, is_strict: false, is_paused: false }
+        RateLimited { port, ready_at: Time::ZERO, is_strict: false, is_paused: false }
     }
 }
 
-impl<P: OutputPort<Model = ServiceModel>> Capped<P> {
+impl<P: OutputPort<Model = ServiceModel>> RateLimited<P> {
     /// Takes note of how a queue of this model waits: [`OutputPort::next_start`] has no model.
     #[inline]
     fn note(&mut self, model: &ServiceModel) {
@@ -52,18 +52,18 @@ impl<P: OutputPort<Model = ServiceModel>> Capped<P> {
 
     /// The same as [`OutputPort::dequeue`] while the first queue has something that nobody outside holds back.
     #[inline(never)]
-    fn dequeue_capped<K: Packets, C: Chance>(
+    fn dequeue_rate_limited<K: Packets, C: Chance>(
         &mut self,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {
-        let (now, model) = (around.now, around.model);
+        let (now, model) = (context.now, context.model);
         if self.may_send(now, model) {
             self.port.resume(FIRST);
         }
-        let sent = self.port.dequeue(around);
+        let sent = self.port.dequeue(context);
         self.port.pause(FIRST);
         if let (Some(sent), Some(cap)) = (sent, model.cap()) {
-            let packet = around.packets.packet(sent);
+            let packet = context.packets.packet(sent);
             if model.classify(packet) == FIRST {
                 self.ready_at = now + cap.spacing(packet.wire_bytes);
             }
@@ -80,7 +80,7 @@ impl<P: OutputPort<Model = ServiceModel>> Capped<P> {
     }
 }
 
-impl<P: OutputPort<Model = ServiceModel>> Wrapper for Capped<P> {
+impl<P: OutputPort<Model = ServiceModel>> Wrapper for RateLimited<P> {
     type Model = ServiceModel;
     type Inner = P;
 
@@ -95,7 +95,7 @@ impl<P: OutputPort<Model = ServiceModel>> Wrapper for Capped<P> {
     }
 }
 
-impl<P: OutputPort<Model = ServiceModel>> OutputPort for Capped<P> {
+impl<P: OutputPort<Model = ServiceModel>> OutputPort for RateLimited<P> {
     #[inline(always)]
     fn enqueue_plainly<K: Packets>(
         &mut self,
@@ -123,20 +123,20 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for Capped<P> {
     fn enqueue<K: Packets, C: Chance>(
         &mut self,
         packet: Handle,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
-        self.note(around.model);
-        self.port.enqueue(packet, around);
+        self.note(context.model);
+        self.port.enqueue(packet, context);
     }
 
     #[inline(always)]
     fn dequeue<K: Packets, C: Chance>(
         &mut self,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {
         match self.is_paused || self.port.first(FIRST).is_none() {
-            true => self.port.dequeue(around),
-            false => self.dequeue_capped(around),
+            true => self.port.dequeue(context),
+            false => self.dequeue_rate_limited(context),
         }
     }
 
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::model::{Cap, Choices, Scheduler};
     use crate::testing::{World, packet};
-    use crate::{Fate, Port, QueueView, Sojourn, Urgent};
+    use crate::{Disposition, Port, QueueView, CodelPort, PriorityDrop};
 
     const LINE: BitRate = BitRate::from_gbps(10);
 
@@ -208,7 +208,7 @@ mod tests {
                 if now >= until {
                     return;
                 }
-                let sent = self.port.dequeue(&mut self.world.around(now, model));
+                let sent = self.port.dequeue(&mut self.world.context(now, model));
                 let sent = *self.world.packets.packet(sent.expect("what was promised"));
                 self.left.push((now, sent.service.service(), sent.wire_bytes));
                 self.free_at = now + LINE.transmission(ByteCount::new(sent.wire_bytes.into()));
@@ -223,7 +223,7 @@ mod tests {
             }
             let handle = self.world.packets.add(packet(service, bytes, 0));
             if !self.port.enqueue_plainly(handle, model, &mut self.world.packets) {
-                self.port.enqueue(handle, &mut self.world.around(now, model));
+                self.port.enqueue(handle, &mut self.world.context(now, model));
             }
         }
     }
@@ -236,10 +236,10 @@ mod tests {
     #[test]
     fn fifty_notifications_wait_and_one_goes_each_five_microseconds() {
         for (is_work_conserving, spacing) in [(false, 5_120_000), (true, 51_200)] {
-            let (model, mut link) = (model(is_work_conserving), Link::<Capped<Port<2>>>::new());
+            let (model, mut link) = (model(is_work_conserving), Link::<RateLimited<Port<2>>>::new());
             (0..60).for_each(|_| link.arrive(&model, us(0), Service::Notification, 64));
-            let dropped = link.world.displaced.list().to_vec();
-            assert!(dropped.iter().all(|&(_, fate)| fate == Fate::Dropped));
+            let dropped = link.world.drop_list.list().to_vec();
+            assert!(dropped.iter().all(|&(_, disposition)| disposition == Disposition::Dropped));
             assert_eq!((link.port.queue_bytes(0), dropped.len()), (3_200, 10));
             link.run(&model, us(1_000_000));
             let times: Vec<u64> = link.left.iter().map(|left| left.0.as_ps()).collect();
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn notifications_go_before_data_when_the_clock_allows() {
         for is_work_conserving in [false, true] {
-            let (model, mut link) = (model(is_work_conserving), Link::<Capped<Port<2>>>::new());
+            let (model, mut link) = (model(is_work_conserving), Link::<RateLimited<Port<2>>>::new());
             (0..20).for_each(|_| link.arrive(&model, us(0), Service::Droppable, 1500));
             (0..3).for_each(|_| link.arrive(&model, us(0), Service::Notification, 64));
             link.run(&model, us(1000));
@@ -266,11 +266,11 @@ mod tests {
 
     #[test]
     fn a_queue_that_is_paused_from_outside_does_not_send() {
-        let (model, mut link) = (model(true), Link::<Capped<Port<2>>>::new());
+        let (model, mut link) = (model(true), Link::<RateLimited<Port<2>>>::new());
         link.port.pause(FIRST);
         link.arrive(&model, us(0), Service::Notification, 64);
         assert_eq!(link.port.next_start(us(0)), Time::NEVER);
-        assert_eq!(link.port.dequeue(&mut link.world.around(us(0), &model)), None);
+        assert_eq!(link.port.dequeue(&mut link.world.context(us(0), &model)), None);
         link.port.resume(FIRST);
         link.port.pause(1);
         link.arrive(&model, us(0), Service::Droppable, 1500);
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_moves_the_cap_with_it() {
-        let (model, mut link) = (model(false), Link::<Capped<Port<2>>>::new());
+        let (model, mut link) = (model(false), Link::<RateLimited<Port<2>>>::new());
         (0..2).for_each(|_| link.arrive(&model, us(1000), Service::Notification, 64));
         link.run(&model, us(1001));
         link.port.set_back(TimeDelta::from_us(1000));
@@ -293,16 +293,16 @@ mod tests {
     #[test]
     fn without_a_cap_it_is_the_port_inside() {
         let model = ServiceModel::paper(8, 9000);
-        let (mut capped, mut plain) = (Link::<Capped<Port<2>>>::new(), Link::<Port<2>>::new());
+        let (mut rate_limited, mut plain) = (Link::<RateLimited<Port<2>>>::new(), Link::<Port<2>>::new());
         for step in 0..200 {
             let service = [Service::Droppable, Service::Control, Service::Trimmed][step % 3];
             let (now, bytes) = (us(step as u64), if step % 3 == 0 { 9064 } else { 64 });
-            capped.arrive(&model, now, service, bytes);
+            rate_limited.arrive(&model, now, service, bytes);
             plain.arrive(&model, now, service, bytes);
         }
-        capped.run(&model, us(10_000));
+        rate_limited.run(&model, us(10_000));
         plain.run(&model, us(10_000));
-        assert_eq!(capped.left, plain.left);
+        assert_eq!(rate_limited.left, plain.left);
     }
 
     /// What is held of every run of a capped port.
@@ -312,7 +312,7 @@ mod tests {
         link: Link<impl OutputPort<Model = ServiceModel>>,
     ) {
         let (model, mut link) = (choices.build().expect("valid choices"), link);
-        let Scheduler::Capped(cap) = choices.scheduler else { panic!("the model has a cap") };
+        let Scheduler::RateLimited(cap) = choices.scheduler else { panic!("the model has a cap") };
         let (mut now, mut arrived) = (Time::ZERO, 0);
         let [most_told, most] =
             [0, 1].map(|queue| link.port.most_in_queue(&model, queue).expect("two queues").bytes);
@@ -324,7 +324,7 @@ mod tests {
             assert!(link.port.queue_bytes(0) <= most_told && link.port.queue_bytes(1) <= most);
         }
         link.run(&model, Time::NEVER);
-        assert_eq!(arrived, link.left.len() + link.world.displaced.list().len(), "conserved");
+        assert_eq!(arrived, link.left.len() + link.world.drop_list.list().len(), "conserved");
         let told: Vec<(Time, u16)> = link
             .left
             .iter()
@@ -377,15 +377,15 @@ mod tests {
             let cap = Cap { rate, is_work_conserving };
             let bytes = bytes + told;
             match kind {
-                0 => check(&steps, &Choices::fastlane(bytes, told, cap), Link::<Capped<Port<2>>>::new()),
+                0 => check(&steps, &Choices::fastlane(bytes, told, cap), Link::<RateLimited<Port<2>>>::new()),
                 1 => {
                     let mut choices = Choices::fastlane(bytes, told, cap);
                     choices.queues[1].marker = crate::profiles::codel(crate::Signal::Mark);
-                    check(&steps, &choices, Link::<Capped<Sojourn<Port<2>>>>::new());
+                    check(&steps, &choices, Link::<RateLimited<CodelPort<Port<2>>>>::new());
                 }
                 _ => {
                     let choices = Choices::fastlane_pfabric(bytes, told, cap);
-                    check(&steps, &choices, Link::<Capped<Urgent<2>>>::new());
+                    check(&steps, &choices, Link::<RateLimited<PriorityDrop<2>>>::new());
                 }
             }
         }
@@ -395,7 +395,7 @@ mod tests {
         fn what_conserves_work_leaves_no_time_unused(
             steps in prop::collection::vec(any_arrival(), 1..200),
         ) {
-            let (model, mut link) = (model(true), Link::<Capped<Port<2>>>::new());
+            let (model, mut link) = (model(true), Link::<RateLimited<Port<2>>>::new());
             let mut now = Time::ZERO;
             for (wait, service, bytes) in steps {
                 now += TimeDelta::from_ns(wait);

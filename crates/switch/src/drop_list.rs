@@ -7,7 +7,7 @@ use trimline_packet::{Handle, Packet};
 /// What the switch does with a packet that lost its place. The port never does it itself: the
 /// packet leaves by another port, or by none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Fate {
+pub enum Disposition {
     /// Free its storage.
     Dropped,
     /// A trimmed header that found the header queue full (NDP 3.2.4): the switch turns it round
@@ -22,8 +22,8 @@ pub enum Fate {
 /// What one or more calls of a port displaced, in the order in which it happened. The driver owns
 /// one, hands it to every call and drains it: no allocation in steady state.
 #[derive(Clone, Debug, Default)]
-pub struct Displaced {
-    list: Vec<(Handle, Fate)>,
+pub struct DropList {
+    list: Vec<(Handle, Disposition)>,
     /// Packets that go on, and whose senders are to be told that they met congestion.
     quenched: Vec<(Handle, Packet)>,
     /// Packets whose payload was cut. Cut packets that kept a place are not in the list.
@@ -32,10 +32,10 @@ pub struct Displaced {
     pub cut_bytes: u64,
 }
 
-impl Displaced {
+impl DropList {
     /// Nothing displaced.
-    pub const fn new() -> Displaced {
-        Displaced { list: Vec::new(), quenched: Vec::new(), trimmed: 0, cut_bytes: 0 }
+    pub const fn new() -> DropList {
+        DropList { list: Vec::new(), quenched: Vec::new(), trimmed: 0, cut_bytes: 0 }
     }
 
     /// Whether no packet waits to be acted on.
@@ -52,19 +52,19 @@ impl Displaced {
 
     /// The displaced packets, oldest first.
     #[inline]
-    pub fn list(&self) -> &[(Handle, Fate)] {
+    pub fn list(&self) -> &[(Handle, Disposition)] {
         &self.list
     }
 
     /// Takes the displaced packets out, oldest first. The counters stay.
     #[inline]
-    pub fn drain(&mut self) -> impl Iterator<Item = (Handle, Fate)> + '_ {
+    pub fn drain(&mut self) -> impl Iterator<Item = (Handle, Disposition)> + '_ {
         self.list.drain(..)
     }
 
     /// Takes the newest displaced packet out: for drivers whose reaction may displace more.
     #[inline]
-    pub fn pop(&mut self) -> Option<(Handle, Fate)> {
+    pub fn pop(&mut self) -> Option<(Handle, Disposition)> {
         self.list.pop()
     }
 
@@ -84,7 +84,7 @@ impl Displaced {
     /// Appends a packet. Ports do; so may whatever wraps a port, such as a queue discipline that
     /// drops at dequeue.
     #[inline]
-    pub fn push(&mut self, packet: Handle, fate: Fate) {
-        self.list.push((packet, fate));
+    pub fn push(&mut self, packet: Handle, disposition: Disposition) {
+        self.list.push((packet, disposition));
     }
 }

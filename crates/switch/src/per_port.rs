@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use trimline_packet::{Handle, Packets, Time};
 
 use crate::Chance;
-use crate::around::Around;
+use crate::port_context::PortContext;
 use crate::output_port::{OutputPort, PortModel, Returning, Wrapper};
 use crate::pool::Pool;
 
@@ -72,19 +72,19 @@ impl<M: PortModel> PortModel for Models<M> {
 
 /// A port with the number of its model.
 #[derive(Clone, Debug, Default)]
-pub struct Varied<P> {
+pub struct PerPort<P> {
     port: P,
     model: u16,
 }
 
-impl<P: OutputPort> Varied<P> {
+impl<P: OutputPort> PerPort<P> {
     /// The port without its number.
     pub fn port_mut(&mut self) -> &mut P {
         &mut self.port
     }
 }
 
-impl<P: OutputPort> Wrapper for Varied<P> {
+impl<P: OutputPort> Wrapper for PerPort<P> {
     type Model = Models<P::Model>;
     type Inner = P;
 
@@ -99,9 +99,9 @@ impl<P: OutputPort> Wrapper for Varied<P> {
     }
 }
 
-impl<P: OutputPort> OutputPort for Varied<P> {
-    fn with_model(number: u16) -> Varied<P> {
-        Varied { port: P::default(), model: number }
+impl<P: OutputPort> OutputPort for PerPort<P> {
+    fn with_model(number: u16) -> PerPort<P> {
+        PerPort { port: P::default(), model: number }
     }
 
     #[inline]
@@ -118,18 +118,18 @@ impl<P: OutputPort> OutputPort for Varied<P> {
     fn enqueue<K: Packets, C: Chance>(
         &mut self,
         packet: Handle,
-        around: &mut Around<'_, Models<P::Model>, K, C>,
+        context: &mut PortContext<'_, Models<P::Model>, K, C>,
     ) {
-        let model = self.inner_model(around.model);
-        self.port.enqueue(packet, &mut around.with(model));
+        let model = self.inner_model(context.model);
+        self.port.enqueue(packet, &mut context.with(model));
     }
 
     fn dequeue<K: Packets, C: Chance>(
         &mut self,
-        around: &mut Around<'_, Models<P::Model>, K, C>,
+        context: &mut PortContext<'_, Models<P::Model>, K, C>,
     ) -> Option<Handle> {
-        let model = self.inner_model(around.model);
-        self.port.dequeue(&mut around.with(model))
+        let model = self.inner_model(context.model);
+        self.port.dequeue(&mut context.with(model))
     }
 
     #[inline]
@@ -166,10 +166,10 @@ mod tests {
     fn each_port_has_the_model_of_its_number() {
         let models = Models::new(vec![ServiceModel::drop_tail(1), ServiceModel::drop_tail(3)]);
         for (number, most) in [(0, 1), (1, 3)] {
-            let (mut port, mut world) = (Varied::<Port<1>>::with_model(number), World::new());
+            let (mut port, mut world) = (PerPort::<Port<1>>::with_model(number), World::new());
             for sequence in 0..5 {
                 let handle = world.packets.add(packet(Service::Droppable, 1500, sequence));
-                port.enqueue(handle, &mut world.around(Time::ZERO, &models));
+                port.enqueue(handle, &mut world.context(Time::ZERO, &models));
             }
             assert_eq!(port.queue_packets(0), most);
             assert_eq!(port.most_in_queue(&models, 0), Some(Limit::packets(most)));

@@ -3,7 +3,7 @@
 use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
 use crate::Chance;
-use crate::around::Around;
+use crate::port_context::PortContext;
 use crate::deficits::Deficits;
 use crate::model::{Limit, ServiceModel};
 use crate::output_port::{OutputPort, PortModel, QueueView, Returning};
@@ -11,14 +11,14 @@ use crate::pool::Pool;
 
 /// The models of a port's two kinds of traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BesideModel {
+pub struct DrrModel {
     /// For all packets that have no queue beside.
     pub main: ServiceModel,
     /// For packets that may only be dropped ([`Service::Droppable`]); without it they are in `main` too.
     pub droppable: Option<ServiceModel>,
 }
 
-impl BesideModel {
+impl DrrModel {
     /// The model of the queue beside, if packets of this service go there.
     #[inline]
     fn droppable_of(&self, class: ServiceClass) -> Option<&ServiceModel> {
@@ -26,7 +26,7 @@ impl BesideModel {
     }
 }
 
-impl PortModel for BesideModel {
+impl PortModel for DrrModel {
     #[inline(always)]
     fn is_plain(&self) -> bool {
         self.main.is_plain() && self.droppable.as_ref().is_none_or(PortModel::is_plain)
@@ -46,13 +46,13 @@ impl PortModel for BesideModel {
 ///
 /// Its queues are those of `main`, and behind them those of the other port.
 #[derive(Clone, Debug, Default)]
-pub struct Beside<A, B> {
+pub struct Drr<A, B> {
     main: A,
     droppable: B,
     deficits: Deficits<[i64; 2]>,
 }
 
-impl<A, B> Beside<A, B>
+impl<A, B> Drr<A, B>
 where
     A: OutputPort<Model = ServiceModel>,
     B: OutputPort<Model = ServiceModel>,
@@ -64,12 +64,12 @@ where
     }
 }
 
-impl<A, B> QueueView for Beside<A, B>
+impl<A, B> QueueView for Drr<A, B>
 where
     A: OutputPort<Model = ServiceModel>,
     B: OutputPort<Model = ServiceModel>,
 {
-    type Model = BesideModel;
+    type Model = DrrModel;
     const QUEUES: usize = A::QUEUES + B::QUEUES;
 
     #[inline]
@@ -77,14 +77,14 @@ where
         self.main.is_sending() || self.droppable.is_sending()
     }
 
-    fn most_in_queue(&self, model: &BesideModel, queue: usize) -> Option<Limit> {
+    fn most_in_queue(&self, model: &DrrModel, queue: usize) -> Option<Limit> {
         match Self::split(queue) {
             Ok(queue) => self.main.most_in_queue(&model.main, queue),
             Err(queue) => self.droppable.most_in_queue(model.droppable.as_ref()?, queue),
         }
     }
 
-    fn is_pooled(&self, model: &BesideModel, queue: usize) -> bool {
+    fn is_pooled(&self, model: &DrrModel, queue: usize) -> bool {
         match (Self::split(queue), &model.droppable) {
             (Ok(queue), _) => self.main.is_pooled(&model.main, queue),
             (Err(queue), Some(model)) => self.droppable.is_pooled(model, queue),
@@ -92,14 +92,14 @@ where
         }
     }
 
-    fn classify(&self, model: &BesideModel, packet: &Packet) -> usize {
+    fn classify(&self, model: &DrrModel, packet: &Packet) -> usize {
         match model.droppable_of(packet.service) {
             Some(model) => A::QUEUES + self.droppable.classify(model, packet),
             None => self.main.classify(&model.main, packet),
         }
     }
 
-    fn queue_of(&self, model: &BesideModel, class: ServiceClass) -> usize {
+    fn queue_of(&self, model: &DrrModel, class: ServiceClass) -> usize {
         match model.droppable_of(class) {
             Some(model) => A::QUEUES + self.droppable.queue_of(model, class),
             None => self.main.queue_of(&model.main, class),
@@ -130,14 +130,14 @@ where
         }
     }
 
-    fn packets_before(&self, model: &BesideModel, packet: &Packet) -> u32 {
+    fn packets_before(&self, model: &DrrModel, packet: &Packet) -> u32 {
         match model.droppable_of(packet.service) {
             Some(model) => self.droppable.packets_before(model, packet),
             None => self.main.packets_before(&model.main, packet),
         }
     }
 
-    fn has_room(&self, model: &BesideModel, packet: &Packet, pool: &Pool) -> bool {
+    fn has_room(&self, model: &DrrModel, packet: &Packet, pool: &Pool) -> bool {
         match model.droppable_of(packet.service) {
             Some(model) => self.droppable.has_room(model, packet, pool),
             None => self.main.has_room(&model.main, packet, pool),
@@ -149,7 +149,7 @@ where
     }
 }
 
-impl<A, B> OutputPort for Beside<A, B>
+impl<A, B> OutputPort for Drr<A, B>
 where
     A: OutputPort<Model = ServiceModel>,
     B: OutputPort<Model = ServiceModel>,
@@ -158,7 +158,7 @@ where
     fn enqueue_plainly<K: Packets>(
         &mut self,
         packet: Handle,
-        model: &BesideModel,
+        model: &DrrModel,
         packets: &mut K,
     ) -> bool {
         match model.droppable_of(packets.packet(packet).service) {
@@ -170,38 +170,38 @@ where
     fn enqueue<K: Packets, C: Chance>(
         &mut self,
         packet: Handle,
-        around: &mut Around<'_, BesideModel, K, C>,
+        context: &mut PortContext<'_, DrrModel, K, C>,
     ) {
-        let model = around.model;
-        match model.droppable_of(around.packets.packet(packet).service) {
-            Some(model) => self.droppable.enqueue(packet, &mut around.with(model)),
-            None => self.main.enqueue(packet, &mut around.with(&model.main)),
+        let model = context.model;
+        match model.droppable_of(context.packets.packet(packet).service) {
+            Some(model) => self.droppable.enqueue(packet, &mut context.with(model)),
+            None => self.main.enqueue(packet, &mut context.with(&model.main)),
         }
     }
 
     fn dequeue<K: Packets, C: Chance>(
         &mut self,
-        around: &mut Around<'_, BesideModel, K, C>,
+        context: &mut PortContext<'_, DrrModel, K, C>,
     ) -> Option<Handle> {
-        let model = around.model;
+        let model = context.model;
         let Some(droppable) = &model.droppable else {
-            return self.main.dequeue(&mut around.with(&model.main));
+            return self.main.dequeue(&mut context.with(&model.main));
         };
         // One wire: whoever had it gives its memory back, whoever is next.
-        self.release(model, around.pool);
-        let waits = [&self.main.next_start(around.now), &self.droppable.next_start(around.now)]
-            .map(|start| *start <= around.now);
+        self.release(model, context.pool);
+        let waits = [&self.main.next_start(context.now), &self.droppable.next_start(context.now)]
+            .map(|start| *start <= context.now);
         let sent = if self.deficits.next(|place| waits[place])? == 0 {
-            self.main.dequeue(&mut around.with(&model.main))
+            self.main.dequeue(&mut context.with(&model.main))
         } else {
-            self.droppable.dequeue(&mut around.with(droppable))
+            self.droppable.dequeue(&mut context.with(droppable))
         };
-        self.deficits.sent(sent.map_or(0, |sent| around.packets.packet(sent).wire_bytes));
+        self.deficits.sent(sent.map_or(0, |sent| context.packets.packet(sent).wire_bytes));
         sent
     }
 
     #[inline]
-    fn release(&mut self, model: &BesideModel, pool: &mut Pool) {
+    fn release(&mut self, model: &DrrModel, pool: &mut Pool) {
         self.main.release(&model.main, pool);
         if let Some(droppable) = &model.droppable {
             self.droppable.release(droppable, pool);
@@ -237,8 +237,8 @@ mod tests {
     #[test]
     fn each_gets_half_of_the_bytes_and_keeps_its_own_queue() {
         let droppable = Some(ServiceModel::drop_tail(50));
-        let model = BesideModel { main: ServiceModel::paper(8, 9000), droppable };
-        let (mut port, mut world) = (Beside::<Port<2>, Port<1>>::default(), World::new());
+        let model = DrrModel { main: ServiceModel::paper(8, 9000), droppable };
+        let (mut port, mut world) = (Drr::<Port<2>, Port<1>>::default(), World::new());
         world.coins.0.extend([false, true].into_iter().cycle().take(10_000));
         let mut sent = [0u64; 2];
         for round in 0..2000 {
@@ -247,28 +247,28 @@ mod tests {
                 for copy in 0..copies {
                     let arriving = packet(service, bytes, round * 10 + copy);
                     let handle = world.packets.add(arriving);
-                    port.enqueue(handle, &mut world.around(Time::ZERO, &model));
+                    port.enqueue(handle, &mut world.context(Time::ZERO, &model));
                 }
             }
-            let next = port.dequeue(&mut world.around(Time::ZERO, &model));
+            let next = port.dequeue(&mut world.context(Time::ZERO, &model));
             let next = world.packets.packet(next.expect("both wait"));
             sent[usize::from(next.service == Service::Droppable)] += u64::from(next.wire_bytes);
             assert!(port.queue_packets(1) <= 8 && port.queue_packets(2) <= 50);
         }
         assert!(sent[0].abs_diff(sent[1]) <= 2 * 9064, "{sent:?}");
-        assert!(world.displaced.trimmed > 0, "NDP's packets are trimmed");
-        assert!(!world.displaced.is_empty(), "TCP's are dropped");
+        assert!(world.drop_list.trimmed > 0, "NDP's packets are trimmed");
+        assert!(!world.drop_list.is_empty(), "TCP's are dropped");
     }
 
     #[test]
     fn without_a_queue_beside_all_packets_are_the_main_ports() {
-        let model = BesideModel { main: ServiceModel::paper(8, 9000), droppable: None };
-        let (mut port, mut world) = (Beside::<Port<2>, Port<1>>::default(), World::new());
+        let model = DrrModel { main: ServiceModel::paper(8, 9000), droppable: None };
+        let (mut port, mut world) = (Drr::<Port<2>, Port<1>>::default(), World::new());
         let handle = world.packets.add(packet(Service::Droppable, 1564, 0));
-        port.enqueue(handle, &mut world.around(Time::ZERO, &model));
+        port.enqueue(handle, &mut world.context(Time::ZERO, &model));
         assert_eq!((port.queue_packets(1), port.queue_packets(2)), (1, 0));
         assert_eq!(port.next_start(Time::from_ps(7)), Time::from_ps(7));
-        assert_eq!(port.dequeue(&mut world.around(Time::ZERO, &model)), Some(handle));
+        assert_eq!(port.dequeue(&mut world.context(Time::ZERO, &model)), Some(handle));
         assert_eq!(port.next_start(Time::ZERO), Time::NEVER);
     }
 }

@@ -3,12 +3,12 @@
 
 use trimline_packet::{Handle, Packet, PortCounters};
 
-use crate::displaced::{Displaced, Fate};
+use crate::drop_list::{DropList, Disposition};
 
 /// A switch around one of its ports, which could not keep packets.
-pub trait Fabric {
+pub trait SwitchActions {
     /// A packet is about to meet its fate: for those who record it.
-    fn note(&mut self, packet: Handle, fate: Fate);
+    fn note(&mut self, packet: Handle, disposition: Disposition);
     /// The counters of the port.
     fn counters(&mut self) -> &mut PortCounters;
     /// So many bytes of payload were cut at the port.
@@ -32,42 +32,42 @@ pub trait Fabric {
     fn quench(&mut self, packet: Handle, header: &Packet) -> bool;
 }
 
-/// Acts on everything that calls of one port displaced, oldest first. `displaced` is then empty and keeps its memory.
-pub fn settle(displaced: &mut Displaced, fabric: &mut impl Fabric) {
-    fabric.counters().trimmed += u64::from(core::mem::take(&mut displaced.trimmed));
-    fabric.cut(core::mem::take(&mut displaced.cut_bytes));
-    for (packet, fate) in displaced.drain() {
-        fabric.note(packet, fate);
-        let is_kept = match fate {
-            Fate::Dropped => false,
-            Fate::Returned => {
-                let is_turned = fabric.turn_round(packet);
+/// Acts on everything that calls of one port displaced, oldest first. `drop_list` is then empty and keeps its memory.
+pub fn apply_dispositions(drop_list: &mut DropList, switch: &mut impl SwitchActions) {
+    switch.counters().trimmed += u64::from(core::mem::take(&mut drop_list.trimmed));
+    switch.cut(core::mem::take(&mut drop_list.cut_bytes));
+    for (packet, disposition) in drop_list.drain() {
+        switch.note(packet, disposition);
+        let is_kept = match disposition {
+            Disposition::Dropped => false,
+            Disposition::Returned => {
+                let is_turned = switch.turn_round(packet);
                 if is_turned {
                     // NDP 3.2.4: the header is routed like any other packet.
-                    fabric.counters().returned += 1;
-                    fabric.forward(packet);
+                    switch.counters().returned += 1;
+                    switch.forward(packet);
                 }
                 is_turned
             }
             // FastLane 3.2: the packet is cut to its header, turned round, and leaves by its input port.
-            Fate::Notify => match fabric.make_notification(packet) {
+            Disposition::Notify => match switch.make_notification(packet) {
                 None => false,
                 Some(cut) => {
-                    fabric.cut(cut.into());
-                    fabric.counters().notified += 1;
-                    fabric.send_back(packet);
+                    switch.cut(cut.into());
+                    switch.counters().notified += 1;
+                    switch.send_back(packet);
                     true
                 }
             },
         };
         if !is_kept {
-            let is_header = fabric.is_header(packet);
-            fabric.counters().count_dropped(is_header);
-            fabric.free(packet);
+            let is_header = switch.is_header(packet);
+            switch.counters().count_dropped(is_header);
+            switch.free(packet);
         }
     }
-    for (packet, header) in displaced.drain_quenched() {
-        fabric.counters().notified += u64::from(fabric.quench(packet, &header));
+    for (packet, header) in drop_list.drain_quenched() {
+        switch.counters().notified += u64::from(switch.quench(packet, &header));
     }
 }
 
@@ -83,7 +83,7 @@ mod tests {
     struct Written {
         counters: PortCounters,
         cut: u64,
-        noted: Vec<(Handle, Fate)>,
+        noted: Vec<(Handle, Disposition)>,
         forwarded: Vec<Handle>,
         freed: Vec<Handle>,
         told: Vec<Handle>,
@@ -91,9 +91,9 @@ mod tests {
         refused: Vec<Handle>,
     }
 
-    impl Fabric for Written {
-        fn note(&mut self, packet: Handle, fate: Fate) {
-            self.noted.push((packet, fate));
+    impl SwitchActions for Written {
+        fn note(&mut self, packet: Handle, disposition: Disposition) {
+            self.noted.push((packet, disposition));
         }
         fn counters(&mut self) -> &mut PortCounters {
             &mut self.counters
@@ -127,25 +127,25 @@ mod tests {
     }
 
     #[test]
-    fn every_displaced_packet_is_noted_then_forwarded_or_freed_and_counted_once() {
+    fn every_dropped_packet_is_noted_then_forwarded_or_freed_and_counted_once() {
         let handle = Handle::new;
-        let mut displaced = Displaced::new();
-        (displaced.trimmed, displaced.cut_bytes) = (2, 18_000);
-        let fates = [Fate::Dropped, Fate::Returned, Fate::Notify, Fate::Returned, Fate::Notify];
-        for (number, fate) in (0..).zip(fates) {
-            displaced.push(handle(number), fate);
+        let mut drop_list = DropList::new();
+        (drop_list.trimmed, drop_list.cut_bytes) = (2, 18_000);
+        let dispositions = [Disposition::Dropped, Disposition::Returned, Disposition::Notify, Disposition::Returned, Disposition::Notify];
+        for (number, disposition) in (0..).zip(dispositions) {
+            drop_list.push(handle(number), disposition);
         }
         for number in [5, 6] {
             let header = crate::testing::packet(trimline_packet::Service::Droppable, 1500, number);
-            displaced.quench(handle(number), header);
+            drop_list.quench(handle(number), header);
         }
-        let noted = displaced.list().to_vec();
-        let mut fabric = Written { refused: [3, 4, 6].map(handle).to_vec(), ..Written::default() };
-        settle(&mut displaced, &mut fabric);
-        assert_eq!(fabric.noted, noted);
-        assert_eq!(fabric.forwarded, [handle(1)]);
-        assert_eq!((fabric.told, fabric.quenched), (vec![handle(2)], vec![handle(5), handle(6)]));
-        assert_eq!(fabric.freed, [handle(0), handle(3), handle(4)]);
+        let noted = drop_list.list().to_vec();
+        let mut switch = Written { refused: [3, 4, 6].map(handle).to_vec(), ..Written::default() };
+        apply_dispositions(&mut drop_list, &mut switch);
+        assert_eq!(switch.noted, noted);
+        assert_eq!(switch.forwarded, [handle(1)]);
+        assert_eq!((switch.told, switch.quenched), (vec![handle(2)], vec![handle(5), handle(6)]));
+        assert_eq!(switch.freed, [handle(0), handle(3), handle(4)]);
         let counters = PortCounters {
             trimmed: 2,
             dropped: 3,
@@ -154,7 +154,7 @@ mod tests {
             notified: 2,
             ..Default::default()
         };
-        assert_eq!((fabric.counters, fabric.cut), (counters, 18_000 + 1436));
-        assert!(!displaced.is_changed() && displaced.cut_bytes == 0);
+        assert_eq!((switch.counters, switch.cut), (counters, 18_000 + 1436));
+        assert!(!drop_list.is_changed() && drop_list.cut_bytes == 0);
     }
 }

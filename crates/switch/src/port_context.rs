@@ -3,13 +3,13 @@
 use trimline_packet::{Packets, Time};
 
 use crate::Chance;
-use crate::displaced::Displaced;
+use crate::drop_list::DropList;
 use crate::pool::Pool;
 
 /// Everything that a port may look at, draw from or write to and does not own: the one argument of
 /// [`OutputPort::enqueue`](crate::OutputPort::enqueue) and [`OutputPort::dequeue`](crate::OutputPort::dequeue).
 #[derive(Debug)]
-pub struct Around<'a, M: ?Sized, K, C> {
+pub struct PortContext<'a, M: ?Sized, K, C> {
     /// The time of the call. It never falls at one port.
     pub now: Time,
     /// The port's configuration, shared by many ports.
@@ -21,20 +21,20 @@ pub struct Around<'a, M: ?Sized, K, C> {
     /// The port's random stream.
     pub chance: &'a mut C,
     /// Takes the packets that lose their place, in the order in which they do.
-    pub displaced: &'a mut Displaced,
+    pub drop_list: &'a mut DropList,
 }
 
-impl<K: Packets, C: Chance, M: ?Sized> Around<'_, M, K, C> {
+impl<K: Packets, C: Chance, M: ?Sized> PortContext<'_, M, K, C> {
     /// The same around a port inside this one, which has a model of its own.
     #[inline(always)]
-    pub fn with<'b, N: ?Sized>(&'b mut self, model: &'b N) -> Around<'b, N, K, C> {
-        Around {
+    pub fn with<'b, N: ?Sized>(&'b mut self, model: &'b N) -> PortContext<'b, N, K, C> {
+        PortContext {
             now: self.now,
             model,
             packets: self.packets,
             pool: self.pool,
             chance: self.chance,
-            displaced: self.displaced,
+            drop_list: self.drop_list,
         }
     }
 }

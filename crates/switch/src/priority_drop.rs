@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use trimline_packet::{ConnectionId, Handle, HostId, Packet, Packets, ServiceClass, Time};
 
 use crate::Chance;
-use crate::around::Around;
+use crate::port_context::PortContext;
 use crate::list::Queue;
 use crate::model::{Limit, Order, ServiceModel, is_header};
 use crate::output_port::{OutputPort, QueueView};
@@ -41,7 +41,7 @@ struct Waiting {
 ///
 /// A search goes over all that waits: tens of packets, 28 bytes each.
 #[derive(Clone, Debug)]
-pub struct Urgent<const Q: usize> {
+pub struct PriorityDrop<const Q: usize> {
     queues: [Queue; Q],
     /// What waits in the last queue, in order of arrival; linked in this order too.
     waiting: Vec<Waiting>,
@@ -53,10 +53,10 @@ pub struct Urgent<const Q: usize> {
     urgent: u8,
 }
 
-impl<const Q: usize> Default for Urgent<Q> {
-    fn default() -> Urgent<Q> {
+impl<const Q: usize> Default for PriorityDrop<Q> {
+    fn default() -> PriorityDrop<Q> {
         const { assert!(Q >= 1 && Q <= 8, "a port has 1 to 8 queues") };
-        Urgent {
+        PriorityDrop {
             queues: [Queue::EMPTY; Q],
             waiting: Vec::new(),
             wire_bytes: 0,
@@ -67,7 +67,7 @@ impl<const Q: usize> Default for Urgent<Q> {
     }
 }
 
-impl<const Q: usize> Urgent<Q> {
+impl<const Q: usize> PriorityDrop<Q> {
     fn fits(&self, queue: usize, packets: u32, bytes: u32, arriving: u32, limit: Limit) -> bool {
         let list = &self.queues[queue];
         list.packets - packets < limit.packets
@@ -108,7 +108,7 @@ impl<const Q: usize> Urgent<Q> {
         &mut self,
         (rank, bytes): (u32, u32),
         limit: Limit,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) -> bool {
         let less_urgent = self.waiting.iter().filter(|waiting| waiting.rank > rank);
         let (count, sum) =
@@ -118,11 +118,11 @@ impl<const Q: usize> Urgent<Q> {
             return false;
         }
         while !self.fits(queue, 0, 0, bytes, limit) {
-            let evicted = self.remove(self.least_urgent(), around.packets);
+            let evicted = self.remove(self.least_urgent(), context.packets);
             self.queues[queue].release(1, evicted.bytes);
-            let service = around.packets.packet(evicted.handle).service.service();
-            let fate = around.model.queues[queue].fate(service);
-            around.displaced.push(evicted.handle, fate);
+            let service = context.packets.packet(evicted.handle).service.service();
+            let disposition = context.model.queues[queue].disposition(service);
+            context.drop_list.push(evicted.handle, disposition);
         }
         true
     }
@@ -134,7 +134,7 @@ impl<const Q: usize> Urgent<Q> {
     }
 }
 
-impl<const Q: usize> QueueView for Urgent<Q> {
+impl<const Q: usize> QueueView for PriorityDrop<Q> {
     type Model = ServiceModel;
     const QUEUES: usize = Q;
 
@@ -189,7 +189,7 @@ impl<const Q: usize> QueueView for Urgent<Q> {
     }
 }
 
-impl<const Q: usize> OutputPort for Urgent<Q> {
+impl<const Q: usize> OutputPort for PriorityDrop<Q> {
     /// Nothing is plain here.
     #[inline]
     fn enqueue_plainly<K: Packets>(
@@ -204,25 +204,25 @@ impl<const Q: usize> OutputPort for Urgent<Q> {
     fn enqueue<K: Packets, C: Chance>(
         &mut self,
         packet: Handle,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
-        let arriving = *around.packets.packet(packet);
-        let queue = around.model.classify(&arriving);
-        let choices = &around.model.queues[queue];
+        let arriving = *context.packets.packet(packet);
+        let queue = context.model.classify(&arriving);
+        let choices = &context.model.queues[queue];
         let service = arriving.service.service();
         let (limit, bytes) =
-            (choices.limits[is_header(service)], around.model.occupancy(arriving.wire_bytes));
+            (choices.limits[is_header(service)], context.model.occupancy(arriving.wire_bytes));
         let is_urgent = choices.order == Order::Urgency;
         let rank = rank(&arriving);
         if is_urgent {
             self.urgent = queue as u8;
         }
         let has_room = self.fits(queue, 0, 0, bytes, limit)
-            || is_urgent && self.make_room((rank, bytes), limit, around);
+            || is_urgent && self.make_room((rank, bytes), limit, context);
         if !has_room {
-            return around.displaced.push(packet, choices.fate(service));
+            return context.drop_list.push(packet, choices.disposition(service));
         }
-        self.queues[queue].push(around.packets, packet, bytes);
+        self.queues[queue].push(context.packets, packet, bytes);
         if is_urgent {
             let flow = (arriving.source, arriving.destination, arriving.header.connection);
             self.waiting.push(Waiting { rank, bytes, handle: packet, flow });
@@ -231,16 +231,16 @@ impl<const Q: usize> OutputPort for Urgent<Q> {
 
     fn dequeue<K: Packets, C: Chance>(
         &mut self,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {
-        self.release(around.model, around.pool);
+        self.release(context.model, context.pool);
         let queue = self.choice()?;
-        let sent = match around.model.queues[queue].order {
-            Order::Arrival => self.queues[queue].pop(around.packets),
-            Order::Urgency => self.remove(self.next(), around.packets).handle,
+        let sent = match context.model.queues[queue].order {
+            Order::Arrival => self.queues[queue].pop(context.packets),
+            Order::Urgency => self.remove(self.next(), context.packets).handle,
         };
         self.wire_queue = queue as u8;
-        self.wire_bytes = around.model.occupancy(around.packets.packet(sent).wire_bytes);
+        self.wire_bytes = context.model.occupancy(context.packets.packet(sent).wire_bytes);
         Some(sent)
     }
 
@@ -275,7 +275,7 @@ mod tests {
     use trimline_packet::{BitRate, Service};
 
     use super::*;
-    use crate::Fate;
+    use crate::Disposition;
     use crate::model::{Cap, Choices, QueueChoices};
     use crate::testing::{World, packet};
 
@@ -288,25 +288,25 @@ mod tests {
     }
 
     fn arrive(
-        port: &mut Urgent<1>,
+        port: &mut PriorityDrop<1>,
         world: &mut World,
         model: &ServiceModel,
         packet: Packet,
     ) -> Handle {
         let handle = world.packets.add(packet);
-        port.enqueue(handle, &mut world.around(Time::ZERO, model));
+        port.enqueue(handle, &mut world.context(Time::ZERO, model));
         handle
     }
 
-    fn serve_all(port: &mut Urgent<1>, world: &mut World, model: &ServiceModel) -> Vec<Handle> {
-        core::iter::from_fn(|| port.dequeue(&mut world.around(Time::ZERO, model))).collect()
+    fn serve_all(port: &mut PriorityDrop<1>, world: &mut World, model: &ServiceModel) -> Vec<Handle> {
+        core::iter::from_fn(|| port.dequeue(&mut world.context(Time::ZERO, model))).collect()
     }
 
     /// pFabric 4.2: the most urgent packet's flow sends its first packet; the least urgent packet is dropped.
     #[test]
     fn the_least_urgent_is_evicted_and_the_most_urgent_flow_sends_in_order() {
         let (model, mut world) = (ServiceModel::pfabric(4 * 1500), World::new());
-        let mut port = Urgent::<1>::default();
+        let mut port = PriorityDrop::<1>::default();
         let mut data = |flow, rank| {
             arrive(&mut port, &mut world, &model, of(flow, rank, 1500, Service::Droppable))
         };
@@ -319,8 +319,8 @@ mod tests {
         let late = data(4, 50_000);
         // Equally urgent as the last one: the newcomer.
         let equal = data(5, 9000);
-        let lost = [long, late, equal].map(|handle| (handle, Fate::Dropped));
-        assert_eq!(world.displaced.list(), lost);
+        let lost = [long, late, equal].map(|handle| (handle, Disposition::Dropped));
+        assert_eq!(world.drop_list.list(), lost);
         // Flow 1 is the most urgent by its last packet, and sends its first.
         assert_eq!(serve_all(&mut port, &mut world, &model), [a0, a1, a2, other]);
         assert_eq!((port.queue_packets(0), port.queue_bytes(0)), (0, 0));
@@ -330,11 +330,11 @@ mod tests {
     #[test]
     fn control_packets_go_first() {
         let (model, mut world) = (ServiceModel::pfabric(1564), World::new());
-        let mut port = Urgent::<1>::default();
+        let mut port = PriorityDrop::<1>::default();
         let data = arrive(&mut port, &mut world, &model, of(1, 1, 1500, Service::Droppable));
         let ack = arrive(&mut port, &mut world, &model, of(2, 77, 64, Service::Control));
         let next = arrive(&mut port, &mut world, &model, of(3, 99, 64, Service::Control));
-        assert_eq!(world.displaced.list(), [(data, Fate::Dropped)]);
+        assert_eq!(world.drop_list.list(), [(data, Disposition::Dropped)]);
         assert_eq!(serve_all(&mut port, &mut world, &model), [ack, next]);
     }
 
@@ -342,14 +342,14 @@ mod tests {
     #[test]
     fn nobody_is_evicted_for_nothing() {
         let (model, mut world) = (ServiceModel::pfabric(3000), World::new());
-        let mut port = Urgent::<1>::default();
+        let mut port = PriorityDrop::<1>::default();
         let mut data = |rank, bytes| {
             arrive(&mut port, &mut world, &model, of(rank, rank, bytes, Service::Droppable))
         };
         let small = data(50, 100);
         let urgent = data(5, 2000);
         let large = data(20, 1500);
-        assert_eq!(world.displaced.list(), [(large, Fate::Dropped)]);
+        assert_eq!(world.drop_list.list(), [(large, Disposition::Dropped)]);
         assert_eq!(serve_all(&mut port, &mut world, &model), [urgent, small]);
     }
 
@@ -359,7 +359,7 @@ mod tests {
         told: VecDeque<(Handle, Packet)>,
         waiting: Vec<(Handle, Packet)>,
         wire: Option<Packet>,
-        displaced: Vec<(Handle, Fate)>,
+        drop_list: Vec<(Handle, Disposition)>,
         notifies: bool,
         paused: [bool; 2],
     }
@@ -380,7 +380,7 @@ mod tests {
             let service = packet.service.service();
             let is_told =
                 self.notifies && !matches!(service, Service::Returned | Service::Notification);
-            self.displaced.push((handle, if is_told { Fate::Notify } else { Fate::Dropped }));
+            self.drop_list.push((handle, if is_told { Disposition::Notify } else { Disposition::Dropped }));
         }
 
         fn rank(packet: &Packet) -> u32 {
@@ -394,7 +394,7 @@ mod tests {
             if Sorted::is_told(&packet) {
                 match self.bytes(true) + bytes <= self.limits[0] {
                     true => self.told.push_back((handle, packet)),
-                    false => self.displaced.push((handle, Fate::Dropped)),
+                    false => self.drop_list.push((handle, Disposition::Dropped)),
                 }
                 return;
             }
@@ -485,13 +485,13 @@ mod tests {
                 choices.queues[1] = QueueChoices { order: Order::Urgency, ..QueueChoices::new(limit) };
             }
             let (model, mut world) = (choices.build().unwrap(), World::new());
-            let mut port = Urgent::<2>::default();
+            let mut port = PriorityDrop::<2>::default();
             let mut sorted = Sorted {
                 limits: [told, bytes],
                 told: VecDeque::new(),
                 waiting: Vec::new(),
                 wire: None,
-                displaced: Vec::new(),
+                drop_list: Vec::new(),
                 notifies,
                 paused: [false; 2],
             };
@@ -500,11 +500,11 @@ mod tests {
                     Step::Arrive(packet) => {
                         let handle = world.packets.add(packet);
                         prop_assert!(!port.enqueue_plainly(handle, &model, &mut world.packets));
-                        port.enqueue(handle, &mut world.around(Time::ZERO, &model));
+                        port.enqueue(handle, &mut world.context(Time::ZERO, &model));
                         sorted.enqueue(handle, packet);
                     }
                     Step::Serve => {
-                        let sent = port.dequeue(&mut world.around(Time::ZERO, &model));
+                        let sent = port.dequeue(&mut world.context(Time::ZERO, &model));
                         prop_assert_eq!(sent, sorted.dequeue());
                         prop_assert_eq!(port.is_sending(), sent.is_some());
                     }
@@ -513,7 +513,7 @@ mod tests {
                         if stops { port.pause(queue) } else { port.resume(queue) }
                     }
                 }
-                prop_assert_eq!(world.displaced.list(), &sorted.displaced[..]);
+                prop_assert_eq!(world.drop_list.list(), &sorted.drop_list[..]);
                 prop_assert_eq!(port.queue_bytes(0), sorted.bytes(true));
                 prop_assert_eq!(port.queue_bytes(1), sorted.bytes(false));
                 let waits = !sorted.told.is_empty() && !sorted.paused[0]

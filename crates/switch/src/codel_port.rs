@@ -6,7 +6,7 @@ use alloc::collections::VecDeque;
 use trimline_packet::{Handle, Packet, Packets, Time};
 
 use crate::Chance;
-use crate::around::Around;
+use crate::port_context::PortContext;
 use crate::codel::CoDel;
 use crate::model::{Marker, ServiceModel, Signal, is_header};
 use crate::output_port::{OutputPort, Wrapper};
@@ -18,7 +18,7 @@ use crate::pool::Pool;
 /// Times are in the order of the queue, so no packet of it may lose its place once it has one: such a queue trims no
 /// tails and evicts nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Sojourn<P> {
+pub struct CodelPort<P> {
     port: P,
     /// Since the first packet of the queue: a port without CoDel has none.
     waits: Option<Box<Waits>>,
@@ -33,21 +33,21 @@ struct Waits {
     marked: u32,
 }
 
-impl<P: OutputPort<Model = ServiceModel>> Sojourn<P> {
+impl<P: OutputPort<Model = ServiceModel>> CodelPort<P> {
     /// A packet of the CoDel queue leaves: whether it has waited too long for long enough, and what is done about it.
     fn look<K: Packets, C: Chance>(
         &mut self,
         queue: usize,
         sent: Handle,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
-        let Marker::CoDel { target, interval, signal } = around.model.queues[queue].marker else {
+        let Marker::CoDel { target, interval, signal } = context.model.queues[queue].marker else {
             return;
         };
         let waits = self.waits.as_mut().expect("a packet of the queue has arrived");
         let arrived = waits.arrivals.pop_front().expect("every waiting packet has its time");
-        let (now, packet) = (around.now, around.packets.packet_mut(sent));
-        let own = around.model.occupancy(packet.wire_bytes);
+        let (now, packet) = (context.now, context.packets.packet_mut(sent));
+        let own = context.model.occupancy(packet.wire_bytes);
         // What waits behind it is no more than another packet of its size. So the last one ends a spell.
         let is_short = self.port.queue_bytes(queue) <= 2 * own;
         if !waits.law.look(now, now - arrived, is_short, target, interval) {
@@ -68,14 +68,14 @@ impl<P: OutputPort<Model = ServiceModel>> Sojourn<P> {
                     return;
                 }
                 let header = *packet;
-                around.displaced.quench(sent, header);
+                context.drop_list.quench(sent, header);
             }
         }
         waits.law.signalled(now, interval);
     }
 }
 
-impl<P: OutputPort<Model = ServiceModel>> Wrapper for Sojourn<P> {
+impl<P: OutputPort<Model = ServiceModel>> Wrapper for CodelPort<P> {
     type Model = ServiceModel;
     type Inner = P;
 
@@ -94,7 +94,7 @@ impl<P: OutputPort<Model = ServiceModel>> Wrapper for Sojourn<P> {
     }
 }
 
-impl<P: OutputPort<Model = ServiceModel>> OutputPort for Sojourn<P> {
+impl<P: OutputPort<Model = ServiceModel>> OutputPort for CodelPort<P> {
     #[inline(always)]
     fn enqueue_plainly<K: Packets>(
         &mut self,
@@ -111,27 +111,27 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for Sojourn<P> {
     fn enqueue<K: Packets, C: Chance>(
         &mut self,
         packet: Handle,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
-        let queue = around.model.codel_queue();
+        let queue = context.model.codel_queue();
         let length = |port: &P| queue.map(|queue| port.queue_packets(queue));
         let before = length(&self.port);
-        self.port.enqueue(packet, around);
+        self.port.enqueue(packet, context);
         if length(&self.port) > before {
-            self.waits.get_or_insert_default().arrivals.push_back(around.now);
+            self.waits.get_or_insert_default().arrivals.push_back(context.now);
         }
     }
 
     #[inline(always)]
     fn dequeue<K: Packets, C: Chance>(
         &mut self,
-        around: &mut Around<'_, ServiceModel, K, C>,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {
-        let sent = self.port.dequeue(around)?;
-        if let Some(queue) = around.model.codel_queue()
-            && around.model.classify(around.packets.packet(sent)) == queue
+        let sent = self.port.dequeue(context)?;
+        if let Some(queue) = context.model.codel_queue()
+            && context.model.classify(context.packets.packet(sent)) == queue
         {
-            self.look(queue, sent, around);
+            self.look(queue, sent, context);
         }
         Some(sent)
     }
@@ -174,7 +174,7 @@ mod tests {
     /// What `service` packets of 1500 bytes, one each `gap` nanoseconds, served each 1.2 us, get: marks, quenches, and
     /// the last one's wait.
     fn run(model: &ServiceModel, service: Service, gap: u64) -> (u32, usize, TimeDelta) {
-        let (mut port, mut world) = (Sojourn::<Port<1>>::default(), World::new());
+        let (mut port, mut world) = (CodelPort::<Port<1>>::default(), World::new());
         let (mut arrival, mut sojourn, mut quenches) = (Time::ZERO, TimeDelta::ZERO, 0);
         for turn in 0..2000 {
             let now = Time::ZERO + TimeDelta::from_ns(1200) * turn;
@@ -182,13 +182,13 @@ mod tests {
                 let mut arriving = packet(service, 1500, (arrival.as_ps() / 1000) as u32);
                 arriving.marks = Packet::MARK_ECT;
                 let handle = world.packets.add(arriving);
-                port.enqueue(handle, &mut world.around(arrival, model));
+                port.enqueue(handle, &mut world.context(arrival, model));
                 arrival += TimeDelta::from_ns(gap);
             }
-            let sent = port.dequeue(&mut world.around(now, model)).expect("a packet waits");
+            let sent = port.dequeue(&mut world.context(now, model)).expect("a packet waits");
             let sequence = world.packets.packet(sent).header.sequence;
             sojourn = now - Time::from_ps(u64::from(sequence) * 1000);
-            for (number, (quenched, header)) in world.displaced.drain_quenched().enumerate() {
+            for (number, (quenched, header)) in world.drop_list.drain_quenched().enumerate() {
                 assert_eq!((quenched, number), (sent, 0), "it is what leaves, and alone");
                 assert_eq!(header, *world.packets.packet(sent));
                 assert_eq!(header.marks & Packet::MARK_CE, 0);
@@ -216,15 +216,15 @@ mod tests {
         assert!(model.notifies() && !model.is_plain());
         for (service, expected) in [(Service::Droppable, true), (Service::Control, false)] {
             let mut quenches = 0;
-            let (mut port, mut world) = (Sojourn::<Port<1>>::default(), World::new());
+            let (mut port, mut world) = (CodelPort::<Port<1>>::default(), World::new());
             for number in 0..1000 {
                 let handle = world.packets.add(packet(service, 1500, number));
-                port.enqueue(handle, &mut world.around(Time::ZERO, &model));
+                port.enqueue(handle, &mut world.context(Time::ZERO, &model));
             }
             for turn in 0..1000 {
                 let now = Time::ZERO + TimeDelta::from_ns(1200) * turn;
-                let sent = port.dequeue(&mut world.around(now, &model));
-                for (quenched, _) in world.displaced.drain_quenched() {
+                let sent = port.dequeue(&mut world.context(now, &model));
+                for (quenched, _) in world.drop_list.drain_quenched() {
                     assert_eq!(Some(quenched), sent);
                     quenches += 1;
                 }
@@ -251,30 +251,30 @@ mod tests {
             let mut choices = plain.clone();
             choices.queues.last_mut().unwrap().marker = profiles::codel(Signal::Mark);
             let (model, plain) = (choices.build().unwrap(), plain.build().unwrap());
-            let (mut port, mut world) = (Sojourn::<Port<2>>::default(), World::new());
+            let (mut port, mut world) = (CodelPort::<Port<2>>::default(), World::new());
             let (mut inside, mut other) = (Port::<2>::new(), World::new());
             let mut arrived = BTreeMap::new();
             let mut now = Time::ZERO;
             for (wait, is_served, service, bytes) in steps {
                 now += TimeDelta::from_ns(wait);
                 if is_served {
-                    let sent = port.dequeue(&mut world.around(now, &model));
-                    prop_assert_eq!(sent, inside.dequeue(&mut other.around(now, &plain)));
+                    let sent = port.dequeue(&mut world.context(now, &model));
+                    prop_assert_eq!(sent, inside.dequeue(&mut other.context(now, &plain)));
                     arrived.remove(&sent);
                 } else {
                     let service = [Service::Droppable, Service::Notification, Service::Control][service];
                     let handle = world.packets.add(packet(service, bytes, 0));
                     other.packets.add(packet(service, bytes, 0));
                     if !port.enqueue_plainly(handle, &model, &mut world.packets) {
-                        port.enqueue(handle, &mut world.around(now, &model));
+                        port.enqueue(handle, &mut world.context(now, &model));
                     }
-                    inside.enqueue(handle, &mut other.around(now, &plain));
-                    let is_kept = !world.displaced.list().iter().any(|&(lost, _)| lost == handle);
+                    inside.enqueue(handle, &mut other.context(now, &plain));
+                    let is_kept = !world.drop_list.list().iter().any(|&(lost, _)| lost == handle);
                     if is_kept && Some(model.classify(world.packets.packet(handle))) == model.codel_queue() {
                         arrived.insert(Some(handle), now);
                     }
                 }
-                prop_assert_eq!(world.displaced.list(), other.displaced.list());
+                prop_assert_eq!(world.drop_list.list(), other.drop_list.list());
                 let waits = port.waits.iter().flat_map(|waits| &waits.arrivals);
                 prop_assert!(waits.eq(arrived.values()));
             }
