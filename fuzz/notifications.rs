@@ -88,9 +88,9 @@ pub(crate) fn notification(bytes: &[u8]) {
     let before =
         u16::from_be_bytes(if has_v6 { [sent[18], sent[19]] } else { [sent[16], sent[17]] });
     assert_eq!(length, before, "the length of the whole packet");
-    let (at, half) = if has_v6 { (22, 16) } else { (26, 4) };
-    assert_eq!(told[at..at + half], sent[at + half..at + 2 * half]);
-    assert_eq!(told[at + half..at + 2 * half], sent[at..at + half]);
+    let (at, side) = if has_v6 { (22, 16) } else { (26, 4) };
+    assert_eq!(told[at..at + side], sent[at + side..at + 2 * side]);
+    assert_eq!(told[at + side..at + 2 * side], sent[at..at + side]);
     if !has_v6 {
         let end = 14 + usize::from(told[14] & 15) * 4;
         assert_eq!(sum(&told[14..end]), 0xffff, "the header's checksum is right");

@@ -51,10 +51,10 @@ impl Bumps {
         if phantoms.is_empty() && paced.is_none() {
             return None;
         }
-        let mut by_unit = vec![None; if phantoms.is_empty() { 0 } else { routes.units() as usize }];
+        let mut by_node = vec![None; if phantoms.is_empty() { 0 } else { routes.nodes() as usize }];
         for &PhantomLink { link, model, .. } in phantoms {
             let phantom = Phantom { model, queue: PhantomQueue::new(), marked: 0 };
-            by_unit[link.index()] = Some(Box::new(phantom));
+            by_node[link.index()] = Some(Box::new(phantom));
         }
         let hosts = if paced.is_some() { routes.hosts() } else { 0 };
         let of_host = |host: u32| {
@@ -65,7 +65,7 @@ impl Bumps {
         };
         let coin = |host: u32| random::stream(seed, "pacer", &[u64::from(host)]);
         Some(Box::new(Bumps {
-            phantoms: by_unit.into(),
+            phantoms: by_node.into(),
             paced: (0..hosts).map(of_host).collect(),
             coins: (0..hosts).map(coin).collect(),
             model: paced.map(|paced| paced.model),
@@ -89,14 +89,14 @@ impl Bumps {
     }
 
     /// Of each of so many units: whether a packet on its link must be shown to a phantom queue.
-    pub(crate) fn have_phantoms(&self, units: u32) -> Shared<bool> {
-        let has_phantom = |unit| self.phantoms.find(unit).is_some_and(Option::is_some);
-        (0..units as usize).map(has_phantom).collect()
+    pub(crate) fn have_phantoms(&self, nodes: u32) -> Shared<bool> {
+        let has_phantom = |node| self.phantoms.find(node).is_some_and(Option::is_some);
+        (0..nodes as usize).map(has_phantom).collect()
     }
 
     /// Whether the link of any of these units has a phantom queue.
-    pub(crate) fn has_phantom_of(&self, units: Range<u32>) -> bool {
-        units.into_iter().any(|unit| self.phantoms.find(unit as usize).is_some_and(Option::is_some))
+    pub(crate) fn has_phantom_of(&self, nodes: Range<u32>) -> bool {
+        nodes.into_iter().any(|node| self.phantoms.find(node as usize).is_some_and(Option::is_some))
     }
 
     /// Whether any host has a pacer.
@@ -105,15 +105,15 @@ impl Bumps {
     }
 
     /// A packet begins to be sent on the link of a unit.
-    pub(crate) fn pass(&mut self, unit: usize, now: Time, packet: &mut Packet) {
-        if let Some(Some(phantom)) = self.phantoms.find_mut(unit) {
+    pub(crate) fn pass(&mut self, node: usize, now: Time, packet: &mut Packet) {
+        if let Some(Some(phantom)) = self.phantoms.find_mut(node) {
             phantom.marked += u64::from(phantom.queue.pass(now, packet, &phantom.model));
         }
     }
 
     /// Packets that the phantom queue of a unit's link has marked.
-    pub(crate) fn marked(&self, unit: usize) -> u64 {
-        self.phantoms.find(unit).and_then(Option::as_ref).map_or(0, |phantom| phantom.marked)
+    pub(crate) fn marked(&self, node: usize) -> u64 {
+        self.phantoms.find(node).and_then(Option::as_ref).map_or(0, |phantom| phantom.marked)
     }
 
     fn paced(&self, host: u32) -> Option<(&Paced, &PacerModel)> {
@@ -175,7 +175,7 @@ impl Bumps {
         }
         let Some(Some(paced)) = self.paced.find_mut(host as usize) else { return };
         let Some(model) = &self.model else { return };
-        let chance = &mut Draw { streams: &mut self.coins, unit: host };
+        let chance = &mut Draw { streams: &mut self.coins, node: host };
         paced.pacer.handle_echo(now, FlowId::of_received(packet), model, chance);
     }
 }

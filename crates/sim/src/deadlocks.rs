@@ -66,7 +66,7 @@ impl Deadlocks {
 
     /// What was found.
     pub(crate) fn found(&self, routes: &Routes) -> PauseCycles {
-        let place = |&port: &u32| routes.unit_place(port);
+        let place = |&port: &u32| routes.node_place(port);
         let deadlock: Vec<_> = self.ports.iter().map(place).collect();
         PauseCycles { passed: self.begun - u64::from(!deadlock.is_empty()), deadlock }
     }
@@ -116,7 +116,7 @@ fn confirm(
     let mut confirmed = BTreeSet::new();
     for to in awaited(edges) {
         let Blocked { port, class, .. } = blocked[to];
-        engine.at_unit(network, port, &mut |network| {
+        engine.at_node(network, port, &mut |network| {
             let pauses = network.core.pauses.as_ref().expect("a network with pauses");
             let waiting = &mut network.waiting_in(port, class);
             confirmed.append(&mut senders_of(waiting, pauses, blocked, (edges, to)));

@@ -45,7 +45,7 @@ impl Detours {
         routes: &Routes,
         seed: u64,
     ) -> Detours {
-        let opposite = |unit| routes.reverse(LinkId::new(unit)).unit();
+        let opposite = |node| routes.reverse(LinkId::new(node)).node();
         let first_host = routes.ports();
         let to_host = (0..first_host).map(|port| !routes.leads_to_switch(port)).collect();
         let stream = |switch| random::stream(seed, "deflection", &[switch]);
@@ -53,7 +53,7 @@ impl Detours {
             model,
             streams: (0..routes.switches() as u64).map(stream).collect(),
             registers: vec![0; first_host as usize].into(),
-            opposite: (0..routes.units()).map(opposite).collect(),
+            opposite: (0..routes.nodes()).map(opposite).collect(),
             to_host,
             data_queues,
             returning,

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use trimline_packet::{ByteCount, ConnectionId, Time};
-use trimline_transport::{Half, Key, Stream, flow};
+use trimline_transport::{Key, Side, Stream, flow};
 
 pub(crate) use kept::{Course, Totals};
 use kept::{Kept, Lines, Turn};
@@ -61,7 +61,7 @@ struct Live {
     /// Of each half that is open its slot, and above it the generation, so that one word says whether a connection's
     /// number is known and where; [`NO_SLOT`] before the half was opened, then [`CLOSED`] and the slot. Changed by the
     /// half's own host.
-    halves: [AtomicU32; 2],
+    sides: [AtomicU32; 2],
     /// When its first packet began to leave, in picoseconds: never before. Of a kept connection it is in [`kept`].
     left: AtomicU64,
     /// When the last ACK arrived.
@@ -81,7 +81,7 @@ impl Default for Live {
     fn default() -> Live {
         Live {
             generation: AtomicU32::new(0),
-            halves: [const { AtomicU32::new(NO_SLOT) }; 2],
+            sides: [const { AtomicU32::new(NO_SLOT) }; 2],
             left: AtomicU64::new(Time::NEVER.as_ps()),
             acknowledged: AtomicU64::new(Time::NEVER.as_ps()),
             delivered: AtomicU64::new(Time::NEVER.as_ps()),
@@ -93,10 +93,10 @@ impl Default for Live {
 
 impl Live {
     #[inline(always)]
-    fn half(&self, half: Half) -> &AtomicU32 {
-        &self.halves[match half {
-            Half::Sending => 0,
-            Half::Receiving => 1,
+    fn side(&self, side: Side) -> &AtomicU32 {
+        &self.sides[match side {
+            Side::Sending => 0,
+            Side::Receiving => 1,
         }]
     }
 
@@ -197,7 +197,7 @@ pub(crate) struct Flows {
     /// Hash of each workload's name: part of a flow's identity.
     workload_names: Arc<[u64]>,
     /// What the random streams of halves have in common: of flows, and of pairs; of senders, and of receivers.
-    halves: [[Purpose; 2]; 2],
+    sides: [[Purpose; 2]; 2],
     /// Place of each workload's transport in the plan.
     transports: Arc<[u8]>,
     /// Whether each workload keeps its connections.
@@ -227,7 +227,7 @@ impl Flows {
             live: (0..hosts).map(|_| Growing::new()).collect(),
             books: (0..hosts).map(|_| Book::default()).collect(),
             workload_names: applications.names(),
-            halves: [["flow sender", "flow receiver"], ["pair sender", "pair receiver"]]
+            sides: [["flow sender", "flow receiver"], ["pair sender", "pair receiver"]]
                 .map(|of| of.map(|purpose| Purpose::new(applications.seed(), purpose))),
             transports,
             any_switch_random: applications.any_switch_random(),
@@ -255,7 +255,7 @@ impl Flows {
                 messages: Vec::new(),
                 applications: self.applications.view(),
                 workload_names: Arc::clone(&self.workload_names),
-                halves: self.halves,
+                sides: self.sides,
                 transports: Arc::clone(&self.transports),
                 any_switch_random: self.any_switch_random,
                 seen: Seen::default(),
@@ -375,9 +375,9 @@ impl Flows {
         let Turn { flow, connection } = turn;
         let connection = connection.expect("a connection that was opened");
         self.kept_at(host, connection).begin(flow);
-        let (peer, half) = (flow.destination, Half::Sending);
+        let (peer, side) = (flow.destination, Side::Sending);
         let length = flow.size.expect("a message has a size");
-        Further { key: Key { peer, connection, opened_here: true, half }, length }
+        Further { key: Key { peer, connection, opened_here: true, side }, length }
     }
 
     fn kept_at(&self, opener: u32, connection: ConnectionId) -> &Kept {
@@ -410,7 +410,7 @@ impl Flows {
         let number = key.connection.get();
         let live = self.live[Flows::opener(host, key) as usize].find(number & PLACE)?;
         // What is left is the slot if the generations are the same.
-        let slot = live.half(key.half).load(Ordering::Relaxed) ^ (number & !PLACE);
+        let slot = live.side(key.side).load(Ordering::Relaxed) ^ (number & !PLACE);
         (slot <= PLACE).then_some(slot)
     }
 
@@ -426,7 +426,7 @@ impl Flows {
     /// Whether a half of a flow under way may still be opened: it never was.
     pub(crate) fn accepts(&self, host: u32, key: Key) -> bool {
         self.live(Flows::opener(host, key), key.connection).is_some_and(|live| {
-            live.is_under_way() && live.half(key.half).load(Ordering::Relaxed) == NO_SLOT
+            live.is_under_way() && live.side(key.side).load(Ordering::Relaxed) == NO_SLOT
         })
     }
 
@@ -442,7 +442,7 @@ impl Flows {
             0..MOST_OF_HOST => live.generation.load(Ordering::Relaxed) << PLACE_BITS | slot,
             MOST_OF_HOST.. => NONE_LEFT,
         };
-        live.half(key.half).store(number, Ordering::Relaxed);
+        live.side(key.side).store(number, Ordering::Relaxed);
         if number == NONE_LEFT {
             self.fail_beyond_numbers(host);
         }
@@ -452,7 +452,7 @@ impl Flows {
     /// An endpoint gives a half up; its slot is not used again before the flow is forgotten.
     pub(crate) fn release(&mut self, host: u32, key: Key) {
         if let Some(live) = self.live(Flows::opener(host, key), key.connection) {
-            live.half(key.half).fetch_or(CLOSED, Ordering::Relaxed);
+            live.side(key.side).fetch_or(CLOSED, Ordering::Relaxed);
         }
     }
 
@@ -508,16 +508,16 @@ impl Flows {
     /// have the same paths, by the pair.
     pub(crate) fn stream(&self, host: u32, key: Key) -> Stream {
         let flow = self.description(Flows::opener(host, key), key.connection);
-        self.stream_of(flow.expect("a half is of a flow under way"), key.half)
+        self.stream_of(flow.expect("a half is of a flow under way"), key.side)
     }
 
     /// The same.
-    pub(crate) fn stream_of(&self, flow: &Flow, half: Half) -> Stream {
+    pub(crate) fn stream_of(&self, flow: &Flow, side: Side) -> Stream {
         let is_per_pair = self.applications.is_per_pair(flow.workload);
-        let [sender, receiver] = self.halves[usize::from(is_per_pair)];
-        let purpose = match half {
-            Half::Sending => sender,
-            Half::Receiving => receiver,
+        let [sender, receiver] = self.sides[usize::from(is_per_pair)];
+        let purpose = match side {
+            Side::Sending => sender,
+            Side::Receiving => receiver,
         };
         let name = self.workload_names[flow.workload as usize];
         let number = if is_per_pair { flow.destination.get().into() } else { flow.index };
@@ -645,7 +645,7 @@ impl Flows {
         let time = |end: &AtomicU64| {
             Some(Time::from_ps(end.load(Ordering::Relaxed))).filter(|&at| at != Time::NEVER)
         };
-        let slot = |half| match live.half(half).load(Ordering::Relaxed) {
+        let slot = |side| match live.side(side).load(Ordering::Relaxed) {
             NO_SLOT | NONE_LEFT => None,
             slot => Some(slot & PLACE),
         };
@@ -654,8 +654,8 @@ impl Flows {
             left: time(&live.left),
             delivered: time(&live.delivered),
             acknowledged: time(&live.acknowledged),
-            sender: slot(Half::Sending),
-            receiver: slot(Half::Receiving),
+            sender: slot(Side::Sending),
+            receiver: slot(Side::Receiving),
             before: live.before.load(Ordering::Relaxed),
         }
     }
@@ -686,7 +686,7 @@ impl Flows {
         let live = self.place(opened);
         let generation = live.generation.load(Ordering::Relaxed);
         live.generation.store((generation + 1) % GENERATIONS, Ordering::Relaxed);
-        live.halves.iter().for_each(|half| half.store(NO_SLOT, Ordering::Relaxed));
+        live.sides.iter().for_each(|side| side.store(NO_SLOT, Ordering::Relaxed));
         live.left.store(Time::NEVER.as_ps(), Ordering::Relaxed);
         live.acknowledged.store(Time::NEVER.as_ps(), Ordering::Relaxed);
         live.delivered.store(Time::NEVER.as_ps(), Ordering::Relaxed);
@@ -719,10 +719,10 @@ mod tests {
         let Some(Begun::Open(connection, first)) = flows.begin(0, Time::ZERO) else {
             panic!("the first message opens the connection")
         };
-        let (peer, half) = (first.destination, Half::Sending);
-        let sending = Key { peer, connection, opened_here: true, half };
-        let (peer, half) = (first.source, Half::Receiving);
-        let receiving = Key { peer, connection, opened_here: false, half };
+        let (peer, side) = (first.destination, Side::Sending);
+        let sending = Key { peer, connection, opened_here: true, side };
+        let (peer, side) = (first.source, Side::Receiving);
+        let receiving = Key { peer, connection, opened_here: false, side };
         for (host, key) in [(0, sending), (1, receiving)] {
             assert_eq!(flows.assign(host, key), 0);
         }
@@ -755,10 +755,10 @@ mod tests {
         let mut flows = Flows::new(workload::applications(&plan).unwrap(), 2, [0; 1].into());
         let (sender, receiver) = (trimline_packet::HostId::new(0), trimline_packet::HostId::new(1));
         let keys = |connection| {
-            let half = Half::Sending;
-            let sending = Key { peer: receiver, connection, opened_here: true, half };
-            let half = Half::Receiving;
-            (sending, Key { peer: sender, connection, opened_here: false, half })
+            let side = Side::Sending;
+            let sending = Key { peer: receiver, connection, opened_here: true, side };
+            let side = Side::Receiving;
+            (sending, Key { peer: sender, connection, opened_here: false, side })
         };
         let mut numbers = Vec::new();
         for index in 0..u64::from(GENERATIONS) + 1 {

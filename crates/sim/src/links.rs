@@ -214,7 +214,7 @@ impl Links {
         events: &[LinkEvent],
         impairment: &Impairment,
         convergence: TimeDelta,
-        units: u32,
+        nodes: u32,
         seed: u64,
         reverse: &dyn Fn(LinkId) -> LinkId,
     ) -> Links {
@@ -234,10 +234,10 @@ impl Links {
         }
         // Stable: at one instant first the changes, in the order of the scenario.
         steps.sort_by_key(|&(at, step)| (at, matches!(step, Step::Learn(..))));
-        let is_any_impaired = (0..units).any(|unit| impairment.strikes(LinkId::new(unit)));
-        let impaired = |unit| {
-            impairment.strikes(LinkId::new(unit)).then(|| Impaired {
-                stream: random::stream(seed, "link", &[u64::from(unit)]),
+        let is_any_impaired = (0..nodes).any(|node| impairment.strikes(LinkId::new(node)));
+        let impaired = |node| {
+            impairment.strikes(LinkId::new(node)).then(|| Impaired {
+                stream: random::stream(seed, "link", &[u64::from(node)]),
                 arrivals: BTreeSet::new(),
             })
         };
@@ -247,8 +247,8 @@ impl Links {
             steps,
             taken: 0,
             impairment: impairment.clone(),
-            impaired: (0..if is_any_impaired { units } else { 0 }).map(impaired).collect(),
-            failed: vec![false; if fails { units as usize } else { 0 }].into(),
+            impaired: (0..if is_any_impaired { nodes } else { 0 }).map(impaired).collect(),
+            failed: vec![false; if fails { nodes as usize } else { 0 }].into(),
             ends: Vec::new().into(),
             most_delay,
             bumped: Vec::new().into(),
@@ -277,9 +277,9 @@ impl Links {
         if send.spread == TimeDelta::ZERO && receive.spread == TimeDelta::ZERO {
             return self;
         }
-        let ends = |unit| {
-            let host = |unit: u32| unit.checked_sub(routes.ports());
-            let (sender, receiver) = (host(unit), host(routes.reverse(LinkId::new(unit)).unit()));
+        let ends = |node| {
+            let host = |node: u32| node.checked_sub(routes.ports());
+            let (sender, receiver) = (host(node), host(routes.reverse(LinkId::new(node)).node()));
             let ends = Ends {
                 sender: sender.and_then(|host| Varying::new(send, seed, "host send", host)),
                 receiver: receiver
@@ -287,7 +287,7 @@ impl Links {
             };
             (ends.most_delay() > TimeDelta::ZERO).then_some(ends)
         };
-        let ends: Shared<Option<Ends>> = (0..routes.units()).map(ends).collect();
+        let ends: Shared<Option<Ends>> = (0..routes.nodes()).map(ends).collect();
         let most = ends.iter().flatten().map(Ends::most_delay).max().unwrap_or(TimeDelta::ZERO);
         Links { ends, most_delay: self.most_delay + most, ..self }
     }
@@ -351,7 +351,7 @@ impl Links {
     /// Whether a packet on this link must ask for its passage.
     pub(crate) fn is_impaired(&self, link: LinkId) -> bool {
         let is_seen =
-            link.unit() >= self.counted_from || self.bumped.find(link.index()) == Some(&true);
+            link.node() >= self.counted_from || self.bumped.find(link.index()) == Some(&true);
         is_seen || self.failed.find(link.index()) == Some(&true) || self.draws(link)
     }
 
@@ -377,21 +377,21 @@ impl Links {
     #[inline(never)]
     pub(crate) fn passage(
         &mut self,
-        unit: u32,
+        node: u32,
         now: Time,
         mut at: Time,
         transmission: TimeDelta,
     ) -> Passage {
-        let unit = unit as usize;
-        let mut ends = self.ends.find_mut(unit).and_then(Option::as_mut);
+        let node = node as usize;
+        let mut ends = self.ends.find_mut(node).and_then(Option::as_mut);
         // A host draws for what it sends, whatever becomes of it.
         if let Some(host) = ends.as_mut().and_then(|ends| ends.sender.as_mut()) {
             at = host.pass(at, transmission);
         }
-        if self.failed.find(unit) == Some(&true) {
+        if self.failed.find(node) == Some(&true) {
             return Passage::Gone(Loss::Failed);
         }
-        let mut link = self.impaired.find_mut(unit).and_then(Option::as_mut);
+        let mut link = self.impaired.find_mut(node).and_then(Option::as_mut);
         if let Some(link) = &mut link {
             if self.impairment.loss.strikes(&mut link.stream) {
                 return Passage::Gone(Loss::Lost);
@@ -544,7 +544,7 @@ mod tests {
         // Each direction and each host has a stream of its own.
         let both = |links: &mut Links| {
             let at = |packet: u64| Time::from_ps(packet * 1_000_000);
-            let mut pass = |unit, packet| links.passage(unit, at(packet), at(packet), spread);
+            let mut pass = |node, packet| links.passage(node, at(packet), at(packet), spread);
             let pairs: Vec<_> = (0..100).map(|packet| (pass(0, packet), pass(1, packet))).collect();
             pairs
         };
@@ -585,9 +585,9 @@ mod tests {
     fn links_draw_from_streams_of_their_own() {
         let impairment = Impairment { loss: share(500_000_000), ..Impairment::default() };
         let mut links = Links::new(&[], &impairment, TimeDelta::ZERO, 2, 1, &|link| link);
-        let mut dispositions = |unit| -> Vec<Passage> {
+        let mut dispositions = |node| -> Vec<Passage> {
             (0..64)
-                .map(|_| links.passage(unit, Time::ZERO, Time::from_ps(1), TimeDelta::ZERO))
+                .map(|_| links.passage(node, Time::ZERO, Time::from_ps(1), TimeDelta::ZERO))
                 .collect()
         };
         assert_ne!(dispositions(0), dispositions(1));
@@ -599,7 +599,7 @@ mod tests {
         let impairment = Impairment { loss: share(1), links, ..Impairment::default() };
         let links = Links::new(&[], &impairment, TimeDelta::ZERO, 4, 1, &|link| link);
         let is_impaired: Vec<bool> =
-            (0..4).map(|unit| links.is_impaired(LinkId::new(unit))).collect();
+            (0..4).map(|node| links.is_impaired(LinkId::new(node))).collect();
         assert_eq!(is_impaired, [false, false, true, false]);
         assert!(!impaired(Impairment::default()).is_impaired(LinkId::new(0)));
     }

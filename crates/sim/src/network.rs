@@ -6,7 +6,7 @@
 //! Nothing here knows in which order the units are visited; that is the engine's business
 //! ([`crate::engine`]). The rules that make the order of units irrelevant are kept here:
 //!
-//! - A unit acts on others only through [`Calendar::arrive`], at least one link delay ahead. The one
+//! - A unit acts on others only through [`EventSink::arrive`], at least one link delay ahead. The one
 //!   exception is a returned header, which enters another port *of the same switch* at once.
 //! - At one instant a unit's transmitter acts before its arrivals, arrivals before timers, timers
 //!   before application starts. What an action makes possible at the same instant happens at once.
@@ -30,7 +30,7 @@ use std::cmp::Ordering;
 
 use trimline_packet::{BitRate, Handle, HostId, Packet, Time};
 use trimline_switch::Disposition;
-use trimline_transport::{Half, Key, PathList};
+use trimline_transport::{Key, PathList, Side};
 
 pub(crate) use self::build::model_numbers;
 pub(crate) use self::core::{Core, Transmitter};
@@ -46,12 +46,12 @@ use crate::topology::{LinkId, LinkSpec};
 use crate::workload::Notice;
 
 /// How a unit's packets reach another unit.
-pub(crate) trait Calendar {
-    /// `handle`, sent by the transmission `from`, arrives at `unit` at `at`.
+pub(crate) trait EventSink {
+    /// `handle`, sent by the transmission `from`, arrives at `node` at `at`.
     fn arrive(
         &mut self,
         arena: &mut Arena,
-        unit: u32,
+        node: u32,
         at: Time,
         handle: Handle,
         from: Transmission,
@@ -60,7 +60,14 @@ pub(crate) trait Calendar {
     fn touched(&mut self, port: u32);
     /// A packet loses its place at a port. For those who record it: nothing follows.
     #[inline]
-    fn drop_list(&mut self, _arena: &Arena, _port: u32, _handle: Handle, _disposition: Disposition) {}
+    fn drop_list(
+        &mut self,
+        _arena: &Arena,
+        _port: u32,
+        _handle: Handle,
+        _disposition: Disposition,
+    ) {
+    }
     /// A port sends a notification to the sender of a packet that goes on. For those who record it: nothing follows.
     #[inline]
     fn quenched(&mut self, _port: u32, _packet: &Packet) {}
@@ -69,7 +76,7 @@ pub(crate) trait Calendar {
     fn detoured(&mut self, _arena: &Arena, _port: u32, _handle: Handle) {}
     /// The link of a unit took a packet and loses it. For those who record it: nothing follows.
     #[inline]
-    fn lost(&mut self, _arena: &Arena, _unit: u32, _handle: Handle) {}
+    fn lost(&mut self, _arena: &Arena, _node: u32, _handle: Handle) {}
 }
 
 /// One transmission on a link: the unit whose link it is, and how many packets the link sent before. The number repeats
@@ -83,10 +90,10 @@ impl Transmission {
     /// Set in the number of a pause frame.
     const PAUSE: u64 = 1 << 31;
 
-    /// The transmission of the link of `unit` that follows `before` others.
+    /// The transmission of the link of `node` that follows `before` others.
     #[inline(always)]
-    pub(crate) const fn new(unit: u32, before: u64) -> Transmission {
-        Transmission(before << 32 | unit as u64)
+    pub(crate) const fn new(node: u32, before: u64) -> Transmission {
+        Transmission(before << 32 | node as u64)
     }
     /// The unit whose link it is.
     #[inline(always)]
@@ -139,23 +146,23 @@ pub(crate) struct Network<S: ?Sized, H: ?Sized> {
 
 impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     /// The link that a unit sends on.
-    fn transmitter(&self, unit: u32) -> &Transmitter {
-        match unit.checked_sub(self.core.routes.ports()) {
+    fn transmitter(&self, node: u32) -> &Transmitter {
+        match node.checked_sub(self.core.routes.ports()) {
             Some(host) => self.hosts.link(host),
-            None => self.switches.link(unit),
+            None => self.switches.link(node),
         }
     }
 
-    fn transmitter_mut(&mut self, unit: u32) -> &mut Transmitter {
-        match unit.checked_sub(self.core.routes.ports()) {
+    fn transmitter_mut(&mut self, node: u32) -> &mut Transmitter {
+        match node.checked_sub(self.core.routes.ports()) {
             Some(host) => self.hosts.link_mut(host),
-            None => self.switches.link_mut(unit),
+            None => self.switches.link_mut(node),
         }
     }
 
     /// Everything that arrives over link `over` leaves the switch there by port `by`, whatever its destination.
     pub(crate) fn fixed_route(&mut self, over: LinkId, by: LinkId) {
-        self.transmitter_mut(over.unit()).set_far_end(by.unit());
+        self.transmitter_mut(over.node()).set_far_end(by.node());
     }
 
     /// The present rate of a port's link.
@@ -206,23 +213,23 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         if change == LinkChange::Fail {
             self.forget_pauses(link, now);
         }
-        let first = self.core.routes.link(link.unit()).spec;
+        let first = self.core.routes.link(link.node()).spec;
         let rate = match change {
             LinkChange::Rate(rate) => rate,
-            LinkChange::Fail => self.core.rate(self.transmitter(link.unit())),
+            LinkChange::Fail => self.core.rate(self.transmitter(link.node())),
             LinkChange::Restore => first.rate,
         };
         // Delay and framing stay what they are.
         let class = self.core.class_now(link, LinkSpec { rate, ..first });
-        self.transmitter_mut(link.unit()).class = class;
+        self.transmitter_mut(link.node()).class = class;
     }
 
     /// A link fails: pauses that its ends have sent or received over it no longer count.
     fn forget_pauses(&mut self, link: LinkId, now: Time) {
-        let unit = link.unit();
+        let node = link.node();
         let Some(resumed) = self.core.forget_pauses(link, now) else { return };
-        match unit.checked_sub(self.core.routes.ports()) {
-            None => classes_of(resumed).for_each(|class| self.switches.resume(unit, class, now)),
+        match node.checked_sub(self.core.routes.ports()) {
+            None => classes_of(resumed).for_each(|class| self.switches.resume(node, class, now)),
             // What it sends now it does not send earlier.
             Some(host) => self.hosts.hold_until(host, now),
         }
@@ -234,16 +241,16 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         for opened in under_way {
             let flow = self.core.flows.seat(opened).flow;
             let connection = self.core.flows.connection(opened);
-            for half in [Half::Sending, Half::Receiving] {
-                let (host, peer) = match half {
-                    Half::Sending => (flow.source, flow.destination),
-                    Half::Receiving => (flow.destination, flow.source),
+            for side in [Side::Sending, Side::Receiving] {
+                let (host, peer) = match side {
+                    Side::Sending => (flow.source, flow.destination),
+                    Side::Receiving => (flow.destination, flow.source),
                 };
-                let leaves_choice = match half {
-                    Half::Sending => flow.switch_random,
-                    Half::Receiving => self.core.flows.any_switch_random(),
+                let leaves_choice = match side {
+                    Side::Sending => flow.switch_random,
+                    Side::Receiving => self.core.flows.any_switch_random(),
                 };
-                let key = Key { peer, connection, opened_here: half == Half::Sending, half };
+                let key = Key { peer, connection, opened_here: side == Side::Sending, side };
                 if leaves_choice || self.core.flows.find(host.get(), key).is_none() {
                     continue;
                 }
@@ -255,17 +262,17 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     }
 
     /// Prefetches both halves of a flow that is forgotten soon.
-    pub(crate) fn prefetch_halves(&self, opened: Opened) {
-        for (host, slot) in halves(&self.core.flows.seat(opened)) {
+    pub(crate) fn prefetch_sides(&self, opened: Opened) {
+        for (host, slot) in sides(&self.core.flows.seat(opened)) {
             if let Some(slot) = slot {
-                self.hosts.prefetch_half(host, slot);
+                self.hosts.prefetch_side(host, slot);
             }
         }
     }
 
     /// A flow is over, and what is late has been answered: frees its slots and its place. While no other thread works.
     pub(crate) fn forget(&mut self, opened: Opened) {
-        for (host, slot) in halves(&self.core.flows.seat(opened)) {
+        for (host, slot) in sides(&self.core.flows.seat(opened)) {
             if let Some(slot) = slot {
                 self.hosts.forget(host, slot);
             }
@@ -275,7 +282,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
 }
 
 /// The hosts of a flow and its slots there.
-fn halves(Seat { flow, sender, receiver, .. }: &Seat) -> [(HostId, Option<u32>); 2] {
+fn sides(Seat { flow, sender, receiver, .. }: &Seat) -> [(HostId, Option<u32>); 2] {
     [(flow.source, *sender), (flow.destination, *receiver)]
 }
 

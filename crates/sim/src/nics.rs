@@ -90,7 +90,7 @@ impl Nics {
 
     /// When a host that has a packet at `ready` hands it to its NIC's queue, and when this has one to send: at once or
     /// never. `None` without a queue.
-    pub(crate) fn outlook(&self, host: u32, ready: Time) -> Option<(Time, Time)> {
+    pub(crate) fn next_event(&self, host: u32, ready: Time) -> Option<(Time, Time)> {
         let (transmitter, model) = self.transmitter(host)?;
         Some((ready.max(transmitter.takes_at(model)), transmitter.next_start(Time::ZERO)))
     }

@@ -76,17 +76,17 @@ fn parts(clos: &Clos) -> (u32, u32) {
 }
 
 /// In which part a unit is.
-fn part_of(routes: &Routes, unit: u32) -> Part {
+fn part_of(routes: &Routes, node: u32) -> Part {
     let clos = routes.clos();
     let (parts, tops) = parts(clos);
     if parts == 1 {
         return Part::Below(0);
     }
     let below = |tor: u32| Part::Below(if clos.tiers == 3 { tor / clos.tors_per_pod } else { tor });
-    if let Some(host) = unit.checked_sub(routes.ports()) {
+    if let Some(host) = node.checked_sub(routes.ports()) {
         return below(host / clos.hosts_per_tor);
     }
-    let (tors, switch) = (clos.pods * clos.tors_per_pod, routes.switch_of(unit));
+    let (tors, switch) = (clos.pods * clos.tors_per_pod, routes.switch_of(node));
     match switch.checked_sub(routes.switches() as u32 - tops) {
         Some(top) => Part::Top(top),
         None if switch < tors => below(switch),
@@ -122,15 +122,15 @@ impl Partition {
         let share = |number: u32, of: u32| {
             (u64::from(number) * threads as u64 / u64::from(of.max(1))) as u8
         };
-        let owner = |unit| match part_of(routes, unit) {
+        let owner = |node| match part_of(routes, node) {
             Part::Below(part) => share(part, parts),
             Part::Top(switch) => share(switch, tops),
         };
-        let mut border = vec![0; (routes.units() as usize).div_ceil(64)];
+        let mut border = vec![0; (routes.nodes() as usize).div_ceil(64)];
         for port in (0..routes.ports()).filter(|&port| is_at_border(routes, port)) {
             border[port as usize / 64] |= 1 << (port % 64);
         }
-        let owners = (0..routes.units()).map(owner).collect();
+        let owners = (0..routes.nodes()).map(owner).collect();
         Partition { owners, border: border.into(), threads }
     }
 
@@ -168,11 +168,11 @@ mod tests {
     fn threads_rely_on_the_least_delay_of_the_top_tier() {
         for clos in [fattree(4), leaf_spine()].map(with_processing) {
             let routes = Routes::new(&clos);
-            let crosses = |&unit: &u32| {
-                part_of(&routes, unit) != part_of(&routes, routes.reverse(LinkId::new(unit)).unit())
+            let crosses = |&node: &u32| {
+                part_of(&routes, node) != part_of(&routes, routes.reverse(LinkId::new(node)).node())
             };
             let delays =
-                (0..routes.units()).filter(crosses).map(|unit| routes.link(unit).spec.delay);
+                (0..routes.nodes()).filter(crosses).map(|node| routes.link(node).spec.delay);
             assert_eq!(delays.min(), Some(clos.least_top_delay()));
         }
     }
@@ -188,22 +188,22 @@ mod tests {
         ] {
             let routes = Routes::new(&clos);
             assert_eq!(parts(&clos), expected);
-            for unit in 0..routes.units() {
-                let there = routes.reverse(LinkId::new(unit)).unit();
-                match (part_of(&routes, unit), part_of(&routes, there)) {
+            for node in 0..routes.nodes() {
+                let there = routes.reverse(LinkId::new(node)).node();
+                match (part_of(&routes, node), part_of(&routes, there)) {
                     (Part::Below(one), Part::Below(other)) => assert_eq!(one, other),
                     (Part::Top(_), Part::Top(_)) => panic!("two switches of the top tier"),
                     _ => {
-                        assert_eq!(routes.link(unit).spec.delay, clos.least_top_delay());
-                        assert!(is_at_border(&routes, unit) && is_at_border(&routes, there));
+                        assert_eq!(routes.link(node).spec.delay, clos.least_top_delay());
+                        assert!(is_at_border(&routes, node) && is_at_border(&routes, there));
                     }
                 }
             }
             for switch in 0..routes.switches() as u32 {
-                let is_top = |unit| matches!(part_of(&routes, unit), Part::Top(_));
+                let is_top = |node| matches!(part_of(&routes, node), Part::Top(_));
                 let joins_parts = |port| {
                     expected.0 > 1
-                        && (is_top(port) || is_top(routes.reverse(LinkId::new(port)).unit()))
+                        && (is_top(port) || is_top(routes.reverse(LinkId::new(port)).node()))
                 };
                 let joins_parts = routes.ports_of(switch).any(joins_parts);
                 for port in routes.ports_of(switch) {

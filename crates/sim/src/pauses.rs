@@ -188,8 +188,8 @@ impl Pauses {
         let Lossless { xoff, xon, headroom, classes } = lossless;
         let model = PauseModel { xoff, xon, lossless: classes, quanta: u16::MAX };
         let opposite: Vec<u32> =
-            (0..routes.units()).map(|unit| routes.reverse(LinkId::new(unit)).unit()).collect();
-        let mut fastest: Vec<_> = (0..routes.units()).map(|unit| routes.link(unit).spec).collect();
+            (0..routes.nodes()).map(|node| routes.reverse(LinkId::new(node)).node()).collect();
+        let mut fastest: Vec<_> = (0..routes.nodes()).map(|node| routes.link(node).spec).collect();
         for step in links.steps() {
             if let Step::Change(link, LinkChange::Rate(rate)) = step {
                 let spec = &mut fastest[link.index()];
@@ -233,7 +233,7 @@ impl Pauses {
         }
         Pauses {
             model,
-            senders: vec![Sender::FREE; routes.units() as usize].into(),
+            senders: vec![Sender::FREE; routes.nodes() as usize].into(),
             inputs,
             opposite: opposite.into(),
             switch_of: (0..routes.ports()).map(|port| routes.switch_of(port)).collect(),
@@ -377,26 +377,26 @@ impl Pauses {
     }
 
     /// Which packets a host may send.
-    pub(crate) fn allowed(&self, unit: u32) -> Allowed {
-        let stopped = self.senders[unit as usize].stopped;
+    pub(crate) fn allowed(&self, node: u32) -> Allowed {
+        let stopped = self.senders[node as usize].stopped;
         let closed = (0..CLASSES).filter(|class| stopped >> class & 1 != 0);
         Allowed::from_bits(!closed.fold(0, |bits, class| bits | self.of_hosts[class]))
     }
 
     /// When the first pause of a sender ends by itself.
-    pub(crate) fn first_end(&self, unit: u32) -> Time {
-        self.senders[unit as usize].first_end()
+    pub(crate) fn first_end(&self, node: u32) -> Time {
+        self.senders[node as usize].first_end()
     }
 
     /// A host's pauses that have ended.
-    pub(crate) fn end_at_host(&mut self, unit: u32, now: Time) {
-        let sender = &mut self.senders[unit as usize];
+    pub(crate) fn end_at_host(&mut self, node: u32, now: Time) {
+        let sender = &mut self.senders[node as usize];
         sender.ended(now).for_each(|class| sender.go_on(class, now));
     }
 
     /// A host is told.
-    pub(crate) fn tell_host(&mut self, unit: u32, pause: Pause, lasts: TimeDelta, now: Time) {
-        let sender = &mut self.senders[unit as usize];
+    pub(crate) fn tell_host(&mut self, node: u32, pause: Pause, lasts: TimeDelta, now: Time) {
+        let sender = &mut self.senders[node as usize];
         sender.counters.received += 1;
         for class in (0..CLASSES).filter(|class| pause.classes >> class & 1 != 0) {
             match pause.stopped >> class & 1 {
@@ -409,13 +409,13 @@ impl Pauses {
     }
 
     /// Frames that a unit has sent to the other end of its link, and what it was told from there.
-    pub(crate) fn counters(&self, unit: u32, now: Time) -> (u64, PauseCounters) {
-        let sender = &self.senders[unit as usize];
+    pub(crate) fn counters(&self, node: u32, now: Time) -> (u64, PauseCounters) {
+        let sender = &self.senders[node as usize];
         let mut counters = sender.counters;
         if sender.stopped != 0 {
             counters.stopped_for = counters.stopped_for + (now - sender.since);
         }
-        let sent = self.inputs.find(unit as usize).map_or(0, |input| input.sent);
+        let sent = self.inputs.find(node as usize).map_or(0, |input| input.sent);
         (sent, counters)
     }
 }

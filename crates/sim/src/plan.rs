@@ -20,7 +20,7 @@ pub use trimline_switch::nic::{
     Adaptive, Bypass, Interrupts, ReceiverModel, ReceiverSettings, TransmitterModel,
     TransmitterSettings,
 };
-pub use trimline_switch::{DrrModel, DetourModel, ServiceModel};
+pub use trimline_switch::{DetourModel, DrrModel, ServiceModel};
 
 pub use crate::formats::connection_matrix::Trigger;
 pub use crate::formats::sizes::SizeDistribution;

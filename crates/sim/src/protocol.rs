@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency, Readings, SeriesColumn};
 use trimline_packet::{HostId, TimeDelta};
-use trimline_transport::{Endpoint, Half, flow};
+use trimline_transport::{Endpoint, Side, flow};
 
 /// Longer than time-outs are without backing off.
 pub(crate) const PATIENCE: TimeDelta = TimeDelta::from_ms(30_000);
@@ -59,7 +59,7 @@ pub trait Protocol:
         Vec::new()
     }
     /// Gives the values of these columns that the half in `slot` has. Called at the times of the series only.
-    fn read(&self, _slot: u32, _half: Half, _readings: &mut Readings<'_>) {}
+    fn read(&self, _slot: u32, _side: Side, _readings: &mut Readings<'_>) {}
     /// Appends how long the packets of the sending half in `slot` took, where that is recorded.
     fn latencies(&self, _slot: u32, _config: &Self::Config, _latencies: &mut Vec<PacketLatency>) {}
 }

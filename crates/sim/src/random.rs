@@ -94,13 +94,13 @@ pub(crate) fn shuffle<T>(stream: &mut Stream, items: &mut [T]) {
 /// most packets draw nothing.
 pub(crate) struct Draw<'a> {
     pub(crate) streams: &'a mut Shared<Stream>,
-    pub(crate) unit: u32,
+    pub(crate) node: u32,
 }
 
 impl Draw<'_> {
     #[inline]
     fn stream(&mut self) -> &mut Stream {
-        &mut self.streams[self.unit as usize]
+        &mut self.streams[self.node as usize]
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_coin_falls_on_either_side_equally_often() {
         let mut streams = Shared::from(vec![stream(1, "test", &[])]);
-        let mut draw = Draw { streams: &mut streams, unit: 0 };
+        let mut draw = Draw { streams: &mut streams, node: 0 };
         let heads = (0..10_000).filter(|_| draw.coin()).count();
         assert!((4_800..5_200).contains(&heads), "{heads}");
     }

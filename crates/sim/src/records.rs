@@ -8,7 +8,7 @@ use trimline_metrics::{
     PacketLatency, PauseCycles, PauseRecord, PortRecord, RunRecord, Samples, Timeline,
 };
 use trimline_packet::{ByteCount, PortCounters, Time, TimeDelta};
-use trimline_transport::Half;
+use trimline_transport::Side;
 
 use crate::engine::Network;
 use crate::flow::Flow;
@@ -20,7 +20,7 @@ use crate::topology::Routes;
 
 /// Flows ahead of the one that is forgotten, of which what is known is asked for, and then the halves.
 const FLOW_AHEAD: usize = 16;
-const HALVES_AHEAD: usize = 8;
+const SIDES_AHEAD: usize = 8;
 
 /// The records of a run in the making.
 pub(crate) struct Records<'a> {
@@ -86,11 +86,11 @@ impl<'a> Records<'a> {
     /// Takes the record of the message under way on a kept connection, if there is one, at the end of the run.
     fn take_kept(&mut self, network: &Network, opened: Opened, now: Time) -> io::Result<()> {
         let Seat { flow, sender, receiver, .. } = network.core.flows.seat(opened);
-        let totals = |host, half, slot: Option<u32>| {
-            slot.map_or(Totals::default(), |slot| network.hosts.totals(host, half, slot))
+        let totals = |host, side, slot: Option<u32>| {
+            slot.map_or(Totals::default(), |slot| network.hosts.totals(host, side, slot))
         };
-        let sent = totals(flow.source, Half::Sending, sender);
-        let received = totals(flow.destination, Half::Receiving, receiver);
+        let sent = totals(flow.source, Side::Sending, sender);
+        let received = totals(flow.destination, Side::Receiving, receiver);
         if let Some(slot) = sender {
             network.hosts.latencies(flow.source, slot, &mut self.latencies);
         }
@@ -135,8 +135,8 @@ impl<'a> Records<'a> {
         if let Some(&(_, opened)) = self.ended.get(FLOW_AHEAD) {
             network.core.flows.prefetch_seat(opened);
         }
-        if let Some(&(_, opened)) = self.ended.get(HALVES_AHEAD) {
-            network.prefetch_halves(opened);
+        if let Some(&(_, opened)) = self.ended.get(SIDES_AHEAD) {
+            network.prefetch_sides(opened);
         }
     }
 
@@ -305,26 +305,26 @@ fn of_ports(routes: &Routes, counters: Vec<PortCounters>) -> Vec<PortRecord> {
 
 /// By unit: what its link has counted.
 fn of_links(routes: &Routes, counters: Vec<LinkCounters>) -> Vec<LinkRecord> {
-    let record = |(counters, unit)| LinkRecord {
-        place: routes.unit_place(unit),
+    let record = |(counters, node)| LinkRecord {
+        place: routes.node_place(node),
         counters,
-        rate_bps: routes.link(unit).spec.rate.as_bps(),
+        rate_bps: routes.link(node).spec.rate.as_bps(),
     };
     counters.into_iter().zip(0..).map(record).collect()
 }
 
 /// By unit: how often and for how long it was stopped.
 fn of_inputs(routes: &Routes, pauses: &Pauses, now: Time) -> Vec<PauseRecord> {
-    let record = |unit| {
-        let (sent, counters) = pauses.counters(unit, now);
+    let record = |node| {
+        let (sent, counters) = pauses.counters(node, now);
         PauseRecord {
-            place: routes.unit_place(unit),
+            place: routes.node_place(node),
             sent,
             received: counters.received,
             stopped_ps: counters.stopped_for.as_ps(),
         }
     };
-    (0..routes.units()).map(record).collect()
+    (0..routes.nodes()).map(record).collect()
 }
 
 /// By host with stages: what they have done, and what of it before the run was measured.

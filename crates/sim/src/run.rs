@@ -28,7 +28,7 @@ use crate::workload;
 
 /// Virtual time between two looks at the clock, the progress and the end of the run. Every engine
 /// stops at the same instants, so that what happens after the last flow is the same too.
-const STRIDE: TimeDelta = TimeDelta::from_us(50);
+const EPOCH: TimeDelta = TimeDelta::from_us(50);
 
 /// Strides between two times at which flows that are over are forgotten.
 const FORGET_EVERY: u64 = 8;
@@ -237,7 +237,7 @@ fn links_of(plan: &Plan, routes: &Routes) -> Links {
         &plan.link_events,
         &plan.impairment,
         plan.routing_convergence,
-        routes.units(),
+        routes.nodes(),
         plan.seed,
         &|link| routes.reverse(link),
     );
@@ -314,7 +314,7 @@ impl Drive<'_, '_> {
         let end = plan.duration.map(|duration| Time::ZERO + duration);
         let most = longest_run(network.core.lookahead());
         let mut now = Time::ZERO;
-        let (mut next_check, mut strides) = (0, 0u64);
+        let (mut next_check, mut epochs) = (0, 0u64);
         let forget_every = forget_every(plan);
         let mut deadlocks = Deadlocks::default();
         let mut patience = Patience::default();
@@ -346,17 +346,17 @@ impl Drive<'_, '_> {
                     "it goes on after {most}, the longest run with these links; `duration` ends it before"
                 )));
             }
-            let mut next = (now + STRIDE).min(Time::ZERO + most);
+            let mut next = (now + EPOCH).min(Time::ZERO + most);
             if now < warm_up {
                 next = next.min(warm_up);
             }
             if let Some(end) = end {
                 next = next.min(end);
             }
-            stride(network, engine, &mut sampler, next);
+            run_epoch(network, engine, &mut sampler, next);
             now = next;
-            strides += 1;
-            let forgets = strides.is_multiple_of(forget_every) && network.core.flows.has_sized();
+            epochs += 1;
+            let forgets = epochs.is_multiple_of(forget_every) && network.core.flows.has_sized();
             if end.is_none_or(|end| now >= end) || now == warm_up || forgets {
                 engine.catch_up(network, now);
             }
@@ -386,7 +386,7 @@ impl Drive<'_, '_> {
 /// Strides between two times at which flows that are over are forgotten: by what the plan says, so that it is the same
 /// whoever drives the run.
 fn forget_every(plan: &Plan) -> u64 {
-    let span = u128::from(STRIDE.as_ps()) * u128::from(FORGET_EVERY);
+    let span = u128::from(EPOCH.as_ps()) * u128::from(FORGET_EVERY);
     let begin = |workload: &Workload| match workload.arrivals {
         Arrivals::Poisson { mean: gap, .. } | Arrivals::Periodic { every: gap, .. } => {
             u128::from(plan.topology.hosts()) * span / u128::from(gap.as_ps().max(1))
@@ -400,7 +400,7 @@ fn forget_every(plan: &Plan) -> u64 {
 }
 
 /// Works until `next`. The order at one instant: a change of a link comes first.
-fn stride(
+fn run_epoch(
     network: &mut Network,
     engine: &mut dyn Engine,
     sampler: &mut Option<Sampler>,
@@ -417,8 +417,8 @@ fn stride(
         engine.catch_up(network, at);
         if change == at && change < next {
             network.change_links(at);
-            for unit in network.core.take_disturbed() {
-                engine.disturb(network, unit, at);
+            for node in network.core.take_disturbed() {
+                engine.disturb(network, node, at);
             }
         } else if let Some(sampler) = sampler {
             network.switches.end_transmissions(&mut network.core, at);

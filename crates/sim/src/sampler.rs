@@ -71,7 +71,7 @@ impl Sampler {
         });
         let groups_of = of_all.iter().zip(of_pod).map(|(&all, pod)| [Some(all), pod]).collect();
         let (ports, hosts) = (routes.ports(), routes.hosts());
-        let rates = (ports..ports + hosts).map(|unit| routes.link(unit).spec.rate.as_bps());
+        let rates = (ports..ports + hosts).map(|node| routes.link(node).spec.rate.as_bps());
         samples.groups.push(PortGroup {
             layer: Layer::Host,
             direction: Direction::Up,

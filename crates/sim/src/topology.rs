@@ -157,10 +157,10 @@ struct Switch {
 pub struct LinkId(u32);
 
 impl LinkId {
-    pub(crate) const fn new(unit: u32) -> LinkId {
-        LinkId(unit)
+    pub(crate) const fn new(node: u32) -> LinkId {
+        LinkId(node)
     }
-    pub(crate) const fn unit(self) -> u32 {
+    pub(crate) const fn node(self) -> u32 {
         self.0
     }
     pub(crate) const fn index(self) -> usize {
@@ -171,20 +171,20 @@ impl LinkId {
 /// Whether a link leads to the switch of a port.
 pub fn leads_to(clos: &Clos, link: LinkId, port: LinkId) -> bool {
     let routes = Routes::new(clos);
-    port.unit() < routes.ports()
-        && routes.link(link.unit()).far_end == FarEnd(routes.switch_of(port.unit()))
+    port.node() < routes.ports()
+        && routes.link(link.node()).far_end == FarEnd(routes.switch_of(port.node()))
 }
 
 /// Whether a link leads to a host.
 pub fn leads_to_host(clos: &Clos, link: LinkId) -> bool {
-    Routes::new(clos).link(link.unit()).far_end.0 & FarEnd::HOST != 0
+    Routes::new(clos).link(link.node()).far_end.0 & FarEnd::HOST != 0
 }
 
 /// Every link of a network, each direction, with its name: that of the port that sends on it, such as
 /// `aggregation 3 up 2`, or of its host, such as `host 7`.
 pub fn links(clos: &Clos) -> Vec<(String, LinkId)> {
     let routes = Routes::new(clos);
-    (0..routes.units()).map(|unit| (routes.unit_name(unit), LinkId(unit))).collect()
+    (0..routes.nodes()).map(|node| (routes.node_name(node), LinkId(node))).collect()
 }
 
 /// The link in the other direction between the same ends.
@@ -200,8 +200,8 @@ impl FarEnd {
     const HOST: u32 = 1 << 31;
 
     /// Every packet enters this unit, wherever it goes.
-    pub(crate) const fn unit(unit: u32) -> FarEnd {
-        FarEnd(FarEnd::HOST | unit)
+    pub(crate) const fn node(node: u32) -> FarEnd {
+        FarEnd(FarEnd::HOST | node)
     }
 }
 
@@ -230,8 +230,8 @@ impl Dead {
     fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
-    fn contains(&self, unit: u32) -> bool {
-        self.links.get(unit as usize).is_some_and(|link| link.load(Ordering::Relaxed))
+    fn contains(&self, node: u32) -> bool {
+        self.links.get(node as usize).is_some_and(|link| link.load(Ordering::Relaxed))
     }
 }
 
@@ -259,18 +259,18 @@ impl Routes {
         let core_bits = clos.cores_per_aggregation.max(1).next_power_of_two().trailing_zeros();
         assert!(up_bits + core_bits < 16, "a path has 16 bits, one value means any");
         let mut switches = Vec::new();
-        let mut unit = 0;
+        let mut node = 0;
         let mut add = |layer, id: u32, downs: u32, ups: u32| {
             switches.push(Switch {
                 layer,
                 id: small(id),
                 path_shift: if layer == Tier::Tor { 0 } else { up_bits as u8 },
                 path_mask: if layer == Tier::Tor { (1 << up_bits) - 1 } else { u16::MAX },
-                down: unit,
-                up: unit + downs,
-                end: unit + downs + ups,
+                down: node,
+                up: node + downs,
+                end: node + downs + ups,
             });
-            unit += downs + ups;
+            node += downs + ups;
         };
         for tor in 0..tors {
             add(Tier::Tor, tor, clos.hosts_per_tor, tor_ups);
@@ -282,7 +282,7 @@ impl Routes {
         for _ in 0..cores {
             add(Tier::Core, 0, clos.pods, 0);
         }
-        let mut switch_of: Vec<u32> = vec![0; unit as usize];
+        let mut switch_of: Vec<u32> = vec![0; node as usize];
         for (number, switch) in switches.iter().enumerate() {
             switch_of[switch.down as usize..switch.end as usize].fill(number as u32);
         }
@@ -300,7 +300,7 @@ impl Routes {
                 }
             })
             .collect();
-        let first_host = unit;
+        let first_host = node;
         Routes {
             clos: clos.clone(),
             places,
@@ -332,7 +332,7 @@ impl Routes {
     }
 
     /// Units: ports and hosts.
-    pub(crate) fn units(&self) -> u32 {
+    pub(crate) fn nodes(&self) -> u32 {
         self.first_host + self.hosts()
     }
     pub(crate) fn ports(&self) -> u32 {
@@ -357,7 +357,7 @@ impl Routes {
     }
 
     /// The link on which a unit sends. Its delay counts what is constant of the time that the ends take for a packet.
-    pub(crate) fn link(&self, unit: u32) -> Link {
+    pub(crate) fn link(&self, node: u32) -> Link {
         let clos = &self.clos;
         let tors = clos.pods * clos.tors_per_pod;
         let aggregations = clos.pods * clos.aggregations_per_pod;
@@ -367,21 +367,21 @@ impl Routes {
             spec: processing.towards_switch(spec, self.switches[switch as usize].layer as usize),
         };
         let to_host = |host: u32, spec| Link {
-            far_end: FarEnd::unit(self.first_host + host),
+            far_end: FarEnd::node(self.first_host + host),
             spec: processing.towards_host(spec),
         };
-        if unit >= self.first_host {
-            let host = unit - self.first_host;
+        if node >= self.first_host {
+            let host = node - self.first_host;
             let link = processing.sent_by_host(clos.host_link);
             return match clos.tiers {
                 0 => to_host(1 - host, link),
                 _ => to_switch(host / clos.hosts_per_tor, link),
             };
         }
-        let number = self.switch_of[unit as usize];
+        let number = self.switch_of[node as usize];
         let switch = &self.switches[number as usize];
         let (is_up, port) =
-            if unit >= switch.up { (true, unit - switch.up) } else { (false, unit - switch.down) };
+            if node >= switch.up { (true, node - switch.up) } else { (false, node - switch.down) };
         match (switch.layer, is_up) {
             (Tier::Tor, false) => to_host(number * clos.hosts_per_tor + port, clos.host_link),
             (Tier::Tor, true) => {
@@ -407,7 +407,7 @@ impl Routes {
     /// switch there chooses. `any` is asked for a number below its argument where the packet leaves
     /// the choice to the switch.
     #[inline(always)]
-    pub(crate) fn next_unit(
+    pub(crate) fn next_node(
         &self,
         far_end: FarEnd,
         destination: HostId,
@@ -447,7 +447,7 @@ impl Routes {
 
     /// Routing will learn of dead links. Before there are views.
     pub(crate) fn expect_dead(&mut self) {
-        let links = (0..self.units()).map(|_| AtomicBool::new(false)).collect();
+        let links = (0..self.nodes()).map(|_| AtomicBool::new(false)).collect();
         self.dead = Arc::new(Dead { count: AtomicU32::new(0), links });
     }
 
@@ -479,8 +479,8 @@ impl Routes {
     }
 
     /// Whether routing knows the link of a unit to be dead.
-    pub(crate) fn is_dead(&self, unit: u32) -> bool {
-        self.dead.contains(unit)
+    pub(crate) fn is_dead(&self, node: u32) -> bool {
+        self.dead.contains(node)
     }
 
     /// Whether routing might have chosen `other` of two ports of a switch as well as `port`: any port up will do.
@@ -511,11 +511,11 @@ impl Routes {
     }
 
     /// Whether a packet on a unit's link can reach its destination, as far as routing knows.
-    fn leads(&self, unit: u32, destination: HostId) -> bool {
-        if self.dead.contains(unit) {
+    fn leads(&self, node: u32, destination: HostId) -> bool {
+        if self.dead.contains(node) {
             return false;
         }
-        let far_end = self.link(unit).far_end.0;
+        let far_end = self.link(node).far_end.0;
         if far_end & FarEnd::HOST != 0 {
             return far_end & !FarEnd::HOST == self.first_host + destination.get();
         }
@@ -530,13 +530,13 @@ impl Routes {
 
     /// Whether no link of a path is known to be dead.
     fn is_live(&self, source: HostId, destination: HostId, path: PathId) -> bool {
-        let mut unit = self.first_host + source.get();
+        let mut node = self.first_host + source.get();
         loop {
-            if self.dead.contains(unit) {
+            if self.dead.contains(node) {
                 return false;
             }
-            unit = self.next_unit(self.link(unit).far_end, destination, path, |_| 0);
-            if unit >= self.first_host {
+            node = self.next_node(self.link(node).far_end, destination, path, |_| 0);
+            if node >= self.first_host {
                 return true;
             }
         }
@@ -575,28 +575,28 @@ impl Routes {
 
     /// The link in the other direction between the same ends.
     pub(crate) fn reverse(&self, link: LinkId) -> LinkId {
-        let far_end = self.link(link.unit()).far_end.0;
+        let far_end = self.link(link.node()).far_end.0;
         if far_end & FarEnd::HOST != 0 {
             return LinkId(far_end & !FarEnd::HOST);
         }
-        let near = match link.unit().checked_sub(self.first_host) {
-            Some(host) => FarEnd::unit(self.first_host + host),
-            None => FarEnd(self.switch_of(link.unit())),
+        let near = match link.node().checked_sub(self.first_host) {
+            Some(host) => FarEnd::node(self.first_host + host),
+            None => FarEnd(self.switch_of(link.node())),
         };
         let back = |&port: &u32| self.link(port).far_end == near;
         LinkId(self.ports_of(far_end).find(back).expect("every link has two directions"))
     }
 
     /// A unit's place in words.
-    pub(crate) fn unit_name(&self, unit: u32) -> String {
-        self.unit_place(unit).to_string()
+    pub(crate) fn node_name(&self, node: u32) -> String {
+        self.node_place(node).to_string()
     }
 
     /// Where a unit is.
-    pub(crate) fn unit_place(&self, unit: u32) -> LinkPlace {
-        match unit.checked_sub(self.first_host) {
+    pub(crate) fn node_place(&self, node: u32) -> LinkPlace {
+        match node.checked_sub(self.first_host) {
             Some(host) => LinkPlace::Host(host),
-            None => LinkPlace::Port(self.port_place(unit)),
+            None => LinkPlace::Port(self.port_place(node)),
         }
     }
 

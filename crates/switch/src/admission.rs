@@ -67,7 +67,8 @@ mod tests {
         bench.arrive(packet(Service::Control, 64, 2));
         // No tail that is cut makes room: its header needs a place too, and is dropped.
         bench.arrive(packet(Service::Trimmable, 9064, 3));
-        let lost: Vec<Disposition> = bench.drop_list.drain().map(|(_, disposition)| disposition).collect();
+        let lost: Vec<Disposition> =
+            bench.drop_list.drain().map(|(_, disposition)| disposition).collect();
         assert_eq!((lost, bench.drop_list.trimmed), (vec![Disposition::Returned], 1));
         assert_eq!((bench.port.queue_packets(0), bench.port.queue_packets(1)), (1, 2));
     }

@@ -6,11 +6,11 @@ use alloc::collections::VecDeque;
 use trimline_packet::{Handle, Packet, Packets, Time};
 
 use crate::Chance;
-use crate::port_context::PortContext;
 use crate::codel::CoDel;
 use crate::model::{Marker, ServiceModel, Signal, is_header};
 use crate::output_port::{OutputPort, Wrapper};
 use crate::pool::Pool;
+use crate::port_context::PortContext;
 
 /// A port beside which the times lie at which the packets of its CoDel queue arrived
 /// ([`Marker::CoDel`](crate::Marker::CoDel)). Under a model without CoDel it is the port inside.

@@ -3,7 +3,7 @@
 
 use trimline_packet::{Handle, Packet, PortCounters};
 
-use crate::drop_list::{DropList, Disposition};
+use crate::drop_list::{Disposition, DropList};
 
 /// A switch around one of its ports, which could not keep packets.
 pub trait SwitchActions {
@@ -131,7 +131,13 @@ mod tests {
         let handle = Handle::new;
         let mut drop_list = DropList::new();
         (drop_list.trimmed, drop_list.cut_bytes) = (2, 18_000);
-        let dispositions = [Disposition::Dropped, Disposition::Returned, Disposition::Notify, Disposition::Returned, Disposition::Notify];
+        let dispositions = [
+            Disposition::Dropped,
+            Disposition::Returned,
+            Disposition::Notify,
+            Disposition::Returned,
+            Disposition::Notify,
+        ];
         for (number, disposition) in (0..).zip(dispositions) {
             drop_list.push(handle(number), disposition);
         }

@@ -3,11 +3,11 @@
 use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
 use crate::Chance;
-use crate::port_context::PortContext;
 use crate::deficits::Deficits;
 use crate::model::{Limit, ServiceModel};
 use crate::output_port::{OutputPort, PortModel, QueueView, Returning};
 use crate::pool::Pool;
+use crate::port_context::PortContext;
 
 /// The models of a port's two kinds of traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]

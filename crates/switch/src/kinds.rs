@@ -2,14 +2,14 @@
 
 use alloc::vec::Vec;
 
+use crate::codel_port::CodelPort;
 use crate::drr::{Drr, DrrModel};
-use crate::rate_limited::RateLimited;
 use crate::model::Demands;
 use crate::output_port::OutputPort;
-use crate::port::Port;
-use crate::codel_port::CodelPort;
-use crate::priority_drop::PriorityDrop;
 use crate::per_port::{Models, PerPort};
+use crate::port::Port;
+use crate::priority_drop::PriorityDrop;
+use crate::rate_limited::RateLimited;
 
 /// A function that is compiled for each kind of port.
 pub trait PortVisitor {
@@ -41,7 +41,9 @@ pub fn visit_ports<V: PortVisitor>(
             2 => visitor.visit::<Port<2>>(main.clone()),
             _ => visitor.visit::<Port<8>>(main.clone()),
         },
-        Demands { urgency: true, .. } => visitor.visit::<RateLimited<PriorityDrop<2>>>(main.clone()),
+        Demands { urgency: true, .. } => {
+            visitor.visit::<RateLimited<PriorityDrop<2>>>(main.clone())
+        }
         Demands { .. } => visitor.visit::<RateLimited<CodelPort<Port<2>>>>(main.clone()),
     }
 }
@@ -80,8 +82,14 @@ mod tests {
             (ServiceModel::paper(8, 9000), TypeId::of::<Port<2>>()),
             (ServiceModel::qos(8), TypeId::of::<Port<8>>()),
             (ServiceModel::pfabric(9000), TypeId::of::<RateLimited<PriorityDrop<2>>>()),
-            (ServiceModel::fastlane_pfabric(9000, 640, cap), TypeId::of::<RateLimited<PriorityDrop<2>>>()),
-            (ServiceModel::fastlane(9000, 640, cap), TypeId::of::<RateLimited<CodelPort<Port<2>>>>()),
+            (
+                ServiceModel::fastlane_pfabric(9000, 640, cap),
+                TypeId::of::<RateLimited<PriorityDrop<2>>>(),
+            ),
+            (
+                ServiceModel::fastlane(9000, 640, cap),
+                TypeId::of::<RateLimited<CodelPort<Port<2>>>>(),
+            ),
             (
                 ServiceModel::codel(9000, 1500, target, interval, Signal::Mark),
                 TypeId::of::<RateLimited<CodelPort<Port<2>>>>(),
@@ -91,6 +99,9 @@ mod tests {
         }
         let per_port = TypeId::of::<PerPort<Drr<Port<8>, Port<1>>>>();
         assert_eq!(kind(ServiceModel::paper(8, 9000), None, 1), per_port);
-        assert_eq!(kind(ServiceModel::paper(8, 9000), Some(ServiceModel::drop_tail(8)), 0), per_port);
+        assert_eq!(
+            kind(ServiceModel::paper(8, 9000), Some(ServiceModel::drop_tail(8)), 0),
+            per_port
+        );
     }
 }

@@ -14,14 +14,14 @@ extern crate alloc;
 
 #[cfg(test)]
 mod admission;
-mod port_context;
-mod drr;
 pub mod bump;
-mod rate_limited;
 mod codel;
+mod codel_port;
 mod deficits;
 pub mod detour;
+mod dispositions;
 mod drop_list;
+mod drr;
 mod ingress;
 mod kinds;
 mod list;
@@ -30,24 +30,24 @@ pub mod nic;
 #[cfg(test)]
 mod oracle;
 mod output_port;
+mod per_port;
 mod pool;
 mod port;
+mod port_context;
+mod priority_drop;
 pub mod profiles;
+mod rate_limited;
 mod setting;
-mod dispositions;
-mod codel_port;
 #[cfg(test)]
 mod testing;
-mod priority_drop;
-mod per_port;
 mod words;
 
-pub use port_context::PortContext;
-pub use drr::{Drr, DrrModel};
-pub use rate_limited::RateLimited;
+pub use codel_port::CodelPort;
 pub use deficits::Deficits;
 pub use detour::DetourModel;
-pub use drop_list::{DropList, Disposition};
+pub use dispositions::{SwitchActions, apply_dispositions};
+pub use drop_list::{Disposition, DropList};
+pub use drr::{Drr, DrrModel};
 pub use ingress::{Arrival, CLASSES, Ingress, PauseModel};
 pub use kinds::{PortVisitor, visit_ports};
 pub use model::{
@@ -55,12 +55,12 @@ pub use model::{
     Scheduler, ServiceModel, Signal, Surroundings,
 };
 pub use output_port::{OutputPort, PortModel, QueueView, Returning, Wrapper};
+pub use per_port::{Models, PerPort};
 pub use pool::{Alpha, Pool};
 pub use port::Port;
-pub use dispositions::{SwitchActions, apply_dispositions};
-pub use codel_port::CodelPort;
+pub use port_context::PortContext;
 pub use priority_drop::PriorityDrop;
-pub use per_port::{Models, PerPort};
+pub use rate_limited::RateLimited;
 
 /// Chance, as an argument: a port owns no random stream.
 ///

@@ -532,7 +532,8 @@ impl Choices {
                 if header == 0 {
                     limit.bytes = limit.bytes.min(flat[queue].unscheduled);
                 }
-                model.classes[class.index()] = ClassEntry { limit, queue: queue as u8, bit: 1 << queue };
+                model.classes[class.index()] =
+                    ClassEntry { limit, queue: queue as u8, bit: 1 << queue };
             }
         }
         Ok(model)

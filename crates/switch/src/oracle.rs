@@ -10,8 +10,8 @@ use trimline_packet::{BitRate, ByteCount, Handle, Packet, Packets, Service, Serv
 use crate::model::{MAX_QUEUES, MarkAt, Marker, Unit};
 use crate::testing::{Arena, packet};
 use crate::{
-    Action, Alpha, PortContext, Cap, Chance, Choices, Classifier, DropList, Disposition, Limit, Order,
-    OutputPort, Pool, Port, QueueChoices, QueueView, Scheduler,
+    Action, Alpha, Cap, Chance, Choices, Classifier, Disposition, DropList, Limit, Order,
+    OutputPort, Pool, Port, PortContext, QueueChoices, QueueView, Scheduler,
 };
 
 /// A coin that anyone can recompute, and how often it was drawn.
@@ -513,7 +513,9 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
         }
         let got: Vec<(Entry, Disposition)> = drop_list
             .drain()
-            .map(|(handle, disposition)| (Entry { handle, packet: *packets.packet(handle) }, disposition))
+            .map(|(handle, disposition)| {
+                (Entry { handle, packet: *packets.packet(handle) }, disposition)
+            })
             .collect();
         assert_eq!(got, plain.drop_list, "the packets that lost their place");
         lost.0 += got.len() as u64;

@@ -3,9 +3,9 @@
 use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
 use crate::Chance;
-use crate::port_context::PortContext;
 use crate::model::{Limit, ServiceModel};
 use crate::pool::Pool;
+use crate::port_context::PortContext;
 
 /// The configuration of a network's ports, as far as their drivers look at it.
 pub trait PortModel: Clone + Send + Sync {

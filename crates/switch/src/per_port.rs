@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use trimline_packet::{Handle, Packets, Time};
 
 use crate::Chance;
-use crate::port_context::PortContext;
 use crate::output_port::{OutputPort, PortModel, Returning, Wrapper};
 use crate::pool::Pool;
+use crate::port_context::PortContext;
 
 /// A small table of models, of which each port has one.
 #[derive(Clone, Debug, PartialEq, Eq)]

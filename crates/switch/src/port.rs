@@ -7,12 +7,12 @@ use core::hint::select_unpredictable;
 use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
 use crate::Chance;
-use crate::port_context::PortContext;
 use crate::drop_list::Disposition;
 use crate::list::{Held, Queue};
 use crate::model::{Action, Classifier, Limit, Marker, Scheduler, ServiceModel, is_header};
 use crate::output_port::{OutputPort, QueueView};
 use crate::pool::Pool;
+use crate::port_context::PortContext;
 
 /// An output port of `Q` queues: 16 bytes a queue and 16 more. `Q` is a power of two up to 8 and at
 /// least [`ServiceModel::queue_count`].

@@ -5,11 +5,11 @@ use alloc::vec::Vec;
 use trimline_packet::{ConnectionId, Handle, HostId, Packet, Packets, ServiceClass, Time};
 
 use crate::Chance;
-use crate::port_context::PortContext;
 use crate::list::Queue;
 use crate::model::{Limit, Order, ServiceModel, is_header};
 use crate::output_port::{OutputPort, QueueView};
 use crate::pool::Pool;
+use crate::port_context::PortContext;
 
 /// How urgent a packet is: the less, the more. Data says so in `extra` of its header (pFabric: the bytes that its flow
 /// has still to send, or those of the whole flow). Chosen: headers and control packets come before all data.
@@ -298,7 +298,11 @@ mod tests {
         handle
     }
 
-    fn serve_all(port: &mut PriorityDrop<1>, world: &mut World, model: &ServiceModel) -> Vec<Handle> {
+    fn serve_all(
+        port: &mut PriorityDrop<1>,
+        world: &mut World,
+        model: &ServiceModel,
+    ) -> Vec<Handle> {
         core::iter::from_fn(|| port.dequeue(&mut world.context(Time::ZERO, model))).collect()
     }
 
@@ -380,7 +384,8 @@ mod tests {
             let service = packet.service.service();
             let is_told =
                 self.notifies && !matches!(service, Service::Returned | Service::Notification);
-            self.drop_list.push((handle, if is_told { Disposition::Notify } else { Disposition::Dropped }));
+            self.drop_list
+                .push((handle, if is_told { Disposition::Notify } else { Disposition::Dropped }));
         }
 
         fn rank(packet: &Packet) -> u32 {

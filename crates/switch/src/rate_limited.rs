@@ -3,10 +3,10 @@
 use trimline_packet::{Handle, Packets, Service, Time, TimeDelta};
 
 use crate::Chance;
-use crate::port_context::PortContext;
 use crate::model::ServiceModel;
 use crate::output_port::{OutputPort, Wrapper};
 use crate::pool::Pool;
+use crate::port_context::PortContext;
 
 /// A port with a clock for its first queue ([`Scheduler::RateLimited`](crate::Scheduler::Capped)): each packet of it waits
 /// until the one before has had its time at the cap's rate. Under a model without a cap it is the port inside.
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::model::{Cap, Choices, Scheduler};
     use crate::testing::{World, packet};
-    use crate::{Disposition, Port, QueueView, CodelPort, PriorityDrop};
+    use crate::{CodelPort, Disposition, Port, PriorityDrop, QueueView};
 
     const LINE: BitRate = BitRate::from_gbps(10);
 
@@ -236,7 +236,8 @@ mod tests {
     #[test]
     fn fifty_notifications_wait_and_one_goes_each_five_microseconds() {
         for (is_work_conserving, spacing) in [(false, 5_120_000), (true, 51_200)] {
-            let (model, mut link) = (model(is_work_conserving), Link::<RateLimited<Port<2>>>::new());
+            let (model, mut link) =
+                (model(is_work_conserving), Link::<RateLimited<Port<2>>>::new());
             (0..60).for_each(|_| link.arrive(&model, us(0), Service::Notification, 64));
             let dropped = link.world.drop_list.list().to_vec();
             assert!(dropped.iter().all(|&(_, disposition)| disposition == Disposition::Dropped));
@@ -251,7 +252,8 @@ mod tests {
     #[test]
     fn notifications_go_before_data_when_the_clock_allows() {
         for is_work_conserving in [false, true] {
-            let (model, mut link) = (model(is_work_conserving), Link::<RateLimited<Port<2>>>::new());
+            let (model, mut link) =
+                (model(is_work_conserving), Link::<RateLimited<Port<2>>>::new());
             (0..20).for_each(|_| link.arrive(&model, us(0), Service::Droppable, 1500));
             (0..3).for_each(|_| link.arrive(&model, us(0), Service::Notification, 64));
             link.run(&model, us(1000));
@@ -293,7 +295,8 @@ mod tests {
     #[test]
     fn without_a_cap_it_is_the_port_inside() {
         let model = ServiceModel::paper(8, 9000);
-        let (mut rate_limited, mut plain) = (Link::<RateLimited<Port<2>>>::new(), Link::<Port<2>>::new());
+        let (mut rate_limited, mut plain) =
+            (Link::<RateLimited<Port<2>>>::new(), Link::<Port<2>>::new());
         for step in 0..200 {
             let service = [Service::Droppable, Service::Control, Service::Trimmed][step % 3];
             let (now, bytes) = (us(step as u64), if step % 3 == 0 { 9064 } else { 64 });

@@ -7,7 +7,7 @@ use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
 };
 
-use crate::{PortContext, Chance, DropList, OutputPort, Pool, Port, ServiceModel};
+use crate::{Chance, DropList, OutputPort, Pool, Port, PortContext, ServiceModel};
 
 /// Packets by handle; nothing is ever freed.
 #[derive(Clone, Debug, Default)]

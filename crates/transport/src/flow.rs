@@ -12,7 +12,7 @@ use trimline_packet::{
     ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service,
 };
 
-use crate::{Half, Key, PathList, Stream};
+use crate::{Key, PathList, Side, Stream};
 
 /// What the application asks of a host.
 #[derive(Clone, Debug)]
@@ -157,13 +157,13 @@ impl Key {
     /// The sending half of a connection that this host opened.
     #[inline]
     pub const fn sending(peer: HostId, connection: ConnectionId) -> Key {
-        Key { peer, connection, opened_here: true, half: Half::Sending }
+        Key { peer, connection, opened_here: true, side: Side::Sending }
     }
 
     /// The receiving half of a connection that the peer opened.
     #[inline]
     pub const fn receiving(peer: HostId, connection: ConnectionId) -> Key {
-        Key { peer, connection, opened_here: false, half: Half::Receiving }
+        Key { peer, connection, opened_here: false, side: Side::Receiving }
     }
 
     /// The half that a packet is for, where data flows from the opener: whole or trimmed DATA to the receiving one,
@@ -176,7 +176,7 @@ impl Key {
             peer: packet.source,
             connection: packet.header.connection,
             opened_here: !is_to_receiver,
-            half: if is_to_receiver { Half::Receiving } else { Half::Sending },
+            side: if is_to_receiver { Side::Receiving } else { Side::Sending },
         }
     }
 

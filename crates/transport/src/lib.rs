@@ -43,7 +43,7 @@ pub type Stream = Xoshiro256PlusPlus;
 
 /// Which half of a connection: data may flow both ways, and each way is a stream of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Half {
+pub enum Side {
     /// This host sends the data.
     Sending,
     /// This host receives the data.
@@ -60,7 +60,7 @@ pub struct Key {
     /// Whether this host opened it.
     pub opened_here: bool,
     /// The direction of the data.
-    pub half: Half,
+    pub side: Side,
 }
 
 /// What a host knows about its peers: where connections are kept, and which paths lead where.

@@ -20,7 +20,7 @@ const CONTROL_LIMIT: usize = 1 << 16;
 
 /// What a half does, with its state.
 #[derive(Debug, Default)]
-pub enum Role<S, R> {
+pub enum StreamState<S, R> {
     /// The slot is not in use.
     #[default]
     Vacant,
@@ -30,7 +30,7 @@ pub enum Role<S, R> {
     Receiving(R),
 }
 
-impl<S, R> Role<S, R> {
+impl<S, R> StreamState<S, R> {
     /// The sender of a half that sends.
     ///
     /// # Panics
@@ -38,8 +38,10 @@ impl<S, R> Role<S, R> {
     #[inline]
     pub fn sender(&mut self) -> &mut S {
         match self {
-            Role::Sending(sender) => sender,
-            Role::Receiving(_) | Role::Vacant => panic!("the slot is not of a sending half"),
+            StreamState::Sending(sender) => sender,
+            StreamState::Receiving(_) | StreamState::Vacant => {
+                panic!("the slot is not of a sending half")
+            }
         }
     }
 
@@ -50,8 +52,10 @@ impl<S, R> Role<S, R> {
     #[inline]
     pub fn receiver(&mut self) -> &mut R {
         match self {
-            Role::Receiving(receiver) => receiver,
-            Role::Sending(_) | Role::Vacant => panic!("the slot is not of a receiving half"),
+            StreamState::Receiving(receiver) => receiver,
+            StreamState::Sending(_) | StreamState::Vacant => {
+                panic!("the slot is not of a receiving half")
+            }
         }
     }
 }
@@ -60,7 +64,7 @@ impl<S, R> Role<S, R> {
 #[derive(Debug)]
 pub struct Slot<S, R, X = ()> {
     /// What the half does.
-    pub role: Role<S, R>,
+    pub stream_state: StreamState<S, R>,
     /// When the half is to be looked at; [`Time::NEVER`] if no timer is armed.
     pub deadline: Time,
     /// What is kept for halves of both directions.
@@ -70,7 +74,7 @@ pub struct Slot<S, R, X = ()> {
 impl<S: Linked, R, X> Linked for Slot<S, R, X> {
     #[inline]
     fn links(&mut self) -> &mut Links {
-        self.role.sender().links()
+        self.stream_state.sender().links()
     }
 }
 
@@ -103,20 +107,21 @@ impl<S, R, X: Copy> Shell<S, R, X> {
     }
 
     /// Puts a new half into a slot.
-    pub fn place(&mut self, slot: u32, role: Role<S, R>, common: X) {
+    pub fn place(&mut self, slot: u32, stream_state: StreamState<S, R>, common: X) {
         let index = slot as usize;
         if self.slots.len() <= index {
-            let vacant = || Slot { role: Role::Vacant, deadline: Time::NEVER, common };
+            let vacant =
+                || Slot { stream_state: StreamState::Vacant, deadline: Time::NEVER, common };
             self.slots.resize_with(index + 1, vacant);
         }
-        self.slots[index] = Slot { role, deadline: Time::NEVER, common };
+        self.slots[index] = Slot { stream_state, deadline: Time::NEVER, common };
     }
 
     /// Empties a slot, so that it may be assigned again. Returns what the half was.
-    pub fn vacate(&mut self, slot: u32) -> Role<S, R> {
-        let Some(entry) = self.slots.get_mut(slot as usize) else { return Role::Vacant };
+    pub fn vacate(&mut self, slot: u32) -> StreamState<S, R> {
+        let Some(entry) = self.slots.get_mut(slot as usize) else { return StreamState::Vacant };
         entry.deadline = Time::NEVER;
-        core::mem::take(&mut entry.role)
+        core::mem::take(&mut entry.stream_state)
     }
 
     /// The half in a slot.
@@ -144,8 +149,8 @@ impl<S, R, X: Copy> Shell<S, R, X> {
     /// # Panics
     /// A slot that is not of a sending half.
     pub fn sender(&self, slot: u32) -> &S {
-        match self.slots.get(slot as usize).map(|entry| &entry.role) {
-            Some(Role::Sending(sender)) => sender,
+        match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
+            Some(StreamState::Sending(sender)) => sender,
             _ => panic!("slot {slot} is not of a sending half"),
         }
     }
@@ -155,8 +160,8 @@ impl<S, R, X: Copy> Shell<S, R, X> {
     /// # Panics
     /// A slot that is not of a receiving half.
     pub fn receiver(&self, slot: u32) -> &R {
-        match self.slots.get(slot as usize).map(|entry| &entry.role) {
-            Some(Role::Receiving(receiver)) => receiver,
+        match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
+            Some(StreamState::Receiving(receiver)) => receiver,
             _ => panic!("slot {slot} is not of a receiving half"),
         }
     }
@@ -188,7 +193,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         directory.paths(key.peer, &mut paths);
         let receiver = receiver(paths, directory.stream(key));
         let slot = directory.assign(key);
-        self.place(slot, Role::Receiving(receiver), common);
+        self.place(slot, StreamState::Receiving(receiver), common);
         Some((slot, true))
     }
 
@@ -200,7 +205,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         directory: &impl HostTables,
     ) -> Option<(u32, &mut S)> {
         let slot = directory.find(Key::sending(packet.source, packet.header.connection))?;
-        Some((slot, self.slots[slot as usize].role.sender()))
+        Some((slot, self.slots[slot as usize].stream_state.sender()))
     }
 
     /// Whether the control queue takes another packet.
@@ -330,17 +335,17 @@ impl<T: ShellEndpoint> Endpoint for T {
             }
             Command::Send { key, length } => {
                 let Some(slot) = directory.find(key) else { return };
-                if let Role::Sending(_) = self.shell_mut().at(slot).role {
+                if let StreamState::Sending(_) = self.shell_mut().at(slot).stream_state {
                     self.append(now, slot, length.get());
                 }
             }
             Command::Paths { key, paths } => {
                 let Some(slot) = directory.find(key) else { return };
                 let stream = || directory.stream(key);
-                match &mut self.shell_mut().at(slot).role {
-                    Role::Vacant => {}
-                    Role::Sending(sender) => sender.use_paths(paths, stream),
-                    Role::Receiving(receiver) => receiver.use_paths(paths, stream),
+                match &mut self.shell_mut().at(slot).stream_state {
+                    StreamState::Vacant => {}
+                    StreamState::Sending(sender) => sender.use_paths(paths, stream),
+                    StreamState::Receiving(receiver) => receiver.use_paths(paths, stream),
                 }
             }
         }

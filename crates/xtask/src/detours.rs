@@ -12,7 +12,7 @@ use trimline_packet::{
 };
 use trimline_switch::detour::{Counts, Seen, Steps, Target};
 use trimline_switch::{
-    PortContext, Chance, Choices, DetourModel, DropList, OutputPort, Pool, Port, QueueView,
+    Chance, Choices, DetourModel, DropList, OutputPort, Pool, Port, PortContext, QueueView,
     ServiceModel,
 };
 

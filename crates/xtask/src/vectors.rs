@@ -13,8 +13,8 @@ use trimline_packet::{
     Time, TimeDelta,
 };
 use trimline_switch::{
-    PortContext, RateLimited, Chance, Choices, Demands, DropList, Disposition, Limit, OutputPort, Pool, Port,
-    Scheduler, ServiceModel, CodelPort, PriorityDrop, profiles,
+    Chance, Choices, CodelPort, Demands, Disposition, DropList, Limit, OutputPort, Pool, Port,
+    PortContext, PriorityDrop, RateLimited, Scheduler, ServiceModel, profiles,
 };
 
 /// The vectors that were written by hand.
@@ -175,12 +175,16 @@ impl Vector {
                 Demands { sojourn: true, .. } => {
                     self.run_on::<RateLimited<CodelPort<Port<2>>>>(&model, profile)?;
                 }
-                Demands { clock: true, .. } => self.run_on::<RateLimited<Port<2>>>(&model, profile)?,
+                Demands { clock: true, .. } => {
+                    self.run_on::<RateLimited<Port<2>>>(&model, profile)?
+                }
             }
             runs += 2;
             // A port that could do more does the same.
             match model.demands().urgency {
-                true if queues == 1 => self.run_on::<RateLimited<PriorityDrop<1>>>(&model, profile)?,
+                true if queues == 1 => {
+                    self.run_on::<RateLimited<PriorityDrop<1>>>(&model, profile)?
+                }
                 true => self.run_on::<CodelPort<RateLimited<PriorityDrop<2>>>>(&model, profile)?,
                 false => self.run_on::<RateLimited<CodelPort<Port<8>>>>(&model, profile)?,
             }

@@ -64,7 +64,7 @@ impl Patience {
 /// A packet that arrives at a unit of another thread.
 pub(super) struct Letter {
     pub(super) at: Time,
-    pub(super) unit: u32,
+    pub(super) node: u32,
     pub(super) from: Transmission,
     pub(super) packet: Packet,
     pub(super) steps: Steps,
@@ -106,8 +106,8 @@ impl Outgoing {
         self.border[word]
     }
 
-    pub(super) fn is_mine(&self, unit: u32) -> bool {
-        self.owners[unit as usize] == self.me
+    pub(super) fn is_mine(&self, node: u32) -> bool {
+        self.owners[node as usize] == self.me
     }
 
     /// Takes a packet out of this thread's storage if it arrives at a unit of another thread. Whether it does.
@@ -115,25 +115,25 @@ impl Outgoing {
     pub(super) fn send(
         &mut self,
         arena: &mut Arena,
-        unit: u32,
+        node: u32,
         at: Time,
         handle: Handle,
         from: Transmission,
     ) -> bool {
-        let owner = self.owners[unit as usize];
+        let owner = self.owners[node as usize];
         if owner == self.me {
             return false;
         }
         let (packet, steps) = (*arena.packet(handle), arena.steps(handle));
         arena.release(handle);
-        let letter = Letter { at, unit, from, packet, steps };
+        let letter = Letter { at, node, from, packet, steps };
         self.mails[usize::from(owner)].letters.push(letter);
         true
     }
 
     /// Sends a notice to a unit of another thread.
-    pub(super) fn tell(&mut self, unit: u32, notice: Notice) {
-        self.mails[usize::from(self.owners[unit as usize])].notices.push(notice);
+    pub(super) fn tell(&mut self, node: u32, notice: Notice) {
+        self.mails[usize::from(self.owners[node as usize])].notices.push(notice);
     }
 }
 

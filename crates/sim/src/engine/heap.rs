@@ -10,7 +10,7 @@ use trimline_switch::Disposition;
 
 use super::{Engine, Network, Recorder};
 use crate::arena::Arena;
-use crate::network::{Calendar, Ties, Transmission};
+use crate::network::{EventSink, Ties, Transmission};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
@@ -24,7 +24,7 @@ struct Event {
     at: Time,
     class: Class,
     tie: u64,
-    unit: u32,
+    node: u32,
     handle: Handle,
     /// The transmission that brings the packet.
     from: Transmission,
@@ -41,11 +41,11 @@ pub(crate) struct Heap {
     recorder: Option<Recorder>,
 }
 
-impl Calendar for Heap {
+impl EventSink for Heap {
     fn arrive(
         &mut self,
         arena: &mut Arena,
-        unit: u32,
+        node: u32,
         at: Time,
         handle: Handle,
         from: Transmission,
@@ -54,14 +54,14 @@ impl Calendar for Heap {
             recorder.departs(arena, from.link(), handle);
         }
         let tie = self.ties.tie(from);
-        self.events.push(Reverse(Event { at, class: Class::Arrival, tie, unit, handle, from }));
+        self.events.push(Reverse(Event { at, class: Class::Arrival, tie, node, handle, from }));
     }
     fn touched(&mut self, port: u32) {
         self.touched.push(port);
     }
-    fn drop_list(&mut self, arena: &Arena, unit: u32, handle: Handle, disposition: Disposition) {
+    fn drop_list(&mut self, arena: &Arena, node: u32, handle: Handle, disposition: Disposition) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.drop_list(arena, unit, handle, disposition);
+            recorder.drop_list(arena, node, handle, disposition);
         }
     }
     fn quenched(&mut self, port: u32, packet: &Packet) {
@@ -69,14 +69,14 @@ impl Calendar for Heap {
             recorder.quenched(port, packet);
         }
     }
-    fn detoured(&mut self, arena: &Arena, unit: u32, handle: Handle) {
+    fn detoured(&mut self, arena: &Arena, node: u32, handle: Handle) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.detoured(arena, unit, handle);
+            recorder.detoured(arena, node, handle);
         }
     }
-    fn lost(&mut self, arena: &Arena, unit: u32, handle: Handle) {
+    fn lost(&mut self, arena: &Arena, node: u32, handle: Handle) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.lost(arena, unit, handle);
+            recorder.lost(arena, node, handle);
         }
     }
 }
@@ -87,7 +87,7 @@ impl Heap {
         let ports = network.core.routes.ports();
         let mut heap = Heap {
             events: BinaryHeap::new(),
-            wakes: vec![Time::NEVER; network.core.routes.units() as usize],
+            wakes: vec![Time::NEVER; network.core.routes.nodes() as usize],
             touched: Vec::new(),
             ties: network.core.ties(),
             recorder,
@@ -103,21 +103,21 @@ impl Heap {
         self.recorder.map_or_else(Timeline::default, Recorder::into_timeline)
     }
 
-    fn ends(&mut self, network: &Network, unit: u32) {
+    fn ends(&mut self, network: &Network, node: u32) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.ends(network, unit);
+            recorder.ends(network, node);
         }
     }
 
-    fn wake(&mut self, unit: u32, at: Time) {
-        if at < self.wakes[unit as usize] {
-            self.wakes[unit as usize] = at;
-            let tie = u64::from(unit);
+    fn wake(&mut self, node: u32, at: Time) {
+        if at < self.wakes[node as usize] {
+            self.wakes[node as usize] = at;
+            let tie = u64::from(node);
             self.events.push(Reverse(Event {
                 at,
                 class: Class::Wake,
                 tie,
-                unit,
+                node,
                 handle: Handle::NONE,
                 from: Transmission::NONE,
             }));
@@ -133,34 +133,34 @@ impl Engine for Heap {
                 break;
             }
             self.events.pop();
-            let unit = event.unit;
-            if event.class == Class::Wake && self.wakes[unit as usize] == event.at {
-                self.wakes[unit as usize] = Time::NEVER;
+            let node = event.node;
+            if event.class == Class::Wake && self.wakes[node as usize] == event.at {
+                self.wakes[node as usize] = Time::NEVER;
             }
             if let Some(recorder) = &mut self.recorder {
-                recorder.begins(&network.core.arena, unit, event.at, event.handle);
+                recorder.begins(&network.core.arena, node, event.at, event.handle);
             }
             let Network { core, switches, hosts } = &mut *network;
             let is_arrival = event.class == Class::Arrival;
-            let next = match unit.checked_sub(ports) {
+            let next = match node.checked_sub(ports) {
                 None => {
                     let arriving = is_arrival.then_some((event.handle, event.from.link()));
-                    switches.event(core, self, unit, event.at, arriving)
+                    switches.event(core, self, node, event.at, arriving)
                 }
                 Some(host) => {
                     let arriving = is_arrival.then_some(event.handle);
                     hosts.event(core, self, host, event.at, arriving)
                 }
             };
-            self.ends(network, unit);
+            self.ends(network, node);
             if network.core.has_notices {
                 for notice in network.core.take_notices() {
-                    let unit = network.expect(notice);
-                    self.wake(unit, notice.at);
+                    let node = network.expect(notice);
+                    self.wake(node, notice.at);
                 }
             }
             if next != Time::NEVER {
-                self.wake(unit, next);
+                self.wake(node, next);
             }
             while let Some(port) = self.touched.pop() {
                 self.ends(network, port);
@@ -172,7 +172,7 @@ impl Engine for Heap {
         }
     }
 
-    fn disturb(&mut self, _network: &mut Network, unit: u32, at: Time) {
-        self.wake(unit, at);
+    fn disturb(&mut self, _network: &mut Network, node: u32, at: Time) {
+        self.wake(node, at);
     }
 }

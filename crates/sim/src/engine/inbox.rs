@@ -12,42 +12,42 @@ pub(super) const MOST_PENDING: u64 = 16;
 /// When a unit is visited next, whether its inbox is out of order, and how many packets it holds: 40 bits,
 /// one and 23.
 #[derive(Clone, Copy)]
-pub(super) struct Outlook(u64);
+pub(super) struct NextEvent(u64);
 
-impl Outlook {
+impl NextEvent {
     /// No visit, no packet.
-    const NONE: Outlook = Outlook(Outlook::NEVER << Outlook::WINDOW_SHIFT);
+    const NONE: NextEvent = NextEvent(NextEvent::NEVER << NextEvent::WINDOW_SHIFT);
     /// The window of no visit.
     pub(super) const NEVER: u64 = (1 << 40) - 1;
     const UNSORTED: u64 = 1 << 23;
-    const PACKETS: u64 = Outlook::UNSORTED - 1;
+    const PACKETS: u64 = NextEvent::UNSORTED - 1;
     const WINDOW_SHIFT: u32 = 24;
-    const BELOW_WINDOW: u64 = (1 << Outlook::WINDOW_SHIFT) - 1;
+    const BELOW_WINDOW: u64 = (1 << NextEvent::WINDOW_SHIFT) - 1;
 
     /// The window of the next visit.
     #[inline(always)]
     pub(super) fn window(self) -> u64 {
-        self.0 >> Outlook::WINDOW_SHIFT
+        self.0 >> NextEvent::WINDOW_SHIFT
     }
     /// Packets in the inbox.
     #[inline(always)]
     pub(super) fn packets(self) -> u64 {
-        self.0 & Outlook::PACKETS
+        self.0 & NextEvent::PACKETS
     }
     /// Whether the inbox is out of order.
     #[inline(always)]
     pub(super) fn is_unsorted(self) -> bool {
-        self.0 & Outlook::UNSORTED != 0
+        self.0 & NextEvent::UNSORTED != 0
     }
     /// The next visit is in this window.
     #[inline(always)]
     pub(super) fn set_window(&mut self, window: u64) {
-        self.0 = window << Outlook::WINDOW_SHIFT | (self.0 & Outlook::BELOW_WINDOW);
+        self.0 = window << NextEvent::WINDOW_SHIFT | (self.0 & NextEvent::BELOW_WINDOW);
     }
     /// One packet more is in the inbox.
     #[inline(always)]
     pub(super) fn add_packet(&mut self) {
-        debug_assert!(self.packets() < Outlook::PACKETS, "an inbox holds less than 2^23 packets");
+        debug_assert!(self.packets() < NextEvent::PACKETS, "an inbox holds less than 2^23 packets");
         self.0 += 1;
     }
     /// One packet left the inbox.
@@ -59,12 +59,12 @@ impl Outlook {
     /// The inbox is out of order from now on.
     #[inline(always)]
     pub(super) fn set_unsorted(&mut self) {
-        self.0 |= Outlook::UNSORTED;
+        self.0 |= NextEvent::UNSORTED;
     }
     /// The inbox is in order from now on.
     #[inline(always)]
     pub(super) fn set_sorted(&mut self) {
-        self.0 &= !Outlook::UNSORTED;
+        self.0 &= !NextEvent::UNSORTED;
     }
 }
 
@@ -98,12 +98,12 @@ pub(super) struct Inbox {
     pub(super) lists: [Arrivals; 2],
     /// No arrival makes the unit act before this window: its transmitter is busy.
     pub(super) busy_until: u64,
-    pub(super) outlook: Outlook,
+    pub(super) next_event: NextEvent,
 }
 
 impl Inbox {
     pub(super) const EMPTY: Inbox =
-        Inbox { lists: [Arrivals::NONE; 2], busy_until: 0, outlook: Outlook::NONE };
+        Inbox { lists: [Arrivals::NONE; 2], busy_until: 0, next_event: NextEvent::NONE };
 
     /// When the first packet arrives.
     #[inline(always)]
@@ -120,14 +120,14 @@ impl Inbox {
         number: usize,
         place: Place,
         ties: Ties,
-        is_visited: bool,
+        is_running: bool,
     ) {
         let (at, from) = (flights.at(place), flights.from(place));
         let list = &mut self.lists[number];
-        let is_long = self.outlook.is_unsorted() || self.outlook.packets() > MOST_PENDING;
-        if is_long && !is_visited && !list.first.is_none() {
+        let is_long = self.next_event.is_unsorted() || self.next_event.packets() > MOST_PENDING;
+        if is_long && !is_running && !list.first.is_none() {
             // Too far from the end to search: the list is sorted when the unit is visited.
-            self.outlook.set_unsorted();
+            self.next_event.set_unsorted();
             list.first_at = list.first_at.min(at);
             flights.set_next(list.last, place);
             list.last = place;

@@ -7,18 +7,18 @@
 //! An engine is compiled once. What it drives is behind two trait objects: the ports of a run ([`SwitchNodes`]) and its hosts
 //! ([`HostNodes`]).
 
-mod agenda;
+mod event_list;
 mod exchange;
 mod flights;
 mod heap;
-mod host_visits;
 mod inbox;
 mod nodes;
-mod port_visits;
 mod recorder;
 mod returns;
+mod run_hosts;
+mod run_ports;
+mod runner;
 mod threads;
-mod visits;
 mod wheel;
 mod windows;
 
@@ -48,9 +48,9 @@ pub(crate) trait Engine {
     fn catch_up(&mut self, _network: &mut Network, _limit: Time) {}
     /// Shows `look` the network as the thread sees it that drives a unit: with the packets that are there. Between two
     /// calls of [`Engine::run_until`].
-    fn at_unit(&mut self, network: &Network, _unit: u32, look: &mut dyn FnMut(&Network)) {
+    fn at_node(&mut self, network: &Network, _node: u32, look: &mut dyn FnMut(&Network)) {
         look(network);
     }
     /// Something that is no event has given a unit something to do at `at`, until when everything is settled.
-    fn disturb(&mut self, network: &mut Network, unit: u32, at: Time);
+    fn disturb(&mut self, network: &mut Network, node: u32, at: Time);
 }

@@ -5,8 +5,8 @@
 use trimline_packet::{Handle, Time, TimeDelta};
 use trimline_switch::OutputPort;
 
-use super::visits::Visits;
-use crate::network::{self, Calendar, Core, HostTable, Hosts, SwitchTable, Switches};
+use super::runner::Runner;
+use crate::network::{self, Core, EventSink, HostTable, Hosts, SwitchTable, Switches};
 use crate::protocol::Protocol;
 
 /// A network of whatever ports and hosts.
@@ -14,17 +14,17 @@ pub(crate) type Network = network::Network<dyn SwitchNodes, dyn HostNodes>;
 
 /// All switch ports of a run.
 pub(crate) trait SwitchNodes: SwitchTable {
-    /// Works through everything that ports do before `limit`, of the first `count` units of `visits`. Returns the place
+    /// Works through everything that ports do before `limit`, of the first `count` units of `runner`. Returns the place
     /// of the first host among them.
-    fn work(&mut self, core: &mut Core, visits: &mut Visits, count: usize, limit: Time) -> usize;
+    fn work(&mut self, core: &mut Core, runner: &mut Runner, count: usize, limit: Time) -> usize;
     /// Works through what has arrived before `limit` at ports that were not visited for it yet.
-    fn catch_up(&mut self, core: &mut Core, visits: &mut Visits, ports: &[u32], limit: Time);
+    fn catch_up(&mut self, core: &mut Core, runner: &mut Runner, ports: &[u32], limit: Time);
     /// Performs what a port does by itself up to `now`, and then an arrival: a packet and the link that brings it. Returns
     /// when the port must be visited next.
     fn event(
         &mut self,
         core: &mut Core,
-        calendar: &mut dyn Calendar,
+        sink: &mut dyn EventSink,
         port: u32,
         now: Time,
         arriving: Option<(Handle, u32)>,
@@ -40,21 +40,21 @@ pub(crate) trait SwitchNodes: SwitchTable {
 
 /// All hosts of a run.
 pub(crate) trait HostNodes: HostTable {
-    /// Works through everything that hosts do before `limit`: the units of `visits` from the place `first` to `count`.
+    /// Works through everything that hosts do before `limit`: the units of `runner` from the place `first` to `count`.
     fn work(
         &mut self,
         core: &mut Core,
-        visits: &mut Visits,
+        runner: &mut Runner,
         first_and_count: (usize, usize),
         limit: Time,
     );
     /// Works through what has arrived before `limit` at hosts that were not visited for it yet.
-    fn catch_up(&mut self, core: &mut Core, visits: &mut Visits, units: &[u32], limit: Time);
+    fn catch_up(&mut self, core: &mut Core, runner: &mut Runner, nodes: &[u32], limit: Time);
     /// Performs what a host does by itself up to `now`, or an arrival. Returns when it acts next.
     fn event(
         &mut self,
         core: &mut Core,
-        calendar: &mut dyn Calendar,
+        sink: &mut dyn EventSink,
         host: u32,
         now: Time,
         arriving: Option<Handle>,
@@ -69,18 +69,18 @@ pub(crate) trait HostNodes: HostTable {
 }
 
 impl<P: OutputPort + 'static> SwitchNodes for Switches<P> {
-    fn work(&mut self, core: &mut Core, visits: &mut Visits, count: usize, limit: Time) -> usize {
-        visits.work_at_ports(self, core, count, limit)
+    fn work(&mut self, core: &mut Core, runner: &mut Runner, count: usize, limit: Time) -> usize {
+        runner.work_at_ports(self, core, count, limit)
     }
-    fn catch_up(&mut self, core: &mut Core, visits: &mut Visits, ports: &[u32], limit: Time) {
+    fn catch_up(&mut self, core: &mut Core, runner: &mut Runner, ports: &[u32], limit: Time) {
         for &port in ports {
-            visits.visit_port_rarely(self, core, port, limit);
+            runner.run_port_rarely(self, core, port, limit);
         }
     }
     fn event(
         &mut self,
         core: &mut Core,
-        calendar: &mut dyn Calendar,
+        sink: &mut dyn EventSink,
         port: u32,
         now: Time,
         arriving: Option<(Handle, u32)>,
@@ -88,15 +88,15 @@ impl<P: OutputPort + 'static> SwitchNodes for Switches<P> {
         let just_after = now + TimeDelta::from_ps(1);
         // Of a coupled switch the other ports come first, too: they are touched.
         if core.couples_ports {
-            self.switch_advance(core, calendar, core.routes.switch_of(port), just_after);
+            self.switch_advance(core, sink, core.routes.switch_of(port), just_after);
         } else {
-            self.port_advance(core, calendar, port, just_after);
+            self.port_advance(core, sink, port, just_after);
         }
         match arriving {
             Some(packet) if core.couples_ports => {
-                self.coupled_arrive(core, calendar, port, now, packet);
+                self.coupled_arrive(core, sink, port, now, packet);
             }
-            Some((packet, _)) => self.port_arrive(core, calendar, port, now, packet),
+            Some((packet, _)) => self.port_arrive(core, sink, port, now, packet),
             None => {}
         }
         self.port_wake(core, port)
@@ -114,28 +114,28 @@ impl<E: Protocol> HostNodes for Hosts<E> {
     fn work(
         &mut self,
         core: &mut Core,
-        visits: &mut Visits,
+        runner: &mut Runner,
         first_and_count: (usize, usize),
         limit: Time,
     ) {
-        visits.work_at_hosts(self, core, first_and_count, limit);
+        runner.work_at_hosts(self, core, first_and_count, limit);
     }
-    fn catch_up(&mut self, core: &mut Core, visits: &mut Visits, units: &[u32], limit: Time) {
-        for &unit in units {
-            visits.visit_host(self, core, unit, limit);
+    fn catch_up(&mut self, core: &mut Core, runner: &mut Runner, nodes: &[u32], limit: Time) {
+        for &node in nodes {
+            runner.run_host(self, core, node, limit);
         }
     }
     fn event(
         &mut self,
         core: &mut Core,
-        calendar: &mut dyn Calendar,
+        sink: &mut dyn EventSink,
         host: u32,
         now: Time,
         arriving: Option<Handle>,
     ) -> Time {
         match arriving {
-            Some(packet) => self.host_arrive(core, calendar, host, now, packet),
-            None => self.host_advance(core, calendar, host, now + TimeDelta::from_ps(1)),
+            Some(packet) => self.host_arrive(core, sink, host, now, packet),
+            None => self.host_advance(core, sink, host, now + TimeDelta::from_ps(1)),
         }
         self.host_next(core, host)
     }

@@ -82,7 +82,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn new(watch: &Watch, routes: &Routes, plan: &Plan) -> Recorder {
-        let mut is_watched = vec![false; routes.units() as usize];
+        let mut is_watched = vec![false; routes.nodes() as usize];
         for place in &watch.places {
             is_watched[place.index()] = true;
         }
@@ -102,7 +102,7 @@ impl Recorder {
             arriving: None,
             departed: Vec::new(),
             timeline: Timeline {
-                places: (0..routes.units()).map(|unit| routes.unit_name(unit)).collect(),
+                places: (0..routes.nodes()).map(|node| routes.node_name(node)).collect(),
                 workloads: plan.workloads.iter().map(|workload| workload.name.clone()).collect(),
                 events: Vec::new(),
                 packets: Vec::new(),
@@ -115,11 +115,11 @@ impl Recorder {
         self.timeline
     }
 
-    fn note(&mut self, unit: u32, packet: &Packet, what: What, queue: Option<(u32, u32)>) -> bool {
+    fn note(&mut self, node: u32, packet: &Packet, what: What, queue: Option<(u32, u32)>) -> bool {
         let connection = Connection::of(packet);
         let ends = (connection.opener, connection.peer);
         let is_of_flow = !packet.service.is_link();
-        let is_wanted = (self.is_watched[unit as usize]
+        let is_wanted = (self.is_watched[node as usize]
             || is_of_flow && self.watched.contains(&ends))
             && self.now >= self.from
             && self.now < self.to;
@@ -127,7 +127,7 @@ impl Recorder {
             self.timeline.events.push(Event {
                 time_ps: self.now.as_ps(),
                 until_ps: None,
-                place: unit,
+                place: node,
                 what,
                 packet: PacketKind::of_switches(packet).unwrap_or(PacketKind::Data),
                 flow: if is_of_flow { UNNAMED } else { FlowName::NOBODY },
@@ -167,8 +167,8 @@ impl Recorder {
         }
     }
 
-    fn note_departure(&mut self, unit: u32, packet: &Packet) {
-        if self.note(unit, packet, What::Depart, None) {
+    fn note_departure(&mut self, node: u32, packet: &Packet) {
+        if self.note(node, packet, What::Depart, None) {
             self.departed.push((self.timeline.events.len() - 1, *packet));
         }
     }
@@ -181,21 +181,21 @@ impl Recorder {
     }
 
     /// A packet departs: perhaps the first of its connection, from the host that opens it.
-    fn see(&mut self, unit: u32, packet: &Packet) {
+    fn see(&mut self, node: u32, packet: &Packet) {
         let connection = Connection::of(packet);
-        if !packet.service.is_link() && unit.checked_sub(self.ports) == Some(connection.opener) {
+        if !packet.service.is_link() && node.checked_sub(self.ports) == Some(connection.opener) {
             self.opened.push(connection);
         }
     }
 
     /// A packet leaves a port, which may have marked it on its way in or out, or its host.
-    fn leave(&mut self, arena: &Arena, unit: u32, handle: Handle) {
-        if unit < self.ports {
+    fn leave(&mut self, arena: &Arena, node: u32, handle: Handle) {
+        if node < self.ports {
             let before = self.before(handle);
-            self.note_mark(unit, arena.packet(handle), before);
+            self.note_mark(node, arena.packet(handle), before);
         } else if Looks::of(arena.packet(handle)).is_marked {
             // Endpoints send nothing with a mark: it is of the phantom queue of the host's link.
-            self.note(unit, arena.packet(handle), What::Mark, None);
+            self.note(node, arena.packet(handle), What::Mark, None);
         }
         *self.place_of(handle) = None;
     }
@@ -216,8 +216,8 @@ impl Recorder {
 
 /// What the engine shows.
 impl Recorder {
-    /// An event of `unit` begins at `now`: the arrival of `arriving`, unless that is none.
-    pub(super) fn begins(&mut self, arena: &Arena, unit: u32, now: Time, arriving: Handle) {
+    /// An event of `node` begins at `now`: the arrival of `arriving`, unless that is none.
+    pub(super) fn begins(&mut self, arena: &Arena, node: u32, now: Time, arriving: Handle) {
         self.now = now;
         self.arriving = None;
         if arriving.is_none() {
@@ -225,28 +225,34 @@ impl Recorder {
         }
         let packet = *arena.packet(arriving);
         self.arriving = Some((arriving, Looks::of(&packet)));
-        if unit >= self.ports || packet.service.is_link() {
-            self.note(unit, &packet, What::Arrive, None);
+        if node >= self.ports || packet.service.is_link() {
+            self.note(node, &packet, What::Arrive, None);
         }
     }
 
-    /// The first bit of a packet is on the link of `unit`.
-    pub(super) fn departs(&mut self, arena: &Arena, unit: u32, handle: Handle) {
-        self.leave(arena, unit, handle);
-        self.see(unit, arena.packet(handle));
-        self.note_departure(unit, arena.packet(handle));
+    /// The first bit of a packet is on the link of `node`.
+    pub(super) fn departs(&mut self, arena: &Arena, node: u32, handle: Handle) {
+        self.leave(arena, node, handle);
+        self.see(node, arena.packet(handle));
+        self.note_departure(node, arena.packet(handle));
     }
 
-    /// The link of `unit` took a packet and loses it.
-    pub(super) fn lost(&mut self, arena: &Arena, unit: u32, handle: Handle) {
-        self.leave(arena, unit, handle);
-        self.see(unit, arena.packet(handle));
-        self.note_departure(unit, arena.packet(handle));
-        self.note(unit, arena.packet(handle), What::Lose, None);
+    /// The link of `node` took a packet and loses it.
+    pub(super) fn lost(&mut self, arena: &Arena, node: u32, handle: Handle) {
+        self.leave(arena, node, handle);
+        self.see(node, arena.packet(handle));
+        self.note_departure(node, arena.packet(handle));
+        self.note(node, arena.packet(handle), What::Lose, None);
     }
 
     /// A packet loses its place at `port`.
-    pub(super) fn drop_list(&mut self, arena: &Arena, port: u32, handle: Handle, disposition: Disposition) {
+    pub(super) fn drop_list(
+        &mut self,
+        arena: &Arena,
+        port: u32,
+        handle: Handle,
+        disposition: Disposition,
+    ) {
         let packet = arena.packet(handle);
         let before = self.before(handle);
         let was_whole = before.is_some_and(|before| before.service == Service::Trimmable);
@@ -276,31 +282,31 @@ impl Recorder {
         self.note(port, arena.packet(handle), What::Detour, None);
     }
 
-    /// The event is over for `unit`.
-    pub(super) fn ends(&mut self, network: &Network, unit: u32) {
-        let until = network.busy_until(unit);
+    /// The event is over for `node`.
+    pub(super) fn ends(&mut self, network: &Network, node: u32) {
+        let until = network.busy_until(node);
         for (place, packet) in &self.departed {
             let event = &mut self.timeline.events[*place];
-            if event.place == unit {
+            if event.place == node {
                 event.until_ps = Some(until.as_ps());
-                event.queue = (unit < self.ports).then(|| network.queue_of(unit, packet));
+                event.queue = (node < self.ports).then(|| network.queue_of(node, packet));
             }
         }
-        self.departed.retain(|&(place, _)| self.timeline.events[place].place != unit);
-        if unit >= self.ports {
+        self.departed.retain(|&(place, _)| self.timeline.events[place].place != node);
+        if node >= self.ports {
             return self.name(network);
         }
-        for (handle, packet) in network.waiting(unit) {
+        for (handle, packet) in network.waiting(node) {
             let before = self.before(handle);
-            let earlier = self.place_of(handle).replace((unit, Looks::of(packet)));
-            if earlier.is_some_and(|(port, was)| (port, was.service) == (unit, packet.service)) {
+            let earlier = self.place_of(handle).replace((node, Looks::of(packet)));
+            if earlier.is_some_and(|(port, was)| (port, was.service) == (node, packet.service)) {
                 continue;
             }
             let is_cut = packet.service == Service::Trimmed
                 && before.is_some_and(|before| before.service == Service::Trimmable);
             let what = if is_cut { What::Trim } else { What::Enqueue };
-            self.note(unit, packet, what, Some(network.queue_of(unit, packet)));
-            self.note_mark(unit, packet, before);
+            self.note(node, packet, what, Some(network.queue_of(node, packet)));
+            self.note_mark(node, packet, before);
         }
         self.name(network);
     }

@@ -272,17 +272,17 @@ impl Engine for Threads<'_> {
     fn catch_up(&mut self, network: &mut Network, limit: Time) {
         self.order(network, Order::CatchUp(limit));
     }
-    fn at_unit(&mut self, network: &Network, unit: u32, look: &mut dyn FnMut(&Network)) {
-        if self.part.windows.is_mine(unit) {
+    fn at_node(&mut self, network: &Network, node: u32, look: &mut dyn FnMut(&Network)) {
+        if self.part.windows.is_mine(node) {
             return look(network);
         }
         let members = self.team.others.iter().map(lock);
-        let mut owner = members.filter(|member| member.part.windows.is_mine(unit));
+        let mut owner = members.filter(|member| member.part.windows.is_mine(node));
         look(&owner.next().expect("every unit has a thread").network);
     }
-    fn disturb(&mut self, _network: &mut Network, unit: u32, at: Time) {
-        self.part.windows.visit_at(unit, at);
-        self.team.others.iter().for_each(|member| lock(member).part.windows.visit_at(unit, at));
+    fn disturb(&mut self, _network: &mut Network, node: u32, at: Time) {
+        self.part.windows.run_at(node, at);
+        self.team.others.iter().for_each(|member| lock(member).part.windows.run_at(node, at));
     }
 }
 

@@ -9,16 +9,16 @@ use trimline_packet::{Handle, Time, TimeDelta};
 
 use super::exchange::Outgoing;
 use super::flights::{Flights, Place};
-use super::inbox::{Inbox, MOST_PENDING, Outlook};
+use super::inbox::{Inbox, MOST_PENDING, NextEvent};
 use crate::arena::Arena;
-use crate::network::{Calendar, Ties, Transmission};
+use crate::network::{EventSink, Ties, Transmission};
 use crate::table::{Shared, Table};
 
 /// At most this many windows in the wheel: beyond, the bitmaps would outgrow the caches.
 const RING_MAX: u64 = 128;
 const RING_MIN: u64 = 4;
 /// Windows of the longest run: all that is planned within it, and a turn of the wheel behind it, has a number of its own.
-pub(super) const MOST_WINDOWS: u64 = Outlook::NEVER - 2 * RING_MAX;
+pub(super) const MOST_WINDOWS: u64 = NextEvent::NEVER - 2 * RING_MAX;
 /// A packet that arrives at most so many windows ahead goes into the short-delay list: mostly headers.
 const SHORT: u64 = 2;
 
@@ -32,7 +32,7 @@ const LETTERS: usize = 24;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Far {
     at: Time,
-    unit: u32,
+    node: u32,
     /// The packet that arrives, or none for a wake.
     handle: Handle,
     from: Transmission,
@@ -40,7 +40,7 @@ struct Far {
 
 impl Far {
     const NOBODY: Far =
-        Far { at: Time::NEVER, unit: 0, handle: Handle::NONE, from: Transmission::NONE };
+        Far { at: Time::NEVER, node: 0, handle: Handle::NONE, from: Transmission::NONE };
 }
 
 /// What becomes of a packet that departs.
@@ -87,7 +87,7 @@ pub(super) struct Wheel {
     /// What goes to the units of other threads, if there are any.
     outgoing: Option<Outgoing>,
     /// The unit that was visited last, or is now: a letter for it may be delivered meanwhile.
-    visited: u32,
+    running: u32,
     /// An inbox that is put in order.
     sorting: Vec<(Time, Transmission, Place)>,
     /// Units that still have something to do in the current window, after a limit inside it.
@@ -99,12 +99,12 @@ pub(super) struct Wheel {
 }
 
 impl Wheel {
-    /// A wheel for `units` units with windows of `1 << shift` picoseconds; packets are at most `horizon`
+    /// A wheel for `nodes` units with windows of `1 << shift` picoseconds; packets are at most `horizon`
     /// windows on their way, or else wait in the heap.
-    pub(super) fn new(units: usize, shift: u32, horizon: u64, ties: Ties) -> Wheel {
+    pub(super) fn new(nodes: usize, shift: u32, horizon: u64, ties: Ties) -> Wheel {
         let windows = horizon.next_power_of_two().clamp(RING_MIN, RING_MAX);
-        let inboxes = vec![Inbox::EMPTY; units].into();
-        Wheel::over(inboxes, vec![Time::NEVER; units].into(), shift, windows, ties, None)
+        let inboxes = vec![Inbox::EMPTY; nodes].into();
+        Wheel::over(inboxes, vec![Time::NEVER; nodes].into(), shift, windows, ties, None)
     }
 
     /// The wheel of another thread, for the units that are its own. Before anything is planned.
@@ -126,8 +126,8 @@ impl Wheel {
         ties: Ties,
         outgoing: Option<Outgoing>,
     ) -> Wheel {
-        let units = inboxes.len();
-        let words = units.div_ceil(64);
+        let nodes = inboxes.len();
+        let words = nodes.div_ceil(64);
         let summary_words = words.div_ceil(64);
         Wheel {
             shift,
@@ -145,11 +145,11 @@ impl Wheel {
             far: BinaryHeap::new(),
             letters: vec![Far::NOBODY; LETTERS].into(),
             letter_count: 0,
-            is_large: units >= LARGE,
+            is_large: nodes >= LARGE,
             way: Way::Direct,
             posts: false,
             outgoing,
-            visited: u32::MAX,
+            running: u32::MAX,
             sorting: Vec::new(),
             unfinished: Vec::new(),
             touched: Vec::new(),
@@ -163,8 +163,8 @@ impl Wheel {
     }
 
     /// Whether this is the wheel of the unit's thread.
-    pub(super) fn is_mine(&self, unit: u32) -> bool {
-        self.outgoing.as_ref().is_none_or(|outgoing| outgoing.is_mine(unit))
+    pub(super) fn is_mine(&self, node: u32) -> bool {
+        self.outgoing.as_ref().is_none_or(|outgoing| outgoing.is_mine(node))
     }
 
     /// Windows of this many picoseconds, as a power of two.
@@ -197,71 +197,71 @@ impl Wheel {
     }
 
     #[inline]
-    fn mark(&mut self, slot: usize, unit: u32) {
-        let word = unit as usize / 64;
-        self.active[slot * self.words + word] |= 1 << (unit % 64);
+    fn mark(&mut self, slot: usize, node: u32) {
+        let word = node as usize / 64;
+        self.active[slot * self.words + word] |= 1 << (node % 64);
         self.summary[slot * self.summary_words + word / 64] |= 1 << (word % 64);
     }
 
     /// The unit's next visit is in this window.
     #[inline]
-    pub(super) fn plan(&mut self, unit: u32, window: u64) {
+    pub(super) fn plan(&mut self, node: u32, window: u64) {
         let ahead = window.wrapping_sub(self.current);
         if ahead.wrapping_sub(1) < self.wheel_mask {
-            self.inboxes[unit as usize].outlook.set_window(window);
-            self.mark(self.slot(window), unit);
+            self.inboxes[node as usize].next_event.set_window(window);
+            self.mark(self.slot(window), node);
         } else if window >= Time::NEVER.as_ps() >> self.shift {
-            self.inboxes[unit as usize].outlook.set_window(Outlook::NEVER);
+            self.inboxes[node as usize].next_event.set_window(NextEvent::NEVER);
         } else {
-            self.plan_otherwise(unit, window);
+            self.plan_otherwise(node, window);
         }
     }
 
     #[cold]
-    fn plan_otherwise(&mut self, unit: u32, window: u64) {
-        let outlook = &mut self.inboxes[unit as usize].outlook;
+    fn plan_otherwise(&mut self, node: u32, window: u64) {
+        let next_event = &mut self.inboxes[node as usize].next_event;
         assert!(window >= self.current, "a unit would act in the past");
-        if window >= Outlook::NEVER {
+        if window >= NextEvent::NEVER {
             // Behind the end of the longest run.
-            outlook.set_window(Outlook::NEVER);
+            next_event.set_window(NextEvent::NEVER);
             return;
         }
         if window == self.current {
-            outlook.set_window(window);
-            self.unfinished.push(unit);
+            next_event.set_window(window);
+            self.unfinished.push(node);
             return;
         }
-        let far_wake = &mut self.far_wakes[unit as usize];
+        let far_wake = &mut self.far_wakes[node as usize];
         let at = Time::from_ps(window << self.shift);
         if at < *far_wake {
             *far_wake = at;
             self.far.push(Reverse(Far {
                 at,
-                unit,
+                node,
                 handle: Handle::NONE,
                 from: Transmission::NONE,
             }));
         }
         // Perhaps one that comes earlier is on its way already.
-        outlook.set_window(far_wake.as_ps() >> self.shift);
+        next_event.set_window(far_wake.as_ps() >> self.shift);
     }
 
     /// A unit that is visited for all that concerns it has something to do at `at`, in a later window.
-    pub(super) fn wake(&mut self, unit: u32, at: Time) {
+    pub(super) fn wake(&mut self, node: u32, at: Time) {
         let window = at.as_ps() >> self.shift;
         assert!(window > self.current, "a notice would arrive in the window in which it was sent");
-        if window < self.inboxes[unit as usize].outlook.window() {
-            self.plan(unit, window);
+        if window < self.inboxes[node as usize].next_event.window() {
+            self.plan(node, window);
         }
     }
 
     #[cold]
-    fn arrive_far(&mut self, unit: u32, at: Time, handle: Handle, from: Transmission) {
+    fn arrive_far(&mut self, node: u32, at: Time, handle: Handle, from: Transmission) {
         assert!(
             at.as_ps() >> self.shift > self.current,
             "a packet would arrive in the window in which it was sent"
         );
-        self.far.push(Reverse(Far { at, unit, handle, from }));
+        self.far.push(Reverse(Far { at, node, handle, from }));
     }
 
     /// Takes everything into the wheel that now lies within it. Whether there was anything.
@@ -276,13 +276,13 @@ impl Wheel {
             self.far.pop();
             is_any = true;
             if far.handle.is_none() {
-                if self.far_wakes[far.unit as usize] == far.at {
-                    self.far_wakes[far.unit as usize] = Time::NEVER;
+                if self.far_wakes[far.node as usize] == far.at {
+                    self.far_wakes[far.node as usize] = Time::NEVER;
                 }
-                self.mark(self.slot(window), far.unit);
+                self.mark(self.slot(window), far.node);
             } else {
                 let ahead = window - self.current;
-                self.put(far.unit, far.at, ahead, far.handle, far.from);
+                self.put(far.node, far.at, ahead, far.handle, far.from);
             }
         }
         is_any
@@ -291,9 +291,9 @@ impl Wheel {
     /// Puts a packet into its inbox, and brings the unit's visit forward if need be. `ahead` is the number
     /// of windows until it arrives.
     #[inline(always)]
-    fn put(&mut self, unit: u32, at: Time, ahead: u64, handle: Handle, from: Transmission) {
+    fn put(&mut self, node: u32, at: Time, ahead: u64, handle: Handle, from: Transmission) {
         let place = self.flights.insert(at, handle, from);
-        let inbox = &mut self.inboxes[unit as usize];
+        let inbox = &mut self.inboxes[node as usize];
         let number = usize::from(ahead > SHORT);
         let list = &mut inbox.lists[number];
         // The last time of an empty list is past, so that this is nearly always true.
@@ -306,32 +306,33 @@ impl Wheel {
             list.last = place;
             list.last_at = at;
         } else {
-            let is_visited = unit == self.visited;
-            inbox.put_between(&mut self.flights, number, place, self.ties, is_visited);
+            let is_running = node == self.running;
+            inbox.put_between(&mut self.flights, number, place, self.ties, is_running);
         }
-        inbox.outlook.add_packet();
-        let busy_until = if inbox.outlook.packets() > MOST_PENDING { 0 } else { inbox.busy_until };
+        inbox.next_event.add_packet();
+        let busy_until =
+            if inbox.next_event.packets() > MOST_PENDING { 0 } else { inbox.busy_until };
         let window = (self.current + ahead).max(busy_until);
-        if window < inbox.outlook.window() {
-            self.plan(unit, window);
+        if window < inbox.next_event.window() {
+            self.plan(node, window);
         }
     }
 
     /// Before packets are taken out of an inbox: they are in order from now on.
     #[inline(always)]
-    pub(super) fn open(&mut self, unit: u32) {
-        self.visited = unit;
-        if self.inboxes[unit as usize].outlook.is_unsorted() {
-            self.sort(unit);
+    pub(super) fn open(&mut self, node: u32) {
+        self.running = node;
+        if self.inboxes[node as usize].next_event.is_unsorted() {
+            self.sort(node);
         }
     }
 
     #[inline(never)]
-    fn sort(&mut self, unit: u32) {
+    fn sort(&mut self, node: u32) {
         let flights = &mut self.flights;
         let ties = self.ties;
-        let inbox = &mut self.inboxes[unit as usize];
-        inbox.outlook.set_sorted();
+        let inbox = &mut self.inboxes[node as usize];
+        inbox.next_event.set_sorted();
         for list in &mut inbox.lists {
             self.sorting.clear();
             let mut place = list.first;
@@ -355,15 +356,15 @@ impl Wheel {
 
     /// When the first packet in an inbox arrives.
     #[inline(always)]
-    pub(super) fn first_arrival(&self, unit: u32) -> Time {
-        self.inboxes[unit as usize].first_arrival()
+    pub(super) fn first_arrival(&self, node: u32) -> Time {
+        self.inboxes[node as usize].first_arrival()
     }
 
     /// Takes the first packet out of an inbox that has one, with its transmission.
     #[inline(always)]
-    pub(super) fn take_first(&mut self, arena: &Arena, unit: u32) -> (Handle, Transmission) {
+    pub(super) fn take_first(&mut self, arena: &Arena, node: u32) -> (Handle, Transmission) {
         let (ties, flights) = (self.ties, &mut self.flights);
-        let inbox = &mut self.inboxes[unit as usize];
+        let inbox = &mut self.inboxes[node as usize];
         let [short, long] = &inbox.lists;
         let mut number = select_unpredictable(long.first_at < short.first_at, 1, 0);
         if long.first_at == short.first_at {
@@ -376,7 +377,7 @@ impl Wheel {
         list.first = next;
         list.first_at = flights.at(next);
         arena.prefetch(flights.handle(next));
-        inbox.outlook.remove_packet();
+        inbox.next_event.remove_packet();
         let from = flights.from(place);
         flights.remove(place);
         (handle, from)
@@ -391,16 +392,16 @@ impl Wheel {
             "a window ends when its packets are in their inboxes"
         );
         let slot = self.slot(self.current);
-        while let Some(unit) = self.unfinished.pop() {
-            self.mark(slot, unit);
+        while let Some(node) = self.unfinished.pop() {
+            self.mark(slot, node);
         }
     }
 
-    /// Takes the units out of the bitmaps that have something to do in the current window, into `units`.
+    /// Takes the units out of the bitmaps that have something to do in the current window, into `nodes`.
     /// Gives how many.
     #[inline]
-    pub(super) fn collect(&mut self, units: &mut Table<u32>) -> usize {
-        let count = self.collect_where(units, |_, _| u64::MAX);
+    pub(super) fn collect(&mut self, nodes: &mut Table<u32>) -> usize {
+        let count = self.collect_where(nodes, |_, _| u64::MAX);
         self.choose_way(count);
         count
     }
@@ -413,15 +414,15 @@ impl Wheel {
 
     /// As [`Wheel::collect`], of one thread of several: the units that no other thread sends to. They send to no
     /// other thread either.
-    pub(super) fn collect_inner(&mut self, units: &mut Table<u32>) -> usize {
-        let count = self.collect_where(units, |wheel, word| !wheel.border(word));
+    pub(super) fn collect_inner(&mut self, nodes: &mut Table<u32>) -> usize {
+        let count = self.collect_where(nodes, |wheel, word| !wheel.border(word));
         self.choose_way(count);
         count
     }
 
     /// As [`Wheel::collect`], of one thread of several: the units that other threads send to.
-    pub(super) fn collect_border(&mut self, units: &mut Table<u32>) -> usize {
-        let count = self.collect_where(units, Wheel::border);
+    pub(super) fn collect_border(&mut self, nodes: &mut Table<u32>) -> usize {
+        let count = self.collect_where(nodes, Wheel::border);
         self.choose_way(count);
         self.way = Way::Sorted;
         count
@@ -437,7 +438,7 @@ impl Wheel {
     #[inline(always)]
     fn collect_where(
         &mut self,
-        units: &mut Table<u32>,
+        nodes: &mut Table<u32>,
         mask_of: impl Fn(&Wheel, usize) -> u64,
     ) -> usize {
         let slot = self.slot(self.current);
@@ -449,8 +450,8 @@ impl Wheel {
                 let word = summary_word * 64 + bit;
                 let mask = mask_of(self, word);
                 let active = &mut self.active[slot * self.words + word];
-                for unit in bits(*active & mask) {
-                    units[count] = (word * 64 + unit) as u32;
+                for node in bits(*active & mask) {
+                    nodes[count] = (word * 64 + node) as u32;
                     count += 1;
                 }
                 *active &= !mask;
@@ -464,29 +465,29 @@ impl Wheel {
 
     /// Whether the unit's visit in this window is due, and not only one that was brought forward.
     #[inline(always)]
-    pub(super) fn is_due(&self, unit: u32) -> bool {
-        self.inboxes[unit as usize].outlook.window() <= self.current
+    pub(super) fn is_due(&self, node: u32) -> bool {
+        self.inboxes[node as usize].next_event.window() <= self.current
     }
 
     /// Packets in a unit's inbox.
     #[inline(always)]
-    pub(super) fn packets(&self, unit: u32) -> u64 {
-        self.inboxes[unit as usize].outlook.packets()
+    pub(super) fn packets(&self, node: u32) -> u64 {
+        self.inboxes[node as usize].next_event.packets()
     }
 
     /// Arranges the next visit of a unit whose transmitter is busy until `busy_until` and that will next act
     /// by itself at `next`.
     #[inline(always)]
-    pub(super) fn leave(&mut self, unit: u32, busy_until: Time, next: Time) {
+    pub(super) fn leave(&mut self, node: u32, busy_until: Time, next: Time) {
         // What has arrived is visited within the wheel.
         let busy_until = busy_until.min(self.base + self.longest_wait);
-        let arrival = self.first_arrival(unit).max(busy_until);
-        self.inboxes[unit as usize].busy_until = busy_until.as_ps() >> self.shift;
-        self.plan(unit, next.min(arrival).as_ps() >> self.shift);
+        let arrival = self.first_arrival(node).max(busy_until);
+        self.inboxes[node as usize].busy_until = busy_until.as_ps() >> self.shift;
+        self.plan(node, next.min(arrival).as_ps() >> self.shift);
     }
 
     /// The units at which something has arrived before `limit` that waits for a visit.
-    pub(super) fn behind(&self, limit: Time, units: &mut Vec<u32>) {
+    pub(super) fn behind(&self, limit: Time, nodes: &mut Vec<u32>) {
         // A unit with waiting packets has a visit within the wheel.
         for slot in 0..=self.wheel_mask as usize {
             let first = slot * self.summary_words;
@@ -494,34 +495,34 @@ impl Wheel {
                 for word in bits(self.summary[first + summary_word]) {
                     let word = summary_word * 64 + word;
                     for bit in bits(self.active[slot * self.words + word]) {
-                        let unit = (word * 64 + bit) as u32;
-                        if self.first_arrival(unit) < limit {
-                            units.push(unit);
+                        let node = (word * 64 + bit) as u32;
+                        if self.first_arrival(node) < limit {
+                            nodes.push(node);
                         }
                     }
                 }
             }
         }
         // A unit may be marked in several windows.
-        units.sort_unstable();
-        units.dedup();
+        nodes.sort_unstable();
+        nodes.dedup();
     }
 
     #[inline(always)]
-    pub(super) fn prefetch_inbox(&self, unit: u32) {
-        self.inboxes.prefetch(unit as usize);
+    pub(super) fn prefetch_inbox(&self, node: u32) {
+        self.inboxes.prefetch(node as usize);
     }
 
     /// The first packets of a unit's inbox: not all need be there.
     #[inline(always)]
-    pub(super) fn firsts(&self, unit: u32) -> [Handle; 2] {
-        self.inboxes[unit as usize].lists.map(|list| self.flights.handle(list.first))
+    pub(super) fn firsts(&self, node: u32) -> [Handle; 2] {
+        self.inboxes[node as usize].lists.map(|list| self.flights.handle(list.first))
     }
 
     /// The packet that arrives next at a unit, of those that are known by now.
     #[inline(always)]
-    pub(super) fn next_packet(&self, unit: u32) -> Option<Handle> {
-        let [short, long] = &self.inboxes[unit as usize].lists;
+    pub(super) fn next_packet(&self, node: u32) -> Option<Handle> {
+        let [short, long] = &self.inboxes[node as usize].lists;
         let list = if long.first_at < short.first_at { long } else { short };
         (list.first_at < Time::NEVER).then(|| self.flights.handle(list.first))
     }
@@ -536,20 +537,20 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-impl Calendar for Wheel {
+impl EventSink for Wheel {
     #[inline(always)]
     fn arrive(
         &mut self,
         arena: &mut Arena,
-        unit: u32,
+        node: u32,
         at: Time,
         handle: Handle,
         from: Transmission,
     ) {
         match self.way {
-            Way::Direct => self.deliver(unit, at, handle, from),
-            Way::Posted => self.post(Far { at, unit, handle, from }),
-            Way::Sorted => self.sort_out(arena, Far { at, unit, handle, from }),
+            Way::Direct => self.deliver(node, at, handle, from),
+            Way::Posted => self.post(Far { at, node, handle, from }),
+            Way::Sorted => self.sort_out(arena, Far { at, node, handle, from }),
         }
     }
     #[inline]
@@ -564,7 +565,7 @@ impl Wheel {
     /// packet is put there.
     #[inline(always)]
     fn post(&mut self, letter: Far) {
-        self.inboxes.prefetch(letter.unit as usize);
+        self.inboxes.prefetch(letter.node as usize);
         self.letters[self.letter_count] = letter;
         self.letter_count += 1;
         if self.letter_count == LETTERS {
@@ -575,44 +576,44 @@ impl Wheel {
     /// One thread of several: the packet stays, or is sent to the thread that owns its unit.
     #[inline(never)]
     fn sort_out(&mut self, arena: &mut Arena, letter: Far) {
-        let Far { at, unit, handle, from } = letter;
+        let Far { at, node, handle, from } = letter;
         let is_mine = match &mut self.outgoing {
-            Some(outgoing) => !outgoing.send(arena, unit, at, handle, from),
+            Some(outgoing) => !outgoing.send(arena, node, at, handle, from),
             None => true,
         };
         if is_mine && self.posts {
             self.post(letter);
         } else if is_mine {
-            self.deliver(unit, at, handle, from);
+            self.deliver(node, at, handle, from);
         }
     }
 
     #[inline(never)]
     pub(super) fn deliver_letters(&mut self) {
         for index in 0..mem::take(&mut self.letter_count) {
-            let Far { at, unit, handle, from } = self.letters[index];
-            self.deliver(unit, at, handle, from);
+            let Far { at, node, handle, from } = self.letters[index];
+            self.deliver(node, at, handle, from);
         }
     }
 
     /// Takes a packet that another thread sent: it may arrive in the current window, before the unit's visit.
     #[inline(always)]
-    pub(super) fn accept(&mut self, unit: u32, at: Time, handle: Handle, from: Transmission) {
+    pub(super) fn accept(&mut self, node: u32, at: Time, handle: Handle, from: Transmission) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
         if ahead <= self.wheel_mask {
-            self.put(unit, at, ahead, handle, from);
+            self.put(node, at, ahead, handle, from);
         } else {
-            self.arrive_far(unit, at, handle, from);
+            self.arrive_far(node, at, handle, from);
         }
     }
 
     #[inline(always)]
-    fn deliver(&mut self, unit: u32, at: Time, handle: Handle, from: Transmission) {
+    fn deliver(&mut self, node: u32, at: Time, handle: Handle, from: Transmission) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
         if ahead.wrapping_sub(1) < self.wheel_mask {
-            self.put(unit, at, ahead, handle, from);
+            self.put(node, at, ahead, handle, from);
         } else {
-            self.arrive_far(unit, at, handle, from);
+            self.arrive_far(node, at, handle, from);
         }
     }
 }
@@ -694,16 +695,16 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_unit_is_visited_for_what_arrives_only_when_that_is_much() {
+    fn a_busy_node_runs_for_what_arrives_only_when_that_is_much() {
         let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, TIES));
         wheel.leave(0, Time::from_ps(20 << SHIFT), Time::NEVER);
-        assert_eq!(wheel.inboxes[0].outlook.window(), Outlook::NEVER);
+        assert_eq!(wheel.inboxes[0].next_event.window(), NextEvent::NEVER);
         for number in 0..=MOST_PENDING {
             let at = Time::from_ps((5 << SHIFT) + number);
             let handle = arena.insert(packet());
             wheel.arrive(&mut arena, 0, at, handle, Transmission::NONE);
             let expected = if number < MOST_PENDING { 20 } else { 5 };
-            assert_eq!(wheel.inboxes[0].outlook.window(), expected, "{number}");
+            assert_eq!(wheel.inboxes[0].next_event.window(), expected, "{number}");
         }
         let mut behind = Vec::new();
         wheel.behind(Time::from_ps(6 << SHIFT), &mut behind);

@@ -39,14 +39,14 @@
 use trimline_packet::{Time, TimeDelta};
 
 use super::exchange::{Mail, Outgoing};
-use super::visits::{FAR_AHEAD, Visits};
+use super::runner::{FAR_AHEAD, Runner};
 use super::wheel::Wheel;
 use super::{Engine, Network};
 use crate::workload::Notice;
 
 /// The engine of lookahead windows.
 pub(crate) struct Windows {
-    visits: Visits,
+    runner: Runner,
     now: Time,
     /// The last window in which something happened or came into the wheel.
     last_active: u64,
@@ -81,25 +81,25 @@ impl Windows {
         assert!(lookahead > 0, "a packet takes time to send");
         let shift = lookahead.ilog2();
         let horizon = (network.core.horizon(largest_packet).as_ps() >> shift) + 2;
-        Wheel::new(network.core.routes.units() as usize, shift, horizon, network.core.ties())
+        Wheel::new(network.core.routes.nodes() as usize, shift, horizon, network.core.ties())
     }
 
     /// An engine with a wheel in which nothing is planned yet.
     fn with(network: &Network, wheel: Wheel, largest_packet: u16) -> Windows {
         let mut engine = Windows {
-            visits: Visits::new(&network.core, wheel, largest_packet),
+            runner: Runner::new(&network.core, wheel, largest_packet),
             now: Time::ZERO,
             last_active: 0,
         };
         for host in 0..network.core.routes.hosts() {
-            let unit = network.core.routes.ports() + host;
-            if engine.visits.wheel.is_mine(unit) {
+            let node = network.core.routes.ports() + host;
+            if engine.runner.wheel.is_mine(node) {
                 let next =
-                    network.hosts.wake(&network.core, host).as_ps() >> engine.visits.wheel.shift();
-                engine.visits.wheel.plan(unit, next);
+                    network.hosts.wake(&network.core, host).as_ps() >> engine.runner.wheel.shift();
+                engine.runner.wheel.plan(node, next);
             }
         }
-        engine.visits.wheel.keep_unfinished();
+        engine.runner.wheel.keep_unfinished();
         engine
     }
 
@@ -110,64 +110,64 @@ impl Windows {
 
     /// The number of the window that was worked on last.
     pub(super) fn window(&self) -> u64 {
-        self.visits.wheel.current
+        self.runner.wheel.current
     }
 
     /// Whole windows in a span of time.
     pub(super) fn windows_in(&self, span: TimeDelta) -> u64 {
-        span.as_ps() >> self.visits.wheel.shift()
+        span.as_ps() >> self.runner.wheel.shift()
     }
 
     /// A unit is visited at `at` or in the window of it, if it is of this thread.
-    pub(super) fn visit_at(&mut self, unit: u32, at: Time) {
-        if self.visits.wheel.is_mine(unit) {
-            self.visits.wheel.plan(
-                unit,
-                (at.as_ps() >> self.visits.wheel.shift()).max(self.visits.wheel.current),
+    pub(super) fn run_at(&mut self, node: u32, at: Time) {
+        if self.runner.wheel.is_mine(node) {
+            self.runner.wheel.plan(
+                node,
+                (at.as_ps() >> self.runner.wheel.shift()).max(self.runner.wheel.current),
             );
-            self.visits.wheel.keep_unfinished();
-            self.last_active = self.visits.wheel.current;
+            self.runner.wheel.keep_unfinished();
+            self.last_active = self.runner.wheel.current;
         }
     }
 
     /// Whether this thread drives a unit.
-    pub(super) fn is_mine(&self, unit: u32) -> bool {
-        self.visits.wheel.is_mine(unit)
+    pub(super) fn is_mine(&self, node: u32) -> bool {
+        self.runner.wheel.is_mine(node)
     }
 
     /// What goes to the units of other threads.
     pub(super) fn outgoing(&mut self) -> Option<&mut Outgoing> {
-        self.visits.wheel.outgoing()
+        self.runner.wheel.outgoing()
     }
 
     /// Takes packets that arrive from units of another thread, in the current window or behind it.
     pub(super) fn take(&mut self, network: &mut Network, mail: &Mail) {
         let letters = &mail.letters;
         if !mail.is_empty() {
-            self.last_active = self.visits.wheel.current;
+            self.last_active = self.runner.wheel.current;
         }
         for &notice in &mail.notices {
             self.expect(network, notice);
         }
         for (index, letter) in letters.iter().enumerate() {
             if let Some(later) = letters.get(index + FAR_AHEAD) {
-                self.visits.wheel.prefetch_inbox(later.unit);
+                self.runner.wheel.prefetch_inbox(later.node);
             }
             let handle = network.core.arena.insert(letter.packet);
             if network.core.detours_packets() {
                 network.core.arena.set_steps(handle, letter.steps);
             }
-            self.visits.wheel.accept(letter.unit, letter.at, handle, letter.from);
+            self.runner.wheel.accept(letter.node, letter.at, handle, letter.from);
         }
-        self.visits.wheel.keep_unfinished();
+        self.runner.wheel.keep_unfinished();
     }
 
     /// Begins the next window, or goes on with the current one, up to `limit`. Gives its end.
     #[inline]
     fn begin(&mut self, limit: Time) -> Time {
-        let (end, is_any) = self.visits.wheel.begin(self.now);
+        let (end, is_any) = self.runner.wheel.begin(self.now);
         if is_any {
-            self.last_active = self.visits.wheel.current;
+            self.last_active = self.runner.wheel.current;
         }
         end.min(limit)
     }
@@ -176,7 +176,7 @@ impl Windows {
     /// the window, `limit` at most.
     pub(super) fn begin_window(&mut self, network: &mut Network, limit: Time) -> Time {
         let end = self.begin(limit);
-        let count = self.visits.collect_inner();
+        let count = self.runner.collect_inner();
         self.work(network, end, count);
         end
     }
@@ -184,7 +184,7 @@ impl Windows {
     /// The second half of a window that ends at `end`: the units that other threads send to, after what these sent
     /// before the window was taken.
     pub(super) fn end_window(&mut self, network: &mut Network, end: Time) {
-        let count = self.visits.collect_border();
+        let count = self.runner.collect_border();
         self.work(network, end, count);
         self.now = end;
     }
@@ -193,8 +193,8 @@ impl Windows {
     #[inline]
     pub(super) fn idle_until(&self) -> Time {
         // The wheel was empty for a whole turn: nothing happens before the first entry of the heap.
-        let is_idle = self.visits.wheel.current - self.last_active > self.visits.wheel.wheel_mask;
-        if is_idle { self.visits.wheel.first_far() } else { Time::ZERO }
+        let is_idle = self.runner.wheel.current - self.last_active > self.runner.wheel.wheel_mask;
+        if is_idle { self.runner.wheel.first_far() } else { Time::ZERO }
     }
 
     /// Nothing happens before this.
@@ -207,37 +207,37 @@ impl Windows {
     fn work(&mut self, network: &mut Network, limit: Time, count: usize) {
         let Network { core, switches, hosts } = network;
         if count > 0 {
-            self.last_active = self.visits.wheel.current;
+            self.last_active = self.runner.wheel.current;
             let mut first_host = 0;
-            if self.visits.units[0] < core.routes.ports() {
-                first_host = switches.work(core, &mut self.visits, count, limit);
+            if self.runner.nodes[0] < core.routes.ports() {
+                first_host = switches.work(core, &mut self.runner, count, limit);
             }
             if first_host < count {
-                hosts.work(core, &mut self.visits, (first_host, count), limit);
+                hosts.work(core, &mut self.runner, (first_host, count), limit);
             }
         }
         if network.core.has_notices {
             self.tell(network);
         }
-        self.visits.wheel.deliver_letters();
-        self.visits.wheel.keep_unfinished();
+        self.runner.wheel.deliver_letters();
+        self.runner.wheel.keep_unfinished();
     }
 
     /// Hands over what hosts told each other in this window. It arrives in later ones.
     #[cold]
     fn tell(&mut self, network: &mut Network) {
         for notice in network.core.take_notices() {
-            let unit = network.core.routes.ports() + notice.host;
-            match self.visits.wheel.outgoing() {
-                Some(outgoing) if !outgoing.is_mine(unit) => outgoing.tell(unit, notice),
+            let node = network.core.routes.ports() + notice.host;
+            match self.runner.wheel.outgoing() {
+                Some(outgoing) if !outgoing.is_mine(node) => outgoing.tell(node, notice),
                 _ => self.expect(network, notice),
             }
         }
     }
 
     fn expect(&mut self, network: &mut Network, notice: Notice) {
-        let unit = network.expect(notice);
-        self.visits.wheel.wake(unit, notice.at);
+        let node = network.expect(notice);
+        self.runner.wheel.wake(node, notice.at);
     }
 }
 
@@ -245,30 +245,30 @@ impl Engine for Windows {
     fn run_until(&mut self, network: &mut Network, limit: Time) {
         while self.now < limit {
             let end = self.begin(limit);
-            let count = self.visits.collect();
+            let count = self.runner.collect();
             self.work(network, end, count);
             self.now = end;
             self.skip_to(self.idle_until().min(limit));
         }
     }
 
-    fn disturb(&mut self, _network: &mut Network, unit: u32, at: Time) {
-        self.visit_at(unit, at);
+    fn disturb(&mut self, _network: &mut Network, node: u32, at: Time) {
+        self.run_at(node, at);
     }
 
     /// Works through what has arrived before `limit` at units that were not visited for it yet.
     fn catch_up(&mut self, network: &mut Network, limit: Time) {
         let Network { core, switches, hosts } = &mut *network;
-        let mut units = Vec::new();
-        self.visits.wheel.behind(limit, &mut units);
-        let is_port = |&unit: &u32| unit < core.routes.ports();
-        let (ports, at_hosts): (Vec<u32>, Vec<u32>) = units.into_iter().partition(is_port);
-        switches.catch_up(core, &mut self.visits, &ports, limit);
-        hosts.catch_up(core, &mut self.visits, &at_hosts, limit);
+        let mut nodes = Vec::new();
+        self.runner.wheel.behind(limit, &mut nodes);
+        let is_port = |&node: &u32| node < core.routes.ports();
+        let (ports, at_hosts): (Vec<u32>, Vec<u32>) = nodes.into_iter().partition(is_port);
+        switches.catch_up(core, &mut self.runner, &ports, limit);
+        hosts.catch_up(core, &mut self.runner, &at_hosts, limit);
         if network.core.has_notices {
             self.tell(network);
         }
-        self.visits.wheel.deliver_letters();
-        self.visits.wheel.keep_unfinished();
+        self.runner.wheel.deliver_letters();
+        self.runner.wheel.keep_unfinished();
     }
 }

@@ -37,15 +37,15 @@ impl Core {
         let nics = Nics::new(nics, routes.hosts());
         let mut links = links(&routes).with_hosts(clos, &routes, seed);
         if let Some(bumps) = &bumps {
-            links = links.with_bumps(bumps.have_phantoms(routes.units()));
+            links = links.with_bumps(bumps.have_phantoms(routes.nodes()));
         }
         if links.steps().any(|step| matches!(step, Step::Learn(..))) {
             routes.expect_dead();
         }
         let (transmitters, classes) = transmitters(&routes, &links);
-        let units_that_choose = if flows.any_switch_random() { routes.units() } else { 0 };
+        let nodes_that_choose = if flows.any_switch_random() { routes.nodes() } else { 0 };
         let senders = if links.counts_hosts() { routes.hosts() as usize } else { 0 };
-        let lossy = if links.may_lose() { routes.units() as usize } else { 0 };
+        let lossy = if links.may_lose() { routes.nodes() as usize } else { 0 };
         let core = Core {
             seed,
             classes: classes.into(),
@@ -62,7 +62,7 @@ impl Core {
             bumps,
             nics,
             coins: streams(seed, "coin", routes.ports()),
-            choices: streams(seed, "next hop", units_that_choose),
+            choices: streams(seed, "next hop", nodes_that_choose),
             counters: vec![PortCounters::default(); routes.ports() as usize].into(),
             sent: vec![PortCounters::default(); senders].into(),
             losses: vec![LinkCounters::default(); lossy].into(),
@@ -122,16 +122,16 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
 /// run.
 fn transmitters(routes: &Routes, links: &Links) -> (Vec<Transmitter>, Vec<LinkClass>) {
     let mut classes = Vec::new();
-    let transmitter = |unit| {
-        let link = routes.link(unit);
-        let is_impaired = links.is_impaired(LinkId::new(unit));
+    let transmitter = |node| {
+        let link = routes.link(node);
+        let is_impaired = links.is_impaired(LinkId::new(node));
         let class = class_of(&mut classes, link.spec, is_impaired);
         Transmitter { busy_until: Time::ZERO, far_end: link.far_end, class }
     };
-    let transmitters = (0..routes.units()).map(transmitter).collect();
+    let transmitters = (0..routes.nodes()).map(transmitter).collect();
     for step in links.steps() {
         let Step::Change(link, change) = step else { continue };
-        let spec = routes.link(link.unit()).spec;
+        let spec = routes.link(link.node()).spec;
         let rate = if let LinkChange::Rate(rate) = change { rate } else { spec.rate };
         for is_impaired in [false, true] {
             class_of(&mut classes, LinkSpec { rate, ..spec }, is_impaired);

@@ -7,7 +7,7 @@ use trimline_packet::{BitRate, ByteCount, Handle, Packet, Packets, PortCounters,
 use trimline_switch::{DropList, Pool, Returning};
 use trimline_transport::{Framing, Key, Stream};
 
-use super::{Calendar, Ties, Transmission};
+use super::{EventSink, Ties, Transmission};
 use crate::arena::Arena;
 use crate::bumps::Bumps;
 use crate::detours::Detours;
@@ -77,8 +77,8 @@ impl Transmitter {
     }
 
     /// Everything that arrives over this link leaves the switch there by one port.
-    pub(super) fn set_far_end(&mut self, unit: u32) {
-        self.far_end = FarEnd::unit(unit);
+    pub(super) fn set_far_end(&mut self, node: u32) {
+        self.far_end = FarEnd::node(node);
     }
 }
 
@@ -125,10 +125,10 @@ pub(super) fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, is_impaired
 #[inline]
 pub(super) fn next_hop_draw(
     choices: &mut Shared<Stream>,
-    unit: u32,
+    node: u32,
 ) -> impl FnOnce(u32) -> u32 + '_ {
     move |ups| {
-        let stream = choices.find_mut(unit as usize).expect("a run that lets switches choose");
+        let stream = choices.find_mut(node as usize).expect("a run that lets switches choose");
         random::below(stream, u64::from(ups)) as u32
     }
 }
@@ -187,7 +187,7 @@ impl Core {
     #[inline(always)]
     pub(super) fn begin(
         &mut self,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         link: &mut Transmitter,
         (from, next): (Transmission, u32),
         (now, handle, bytes): (Time, Handle, u16),
@@ -197,9 +197,9 @@ impl Core {
         let arrival = link.busy_until + class.delay;
         if class.is_impaired {
             let transmission = link.busy_until - now;
-            self.pass(calendar, (from, next), handle, now, arrival, transmission);
+            self.pass(sink, (from, next), handle, now, arrival, transmission);
         } else {
-            calendar.arrive(&mut self.arena, next, arrival, handle, from);
+            sink.arrive(&mut self.arena, next, arrival, handle, from);
         }
     }
 
@@ -208,29 +208,29 @@ impl Core {
     #[inline(never)]
     fn pass(
         &mut self,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         (from, next): (Transmission, u32),
         handle: Handle,
         begin: Time,
         arrival: Time,
         transmission: TimeDelta,
     ) {
-        let unit = from.link();
+        let node = from.link();
         if let Some(bumps) = &mut self.bumps {
-            bumps.pass(unit as usize, begin, self.arena.packet_mut(handle));
+            bumps.pass(node as usize, begin, self.arena.packet_mut(handle));
         }
-        let host = unit.wrapping_sub(self.routes.ports()) as usize;
+        let host = node.wrapping_sub(self.routes.ports()) as usize;
         if let Some(sent) = self.sent.find_mut(host) {
             sent.packets += 1;
             sent.bytes += u64::from(self.arena.packet(handle).wire_bytes);
         }
-        match self.links.passage(unit, begin, arrival, transmission) {
+        match self.links.passage(node, begin, arrival, transmission) {
             Passage::Arrives(at) => {
-                return calendar.arrive(&mut self.arena, next, at, handle, from);
+                return sink.arrive(&mut self.arena, next, at, handle, from);
             }
             Passage::Gone(loss) => {
                 self.ledger.lost += 1;
-                let counters = self.losses.find_mut(unit as usize).expect("links that may lose");
+                let counters = self.losses.find_mut(node as usize).expect("links that may lose");
                 *match loss {
                     Loss::Failed => &mut counters.failed,
                     Loss::Lost => &mut counters.lost,
@@ -238,7 +238,7 @@ impl Core {
                 } += 1;
             }
         }
-        calendar.lost(&self.arena, unit, handle);
+        sink.lost(&self.arena, node, handle);
         self.ledger.lost_bytes += u64::from(self.arena.packet(handle).wire_bytes);
         self.arena.release(handle);
     }
@@ -328,7 +328,7 @@ impl Core {
     /// Packets that each link did not deliver, ports before hosts.
     pub(crate) fn link_counters(&self) -> Vec<LinkCounters> {
         let mut counters: Vec<LinkCounters> = self.losses.iter().copied().collect();
-        counters.resize(self.routes.units() as usize, LinkCounters::default());
+        counters.resize(self.routes.nodes() as usize, LinkCounters::default());
         counters
     }
 

@@ -9,16 +9,16 @@ use trimline_packet::{Handle, Time, TimeDelta};
 use trimline_switch::{OutputPort, PortModel, Returning};
 
 use super::port::{Switches, pool_of};
-use super::{Calendar, Core};
+use super::{Core, EventSink};
 
 impl<P: OutputPort> Switches<P> {
     /// When something next happens at a port of a coupled switch by itself: the last bit of what it sends leaves, or
     /// it starts to send.
     #[inline(always)]
     pub(crate) fn coupled_next(&self, core: &Core, port: u32) -> Time {
-        let unit = &self.ports[port as usize];
-        let busy_until = unit.link.busy_until;
-        let own = if unit.port.is_sending() { busy_until } else { unit.next_departure() };
+        let node = &self.ports[port as usize];
+        let busy_until = node.link.busy_until;
+        let own = if node.port.is_sending() { busy_until } else { node.next_departure() };
         match &core.pauses {
             None => own,
             Some(pauses) => own.min(pauses.next(port, busy_until)),
@@ -50,24 +50,24 @@ impl<P: OutputPort> Switches<P> {
     pub(crate) fn coupled_act(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         port: u32,
         now: Time,
     ) -> Time {
         if core.pauses.is_some() {
-            self.lossless_act(core, calendar, port, now);
+            self.lossless_act(core, sink, port, now);
             return self.coupled_next(core, port);
         }
-        let unit = &mut self.ports[port as usize];
-        if unit.link.busy_until <= now {
-            if unit.next_departure() <= now {
+        let node = &mut self.ports[port as usize];
+        if node.link.busy_until <= now {
+            if node.next_departure() <= now {
                 match core.detours {
-                    None => self.port_depart(core, calendar, port, now),
-                    Some(_) => self.depart::<true>(core, calendar, port, now),
+                    None => self.port_depart(core, sink, port, now),
+                    Some(_) => self.depart::<true>(core, sink, port, now),
                 }
             } else {
                 let pool = pool_of(&self.model, &core.routes, port);
-                unit.port.release(&self.model, &mut core.pools[pool]);
+                node.port.release(&self.model, &mut core.pools[pool]);
             }
         }
         self.coupled_next(core, port)
@@ -79,18 +79,18 @@ impl<P: OutputPort> Switches<P> {
     pub(crate) fn coupled_arrive(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         port: u32,
         now: Time,
         (handle, link): (Handle, u32),
     ) -> bool {
         if core.detours.is_some() {
-            return self.detouring_arrive(core, calendar, port, (now, link), handle);
+            return self.detouring_arrive(core, sink, port, (now, link), handle);
         }
         if core.pauses.is_some() {
-            return self.lossless_arrive(core, calendar, port, (now, link), handle);
+            return self.lossless_arrive(core, sink, port, (now, link), handle);
         }
-        self.enqueue_coupled(core, calendar, port, now, handle)
+        self.enqueue_coupled(core, sink, port, now, handle)
     }
 
     /// Queues a packet at a port of a coupled switch. Gives whether the port's transmitter is free.
@@ -98,24 +98,24 @@ impl<P: OutputPort> Switches<P> {
     pub(super) fn enqueue_coupled(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         port: u32,
         now: Time,
         handle: Handle,
     ) -> bool {
         let pool = pool_of(&self.model, &core.routes, port);
-        let unit = &mut self.ports[port as usize];
+        let node = &mut self.ports[port as usize];
         // What it sent has been released.
-        let is_free = unit.link.busy_until <= now;
-        unit.link.busy_until = unit.link.busy_until.max(now);
+        let is_free = node.link.busy_until <= now;
+        node.link.busy_until = node.link.busy_until.max(now);
         let (model, packets) = (&self.model, &mut core.arena);
         let is_queued = if model.is_plain() {
-            unit.port.enqueue_plainly(handle, model, packets)
+            node.port.enqueue_plainly(handle, model, packets)
         } else {
-            unit.port.enqueue_pooled(handle, model, packets, &mut core.pools[pool])
+            node.port.enqueue_pooled(handle, model, packets, &mut core.pools[pool])
         };
         if !is_queued {
-            self.port_overflow(core, calendar, port, now, handle);
+            self.port_overflow(core, sink, port, now, handle);
         }
         is_free
     }
@@ -124,7 +124,7 @@ impl<P: OutputPort> Switches<P> {
     pub(crate) fn switch_advance(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         switch: u32,
         limit: Time,
     ) {
@@ -135,8 +135,8 @@ impl<P: OutputPort> Switches<P> {
             if now >= limit {
                 return;
             }
-            self.coupled_act(core, calendar, port, now);
-            calendar.touched(port);
+            self.coupled_act(core, sink, port, now);
+            sink.touched(port);
         }
     }
 }

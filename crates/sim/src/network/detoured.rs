@@ -9,7 +9,7 @@ use trimline_switch::detour::{Steps, Target};
 use trimline_transport::ANY_PATH;
 
 use super::port::{Switches, pool_of};
-use super::{Calendar, Core};
+use super::{Core, EventSink};
 use crate::detours::{Detours, seen};
 use crate::random::Draw;
 
@@ -18,9 +18,9 @@ impl<P: OutputPort> Switches<P> {
     /// returned.
     pub(crate) fn keeps_all(&self, core: &Core, port: u32, arriving: u64) -> bool {
         let Some(detours) = &core.detours else { return true };
-        let unit = &self.ports[port as usize];
-        let keeps_headers = detours.keeps_headers(&unit.port, arriving, core.framing.header);
-        keeps_headers && detours.keeps(port, &unit.port, arriving)
+        let node = &self.ports[port as usize];
+        let keeps_headers = detours.keeps_headers(&node.port, arriving, core.framing.header);
+        keeps_headers && detours.keeps(port, &node.port, arriving)
     }
 
     /// A packet arrives over a link at a switch that may detour it. Gives whether the port may act at once.
@@ -28,7 +28,7 @@ impl<P: OutputPort> Switches<P> {
     pub(super) fn detouring_arrive(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         port: u32,
         (now, link): (Time, u32),
         handle: Handle,
@@ -37,7 +37,7 @@ impl<P: OutputPort> Switches<P> {
         let steps = if from_host { Steps::default() } else { core.arena.steps(handle).further() };
         let (way, steps) = self.way(core, port, link, handle, steps);
         if way != port {
-            calendar.detoured(&core.arena, port, handle);
+            sink.detoured(&core.arena, port, handle);
         }
         let found = match &core.detours {
             Some(detours) if detours.asks_what_was_found() => {
@@ -49,11 +49,11 @@ impl<P: OutputPort> Switches<P> {
         };
         core.arena.set_steps(handle, Steps { found, ..steps });
         let may_act = match core.pauses {
-            Some(_) => self.lossless_arrive(core, calendar, way, (now, link), handle),
-            None => self.enqueue_coupled(core, calendar, way, now, handle),
+            Some(_) => self.lossless_arrive(core, sink, way, (now, link), handle),
+            None => self.enqueue_coupled(core, sink, way, now, handle),
         };
         if way != port {
-            calendar.touched(way);
+            sink.touched(way);
         }
         way == port && may_act
     }
@@ -101,7 +101,7 @@ impl<P: OutputPort> Switches<P> {
         let chosen = {
             // What is drawn and what is seen are apart.
             let held: Vec<u32> = targets.iter().map(|&target| seen(detours, target)).collect();
-            let chance = &mut Draw { streams: &mut detours.streams, unit: switch };
+            let chance = &mut Draw { streams: &mut detours.streams, node: switch };
             model.choose(candidates, |place| held[place as usize], chance)
         };
         let chosen = chosen.map(|place| targets[place as usize]);
@@ -110,7 +110,7 @@ impl<P: OutputPort> Switches<P> {
         core.counters[port as usize].detoured += 1;
         if packet.header.path != ANY_PATH && !model.targets.equal_cost {
             // Its own path would bring it straight back.
-            let mut draw = Draw { streams: &mut detours.streams, unit: switch };
+            let mut draw = Draw { streams: &mut detours.streams, node: switch };
             core.arena.packet_mut(handle).header.path = core.routes.draw_path(&mut draw);
         }
         (way, steps.detoured())

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency, Readings, SeriesColumn};
 use trimline_packet::{ConnectionId, Flags, Handle, HostId, Packet, Packets, Time, TimeDelta};
-use trimline_transport::{Allowed, Disposition, Framing, Half, Key, PathList, flow};
+use trimline_transport::{Allowed, Disposition, Framing, Key, PathList, Side, flow};
 
 use super::core::{HOST_FRONT, next_hop_draw};
 use super::host_tables::Tables;
-use super::{Calendar, Core, HostTable, Transmission, Transmitter};
+use super::{Core, EventSink, HostTable, Transmission, Transmitter};
 use crate::flow::Flow;
 use crate::flows::{Begun, Flows, Further};
 use crate::protocol::Protocol;
@@ -18,7 +18,7 @@ use crate::table::{self, Fronts, Shared};
 const MOST_PREFETCH: usize = 512;
 
 #[repr(C, align(64))]
-pub(super) struct HostUnit<E> {
+pub(super) struct HostNode<E> {
     pub(super) link: Transmitter,
     /// No event of this host lies before this.
     pub(super) clock: Time,
@@ -33,7 +33,7 @@ pub(super) struct HostUnit<E> {
 
 /// All hosts of a run, which have one kind of endpoint.
 pub(crate) struct Hosts<E: Protocol> {
-    pub(super) hosts: Shared<HostUnit<E>>,
+    pub(super) hosts: Shared<HostNode<E>>,
     config: Arc<E::Config>,
 }
 
@@ -46,15 +46,15 @@ impl<E: Protocol> Hosts<E> {
     ) -> Hosts<E> {
         let config = Arc::new(config.clone());
         let Core { flows, routes, seed, .. } = core;
-        let unit = |(host, link)| {
+        let node = |(host, link)| {
             let host_id = HostId::new(host);
             let mut endpoint = E::new(host_id, &config, *seed);
             let mut directory = Tables { host: host_id, flows: &mut *flows, routes: &*routes };
             endpoint.handle_command(Time::ZERO, flow::Command::Listen.into(), &mut directory);
             let next_start_at = flows.next_start(host);
-            HostUnit { endpoint, link, clock: Time::ZERO, next_start_at, unsent: 0, begun: 0 }
+            HostNode { endpoint, link, clock: Time::ZERO, next_start_at, unsent: 0, begun: 0 }
         };
-        let hosts = (0..).zip(links).map(unit).collect();
+        let hosts = (0..).zip(links).map(node).collect();
         Hosts { hosts, config }
     }
 
@@ -98,34 +98,34 @@ impl<E: Protocol> Hosts<E> {
     /// When a host will next act by itself.
     #[inline]
     pub(crate) fn host_next(&self, core: &Core, host: u32) -> Time {
-        let (transmission, other) = self.host_outlook(core, host);
+        let (transmission, other) = self.host_next_event(core, host);
         transmission.min(other)
     }
 
     /// When a host will next send, and when it will next do anything else by itself.
     #[inline(always)]
-    pub(crate) fn host_outlook(&self, core: &Core, host: u32) -> (Time, Time) {
+    pub(crate) fn host_next_event(&self, core: &Core, host: u32) -> (Time, Time) {
         if core.has_stages {
-            return self.host_outlook_staged(core, host);
+            return self.host_next_event_staged(core, host);
         }
-        let unit = &self.hosts[host as usize];
+        let node = &self.hosts[host as usize];
         let transmission =
-            unit.endpoint.transmit_at(Allowed::ALL).max(unit.link.busy_until).max(unit.clock);
-        (transmission, unit.endpoint.poll_timeout().min(unit.next_start_at))
+            node.endpoint.transmit_at(Allowed::ALL).max(node.link.busy_until).max(node.clock);
+        (transmission, node.endpoint.poll_timeout().min(node.next_start_at))
     }
 
     /// The same where switches may tell hosts to stop, or something stands before the link.
     #[inline(never)]
-    fn host_outlook_staged(&self, core: &Core, host: u32) -> (Time, Time) {
-        let (unit, number) = (&self.hosts[host as usize], core.routes.ports() + host);
-        let other = unit.endpoint.poll_timeout().min(unit.next_start_at);
+    fn host_next_event_staged(&self, core: &Core, host: u32) -> (Time, Time) {
+        let (node, number) = (&self.hosts[host as usize], core.routes.ports() + host);
+        let other = node.endpoint.poll_timeout().min(node.next_start_at);
         let other = other.min(core.next_delivery(host));
-        if let Some(next) = self.staged_outlook(core, host) {
+        if let Some(next) = self.staged_next_event(core, host) {
             return (next, other);
         }
         let allowed = self.host_allows(core, host);
         let transmission =
-            unit.endpoint.transmit_at(allowed).max(unit.link.busy_until).max(unit.clock);
+            node.endpoint.transmit_at(allowed).max(node.link.busy_until).max(node.clock);
         let end = core.pauses.as_ref().map_or(Time::NEVER, |pauses| pauses.first_end(number));
         (transmission, other.min(end))
     }
@@ -143,17 +143,17 @@ impl<E: Protocol> Hosts<E> {
     pub(crate) fn host_advance(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         host: u32,
         limit: Time,
     ) {
         loop {
-            let (transmission, other) = self.host_outlook(core, host);
+            let (transmission, other) = self.host_next_event(core, host);
             if transmission.min(other) >= limit {
                 return;
             }
             if transmission <= other {
-                self.host_transmit(core, calendar, host, transmission);
+                self.host_transmit(core, sink, host, transmission);
             } else {
                 self.host_otherwise(core, host, other);
             }
@@ -164,26 +164,26 @@ impl<E: Protocol> Hosts<E> {
     pub(crate) fn host_arrive(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         host: u32,
         now: Time,
         handle: Handle,
     ) {
-        self.host_advance(core, calendar, host, now);
-        self.host_transmit_due(core, calendar, host, now);
+        self.host_advance(core, sink, host, now);
+        self.host_transmit_due(core, sink, host, now);
         self.host_receive(core, host, now, handle);
-        self.host_transmit_due(core, calendar, host, now);
+        self.host_transmit_due(core, sink, host, now);
     }
 
     fn host_transmit_due(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         host: u32,
         now: Time,
     ) {
-        while self.host_outlook(core, host).0 <= now {
-            self.host_transmit(core, calendar, host, now);
+        while self.host_next_event(core, host).0 <= now {
+            self.host_transmit(core, sink, host, now);
         }
     }
 
@@ -200,9 +200,9 @@ impl<E: Protocol> Hosts<E> {
                 return pauses.end_at_host(number, now);
             }
         }
-        let unit = &self.hosts[host as usize];
-        if unit.endpoint.poll_timeout() <= now {
-            self.host_timer(core, host, now.max(unit.clock));
+        let node = &self.hosts[host as usize];
+        if node.endpoint.poll_timeout() <= now {
+            self.host_timer(core, host, now.max(node.clock));
         } else {
             self.host_start(core, host, now);
         }
@@ -213,16 +213,16 @@ impl<E: Protocol> Hosts<E> {
     pub(crate) fn host_transmit(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         host: u32,
         now: Time,
     ) {
         if core.has_stages {
-            return self.transmit_staged(core, calendar, host, now);
+            return self.transmit_staged(core, sink, host, now);
         }
         if let Some(packet) = self.pull(core, host, now, Allowed::ALL) {
             let handle = core.arena.insert(packet);
-            self.send(core, calendar, host, now, (handle, &packet));
+            self.send(core, sink, host, now, (handle, &packet));
         }
     }
 
@@ -231,18 +231,18 @@ impl<E: Protocol> Hosts<E> {
     fn transmit_staged(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         host: u32,
         now: Time,
     ) {
-        if self.staged_transmit(core, calendar, host, now) {
+        if self.staged_transmit(core, sink, host, now) {
             return;
         }
         let allowed = self.host_allows(core, host);
         if let Some(packet) = self.pull(core, host, now, allowed) {
             core.count_sent(host);
             let handle = core.arena.insert(packet);
-            self.send(core, calendar, host, now, (handle, &packet));
+            self.send(core, sink, host, now, (handle, &packet));
         }
     }
 
@@ -255,17 +255,17 @@ impl<E: Protocol> Hosts<E> {
         now: Time,
         allowed: Allowed,
     ) -> Option<Packet> {
-        let unit = &mut self.hosts[host as usize];
-        unit.clock = now;
-        let Some(packet) = unit.endpoint.poll_transmit(now, allowed) else {
+        let node = &mut self.hosts[host as usize];
+        node.clock = now;
+        let Some(packet) = node.endpoint.poll_transmit(now, allowed) else {
             assert!(
-                unit.endpoint.transmit_at(allowed) > now,
+                node.endpoint.transmit_at(allowed) > now,
                 "an endpoint that has nothing to send must say when it will"
             );
             return None;
         };
-        if unit.unsent > 0 {
-            unit.unsent -= u32::from(left(&mut core.flows, host, now, &packet));
+        if node.unsent > 0 {
+            node.unsent -= u32::from(left(&mut core.flows, host, now, &packet));
         }
         core.count_created(&packet);
         Some(packet)
@@ -276,35 +276,35 @@ impl<E: Protocol> Hosts<E> {
     pub(super) fn send(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         host: u32,
         now: Time,
         (handle, packet): (Handle, &Packet),
     ) {
-        let HostUnit { link, begun, .. } = &mut self.hosts[host as usize];
+        let HostNode { link, begun, .. } = &mut self.hosts[host as usize];
         let sender = core.routes.ports() + host;
         let from = Transmission::new(sender, (*begun).into());
         *begun = begun.wrapping_add(1);
         let any = next_hop_draw(&mut core.choices, sender);
         let (to, path) = (packet.destination, packet.header.path);
-        let next = core.routes.next_unit(link.far_end, to, path, any);
-        core.begin(calendar, link, (from, next), (now, handle, packet.wire_bytes));
+        let next = core.routes.next_node(link.far_end, to, path, any);
+        core.begin(sink, link, (from, next), (now, handle, packet.wire_bytes));
     }
 
     fn host_timer(&mut self, core: &mut Core, host: u32, now: Time) {
-        let unit = &mut self.hosts[host as usize];
-        unit.clock = now;
+        let node = &mut self.hosts[host as usize];
+        node.clock = now;
         let mut directory =
             Tables { host: HostId::new(host), flows: &mut core.flows, routes: &core.routes };
-        unit.endpoint.handle_timeout(now, &mut directory);
+        node.endpoint.handle_timeout(now, &mut directory);
         self.drain_events(core, host, now);
     }
 
     fn host_start(&mut self, core: &mut Core, host: u32, now: Time) {
-        let unit = &mut self.hosts[host as usize];
-        unit.clock = now;
+        let node = &mut self.hosts[host as usize];
+        node.clock = now;
         let begun = core.flows.begin(host, now);
-        unit.next_start_at = core.flows.next_start(host);
+        node.next_start_at = core.flows.next_start(host);
         match begun {
             None => {}
             Some(Begun::Send(further)) => self.host_send(core, host, now, further),
@@ -329,7 +329,7 @@ impl<E: Protocol> Hosts<E> {
         } else {
             core.routes.paths(flow.source, flow.destination, &mut paths);
         }
-        let stream = core.flows.stream_of(&flow, Half::Sending);
+        let stream = core.flows.stream_of(&flow, Side::Sending);
         let payload = core.flows.applications.payload(flow.workload);
         let Flow { destination: peer, class, size: length, .. } = flow;
         let command =
@@ -349,9 +349,9 @@ impl<E: Protocol> Hosts<E> {
     fn host_command(&mut self, core: &mut Core, host: u32, now: Time, command: flow::Command) {
         let mut directory =
             Tables { host: HostId::new(host), flows: &mut core.flows, routes: &core.routes };
-        let unit = &mut self.hosts[host as usize];
-        unit.unsent += 1;
-        unit.endpoint.handle_command(now, command.into(), &mut directory);
+        let node = &mut self.hosts[host as usize];
+        node.unsent += 1;
+        node.endpoint.handle_command(now, command.into(), &mut directory);
     }
 
     /// A host takes a packet, and does nothing else yet.
@@ -376,11 +376,11 @@ impl<E: Protocol> Hosts<E> {
     ) {
         core.arena.release(handle);
         core.count_delivered(packet);
-        let unit = &mut self.hosts[host as usize];
-        unit.clock = now;
+        let node = &mut self.hosts[host as usize];
+        node.clock = now;
         let mut directory =
             Tables { host: HostId::new(host), flows: &mut core.flows, routes: &core.routes };
-        let disposition = unit.endpoint.handle_packet(now, packet, &mut directory);
+        let disposition = node.endpoint.handle_packet(now, packet, &mut directory);
         if disposition == Disposition::Discard && packet.service.service().is_whole() {
             core.count_if_unclaimed(host, packet);
         }
@@ -412,11 +412,11 @@ impl<E: Protocol> Hosts<E> {
     /// The same of a message on a kept connection: the one that waits behind it goes at once. Whoever calls drains the
     /// events.
     fn note_message(&mut self, core: &mut Core, host: u32, event: flow::Event, now: Time) {
-        let (half, slot) = match event {
-            flow::Event::Delivered { slot, .. } => (Half::Receiving, slot),
-            flow::Event::Acknowledged { slot, .. } => (Half::Sending, slot),
+        let (side, slot) = match event {
+            flow::Event::Delivered { slot, .. } => (Side::Receiving, slot),
+            flow::Event::Acknowledged { slot, .. } => (Side::Sending, slot),
         };
-        let totals = HostTable::totals(self, HostId::new(host), half, slot);
+        let totals = HostTable::totals(self, HostId::new(host), side, slot);
         if let Some(Further { key, length }) = core.flows.note_message(host, event, now, totals) {
             self.host_command(core, host, now, flow::Command::Send { key, length });
         }
@@ -481,10 +481,10 @@ impl<E: Protocol> HostTable for Hosts<E> {
     fn latencies(&self, host: HostId, slot: u32, latencies: &mut Vec<PacketLatency>) {
         self.endpoint(host).latencies(slot, &self.config, latencies);
     }
-    fn read(&self, host: HostId, slot: u32, half: Half, readings: &mut Readings<'_>) {
-        self.endpoint(host).read(slot, half, readings);
+    fn read(&self, host: HostId, slot: u32, side: Side, readings: &mut Readings<'_>) {
+        self.endpoint(host).read(slot, side, readings);
     }
-    fn prefetch_half(&self, host: HostId, slot: u32) {
+    fn prefetch_side(&self, host: HostId, slot: u32) {
         let (address, bytes) = self.endpoint(host).connections().item(slot);
         table::prefetch(address, bytes);
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use trimline_metrics::HostCounters;
 use trimline_packet::{Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta};
 use trimline_switch::bump::PacerCounters;
-use trimline_transport::Half;
+use trimline_transport::Side;
 
 use super::{HostTable, Network, SwitchTable};
 use crate::bumps::Bumps;
@@ -91,9 +91,9 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     }
 
     /// How long pauses have stopped any class of a unit.
-    pub(crate) fn stopped_for(&self, unit: u32, now: Time) -> TimeDelta {
+    pub(crate) fn stopped_for(&self, node: u32, now: Time) -> TimeDelta {
         let pauses = self.core.pauses.as_ref();
-        pauses.map_or(TimeDelta::ZERO, |pauses| pauses.counters(unit, now).1.stopped_for)
+        pauses.map_or(TimeDelta::ZERO, |pauses| pauses.counters(node, now).1.stopped_for)
     }
 
     /// By host: what stands between it and its link has done; none in a run without.
@@ -101,7 +101,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         staged_hosts(
             self.core.nics.as_deref(),
             self.core.bumps.as_deref(),
-            self.core.routes.ports()..self.core.routes.units(),
+            self.core.routes.ports()..self.core.routes.nodes(),
             now,
         )
     }
@@ -109,8 +109,8 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     /// What each host sent, and what the phantom queue of its link marked, in a run that is sampled.
     pub(crate) fn host_counters(&self) -> impl Iterator<Item = PortCounters> {
         let bumps = self.core.bumps.as_deref();
-        self.core.sent.iter().zip(self.core.routes.ports()..).map(move |(sent, unit)| {
-            let marked = bumps.map_or(0, |bumps| bumps.marked(unit as usize));
+        self.core.sent.iter().zip(self.core.routes.ports()..).map(move |(sent, node)| {
+            let marked = bumps.map_or(0, |bumps| bumps.marked(node as usize));
             PortCounters { marked, ..*sent }
         })
     }
@@ -126,14 +126,14 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
             else {
                 continue;
             };
-            let totals = |host, half, slot: Option<u32>| {
-                slot.map_or(Totals::default(), |slot| self.hosts.totals(host, half, slot))
+            let totals = |host, side, slot: Option<u32>| {
+                slot.map_or(Totals::default(), |slot| self.hosts.totals(host, side, slot))
             };
-            let sent = totals(flow.source, Half::Sending, sender);
+            let sent = totals(flow.source, Side::Sending, sender);
             let (flow, sent) = match self.core.flows.carries_messages(opened) {
                 false => (flow, sent),
                 true => {
-                    let received = totals(flow.destination, Half::Receiving, receiver);
+                    let received = totals(flow.destination, Side::Receiving, receiver);
                     match self.core.flows.course(opened, sent, received) {
                         Some(course) => (course.flow, course.totals),
                         None => continue,
@@ -149,8 +149,8 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     }
 
     /// When the last bit of what a unit sent last leaves it.
-    pub(crate) fn busy_until(&self, unit: u32) -> Time {
-        self.transmitter(unit).busy_until()
+    pub(crate) fn busy_until(&self, node: u32) -> Time {
+        self.transmitter(node).busy_until()
     }
 
     /// What happened at each port.
@@ -175,18 +175,18 @@ pub(super) fn data_queues(switches: &(impl SwitchTable + ?Sized), port: u32) -> 
 fn staged_hosts(
     nics: Option<&Nics>,
     bumps: Option<&Bumps>,
-    units: Range<u32>,
+    nodes: Range<u32>,
     now: Time,
 ) -> Vec<HostCounters> {
-    let has_bumps = |bumps: &Bumps| bumps.paces() || bumps.has_phantom_of(units.clone());
+    let has_bumps = |bumps: &Bumps| bumps.paces() || bumps.has_phantom_of(nodes.clone());
     if nics.is_none() && !bumps.is_some_and(has_bumps) {
         return Vec::new();
     }
-    let of = |(host, unit)| HostCounters {
-        marked: bumps.map_or(0, |bumps| bumps.marked(unit as usize)),
+    let of = |(host, node)| HostCounters {
+        marked: bumps.map_or(0, |bumps| bumps.marked(node as usize)),
         ..staged_host(nics, bumps, host, now)
     };
-    (0..).zip(units).map(of).collect()
+    (0..).zip(nodes).map(of).collect()
 }
 
 /// What stands between a host and its link has done.

@@ -11,7 +11,7 @@ use trimline_switch::{Arrival, CLASSES, Disposition, OutputPort};
 
 use super::core::LinkClass;
 use super::port::{Switches, pool_of};
-use super::{Calendar, Core, Transmission, Transmitter};
+use super::{Core, EventSink, Transmission, Transmitter};
 use crate::topology::LinkId;
 
 /// How long a frame stops what is sent on a link of this class.
@@ -25,7 +25,7 @@ impl<P: OutputPort> Switches<P> {
     pub(super) fn lossless_arrive(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         port: u32,
         (now, link): (Time, u32),
         handle: Handle,
@@ -41,9 +41,9 @@ impl<P: OutputPort> Switches<P> {
         let input = pauses.opposite[link as usize];
         match pauses.arrives(handle, input, class, packet.wire_bytes, now) {
             Arrival::Counted => {}
-            Arrival::Stops => calendar.touched(input),
+            Arrival::Stops => sink.touched(input),
             Arrival::NoRoom => {
-                calendar.drop_list(&core.arena, port, handle, Disposition::Dropped);
+                sink.drop_list(&core.arena, port, handle, Disposition::Dropped);
                 let is_header = packet.service.service().is_header();
                 core.counters[port as usize].count_dropped(is_header);
                 core.drop_quietly(handle);
@@ -52,7 +52,7 @@ impl<P: OutputPort> Switches<P> {
         }
         // Behind a pause frame on the wire it is what comes next.
         let is_frame = !self.ports[port as usize].port.is_sending();
-        self.enqueue_coupled(core, calendar, port, now, handle) || is_frame
+        self.enqueue_coupled(core, sink, port, now, handle) || is_frame
     }
 
     /// What [`Network::coupled_act`] does where inputs are counted.
@@ -60,24 +60,24 @@ impl<P: OutputPort> Switches<P> {
     pub(super) fn lossless_act(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         port: u32,
         now: Time,
     ) {
-        let unit = &mut self.ports[port as usize];
-        let is_free = unit.link.busy_until <= now;
+        let node = &mut self.ports[port as usize];
+        let is_free = node.link.busy_until <= now;
         let pauses = core.pauses.as_mut().expect("a network with pauses");
-        if is_free && unit.port.is_sending() {
+        if is_free && node.port.is_sending() {
             let pool = pool_of(&self.model, &core.routes, port);
-            unit.port.release(&self.model, &mut core.pools[pool]);
+            node.port.release(&self.model, &mut core.pools[pool]);
             if let Some(input) = pauses.leaves(port, now) {
-                calendar.touched(input);
+                sink.touched(input);
             }
         }
         let sender = &mut pauses.senders[port as usize];
         for class in sender.ended(now) {
             sender.go_on(class, now);
-            unit.resume(class, now);
+            node.resume(class, now);
         }
         let input = &mut pauses.inputs[port as usize];
         if input.renew_at <= now {
@@ -89,9 +89,9 @@ impl<P: OutputPort> Switches<P> {
             return;
         }
         if input.untold != 0 {
-            self.send_pause(core, calendar, port, now);
-        } else if unit.next_departure() <= now {
-            self.depart::<true>(core, calendar, port, now);
+            self.send_pause(core, sink, port, now);
+        } else if node.next_departure() <= now {
+            self.depart::<true>(core, sink, port, now);
         }
     }
 
@@ -99,7 +99,7 @@ impl<P: OutputPort> Switches<P> {
     fn send_pause(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         port: u32,
         now: Time,
     ) {
@@ -112,22 +112,22 @@ impl<P: OutputPort> Switches<P> {
         core.count_created(&packet);
         core.port_hops += 1;
         let handle = core.arena.insert(packet);
-        core.begin(calendar, link, (from, next), (now, handle, packet.wire_bytes));
+        core.begin(sink, link, (from, next), (now, handle, packet.wire_bytes));
     }
 
     /// A port is told what it may send.
     fn tell_port(&mut self, core: &mut Core, port: u32, pause: Pause, now: Time) {
-        let unit = &mut self.ports[port as usize];
-        let lasts = lasts(&core.classes[unit.link.class as usize], pause);
+        let node = &mut self.ports[port as usize];
+        let lasts = lasts(&core.classes[node.link.class as usize], pause);
         let pauses = core.pauses.as_mut().expect("a network with pauses");
         let sender = &mut pauses.senders[port as usize];
         sender.counters.received += 1;
         for class in classes_of(pause.classes) {
             if pause.stopped >> class & 1 == 0 {
                 sender.go_on(class, now);
-                unit.resume(class, now);
+                node.resume(class, now);
             } else if sender.stop(class, now, now + lasts) {
-                unit.port.pause(class);
+                node.port.pause(class);
             }
         }
     }
@@ -170,7 +170,7 @@ impl Core {
         let sender = &mut pauses.senders[link.index()];
         let stopped = sender.stopped;
         classes_of(stopped).for_each(|class| sender.go_on(class, now));
-        pauses.disturbed.push(link.unit());
+        pauses.disturbed.push(link.node());
         let receiver = pauses.opposite[link.index()];
         pauses.forget_input(receiver);
         Some(stopped)

@@ -3,10 +3,13 @@
 use std::mem;
 
 use trimline_packet::{Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta};
-use trimline_switch::{PortContext, SwitchActions, Disposition, Limit, OutputPort, PortModel, Returning, apply_dispositions};
+use trimline_switch::{
+    Disposition, Limit, OutputPort, PortContext, PortModel, Returning, SwitchActions,
+    apply_dispositions,
+};
 
 use super::core::next_hop_draw;
-use super::{Calendar, Core, SwitchTable, Transmission, Transmitter};
+use super::{Core, EventSink, SwitchTable, Transmission, Transmitter};
 use crate::arena::Arena;
 use crate::detours::Detours;
 use crate::flows::Flows;
@@ -17,12 +20,12 @@ use crate::topology::Routes;
 
 /// An output port and its link: one cache line with the two queues of an NDP port.
 #[repr(C, align(64))]
-pub(super) struct PortUnit<P> {
+pub(super) struct PortNode<P> {
     pub(super) port: P,
     pub(super) link: Transmitter,
 }
 
-impl<P: OutputPort> PortUnit<P> {
+impl<P: OutputPort> PortNode<P> {
     /// When the port will next start to send: never when it has nothing to send.
     #[inline(always)]
     pub(super) fn next_departure(&self) -> Time {
@@ -44,7 +47,7 @@ pub(super) fn pool_of(model: &impl PortModel, routes: &Routes, port: u32) -> usi
 
 /// All switch ports of a run, which are of one kind.
 pub(crate) struct Switches<P: OutputPort> {
-    pub(super) ports: Shared<PortUnit<P>>,
+    pub(super) ports: Shared<PortNode<P>>,
     pub(super) model: P::Model,
 }
 
@@ -55,8 +58,8 @@ impl<P: OutputPort> Switches<P> {
         numbers: impl IntoIterator<Item = u16>,
         links: impl IntoIterator<Item = Transmitter>,
     ) -> Switches<P> {
-        let unit = |(number, link)| PortUnit { port: P::with_model(number), link };
-        Switches { ports: numbers.into_iter().zip(links).map(unit).collect(), model }
+        let node = |(number, link)| PortNode { port: P::with_model(number), link };
+        Switches { ports: numbers.into_iter().zip(links).map(node).collect(), model }
     }
 
     /// Another view of the same ports.
@@ -91,9 +94,9 @@ impl<P: OutputPort> Switches<P> {
 
     /// Until when a port sends what it is sending, and when it will next start to send.
     #[inline(always)]
-    pub(crate) fn port_outlook(&self, port: u32) -> (Time, Time) {
-        let unit = &self.ports[port as usize];
-        (unit.link.busy_until, unit.next_departure())
+    pub(crate) fn port_next_event(&self, port: u32) -> (Time, Time) {
+        let node = &self.ports[port as usize];
+        (node.link.busy_until, node.next_departure())
     }
 
     /// When a port will next start to send: never when it has nothing to send.
@@ -107,7 +110,7 @@ impl<P: OutputPort> Switches<P> {
     pub(crate) fn port_advance(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         port: u32,
         limit: Time,
     ) {
@@ -116,7 +119,7 @@ impl<P: OutputPort> Switches<P> {
             if now >= limit {
                 return;
             }
-            self.port_depart(core, calendar, port, now);
+            self.port_depart(core, sink, port, now);
         }
     }
 
@@ -125,11 +128,11 @@ impl<P: OutputPort> Switches<P> {
     pub(crate) fn port_depart(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         port: u32,
         now: Time,
     ) {
-        self.depart::<false>(core, calendar, port, now);
+        self.depart::<false>(core, sink, port, now);
     }
 
     /// The same; `NOTED` where somebody notes what leaves: whose inputs are counted, or which may detour.
@@ -137,28 +140,28 @@ impl<P: OutputPort> Switches<P> {
     pub(super) fn depart<const NOTED: bool>(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         port: u32,
         now: Time,
     ) {
         let pool = pool_of(&self.model, &core.routes, port);
-        let unit = &mut self.ports[port as usize];
+        let node = &mut self.ports[port as usize];
         let pool = &mut core.pools[pool];
         let mut context = PortContext {
             now,
             model: &self.model,
             packets: &mut core.arena,
             pool,
-            chance: &mut Draw { streams: &mut core.coins, unit: port },
+            chance: &mut Draw { streams: &mut core.coins, node: port },
             drop_list: &mut core.drop_list,
         };
-        if let Some(handle) = unit.port.dequeue(&mut context) {
+        if let Some(handle) = node.port.dequeue(&mut context) {
             let packet = core.arena.packet(handle);
             let bytes = packet.wire_bytes;
             let (to, path) = (packet.destination, packet.header.path);
             if NOTED {
                 let packets = (&core.arena, &core.flows);
-                let (of, model) = ((port, &unit.port), &self.model);
+                let (of, model) = ((port, &node.port), &self.model);
                 note_departure(&mut core.pauses, &mut core.detours, packets, of, model, handle);
             }
             let counters = &mut core.counters[port as usize];
@@ -166,13 +169,13 @@ impl<P: OutputPort> Switches<P> {
             counters.packets += 1;
             counters.bytes += u64::from(bytes);
             let any = next_hop_draw(&mut core.choices, port);
-            let next = core.routes.next_unit(unit.link.far_end, to, path, any);
+            let next = core.routes.next_node(node.link.far_end, to, path, any);
             core.port_hops += 1;
-            core.begin(calendar, &mut unit.link, (from, next), (now, handle, bytes));
+            core.begin(sink, &mut node.link, (from, next), (now, handle, bytes));
         }
         // A plain model displaces nothing here.
         if !self.model.is_plain() && core.drop_list.is_changed() {
-            self.apply_dispositions(core, calendar, port, now);
+            self.apply_dispositions(core, sink, port, now);
         }
     }
 
@@ -182,20 +185,20 @@ impl<P: OutputPort> Switches<P> {
     pub(crate) fn port_arrive(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         port: u32,
         now: Time,
         handle: Handle,
     ) {
-        let unit = &mut self.ports[port as usize];
-        if unit.link.busy_until <= now {
+        let node = &mut self.ports[port as usize];
+        if node.link.busy_until <= now {
             // Whatever was due has departed: the transmitter is idle since then.
             let pool = pool_of(&self.model, &core.routes, port);
-            unit.port.release(&self.model, &mut core.pools[pool]);
-            unit.link.busy_until = now;
+            node.port.release(&self.model, &mut core.pools[pool]);
+            node.link.busy_until = now;
         }
-        if !unit.port.enqueue_plainly(handle, &self.model, &mut core.arena) {
-            self.port_overflow(core, calendar, port, now, handle);
+        if !node.port.enqueue_plainly(handle, &self.model, &mut core.arena) {
+            self.port_overflow(core, sink, port, now, handle);
         }
     }
 
@@ -204,7 +207,7 @@ impl<P: OutputPort> Switches<P> {
     pub(super) fn port_overflow(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         port: u32,
         now: Time,
         handle: Handle,
@@ -214,12 +217,12 @@ impl<P: OutputPort> Switches<P> {
             model: &self.model,
             packets: &mut core.arena,
             pool: &mut core.pools[pool_of(&self.model, &core.routes, port)],
-            chance: &mut Draw { streams: &mut core.coins, unit: port },
+            chance: &mut Draw { streams: &mut core.coins, node: port },
             drop_list: &mut core.drop_list,
         };
         self.ports[port as usize].port.enqueue(handle, &mut context);
         if core.drop_list.is_changed() {
-            self.apply_dispositions(core, calendar, port, now);
+            self.apply_dispositions(core, sink, port, now);
         }
     }
 
@@ -229,12 +232,12 @@ impl<P: OutputPort> Switches<P> {
     fn apply_dispositions(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         port: u32,
         now: Time,
     ) {
         let mut drop_list = mem::take(&mut core.drop_list);
-        apply_dispositions(&mut drop_list, &mut Switch { switches: self, core, calendar, port, now });
+        apply_dispositions(&mut drop_list, &mut Switch { switches: self, core, sink, port, now });
         // Keeps the list's memory; what a returned header displaced in turn is already settled.
         core.drop_list = drop_list;
     }
@@ -266,14 +269,14 @@ fn note_departure<P: OutputPort>(
 struct Switch<'a, P: OutputPort, C: ?Sized> {
     switches: &'a mut Switches<P>,
     core: &'a mut Core,
-    calendar: &'a mut C,
+    sink: &'a mut C,
     port: u32,
     now: Time,
 }
 
-impl<P: OutputPort, C: Calendar + ?Sized> SwitchActions for Switch<'_, P, C> {
+impl<P: OutputPort, C: EventSink + ?Sized> SwitchActions for Switch<'_, P, C> {
     fn note(&mut self, packet: Handle, disposition: Disposition) {
-        self.calendar.drop_list(&self.core.arena, self.port, packet, disposition);
+        self.sink.drop_list(&self.core.arena, self.port, packet, disposition);
     }
     fn counters(&mut self) -> &mut PortCounters {
         &mut self.core.counters[self.port as usize]
@@ -286,18 +289,18 @@ impl<P: OutputPort, C: Calendar + ?Sized> SwitchActions for Switch<'_, P, C> {
         true
     }
     fn forward(&mut self, packet: Handle) {
-        let Switch { switches, core, calendar, port, now } = self;
+        let Switch { switches, core, sink, port, now } = self;
         let Packet { destination, header, .. } = *core.arena.packet(packet);
         let any = next_hop_draw(&mut core.choices, *port);
         let switch = core.routes.switch_of(*port);
         let way = core.routes.next_port(switch, destination, header.path, any);
         if core.couples_ports {
-            switches.enqueue_coupled(core, *calendar, way, *now, packet);
+            switches.enqueue_coupled(core, *sink, way, *now, packet);
         } else {
-            switches.port_advance(core, *calendar, way, *now + TimeDelta::from_ps(1));
-            switches.port_arrive(core, *calendar, way, *now, packet);
+            switches.port_advance(core, *sink, way, *now + TimeDelta::from_ps(1));
+            switches.port_arrive(core, *sink, way, *now, packet);
         }
-        calendar.touched(way);
+        sink.touched(way);
     }
     fn make_notification(&mut self, packet: Handle) -> Option<u16> {
         Some(self.core.arena.packet_mut(packet).notify())
@@ -311,7 +314,7 @@ impl<P: OutputPort, C: Calendar + ?Sized> SwitchActions for Switch<'_, P, C> {
         notification.notify();
         self.core.count_created(&notification);
         self.core.ledger.quenched += 1;
-        self.calendar.quenched(self.port, header);
+        self.sink.quenched(self.port, header);
         let notification = self.core.arena.insert(notification);
         self.forward(notification);
         true
@@ -350,10 +353,10 @@ impl<P: OutputPort> SwitchTable for Switches<P> {
         // Coupled ports act when a transmission ends.
         let ports = if core.couples_ports { 0 } else { core.routes.ports() };
         for port in 0..ports {
-            let unit = &mut self.ports[port as usize];
-            if unit.link.busy_until < now && unit.port.is_sending() {
+            let node = &mut self.ports[port as usize];
+            if node.link.busy_until < now && node.port.is_sending() {
                 let pool = pool_of(&self.model, &core.routes, port);
-                unit.port.release(&self.model, &mut core.pools[pool]);
+                node.port.release(&self.model, &mut core.pools[pool]);
             }
         }
     }

@@ -9,7 +9,7 @@ use trimline_switch::bump::Taken;
 use trimline_transport::Allowed;
 
 use super::host::Hosts;
-use super::{Calendar, Core};
+use super::{Core, EventSink};
 use crate::nics::heard;
 use crate::protocol::Protocol;
 
@@ -25,7 +25,7 @@ struct Stages {
 impl<E: Protocol> Hosts<E> {
     fn stages(&self, core: &Core, host: u32) -> Option<Stages> {
         let ready = self.hosts[host as usize].endpoint.transmit_at(Allowed::ALL);
-        match core.nics.as_ref().and_then(|nics| nics.outlook(host, ready)) {
+        match core.nics.as_ref().and_then(|nics| nics.next_event(host, ready)) {
             Some((to_queue, ready)) => Some(Stages { to_queue, ready }),
             None => {
                 let has_pacer = core.bumps.as_ref().is_some_and(|bumps| bumps.has_pacer(host));
@@ -35,41 +35,41 @@ impl<E: Protocol> Hosts<E> {
     }
 
     /// When a host with a queue or a pacer next sends, or hands a packet on. `None` without.
-    pub(super) fn staged_outlook(&self, core: &Core, host: u32) -> Option<Time> {
+    pub(super) fn staged_next_event(&self, core: &Core, host: u32) -> Option<Time> {
         let Stages { to_queue, ready } = self.stages(core, host)?;
-        let unit = &self.hosts[host as usize];
-        let free_at = unit.link.busy_until;
+        let node = &self.hosts[host as usize];
+        let free_at = node.link.busy_until;
         let paced = core.bumps.as_ref().and_then(|bumps| bumps.next(host, ready, free_at));
         let behind = paced.unwrap_or(ready.max(free_at));
-        Some(to_queue.min(behind).max(unit.clock))
+        Some(to_queue.min(behind).max(node.clock))
     }
 
-    /// What [`Hosts::staged_outlook`] said. Whether this host has a queue or a pacer.
+    /// What [`Hosts::staged_next_event`] said. Whether this host has a queue or a pacer.
     pub(super) fn staged_transmit(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         host: u32,
         now: Time,
     ) -> bool {
         let Some(Stages { to_queue, ready }) = self.stages(core, host) else { return false };
         self.hosts[host as usize].clock = now;
         if to_queue <= now {
-            self.hand_to_queue(core, calendar, host, now);
+            self.hand_to_queue(core, sink, host, now);
             return true;
         }
         let bumps = core.bumps.as_mut().filter(|bumps| bumps.has_pacer(host));
         let sent = match bumps {
             None => core.next_of_queue(host),
             Some(bumps) if bumps.takes(host, ready, now) => {
-                self.hand_to_pacer(core, calendar, host, now);
+                self.hand_to_pacer(core, sink, host, now);
                 return true;
             }
             Some(bumps) => bumps.give(host, now, &core.arena),
         };
         if let Some(handle) = sent {
             let packet = *core.arena.packet(handle);
-            self.send(core, calendar, host, now, (handle, &packet));
+            self.send(core, sink, host, now, (handle, &packet));
         }
         true
     }
@@ -78,7 +78,7 @@ impl<E: Protocol> Hosts<E> {
     fn hand_to_queue(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         host: u32,
         now: Time,
     ) {
@@ -87,7 +87,7 @@ impl<E: Protocol> Hosts<E> {
         let handle = core.arena.insert(packet);
         let nics = core.nics.as_mut().expect("a host with a queue");
         if !nics.take(host, now, (handle, is_followed), &mut core.arena) {
-            core.drop_at_host(calendar, host, handle);
+            core.drop_at_host(sink, host, handle);
         }
     }
 
@@ -95,7 +95,7 @@ impl<E: Protocol> Hosts<E> {
     fn hand_to_pacer(
         &mut self,
         core: &mut Core,
-        calendar: &mut (impl Calendar + ?Sized),
+        sink: &mut (impl EventSink + ?Sized),
         host: u32,
         now: Time,
     ) {
@@ -111,7 +111,7 @@ impl<E: Protocol> Hosts<E> {
         let bumps = core.bumps.as_mut().expect("a host with a pacer");
         match bumps.take(host, (now, transmission), handle, &mut core.arena) {
             Taken::Passes | Taken::Waits => {}
-            Taken::Dropped => core.drop_at_host(calendar, host, handle),
+            Taken::Dropped => core.drop_at_host(sink, host, handle),
         }
     }
 
@@ -162,10 +162,10 @@ impl<E: Protocol> Hosts<E> {
     /// Whether a packet is a pause frame, which the host takes.
     #[cold]
     fn takes_pause(&mut self, core: &mut Core, host: u32, now: Time, handle: Handle) -> bool {
-        let unit = &mut self.hosts[host as usize];
-        let is_pause = core.host_takes_pause((host, &unit.link), now, handle);
+        let node = &mut self.hosts[host as usize];
+        let is_pause = core.host_takes_pause((host, &node.link), now, handle);
         if is_pause {
-            unit.clock = now;
+            node.clock = now;
         }
         is_pause
     }
@@ -184,8 +184,8 @@ impl Core {
     }
 
     /// A host has no room for a packet that it sends.
-    fn drop_at_host(&mut self, calendar: &mut (impl Calendar + ?Sized), host: u32, handle: Handle) {
-        calendar.lost(&self.arena, self.routes.ports() + host, handle);
+    fn drop_at_host(&mut self, sink: &mut (impl EventSink + ?Sized), host: u32, handle: Handle) {
+        sink.lost(&self.arena, self.routes.ports() + host, handle);
         self.drop_quietly(handle);
     }
 

@@ -3,7 +3,7 @@
 use trimline_metrics::{FlowRecord, PacketLatency, Readings, SeriesColumn};
 use trimline_packet::{Handle, HostId, Packet, ServiceClass, Time, TimeDelta};
 use trimline_switch::{Limit, Returning};
-use trimline_transport::{Framing, Half, Key, PathList, flow};
+use trimline_transport::{Framing, Key, PathList, Side, flow};
 
 use super::core::HOST_FRONT;
 use super::{Core, Transmitter};
@@ -70,10 +70,10 @@ pub(crate) trait HostTable: Send {
     /// Statistics of the half in `slot`.
     fn statistics_of(&self, host: HostId, slot: u32) -> flow::Statistics;
     /// What the half in `slot` has counted.
-    fn totals(&self, host: HostId, half: Half, slot: u32) -> Totals {
-        Totals::of(|record| match half {
-            Half::Receiving => self.record_receiver(host, slot, record),
-            Half::Sending => {
+    fn totals(&self, host: HostId, side: Side, slot: u32) -> Totals {
+        Totals::of(|record| match side {
+            Side::Receiving => self.record_receiver(host, slot, record),
+            Side::Sending => {
                 self.record_sender(host, slot, record);
                 0
             }
@@ -86,9 +86,9 @@ pub(crate) trait HostTable: Send {
     /// Appends the latencies of the packets of the sending half in `slot`, if they are recorded.
     fn latencies(&self, host: HostId, slot: u32, latencies: &mut Vec<PacketLatency>);
     /// Reads the transport's own columns of `output.series` for the half in `slot`.
-    fn read(&self, host: HostId, slot: u32, half: Half, readings: &mut Readings<'_>);
+    fn read(&self, host: HostId, slot: u32, side: Side, readings: &mut Readings<'_>);
     /// Prefetches the half in `slot`.
-    fn prefetch_half(&self, host: HostId, slot: u32);
+    fn prefetch_side(&self, host: HostId, slot: u32);
     /// Forgets the half in `slot`: it may be assigned again.
     fn forget(&mut self, host: HostId, slot: u32);
     /// The half of `key` has new paths.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trimline_metrics::series::{FlowRow, PortRow};
 use trimline_metrics::{FlowSeries, PortSeries, Reading, Readings, SeriesColumn};
 use trimline_packet::{ConnectionId, HostId, PortCounters, Time, TimeDelta};
-use trimline_transport::Half;
+use trimline_transport::Side;
 
 use crate::engine::Network;
 use crate::flow::Flow;
@@ -42,7 +42,7 @@ pub(super) struct Chosen {
 impl Chosen {
     /// `columns` are those of the transports' own, if flows are looked at.
     pub(super) fn new(routes: &Routes, plan: &Plan, columns: Vec<SeriesColumn>) -> Chosen {
-        let ports: Vec<u32> = plan.sampled.ports.iter().map(|link| link.unit()).collect();
+        let ports: Vec<u32> = plan.sampled.ports.iter().map(|link| link.node()).collect();
         let of = |&port: &u32| (routes.port_place(port), routes.link(port).spec.rate.as_bps());
         let port_series = PortSeries { ports: ports.iter().map(of).collect(), rows: Vec::new() };
         Chosen {
@@ -121,14 +121,14 @@ impl Chosen {
         let mut own = vec![None; columns.len()];
         let mut readings = Readings::new(now, columns, &mut own);
         let mut totals = Totals::default();
-        let halves: [(Half, HostId, Option<u32>); 2] = [
-            (Half::Sending, seat.flow.source, seat.sender),
-            (Half::Receiving, seat.flow.destination, seat.receiver),
+        let sides: [(Side, HostId, Option<u32>); 2] = [
+            (Side::Sending, seat.flow.source, seat.sender),
+            (Side::Receiving, seat.flow.destination, seat.receiver),
         ];
-        for (half, host, slot) in halves {
+        for (side, host, slot) in sides {
             let Some(slot) = slot else { continue };
-            totals = totals.with(&network.hosts.totals(host, half, slot));
-            network.hosts.read(host, slot, half, &mut readings);
+            totals = totals.with(&network.hosts.totals(host, side, slot));
+            network.hosts.read(host, slot, side, &mut readings);
         }
         // Between two messages of a kept connection it is still the one before.
         let carried = network.core.flows.carried(opened.by, network.core.flows.connection(opened));

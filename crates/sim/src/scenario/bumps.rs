@@ -241,7 +241,7 @@ fn phantoms(node: &Node, around: &Surroundings<'_>) -> Result<Vec<PhantomLink>, 
     let links = links(node, around.topology)?;
     let routes = Routes::new(around.topology);
     let phantom = |link: LinkId| {
-        let at_first = routes.link(link.unit()).spec.rate;
+        let at_first = routes.link(link.node()).spec.rate;
         let billionths = drain.unwrap_or(950_000_000);
         let of_share = u128::from(at_first.as_bps()) * u128::from(billionths) / 1_000_000_000;
         let drain = fixed.unwrap_or(BitRate::from_bps((of_share as u64).max(1)));

@@ -78,7 +78,7 @@ pub(super) fn inputs(
     let most = |port| {
         let link = routes.reverse(LinkId::new(port));
         let back = routes.link(port).spec.delay + links.impairment.reordering;
-        headroom_of(&at_its_worst(link, routes.link(link.unit()).spec, links), back, packet_bytes)
+        headroom_of(&at_its_worst(link, routes.link(link.node()).spec, links), back, packet_bytes)
     };
     let needed = (0..routes.ports()).map(most).max().unwrap_or(0);
     let size = |key| size_of(node, key, packet_bytes);

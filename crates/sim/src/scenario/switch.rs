@@ -4,7 +4,7 @@ use trimline_packet::{BitRate, Packet, TimeDelta};
 use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::profiles::{self, Profile, Sizes};
 use trimline_switch::{
-    Action, DrrModel, Cap, Choices, Classifier, Demands, Limit, Marker, QueueChoices, Scheduler,
+    Action, Cap, Choices, Classifier, Demands, DrrModel, Limit, Marker, QueueChoices, Scheduler,
     ServiceModel, Signal,
 };
 use trimline_transport::Framing;

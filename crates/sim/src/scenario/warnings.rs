@@ -135,7 +135,7 @@ fn phantoms(plan: &Plan) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for phantom in &plan.bumps.phantoms {
         let (drain, threshold) = (phantom.settings.drain, phantom.settings.threshold);
-        let line = routes.link(phantom.link.unit()).spec.rate;
+        let line = routes.link(phantom.link.node()).spec.rate;
         let [sent, gone] = [line, drain].map(|rate| rate.bytes_in(duration).get());
         let gained = sent.saturating_sub(gone);
         let most = ByteCount::new(gained.saturating_add(packet));

@@ -10,7 +10,7 @@ use trimline_switch::detour::{Counts, DetourModel, Detourable, Pick, Seen, Targe
 use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::nic::{Adaptive, Bypass, Interrupts, ReceiverSettings, TransmitterSettings};
 use trimline_switch::{
-    Action, Alpha, DrrModel, Choices, Classifier, Limit, Marker, Scheduler, ServiceModel,
+    Action, Alpha, Choices, Classifier, DrrModel, Limit, Marker, Scheduler, ServiceModel,
 };
 use trimline_transport::{ndp, tcp};
 
@@ -137,7 +137,7 @@ pub(super) fn bump_links(plan: &mut Plan, seed: u64) {
         if draws.below(one_in) != 0 {
             continue;
         }
-        let rate = routes.link(link.unit()).spec.rate;
+        let rate = routes.link(link.node()).spec.rate;
         let settings = PhantomSettings {
             drain: BitRate::from_bps(rate.as_bps() / 100 * draws.one_of(&[50, 80, 95])),
             threshold: ByteCount::new(draws.one_of(&[1, 1_000, 30_000])),

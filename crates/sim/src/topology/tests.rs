@@ -39,12 +39,12 @@ fn hull() -> Clos {
 }
 
 /// Follows a packet from a unit's link until it enters a host; gives the links crossed.
-fn follow(routes: &Routes, unit: u32, to: HostId, path: PathId) -> (u32, usize) {
-    let mut unit = unit;
+fn follow(routes: &Routes, node: u32, to: HostId, path: PathId) -> (u32, usize) {
+    let mut node = node;
     for links in 1..10 {
-        unit = routes.next_unit(routes.link(unit).far_end, to, path, |ups| ups - 1);
-        if unit >= routes.ports() {
-            return (unit - routes.ports(), links);
+        node = routes.next_node(routes.link(node).far_end, to, path, |ups| ups - 1);
+        if node >= routes.ports() {
+            return (node - routes.ports(), links);
         }
     }
     panic!("the packet circles");
@@ -100,12 +100,12 @@ fn the_links_of_a_way_are_those_that_packets_cross() {
                 let (from, to) = (HostId::new(source), HostId::new(destination));
                 let mut paths = PathList::new();
                 routes.paths(from, to, &mut paths);
-                let mut unit = routes.first_host + source;
+                let mut node = routes.first_host + source;
                 let mut crossed = Vec::new();
-                while crossed.is_empty() || unit < routes.first_host {
-                    let link = routes.link(unit);
+                while crossed.is_empty() || node < routes.first_host {
+                    let link = routes.link(node);
                     crossed.push(link.spec);
-                    unit = routes.next_unit(link.far_end, to, paths[0], |_| 0);
+                    node = routes.next_node(link.far_end, to, paths[0], |_| 0);
                 }
                 assert_eq!(
                     crossed[..],
@@ -150,11 +150,11 @@ fn distinct_paths_use_distinct_cores() {
         .iter()
         .map(|&path| {
             let to = HostId::new(53);
-            let mut unit = routes.first_host;
+            let mut node = routes.first_host;
             let mut ports = Vec::new();
             for _ in 0..6 {
-                unit = routes.next_unit(routes.link(unit).far_end, to, path, |_| 0);
-                ports.push(unit);
+                node = routes.next_node(routes.link(node).far_end, to, path, |_| 0);
+                ports.push(node);
             }
             ports
         })

@@ -7,7 +7,7 @@ use trimline_packet::{BitRate, ByteCount, HostId, Kind, Packet, TimeDelta};
 use trimline_switch::Marker;
 use trimline_transport::dcqcn::{ALPHA_ONE, Config, Endpoint, LEAST_TIMER, MARK_CNP};
 use trimline_transport::shell::ShellEndpoint as _;
-use trimline_transport::{Framing, Half, flow};
+use trimline_transport::{Framing, Side, flow};
 
 use super::roce::Queues;
 use super::words::time;
@@ -162,16 +162,16 @@ impl Protocol for Endpoint {
         COLUMNS.to_vec()
     }
 
-    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
-        match half {
-            Half::Sending => {
+    fn read(&self, slot: u32, side: Side, readings: &mut Readings<'_>) {
+        match side {
+            Side::Sending => {
                 let now = readings.now();
                 readings.give("sending_rate_bps", self.rate(slot, now).as_bps());
                 let alpha = u128::from(self.alpha(slot, now));
                 readings.give("alpha", (alpha * 1_000_000 / u128::from(ALPHA_ONE)) as u64);
                 readings.give("in_flight_packets", self.in_flight(slot).into());
             }
-            Half::Receiving => {}
+            Side::Receiving => {}
         }
     }
 }

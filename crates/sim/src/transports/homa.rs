@@ -6,7 +6,7 @@ use trimline_metrics::{Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, ByteCount, Flags, HostId, Kind, Packet, ServiceClass, TimeDelta};
 use trimline_transport::homa::{Config, Ending, Endpoint};
 use trimline_transport::shell::ShellEndpoint as _;
-use trimline_transport::{Framing, Half, WINDOW_LIMIT, flow};
+use trimline_transport::{Framing, Side, WINDOW_LIMIT, flow};
 
 use super::homa_cutoffs::{Costs, cutoffs};
 use super::words::time;
@@ -52,10 +52,10 @@ impl Protocol for Endpoint {
         COLUMNS.to_vec()
     }
 
-    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
-        match half {
-            Half::Sending => readings.give("granted_unsent", self.granted_unsent(slot).into()),
-            Half::Receiving => readings.give("outstanding_bytes", self.outstanding_bytes(slot)),
+    fn read(&self, slot: u32, side: Side, readings: &mut Readings<'_>) {
+        match side {
+            Side::Sending => readings.give("granted_unsent", self.granted_unsent(slot).into()),
+            Side::Receiving => readings.give("outstanding_bytes", self.outstanding_bytes(slot)),
         }
     }
 }

@@ -39,7 +39,7 @@ use trimline_metrics::{FlowRecord, PacketLatency, RunRecord};
 pub use trimline_metrics::{Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, HostId, Packet, Time, TimeDelta};
 use trimline_switch::Marker;
-use trimline_transport::{Allowed, Disposition, Endpoint, Framing, Half, HostTables, flow};
+use trimline_transport::{Allowed, Disposition, Endpoint, Framing, HostTables, Side, flow};
 
 pub use cbr::Cbr;
 pub use dcqcn::Dcqcn;

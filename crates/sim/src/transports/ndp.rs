@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trimline_metrics::{FlowRecord, PacketLatency, Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, ByteCount, HostId, Joined, TimeDelta};
 use trimline_transport::ndp::{Config, CoreRate, Endpoint, Order, PathPenalty, PullSpacing};
-use trimline_transport::{Framing, Half, flow};
+use trimline_transport::{Framing, Side, flow};
 
 use super::words::time;
 use super::{
@@ -75,15 +75,15 @@ impl Protocol for Endpoint {
         COLUMNS.to_vec()
     }
 
-    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
-        match half {
-            Half::Sending => {
+    fn read(&self, slot: u32, side: Side, readings: &mut Readings<'_>) {
+        match side {
+            Side::Sending => {
                 let now = self.sender_progress(slot);
                 readings.give("in_flight_packets", now.in_flight.into());
                 readings.give("waiting_packets", now.waiting.into());
                 readings.give("pulls_received", now.pulls.into());
             }
-            Half::Receiving => {
+            Side::Receiving => {
                 readings.give("pulls_sent", self.receiver_statistics(slot).pulls);
                 readings.give("pulls_queued", self.pulls_queued(slot).into());
             }

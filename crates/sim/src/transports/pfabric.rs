@@ -6,7 +6,7 @@ use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
 use trimline_packet::{ByteCount, HostId, Kind, Packet, TimeDelta};
 use trimline_transport::pfabric::{Config, Endpoint, Priority};
 use trimline_transport::shell::ShellEndpoint as _;
-use trimline_transport::{Framing, Half, flow};
+use trimline_transport::{Framing, Side, flow};
 
 use super::words::time;
 use super::{
@@ -58,14 +58,14 @@ impl Protocol for Endpoint {
         COLUMNS.to_vec()
     }
 
-    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
-        match half {
-            Half::Sending => {
+    fn read(&self, slot: u32, side: Side, readings: &mut Readings<'_>) {
+        match side {
+            Side::Sending => {
                 let (window, in_flight) = self.window(slot);
                 readings.give("window_packets", window.into());
                 readings.give("in_flight_packets", in_flight.into());
             }
-            Half::Receiving => {}
+            Side::Receiving => {}
         }
     }
 }

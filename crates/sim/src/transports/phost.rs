@@ -6,7 +6,7 @@ use trimline_metrics::{Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, ByteCount, Flags, HostId, Kind, Packet, TimeDelta};
 use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order, ReceiverRules};
 use trimline_transport::shell::ShellEndpoint as _;
-use trimline_transport::{Framing, Half, flow};
+use trimline_transport::{Framing, Side, flow};
 
 use super::words::time;
 use super::{
@@ -45,13 +45,13 @@ impl Protocol for Endpoint {
         COLUMNS.to_vec()
     }
 
-    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
-        match half {
-            Half::Sending => {
+    fn read(&self, slot: u32, side: Side, readings: &mut Readings<'_>) {
+        match side {
+            Side::Sending => {
                 let now = readings.now();
                 readings.give("tokens_held", self.tokens_held(slot, now).into());
             }
-            Half::Receiving => {
+            Side::Receiving => {
                 readings.give("tokens_unanswered", self.tokens_unanswered(slot));
             }
         }
@@ -344,10 +344,10 @@ fn packet_time(payload_bytes: u16, link: &LinkSpec) -> TimeDelta {
 /// many windows as in the paper. `spec/deviations.toml` says what it does not name.
 fn with_tokens(payload_bytes: u16, link: &LinkSpec, tokens: u32) -> Config {
     let packet_time = packet_time(payload_bytes, link);
-    let halves =
+    let sides =
         |count: u64| TimeDelta::from_ps(packet_time.as_ps().saturating_mul(count).div_ceil(2));
     let of_window = |count: u64| {
-        let time = u128::from(halves(count).as_ps()) * u128::from(tokens) / u128::from(TOKENS);
+        let time = u128::from(sides(count).as_ps()) * u128::from(tokens) / u128::from(TOKENS);
         TimeDelta::from_ps(u64::try_from(time).unwrap_or(u64::MAX))
     };
     Config {
@@ -356,7 +356,7 @@ fn with_tokens(payload_bytes: u16, link: &LinkSpec, tokens: u32) -> Config {
         free_tokens: tokens,
         free_for: FreeTokens::AllFlows,
         token_window: tokens,
-        token_expiry: halves(3),
+        token_expiry: sides(3),
         downgrade: of_window(50),
         resend: of_window(18),
         receiver: ReceiverRules::Prompt,

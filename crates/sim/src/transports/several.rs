@@ -8,7 +8,7 @@ use std::sync::Arc;
 use trimline_metrics::{FlowRecord, PacketLatency, Readings, SeriesColumn};
 use trimline_packet::{Flags, HostId, Packet, Time, TimeDelta};
 use trimline_switch::Deficits;
-use trimline_transport::{Allowed, Disposition, Endpoint, Framing, Half, HostTables, Key, flow};
+use trimline_transport::{Allowed, Disposition, Endpoint, Framing, HostTables, Key, Side, flow};
 
 use super::{Hosted, Parameters, Protocol};
 use crate::protocol::PATIENCE;
@@ -175,10 +175,10 @@ macro_rules! transports {
                     Hosted::Outside(at) => at.record_receiver(slot, record),
                 }
             }
-            fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
+            fn read(&self, slot: u32, side: Side, readings: &mut Readings<'_>) {
                 match self {
-                    $(Hosted::$Variant(at) => at.read(slot, half, readings),)+
-                    Hosted::Outside(at) => at.read(slot, half, readings),
+                    $(Hosted::$Variant(at) => at.read(slot, side, readings),)+
+                    Hosted::Outside(at) => at.read(slot, side, readings),
                 }
             }
             fn latencies(
@@ -262,7 +262,7 @@ impl<X: Protocol> Endpoint for Several<X> {
             }
             flow::Command::Open { peer, connection, .. } => {
                 let (peer, connection) = (*peer, *connection);
-                Key { peer, connection, opened_here: true, half: Half::Sending }
+                Key { peer, connection, opened_here: true, side: Side::Sending }
             }
             flow::Command::Send { key, .. } | flow::Command::Paths { key, .. } => *key,
         };
@@ -359,8 +359,8 @@ impl<X: Protocol> Protocol for Several<X> {
         }
         all
     }
-    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
-        self.parts[self.owner(slot)].read(slot, half, readings);
+    fn read(&self, slot: u32, side: Side, readings: &mut Readings<'_>) {
+        self.parts[self.owner(slot)].read(slot, side, readings);
     }
     fn latencies(&self, slot: u32, config: &Self::Config, latencies: &mut Vec<PacketLatency>) {
         let owner = self.owner(slot);
@@ -372,8 +372,8 @@ impl<X: Protocol> Protocol for Several<X> {
 fn connection_of(packet: &Packet) -> Key {
     let is_back = packet.service.service().is_turned_round();
     let opened_here = packet.header.flags.contains(Flags::FROM_OPENER) == is_back;
-    let half = if opened_here { Half::Sending } else { Half::Receiving };
-    Key { peer: packet.source, connection: packet.header.connection, opened_here, half }
+    let side = if opened_here { Side::Sending } else { Side::Receiving };
+    Key { peer: packet.source, connection: packet.header.connection, opened_here, side }
 }
 
 /// The endpoint of no transport: where all are built in.

@@ -8,7 +8,7 @@ use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::tcp::{
     Config, Control, Endpoint, FastLane, Handshake, MAX_SUBFLOWS, Notifications,
 };
-use trimline_transport::{Framing, Half, flow};
+use trimline_transport::{Framing, Side, flow};
 
 use super::frames::Segments;
 use super::words::time;
@@ -318,9 +318,9 @@ impl Protocol for Endpoint {
         [WINDOW, IN_FLIGHT, ROUND_TRIP].into_iter().chain(is_dctcp.then_some(ALPHA)).collect()
     }
 
-    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
-        match half {
-            Half::Sending => {
+    fn read(&self, slot: u32, side: Side, readings: &mut Readings<'_>) {
+        match side {
+            Side::Sending => {
                 let now = self.progress(slot);
                 readings.give(WINDOW.name, rounded(now.window, 1000));
                 readings.give(IN_FLIGHT.name, now.in_flight.into());
@@ -331,7 +331,7 @@ impl Protocol for Endpoint {
                     readings.give(ALPHA.name, rounded(alpha, 1_000_000));
                 }
             }
-            Half::Receiving => {}
+            Side::Receiving => {}
         }
     }
 }

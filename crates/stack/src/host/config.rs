@@ -45,7 +45,7 @@ pub struct Limits {
     /// The same of all.
     pub half_open: u32,
     /// Halves of connections, those included that are only remembered.
-    pub halves: u32,
+    pub sides: u32,
     /// Peers that this host did not name itself.
     pub peers: u32,
 }
@@ -67,7 +67,7 @@ impl Default for Limits {
             connections: 1 << 14,
             peer_half_open: 1024,
             half_open: 4096,
-            halves: 1 << 18,
+            sides: 1 << 18,
             peers: 1 << 16,
         }
     }

@@ -9,7 +9,7 @@ use trimline_packet::{
     ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, Time, TimeDelta,
 };
 use trimline_transport::ndp::{self, Command};
-use trimline_transport::{Endpoint, Half, Key, PathList};
+use trimline_transport::{Endpoint, Key, PathList, Side};
 
 use super::config::Config;
 use super::directory::{Slots, Streams, View};
@@ -62,9 +62,9 @@ struct Name {
 }
 
 impl Name {
-    fn key(self, half: Half) -> Key {
+    fn key(self, side: Side) -> Key {
         let Name { peer, connection, opened_here } = self;
-        Key { peer, connection, opened_here, half }
+        Key { peer, connection, opened_here, side }
     }
 }
 
@@ -387,8 +387,8 @@ impl Core {
         if let Some(deadline) = deadline {
             self.deadlines.remove(&(deadline, index, generation));
         }
-        for half in [Half::Sending, Half::Receiving] {
-            if let Some(slot) = self.slots.slot(name.key(half)) {
+        for side in [Side::Sending, Side::Receiving] {
+            if let Some(slot) = self.slots.slot(name.key(side)) {
                 self.slots.set_owner(slot, None);
             }
         }
@@ -398,8 +398,8 @@ impl Core {
     /// Tells the endpoint which connections have ended.
     fn close_ended(&mut self, now: Time) {
         while let Some(name) = self.ended.pop() {
-            for half in [Half::Sending, Half::Receiving] {
-                self.command(now, Command::Close { key: name.key(half) });
+            for side in [Side::Sending, Side::Receiving] {
+                self.command(now, Command::Close { key: name.key(side) });
             }
         }
     }
@@ -419,8 +419,8 @@ impl Core {
         // What no application has yet is nobody's to abandon.
         entry.abandoned = failure == Failure::Closed || !entry.taken;
         let name = entry.name;
-        for half in [Half::Sending, Half::Receiving] {
-            self.command(now, Command::Abandon { key: name.key(half) });
+        for side in [Side::Sending, Side::Receiving] {
+            self.command(now, Command::Abandon { key: name.key(side) });
         }
         self.account(index);
         self.list_readable(index);
@@ -432,7 +432,7 @@ impl Core {
     #[cold]
     fn reset_peer(&mut self, index: u32, cause: Cause) {
         let Entry { name, incoming, .. } = &self.entries[index as usize];
-        let (sequence, of_pull) = match (incoming.last(), self.slots.slot(name.key(Half::Sending)))
+        let (sequence, of_pull) = match (incoming.last(), self.slots.slot(name.key(Side::Sending)))
         {
             (Some(sequence), _) => (sequence, 0),
             (None, Some(slot)) => (self.endpoint.sender_progress(slot).pulls, Flags::PULL),
@@ -487,7 +487,7 @@ impl Core {
         if entry.failure.is_some() {
             return;
         }
-        let key = entry.name.key(Half::Sending);
+        let key = entry.name.key(Side::Sending);
         let length = ByteCount::new(entry.outgoing.hand_over());
         let opens = !std::mem::replace(&mut entry.outgoing.opened, true);
         if opens {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{ConnectionId, HostId};
-use trimline_transport::{Half, HostTables, Key, PathList, Stream};
+use trimline_transport::{HostTables, Key, PathList, Side, Stream};
 
 use super::hashing::Quick;
 use super::peers::{ME, Peers};
@@ -20,7 +20,7 @@ impl Streams {
     /// From one seed.
     pub fn seeded(seed: u64) -> Streams {
         Streams(Arc::new(move |key: Key| {
-            let flags = u64::from(key.opened_here) << 1 | u64::from(key.half == Half::Sending);
+            let flags = u64::from(key.opened_here) << 1 | u64::from(key.side == Side::Sending);
             let name = u64::from(key.peer.get()) << 32 | u64::from(key.connection.get());
             random::stream(seed ^ random::mix(flags), name)
         }))
@@ -31,7 +31,7 @@ impl Streams {
     /// A number for what a host draws by itself: of a half that cannot be, one of this host with itself.
     pub(super) fn seed(&self) -> u64 {
         let connection = ConnectionId::new(0);
-        let key = Key { peer: ME, connection, opened_here: true, half: Half::Sending };
+        let key = Key { peer: ME, connection, opened_here: true, side: Side::Sending };
         (self.0)(key).next_u64()
     }
 }
@@ -104,7 +104,7 @@ impl HostTables for View<'_> {
         });
         self.slots.slots.insert(key, slot);
         self.slots.set_owner(slot, None);
-        self.peers.holds(key.peer, |holdings| holdings.halves += 1);
+        self.peers.holds(key.peer, |holdings| holdings.sides += 1);
         slot
     }
 
@@ -115,7 +115,7 @@ impl HostTables for View<'_> {
     }
 
     fn release(&mut self, key: Key, slot: u32) {
-        self.peers.holds(key.peer, |holdings| holdings.halves -= 1);
+        self.peers.holds(key.peer, |holdings| holdings.sides -= 1);
         self.slots.slots.remove(&key);
         self.slots.set_owner(slot, None);
         self.slots.free.push(slot);

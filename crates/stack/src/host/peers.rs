@@ -29,7 +29,7 @@ pub(super) struct Holdings {
     /// Of these such as the application could not read yet.
     pub(super) half_open: u32,
     /// Halves of connections.
-    pub(super) halves: u32,
+    pub(super) sides: u32,
     /// Bytes that have arrived.
     pub(super) kept: u64,
     /// Bytes that are to be sent to it, or ACKed by it.
@@ -55,7 +55,7 @@ struct Peer {
 
 impl Peer {
     fn is_in_use(&self) -> bool {
-        self.named || self.holdings.connections > 0 || self.holdings.halves > 0
+        self.named || self.holdings.connections > 0 || self.holdings.sides > 0
     }
 }
 

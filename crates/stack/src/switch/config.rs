@@ -28,7 +28,7 @@ use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{BitRate, Packet, TimeDelta};
 use trimline_switch::bump::{PhantomModel, PhantomSettings};
 use trimline_switch::profiles::{self, Sizes};
-use trimline_switch::{DrrModel, Demands, Models, Order, ServiceModel};
+use trimline_switch::{Demands, DrrModel, Models, Order, ServiceModel};
 
 use super::caps::{self, NotificationsConfig};
 use super::detour::{Detour, DetourConfig};

@@ -12,7 +12,7 @@ use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{
     ByteCount, Handle, Packet, Packets, PortCounters, Service, ServiceClass, Time, TimeDelta,
 };
-use trimline_switch::{PortContext, Chance, DropList, Disposition, Pool, apply_dispositions};
+use trimline_switch::{Chance, Disposition, DropList, Pool, PortContext, apply_dispositions};
 use trimline_transport::Stream;
 
 use super::config::{FarEnd, ForwardingLayer, Layout, Line, SwitchConfig};
@@ -565,7 +565,11 @@ impl<E: Egress> Dataplane<E> {
     }
 
     /// A port, and what is around it.
-    fn split(&mut self, now: Time, number: u32) -> (&mut E, PortContext<'_, E::Model, Frames, Coins>) {
+    fn split(
+        &mut self,
+        now: Time,
+        number: u32,
+    ) -> (&mut E, PortContext<'_, E::Model, Frames, Coins>) {
         let port = &mut self.ports[number as usize];
         let context = PortContext {
             now,

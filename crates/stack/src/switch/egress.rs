@@ -2,7 +2,7 @@
 //! order of urgency, and those that are both.
 
 use trimline_packet::TimeDelta;
-use trimline_switch::{Drr, RateLimited, OutputPort, Port, ServiceModel, PriorityDrop, PerPort};
+use trimline_switch::{Drr, OutputPort, PerPort, Port, PriorityDrop, RateLimited, ServiceModel};
 
 /// NDP's queues, or those of another profile, beside one for what may only be dropped.
 pub(super) type Plain = Drr<Port<8>, Port<1>>;

@@ -13,7 +13,7 @@ use trimline_sim::plan::Plan;
 use trimline_sim::random;
 use trimline_stack::host::{Config, Core, Options, Streams};
 use trimline_stack::switch::{self, Fabric};
-use trimline_transport::{Half, Key, ndp};
+use trimline_transport::{Key, Side, ndp};
 
 /// A packet at a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,9 +175,9 @@ impl World {
         let seed = plan.seed;
         let streams = Streams(Arc::new(move |key: Key| {
             let (source, workload, index) = names[&key.connection.get()];
-            let purpose = match key.half {
-                Half::Sending => "flow sender",
-                Half::Receiving => "flow receiver",
+            let purpose = match key.side {
+                Side::Sending => "flow sender",
+                Side::Receiving => "flow receiver",
             };
             random::stream(seed, purpose, &[source, workload, index])
         }));

@@ -6,7 +6,7 @@ use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{Packet, Packets, Time};
 use trimline_stack::switch::{Detour, DetourState, Frames, LocalPorts};
 use trimline_switch::{
-    PortContext, Choices, DropList, OutputPort, Pool, Port, QueueView, ServiceModel,
+    Choices, DropList, OutputPort, Pool, Port, PortContext, QueueView, ServiceModel,
 };
 
 use super::detours::{Arriving, Command, Config, Draws, PORTS, packet_of, read_all};
@@ -87,7 +87,9 @@ impl Switch<'_> {
     }
 
     fn serve(&mut self, port: usize) {
-        let Some(leaving) = self.context(port, |port, context| port.dequeue(context)) else { return };
+        let Some(leaving) = self.context(port, |port, context| port.dequeue(context)) else {
+            return;
+        };
         let packet = *self.frames.packet(leaving);
         let held = self.ports[port].packets_before(&model(), &packet);
         self.detour_state.note_departure(port as u16, held, 0);

@@ -12,7 +12,8 @@ use trimline_packet::{
 };
 use trimline_stack::switch::Frames;
 use trimline_switch::{
-    PortContext, RateLimited, Demands, DropList, Disposition, OutputPort, Pool, Port, ServiceModel, CodelPort, PriorityDrop,
+    CodelPort, Demands, Disposition, DropList, OutputPort, Pool, Port, PortContext, PriorityDrop,
+    RateLimited, ServiceModel,
 };
 
 mod detour;
@@ -249,8 +250,14 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
                 for _ in 0..*times {
                     let Switch { model, now, frames, coins, drop_list, .. } = self;
                     let (now, model, pool) = (*now, *model, &mut Pool::none());
-                    let context =
-                        &mut PortContext { now, model, packets: frames, pool, chance: coins, drop_list };
+                    let context = &mut PortContext {
+                        now,
+                        model,
+                        packets: frames,
+                        pool,
+                        chance: coins,
+                        drop_list,
+                    };
                     let sent = self.ports[*port].dequeue(context);
                     if let Some(handle) = sent {
                         let packet = self.packet(handle);

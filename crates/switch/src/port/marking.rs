@@ -3,8 +3,8 @@
 use trimline_packet::{Handle, Packet, Packets};
 
 use super::Port;
-use crate::PortContext;
 use crate::Chance;
+use crate::PortContext;
 use crate::model::{MarkAt, Marker, ServiceModel, Unit};
 
 impl<const Q: usize> Port<Q> {

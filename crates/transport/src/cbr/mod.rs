@@ -11,7 +11,7 @@ use core::num::NonZeroU16;
 use trimline_packet::{BitRate, ByteCount, Flags, HostId, Kind, Packet, Service, Time, TimeDelta};
 
 use crate::flow::{self, Command, Memory, Slots, Statistics};
-use crate::{Allowed, Disposition, Half, HostTables, Key, PathList};
+use crate::{Allowed, Disposition, HostTables, Key, PathList, Side};
 
 /// Parameters of every connection of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,7 +170,7 @@ impl crate::Endpoint for Endpoint {
             Command::Listen => self.is_listening = true,
             Command::Open { peer, connection, class, length, payload, paths, .. } => {
                 assert!(!paths.is_empty(), "a connection has at least one path");
-                let key = Key { peer, connection, opened_here: true, half: Half::Sending };
+                let key = Key { peer, connection, opened_here: true, side: Side::Sending };
                 let slot = directory.assign(key);
                 let left = length.map(ByteCount::get);
                 let (mut full, mut gap) = (self.config.payload_bytes, self.gap);
@@ -231,7 +231,7 @@ impl crate::Endpoint for Endpoint {
             return Disposition::Discard;
         }
         let key = Key::of(packet);
-        let is_back = key.half == Half::Sending;
+        let is_back = key.side == Side::Sending;
         let slot = match directory.find(key) {
             Some(slot) => slot,
             None if is_back || !directory.accepts(key) => return Disposition::Discard,

@@ -17,8 +17,8 @@ use super::sender::Sender;
 use super::way::Way;
 use crate::flow::Event;
 use crate::round_robin::RoundRobin;
-use crate::shell::{Opening, Role, Shell, ShellEndpoint, ShellOf};
-use crate::{Allowed, Disposition, Half, HostTables, Key};
+use crate::shell::{Opening, Shell, ShellEndpoint, ShellOf, StreamState};
+use crate::{Allowed, Disposition, HostTables, Key, Side};
 
 /// All DCQCN connections of one host.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Endpoint {
     /// # Panics
     /// A half that could send.
     pub fn forget(&mut self, slot: u32) {
-        if let Role::Sending(sender) = self.shell.vacate(slot) {
+        if let StreamState::Sending(sender) = self.shell.vacate(slot) {
             assert!(
                 !sender.ready.joined() && sender.listed == Time::NEVER,
                 "what is forgotten has nothing to send"
@@ -105,8 +105,8 @@ impl Endpoint {
 
     /// Whether an entry of the heap holds.
     fn holds(&self, (due, slot): (Time, u32)) -> bool {
-        matches!(&self.shell.slots[slot as usize].role,
-            Role::Sending(sender) if sender.listed == due)
+        matches!(&self.shell.slots[slot as usize].stream_state,
+            StreamState::Sending(sender) if sender.listed == due)
     }
 
     /// Takes old entries off the top of the heap.
@@ -119,7 +119,7 @@ impl Endpoint {
     /// After anything that may have changed whether, or when, a sending half sends, or its deadline.
     fn sender_changed(&mut self, now: Time, slot: u32) {
         let entry = self.shell.at(slot);
-        let Role::Sending(sender) = &mut entry.role else { return };
+        let StreamState::Sending(sender) = &mut entry.stream_state else { return };
         let deadline = sender.deadline;
         let has_data = sender.has_data(&self.config);
         let due = sender.due();
@@ -146,7 +146,7 @@ impl Endpoint {
             && due <= now
         {
             self.waiting.pop();
-            self.shell.at(slot).role.sender().listed = Time::NEVER;
+            self.shell.at(slot).stream_state.sender().listed = Time::NEVER;
             self.ready.join(&mut self.shell.slots, slot);
             self.drop_old();
         }
@@ -156,7 +156,7 @@ impl Endpoint {
         let key = Key::of(packet);
         let whole = u32::from(packet.header.payload_length()) + u32::from(Packet::HEADER_BYTES);
         let is_whole = u32::from(packet.wire_bytes) >= whole;
-        if key.half == Half::Sending
+        if key.side == Side::Sending
             || !packet.header.flags.contains(Flags::FROM_OPENER)
             || !is_whole
             || packet.service == Service::Trimmed
@@ -177,7 +177,7 @@ impl Endpoint {
         }
         let host = self.shell.host;
         let entry = self.shell.at(slot);
-        let (receiver, key) = (entry.role.receiver(), entry.common);
+        let (receiver, key) = (entry.stream_state.receiver(), entry.common);
         let cnp = receiver.notify(now, packet, &self.config, host, &key);
         let (arrived, answer) = receiver.arrive(packet, host, &key);
         self.shell.control.extend(cnp.into_iter().chain(answer));
@@ -195,7 +195,7 @@ impl Endpoint {
     fn handle_answer(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(Key::of(packet)) else { return };
         let entry = self.shell.at(slot);
-        let sender = entry.role.sender();
+        let sender = entry.stream_state.sender();
         let sequence = packet.header.sequence;
         let ended = if packet.marks & MARK_CNP != 0 {
             sender.notified(now, &self.config);
@@ -228,12 +228,12 @@ impl ShellEndpoint for Endpoint {
             Some(0) => self.shell.events.push_back(Event::Acknowledged { key, slot }),
             Some(length) => sender.append(length),
         }
-        self.shell.place(slot, Role::Sending(sender), key);
+        self.shell.place(slot, StreamState::Sending(sender), key);
         self.sender_changed(now, slot);
     }
 
     fn append(&mut self, now: Time, slot: u32, bytes: u64) {
-        self.shell.at(slot).role.sender().append(bytes);
+        self.shell.at(slot).stream_state.sender().append(bytes);
         self.sender_changed(now, slot);
     }
 
@@ -250,7 +250,7 @@ impl ShellEndpoint for Endpoint {
     }
 
     fn expire(&mut self, now: Time, slot: u32) {
-        if let Role::Sending(sender) = &mut self.shell.at(slot).role
+        if let StreamState::Sending(sender) = &mut self.shell.at(slot).stream_state
             && sender.deadline <= now
         {
             sender.time_out();
@@ -269,7 +269,7 @@ impl ShellEndpoint for Endpoint {
         }
         let (slot, host) = (self.ready.head(), self.shell.host);
         let entry = self.shell.at(slot);
-        let packet = entry.role.sender().transmit(now, &self.config, host, &entry.common);
+        let packet = entry.stream_state.sender().transmit(now, &self.config, host, &entry.common);
         // Behind the others, or out of line until its next packet is due.
         self.ready.turn(&mut self.shell.slots);
         self.sender_changed(now, slot);

@@ -196,9 +196,9 @@ mod tests {
             assert!(u128::from(before) > alpha, "not before its time");
         }
         // Half of it and more after 178 of them: ln 2 x 256 = 177.4.
-        let half = ALPHA_ONE / 2;
-        assert!(reaction.alpha_at(us(10 + 55 * 177), &config) > half);
-        assert!(reaction.alpha_at(us(10 + 55 * 178), &config) < half);
+        let side = ALPHA_ONE / 2;
+        assert!(reaction.alpha_at(us(10 + 55 * 177), &config) > side);
+        assert!(reaction.alpha_at(us(10 + 55 * 178), &config) < side);
         assert!(reaction.alpha_at(us(100_000_000), &config) < 1 << 9, "it falls to nothing");
     }
 

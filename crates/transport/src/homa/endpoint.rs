@@ -15,7 +15,7 @@ use super::receiver::{Arrival, Receiver};
 use super::sender::Sender;
 use super::sending::Sending;
 use crate::flow::{Event, Statistics};
-use crate::shell::{Opening, Role, Shell, ShellEndpoint, ShellOf, Slot, UsePaths, is_first};
+use crate::shell::{Opening, Shell, ShellEndpoint, ShellOf, Slot, StreamState, UsePaths, is_first};
 use crate::spray::Spray;
 use crate::{Allowed, Disposition, Framing, HostTables, Key, PathList, Stream};
 
@@ -125,33 +125,33 @@ impl Endpoint {
     /// The half in `slot` is forgotten: the slot may be assigned again.
     pub fn forget(&mut self, slot: u32) {
         match self.shell.vacate(slot) {
-            Role::Vacant | Role::Receiving(Message(None)) => {}
-            Role::Sending(sender) => {
+            StreamState::Vacant | StreamState::Receiving(Message(None)) => {}
+            StreamState::Sending(sender) => {
                 self.sending.replace(slot, sender.turn, None);
                 self.spare_senders.put(sender);
             }
-            Role::Receiving(Message(Some(receiver))) => {
+            StreamState::Receiving(Message(Some(receiver))) => {
                 self.granting.replace(slot, receiver.key.peer, receiver.rank, None);
                 self.plan_grant();
                 self.spare_receivers.put(receiver);
             }
         }
-        self.shell.place(slot, Role::Vacant, Statistics::default());
+        self.shell.place(slot, StreamState::Vacant, Statistics::default());
     }
 
     /// The timer of a half comes no later than it must.
     fn arm(&mut self, slot: u32) {
-        let deadline = match &self.shell.at(slot).role {
-            Role::Vacant | Role::Receiving(Message(None)) => Time::NEVER,
-            Role::Sending(sender) => sender.deadline(),
-            Role::Receiving(Message(Some(receiver))) => receiver.deadline(&self.config),
+        let deadline = match &self.shell.at(slot).stream_state {
+            StreamState::Vacant | StreamState::Receiving(Message(None)) => Time::NEVER,
+            StreamState::Sending(sender) => sender.deadline(),
+            StreamState::Receiving(Message(Some(receiver))) => receiver.deadline(&self.config),
         };
         self.shell.arm(slot, deadline);
     }
 
     /// A sending half has more that may go, or less.
     fn rank_sender(&mut self, slot: u32) {
-        let sender = self.shell.at(slot).role.sender();
+        let sender = self.shell.at(slot).stream_state.sender();
         let to = sender.place(&self.config);
         let from = core::mem::replace(&mut sender.turn, to);
         self.sending.replace(slot, from, to);
@@ -252,7 +252,7 @@ impl Endpoint {
         // Its memory is the next message's.
         if is_complete
             && ending != Ending::Acknowledged
-            && let Some(receiver) = self.shell.at(slot).role.receiver().0.take()
+            && let Some(receiver) = self.shell.at(slot).stream_state.receiver().0.take()
         {
             self.spare_receivers.put(receiver);
         }
@@ -277,7 +277,7 @@ impl Endpoint {
         self.arm(slot);
         // Homa 3.8: who has other things to send first says so, and is not asked again at once.
         if will && self.sending.first(Allowed::ALL) != Some(slot) {
-            let busy = self.shell.at(slot).role.sender().busy(host, first);
+            let busy = self.shell.at(slot).stream_state.sender().busy(host, first);
             self.shell.push_control(busy);
         }
     }
@@ -307,14 +307,18 @@ impl Endpoint {
 
     /// Whether all of a message has arrived, and nothing of it is kept.
     fn was_received(&self, slot: u32) -> bool {
-        matches!(self.shell.slots[slot as usize].role, Role::Receiving(Message(None)))
+        matches!(
+            self.shell.slots[slot as usize].stream_state,
+            StreamState::Receiving(Message(None))
+        )
     }
 
     /// A packet of the message whose turn it is.
     fn data(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
         let slot = self.sending.first(allowed)?;
         let entry = &mut self.shell.slots[slot as usize];
-        let (packet, is_repeated) = entry.role.sender().send(now, self.shell.host, &self.config)?;
+        let (packet, is_repeated) =
+            entry.stream_state.sender().send(now, self.shell.host, &self.config)?;
         if let Some(is_repeated) = is_repeated {
             entry.common.packets += 1;
             entry.common.bytes += u64::from(packet.header.payload_length());
@@ -329,8 +333,8 @@ impl Endpoint {
 }
 
 /// The receiver of a message that has not arrived whole.
-fn message(half: &mut Slot<Box<Sender>, Message, Statistics>) -> &mut Receiver {
-    half.role.receiver().0.as_mut().expect("the message is still arriving")
+fn message(side: &mut Slot<Box<Sender>, Message, Statistics>) -> &mut Receiver {
+    side.stream_state.receiver().0.as_mut().expect("the message is still arriving")
 }
 
 impl ShellEndpoint for Endpoint {
@@ -353,8 +357,8 @@ impl ShellEndpoint for Endpoint {
         self.messages += 1;
         let number = self.messages;
         let sender = Sender::new(now, key, streams, (length, class), number, &self.config);
-        let role = Role::Sending(self.spare_senders.boxed(sender));
-        self.shell.place(slot, role, Statistics::default());
+        let stream_state = StreamState::Sending(self.spare_senders.boxed(sender));
+        self.shell.place(slot, stream_state, Statistics::default());
         self.rank_sender(slot);
         // Without ACKs each packet that is sent arms it, and most messages have one.
         if self.config.ending == Ending::Acknowledged {
@@ -380,15 +384,15 @@ impl ShellEndpoint for Endpoint {
 
     fn expire(&mut self, now: Time, slot: u32) {
         let (host, config) = (self.shell.host, &*self.config);
-        match &mut self.shell.at(slot).role {
-            Role::Vacant | Role::Receiving(Message(None)) => return,
-            Role::Sending(sender) => {
+        match &mut self.shell.at(slot).stream_state {
+            StreamState::Vacant | StreamState::Receiving(Message(None)) => return,
+            StreamState::Sending(sender) => {
                 if sender.lose_patience(now, config) {
                     self.ended(slot);
                 }
                 self.rank_sender(slot);
             }
-            Role::Receiving(Message(Some(receiver))) => {
+            StreamState::Receiving(Message(Some(receiver))) => {
                 let resends = receiver.lose_patience(now, host, config);
                 resends.into_iter().for_each(|resend| self.shell.push_control(resend));
                 self.rank_receiver(slot);

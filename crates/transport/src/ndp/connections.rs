@@ -26,15 +26,20 @@ use super::endpoint::Endpoint;
 use super::paths::Paths;
 use super::receiver::Receiver;
 use super::sender::Sender;
-use super::slot::{Life, Role, Slot};
+use super::slot::{Life, Slot, StreamState};
 use crate::arrivals::WINDOW_LIMIT;
 use crate::round_robin::Links;
-use crate::{Half, HostTables, Key, PathList, Stream};
+use crate::{HostTables, Key, PathList, Side, Stream};
 
 impl Endpoint {
-    fn place(&mut self, slot: u32, key: Key, role: Role) {
-        let entry =
-            Slot { links: Links::OUTSIDE, deadline: Time::NEVER, key, life: Life::Open, role };
+    fn place(&mut self, slot: u32, key: Key, stream_state: StreamState) {
+        let entry = Slot {
+            links: Links::OUTSIDE,
+            deadline: Time::NEVER,
+            key,
+            life: Life::Open,
+            stream_state,
+        };
         let index = slot as usize;
         self.answered_nothing(slot);
         if index < self.slots.len() {
@@ -50,7 +55,7 @@ impl Endpoint {
             deadline: Time::NEVER,
             key,
             life: Life::Released,
-            role: Role::Vacant,
+            stream_state: StreamState::Vacant,
         });
         self.slots.push(entry);
     }
@@ -76,7 +81,7 @@ impl Endpoint {
         let slot = directory.assign(key);
         let paths = Paths::new(paths, stream, self.config.path_penalty.as_ref());
         let sender = Sender::new(now, &self.config, payload, length, service_port, class, paths);
-        self.place(slot, key, Role::Sending(sender));
+        self.place(slot, key, StreamState::Sending(sender));
         self.sender_changed(now, slot);
     }
 
@@ -97,8 +102,8 @@ impl Endpoint {
         };
         let rto = self.rto(key.peer);
         let entry = &mut self.slots[slot as usize];
-        match &mut entry.role {
-            Role::Sending(sender) if entry.life == Life::Open => {
+        match &mut entry.stream_state {
+            StreamState::Sending(sender) if entry.life == Life::Open => {
                 sender.append(now, length, &self.config, rto);
                 self.sender_changed(now, slot);
             }
@@ -114,18 +119,20 @@ impl Endpoint {
         length: u64,
         directory: &mut impl HostTables,
     ) -> Option<u32> {
-        if key.opened_here || key.half != Half::Sending {
+        if key.opened_here || key.side != Side::Sending {
             return None;
         }
-        let receiving = directory.find(Key { half: Half::Receiving, ..key })?;
-        let Role::Receiving(receiver) = &self.slots[receiving as usize].role else { return None };
+        let receiving = directory.find(Key { side: Side::Receiving, ..key })?;
+        let StreamState::Receiving(receiver) = &self.slots[receiving as usize].stream_state else {
+            return None;
+        };
         let (service_port, class) = (receiver.service_port, receiver.class);
         let mut paths = PathList::new();
         directory.paths(key.peer, &mut paths);
         let paths = Paths::new(&paths, directory.stream(key), self.config.path_penalty.as_ref());
         let slot = directory.assign(key);
         let sender = Sender::new(now, &self.config, None, Some(length), service_port, class, paths);
-        self.place(slot, key, Role::Sending(sender));
+        self.place(slot, key, StreamState::Sending(sender));
         Some(slot)
     }
 
@@ -144,7 +151,7 @@ impl Endpoint {
         }
         let known = if key.opened_here {
             // The peer answers on a connection that was opened here.
-            directory.find(Key { half: Half::Sending, ..key }).is_some()
+            directory.find(Key { side: Side::Sending, ..key }).is_some()
         } else {
             self.listening.contains(&header.service_port())
         };
@@ -156,7 +163,7 @@ impl Endpoint {
         let paths = Paths::new(&paths, directory.stream(key), None);
         let slot = directory.assign(key);
         let receiver = Receiver::new(now, header.service_port(), header.flags.class(), paths);
-        self.place(slot, key, Role::Receiving(receiver));
+        self.place(slot, key, StreamState::Receiving(receiver));
         self.events.push_back(Event::Accepted { key, slot });
         Some(slot)
     }
@@ -164,7 +171,9 @@ impl Endpoint {
     /// Pulls of this half go in another class.
     pub(super) fn prioritise(&mut self, key: Key, class: u8, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
-        let Role::Receiving(receiver) = &mut self.slots[slot as usize].role else { return };
+        let StreamState::Receiving(receiver) = &mut self.slots[slot as usize].stream_state else {
+            return;
+        };
         let class = class & 3;
         let old = core::mem::replace(&mut receiver.class, class);
         receiver.class_fixed = true;
@@ -184,7 +193,7 @@ impl Endpoint {
     ) {
         let Some(slot) = directory.find(key) else { return };
         let entry = &mut self.slots[slot as usize];
-        let Role::Receiving(receiver) = &mut entry.role else { return };
+        let StreamState::Receiving(receiver) = &mut entry.stream_state else { return };
         if receiver.held == holds || entry.life != Life::Open {
             return;
         }
@@ -214,7 +223,7 @@ impl Endpoint {
     pub(super) fn renew(&mut self, now: Time, key: Key, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
         let entry = &mut self.slots[slot as usize];
-        let Role::Sending(sender) = &mut entry.role else { return };
+        let StreamState::Sending(sender) = &mut entry.stream_state else { return };
         if entry.life != Life::TimeWait {
             sender.renew();
             self.sender_changed(now, slot);
@@ -224,7 +233,7 @@ impl Endpoint {
     /// What a half sends bears this class.
     pub(super) fn classify(&mut self, key: Key, class: u8, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
-        if let Role::Sending(sender) = &mut self.slots[slot as usize].role {
+        if let StreamState::Sending(sender) = &mut self.slots[slot as usize].stream_state {
             sender.classify(class);
         }
     }
@@ -237,7 +246,7 @@ impl Endpoint {
         if entry.life == Life::TimeWait {
             return;
         }
-        if let Role::Sending(sender) = &mut entry.role {
+        if let StreamState::Sending(sender) = &mut entry.stream_state {
             // Nobody is to hear that everything was ACKed.
             sender.acknowledged = true;
         }
@@ -254,10 +263,10 @@ impl Endpoint {
     ) {
         let Some(slot) = directory.find(key) else { return };
         let penalty = self.config.path_penalty.as_ref();
-        match &mut self.slots[slot as usize].role {
-            Role::Sending(sender) => sender.use_paths(paths, penalty),
-            Role::Receiving(receiver) => receiver.paths.replace(paths, None),
-            Role::Vacant => {}
+        match &mut self.slots[slot as usize].stream_state {
+            StreamState::Sending(sender) => sender.use_paths(paths, penalty),
+            StreamState::Receiving(receiver) => receiver.paths.replace(paths, None),
+            StreamState::Vacant => {}
         }
     }
 
@@ -271,7 +280,7 @@ impl Endpoint {
         directory: &mut impl HostTables,
     ) {
         let Some(slot) = directory.find(key) else { return };
-        if let Role::Sending(sender) = &mut self.slots[slot as usize].role {
+        if let StreamState::Sending(sender) = &mut self.slots[slot as usize].stream_state {
             sender.avoid(path, until);
         }
     }
@@ -283,7 +292,7 @@ impl Endpoint {
         if entry.life != Life::Open {
             return;
         }
-        if let Role::Sending(sender) = &mut entry.role {
+        if let StreamState::Sending(sender) = &mut entry.stream_state {
             sender.finish();
             if !sender.complete() {
                 entry.life = Life::Closing;
@@ -306,20 +315,20 @@ impl Endpoint {
             peer: packet.source,
             connection: packet.header.connection,
             opened_here: !flags.contains(Flags::FROM_OPENER),
-            half: if flags.contains(Flags::PULL) { Half::Receiving } else { Half::Sending },
+            side: if flags.contains(Flags::PULL) { Side::Receiving } else { Side::Sending },
         };
         let Some(slot) = directory.find(key) else { return };
         let entry = &mut self.slots[slot as usize];
         // A half that is complete has nothing that could be refused: the RESET is late.
-        let complete = match &entry.role {
-            Role::Sending(sender) => sender.complete(),
-            Role::Receiving(receiver) => receiver.complete(),
-            Role::Vacant => true,
+        let complete = match &entry.stream_state {
+            StreamState::Sending(sender) => sender.complete(),
+            StreamState::Receiving(receiver) => receiver.complete(),
+            StreamState::Vacant => true,
         };
         if complete || entry.life == Life::TimeWait {
             return;
         }
-        if let Role::Sending(sender) = &mut entry.role {
+        if let StreamState::Sending(sender) = &mut entry.stream_state {
             sender.abandon();
             sender.acknowledged = true;
         }
@@ -334,19 +343,19 @@ impl Endpoint {
         let entry = &mut self.slots[slot as usize];
         (entry.life, entry.deadline) = (Life::TimeWait, until);
         self.timers.arm(slot, until);
-        match &mut entry.role {
-            Role::Sending(sender) => {
+        match &mut entry.stream_state {
+            StreamState::Sending(sender) => {
                 sender.abandon();
                 self.sender_changed(now, slot);
             }
-            Role::Receiving(receiver) => {
+            StreamState::Receiving(receiver) => {
                 receiver.active_at = now;
                 let (class, dropped) = (receiver.class, receiver.drop_pulls(0));
                 if dropped > 0 {
                     self.pulls.remove(&mut self.slots, slot, class, dropped, true);
                 }
             }
-            Role::Vacant => {}
+            StreamState::Vacant => {}
         }
     }
 
@@ -359,7 +368,7 @@ impl Endpoint {
     ) {
         let time_wait = self.time_wait(self.slots[slot as usize].key.peer);
         let entry = &mut self.slots[slot as usize];
-        if let Role::Receiving(receiver) = &mut entry.role {
+        if let StreamState::Receiving(receiver) = &mut entry.stream_state {
             let until = receiver.active_at.saturating_add(time_wait);
             if now < until {
                 entry.deadline = until;
@@ -380,11 +389,11 @@ impl Endpoint {
     pub fn forget(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         assert!(!entry.links.joined(), "a half that is forgotten has no pull to send");
-        if let Role::Sending(sender) = &mut entry.role {
+        if let StreamState::Sending(sender) = &mut entry.stream_state {
             assert!(!sender.ready(), "a half that is forgotten has nothing to send");
             self.ready.forget(slot, &sender.turns);
         }
-        entry.role = Role::Vacant;
+        entry.stream_state = StreamState::Vacant;
         entry.life = Life::Released;
         entry.deadline = Time::NEVER;
         if let Some(latencies) = &mut self.latencies {

@@ -17,11 +17,11 @@ use super::latencies::{Latencies, Latency};
 use super::pull_queue::{Gaps, PullQueue, Sent};
 use super::receiver::{Arrival, Receiver, Repeat};
 use super::round_trips::RoundTrips;
-use super::slot::{Life, Role, Slot};
+use super::slot::{Life, Slot, StreamState};
 use super::turns::Turns;
 use crate::flow::Memory;
 use crate::timers::{Timers, set_back};
-use crate::{Allowed, Disposition, Half, HostTables, Key, PathList};
+use crate::{Allowed, Disposition, HostTables, Key, PathList, Side};
 
 /// ACKs, NACKs and RESETs that a host holds for a NIC that takes none; further ones are dropped, and
 /// time-outs bring them again.
@@ -126,8 +126,8 @@ impl Endpoint {
     /// # Panics
     /// A slot that is not of a sending half.
     pub fn sender_statistics(&self, slot: u32) -> &SenderStatistics {
-        match self.slots.get(slot as usize).map(|entry| &entry.role) {
-            Some(Role::Sending(sender)) => &sender.statistics,
+        match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
+            Some(StreamState::Sending(sender)) => &sender.statistics,
             _ => panic!("slot {slot} is not of a sending half"),
         }
     }
@@ -138,8 +138,8 @@ impl Endpoint {
     /// # Panics
     /// A slot that is not of a sending half.
     pub fn path_restorations(&self, slot: u32) -> u64 {
-        match self.slots.get(slot as usize).map(|entry| &entry.role) {
-            Some(Role::Sending(sender)) => sender.path_restorations(),
+        match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
+            Some(StreamState::Sending(sender)) => sender.path_restorations(),
             _ => panic!("slot {slot} is not of a sending half"),
         }
     }
@@ -155,8 +155,8 @@ impl Endpoint {
     /// # Panics
     /// A slot that is not of a sending half.
     pub fn sender_progress(&self, slot: u32) -> SenderProgress {
-        match self.slots.get(slot as usize).map(|entry| &entry.role) {
-            Some(Role::Sending(sender)) => sender.progress(),
+        match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
+            Some(StreamState::Sending(sender)) => sender.progress(),
             _ => panic!("slot {slot} is not of a sending half"),
         }
     }
@@ -166,8 +166,8 @@ impl Endpoint {
     /// # Panics
     /// A slot that is not of a sending half.
     pub fn window(&self, slot: u32) -> u32 {
-        match self.slots.get(slot as usize).map(|entry| &entry.role) {
-            Some(Role::Sending(sender)) => sender.window(&self.config),
+        match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
+            Some(StreamState::Sending(sender)) => sender.window(&self.config),
             _ => panic!("slot {slot} is not of a sending half"),
         }
     }
@@ -177,8 +177,8 @@ impl Endpoint {
     /// # Panics
     /// A slot that is not of a receiving half.
     pub fn pulls_queued(&self, slot: u32) -> u32 {
-        match self.slots.get(slot as usize).map(|entry| &entry.role) {
-            Some(Role::Receiving(receiver)) => receiver.pulls(),
+        match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
+            Some(StreamState::Receiving(receiver)) => receiver.pulls(),
             _ => panic!("slot {slot} is not of a receiving half"),
         }
     }
@@ -189,8 +189,8 @@ impl Endpoint {
     /// # Panics
     /// A slot that is not of a receiving half.
     pub fn receiver_statistics(&self, slot: u32) -> &ReceiverStatistics {
-        match self.slots.get(slot as usize).map(|entry| &entry.role) {
-            Some(Role::Receiving(receiver)) => &receiver.statistics,
+        match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
+            Some(StreamState::Receiving(receiver)) => &receiver.statistics,
             _ => panic!("slot {slot} is not of a receiving half"),
         }
     }
@@ -204,10 +204,10 @@ impl Endpoint {
         self.reset_at.iter_mut().for_each(|at| set_back(at, by));
         for entry in &mut self.slots {
             set_back(&mut entry.deadline, by);
-            match &mut entry.role {
-                Role::Vacant => {}
-                Role::Sending(sender) => sender.set_back(by),
-                Role::Receiving(receiver) => {
+            match &mut entry.stream_state {
+                StreamState::Vacant => {}
+                StreamState::Sending(sender) => sender.set_back(by),
+                StreamState::Receiving(receiver) => {
                     set_back(&mut receiver.active_at, by);
                     set_back(receiver.unanswered.since_mut(), by);
                 }
@@ -237,7 +237,7 @@ impl Endpoint {
             peer: packet.source,
             connection: header.connection,
             opened_here: !header.flags.contains(Flags::FROM_OPENER),
-            half: Half::Receiving,
+            side: Side::Receiving,
         };
         let slot = match directory.find(key) {
             Some(slot) => slot,
@@ -271,7 +271,8 @@ impl Endpoint {
         let entry = &mut self.slots[slot as usize];
         let life = entry.life;
         // The half is looked up once; after something rare that needs the whole endpoint, again.
-        let (mut receiver, mut deadline) = (Receiver::of(&mut entry.role), &mut entry.deadline);
+        let (mut receiver, mut deadline) =
+            (Receiver::of(&mut entry.stream_state), &mut entry.deadline);
         if life != Life::Open && !receiver.has(header.sequence) {
             self.reset(now, packet, key.peer, directory);
             return Disposition::Discard;
@@ -290,20 +291,20 @@ impl Endpoint {
         if class != receiver.class && !receiver.class_fixed {
             self.change_class(slot, class);
             let entry = &mut self.slots[slot as usize];
-            (receiver, deadline) = (Receiver::of(&mut entry.role), &mut entry.deadline);
+            (receiver, deadline) = (Receiver::of(&mut entry.stream_state), &mut entry.deadline);
         }
         let mut allowance = receiver.allowance();
         if receiver.repeating || receiver.pulls() > allowance {
             self.drop_pulls(slot, allowance);
             let entry = &mut self.slots[slot as usize];
-            (receiver, deadline) = (Receiver::of(&mut entry.role), &mut entry.deadline);
+            (receiver, deadline) = (Receiver::of(&mut entry.stream_state), &mut entry.deadline);
         }
         if self.has_options {
             if self.heeds_options(now, packet, slot, arrival) {
                 return disposition;
             }
             let entry = &mut self.slots[slot as usize];
-            (receiver, deadline) = (Receiver::of(&mut entry.role), &mut entry.deadline);
+            (receiver, deadline) = (Receiver::of(&mut entry.stream_state), &mut entry.deadline);
             allowance = receiver.allowance();
         }
         let mut asked = Asked::Nothing;
@@ -387,31 +388,31 @@ impl Endpoint {
         if header.sequence >= self.config.initial_window {
             return;
         }
-        let Some((_, slot)) = self.receiving_half(now, packet, directory) else { return };
+        let Some((_, slot)) = self.receiving_side(now, packet, directory) else { return };
         let mut lost = *packet;
         lost.service = Service::Trimmed.into();
         lost.header.extra =
             Header::data_extra(self.config.payload_bytes, packet.header.service_port());
         for sequence in 0..=header.sequence {
             let entry = &mut self.slots[slot as usize];
-            if entry.life != Life::Open || Receiver::of(&mut entry.role).has(sequence) {
+            if entry.life != Life::Open || Receiver::of(&mut entry.stream_state).has(sequence) {
                 continue;
             }
             let last = if sequence == header.sequence { 0 } else { Flags::LAST };
             lost.header.flags = header.flags.without(Flags::PULL | last);
             lost.header.sequence = sequence;
-            let trims = Receiver::of(&mut entry.role).statistics.trims;
+            let trims = Receiver::of(&mut entry.stream_state).statistics.trims;
             // Through the door: a second copy of `arrive` would make the first one slower.
             crate::Endpoint::handle_packet(self, now, &lost, directory);
             // No header came.
-            Receiver::of(&mut self.slots[slot as usize].role).statistics.trims = trims;
+            Receiver::of(&mut self.slots[slot as usize].stream_state).statistics.trims = trims;
         }
     }
 
     /// The packets of a connection name another class.
     #[cold]
     fn change_class(&mut self, slot: u32, class: u8) {
-        let receiver = Receiver::of(&mut self.slots[slot as usize].role);
+        let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
         let old = core::mem::replace(&mut receiver.class, class);
         if receiver.pulls() > 0 {
             self.pulls.reclassify(&mut self.slots, slot, old, class);
@@ -421,7 +422,7 @@ impl Endpoint {
     /// Keeps `allowance` pulls of a half and no repetition.
     #[cold]
     pub(super) fn drop_pulls(&mut self, slot: u32, allowance: u32) {
-        let receiver = Receiver::of(&mut self.slots[slot as usize].role);
+        let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
         let dropped = receiver.drop_pulls(allowance);
         let (class, leaves) = (receiver.class, receiver.pulls() == 0);
         self.pulls.remove(&mut self.slots, slot, class, dropped, leaves);
@@ -434,7 +435,7 @@ impl Endpoint {
             peer: packet.source,
             connection: header.connection,
             opened_here: !header.flags.contains(Flags::FROM_OPENER),
-            half: Half::Sending,
+            side: Side::Sending,
         };
         let Some(slot) = directory.find(key) else {
             // An ACK or NACK needs no reaction; a receiver that pulls would pull for ever.
@@ -444,7 +445,7 @@ impl Endpoint {
             return;
         };
         let entry = &mut self.slots[slot as usize];
-        let Role::Sending(sender) = &mut entry.role else {
+        let StreamState::Sending(sender) = &mut entry.stream_state else {
             panic!("the directory gave a sending half the slot of a receiving one")
         };
         sender.hear(now);
@@ -480,10 +481,10 @@ impl Endpoint {
             peer: packet.source,
             connection: header.connection,
             opened_here: header.flags.contains(Flags::FROM_OPENER),
-            half: Half::Sending,
+            side: Side::Sending,
         };
         let Some(slot) = directory.find(key) else { return };
-        let Role::Sending(sender) = &mut self.slots[slot as usize].role else {
+        let StreamState::Sending(sender) = &mut self.slots[slot as usize].stream_state else {
             panic!("the directory gave a sending half the slot of a receiving one")
         };
         sender.hear(now);
@@ -496,7 +497,7 @@ impl Endpoint {
     #[inline]
     pub(super) fn sender_changed(&mut self, now: Time, slot: u32) {
         let entry = &mut self.slots[slot as usize];
-        let Role::Sending(sender) = &mut entry.role else { return };
+        let StreamState::Sending(sender) = &mut entry.stream_state else { return };
         let ready = sender.ready();
         let completes = sender.complete() && !sender.acknowledged;
         if completes {
@@ -513,7 +514,7 @@ impl Endpoint {
     fn transmit_pull(&mut self, now: Time) -> Packet {
         let (slot, class) = self.pulls.head();
         let entry = &mut self.slots[slot as usize];
-        let receiver = Receiver::of(&mut entry.role);
+        let receiver = Receiver::of(&mut entry.stream_state);
         let (counter, length) = receiver.send_pull(now);
         let leaves = receiver.pulls() == 0;
         let path = receiver.paths.spray();
@@ -537,7 +538,7 @@ impl Endpoint {
             let rto = measured.then(|| self.rto(self.slots[slot as usize].key.peer));
             let entry = &mut self.slots[slot as usize];
             // The slot may have been assigned anew since the turn was queued.
-            let Role::Sending(sender) = &mut entry.role else { continue };
+            let StreamState::Sending(sender) = &mut entry.stream_state else { continue };
             sender.turns.spend();
             let prefers_new = self.ready.are_by_kind() && !sender.turns.spend_resend();
             if !sender.ready() {
@@ -572,7 +573,9 @@ impl Endpoint {
     #[inline(never)]
     fn transmit_probe(&mut self, slot: u32) -> Packet {
         let entry = &mut self.slots[slot as usize];
-        let Role::Sending(sender) = &mut entry.role else { unreachable!("a sending half probes") };
+        let StreamState::Sending(sender) = &mut entry.stream_state else {
+            unreachable!("a sending half probes")
+        };
         let packet = sender.probe(self.host, &entry.key);
         let (ready, allowed) = (sender.ready(), (sender.credit(), sender.waiting()));
         self.ready.update(slot, &mut sender.turns, ready, allowed);
@@ -588,13 +591,14 @@ impl Endpoint {
         }
         let rto = self.rto(self.slots[slot as usize].key.peer);
         let entry = &mut self.slots[slot as usize];
-        match &mut entry.role {
-            Role::Vacant => {}
-            Role::Sending(sender) => {
+        match &mut entry.stream_state {
+            StreamState::Vacant => {}
+            StreamState::Sending(sender) => {
                 entry.deadline = sender.expire(now, &self.config, rto);
                 self.sender_changed(now, slot);
             }
-            Role::Receiving(receiver) => match receiver.expire(now, self.config.pull_repeat) {
+            StreamState::Receiving(receiver) => match receiver.expire(now, self.config.pull_repeat)
+            {
                 Repeat::At(deadline) => entry.deadline = deadline,
                 Repeat::Now(deadline) => {
                     entry.deadline = deadline;
@@ -673,7 +677,7 @@ impl crate::Endpoint for Endpoint {
                 paths,
                 stream,
             } => {
-                let key = Key { peer, connection, opened_here: true, half: Half::Sending };
+                let key = Key { peer, connection, opened_here: true, side: Side::Sending };
                 let data = (length.map(|length| length.get()), payload);
                 self.open(now, key, service_port, class, data, &paths, stream, directory);
             }

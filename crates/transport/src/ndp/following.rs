@@ -5,7 +5,7 @@ use trimline_packet::{ByteCount, Header, HostId, Packet, Time, TimeDelta};
 use super::config::Config;
 use super::endpoint::Endpoint;
 use super::round_trips::{RoundTrips, Rto};
-use super::slot::Role;
+use super::slot::StreamState;
 use super::window::Sample;
 use crate::arrivals::WINDOW_LIMIT;
 
@@ -50,7 +50,9 @@ impl Endpoint {
     #[inline(never)]
     pub(super) fn measured(&mut self, now: Time, slot: u32, sample: Sample, header: &Header) {
         self.take(now, slot, sample, header);
-        let Role::Sending(sender) = &mut self.slots[slot as usize].role else { return };
+        let StreamState::Sending(sender) = &mut self.slots[slot as usize].stream_state else {
+            return;
+        };
         if let Some(counter) = header.pull_counter() {
             sender.pulled(counter);
         }
@@ -74,7 +76,7 @@ impl Endpoint {
             self.timers.arm(slot, now);
         }
         let follows = self.config.follows_path.as_ref();
-        if let Role::Sending(sender) = &mut entry.role
+        if let StreamState::Sending(sender) = &mut entry.stream_state
             && follows.and_then(|follows| follows.grows_from).is_some_and(|from| min >= from)
         {
             // Twice what the host's link carries in a round trip.

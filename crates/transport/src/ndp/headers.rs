@@ -21,7 +21,7 @@ use super::endpoint::{Asked, Endpoint, answer, is_whole};
 use super::receiver::{Arrival, Receiver};
 use super::slot::Life;
 use crate::arrivals::WINDOW_LIMIT;
-use crate::{Half, HostTables, Key};
+use crate::{HostTables, Key, Side};
 
 /// Repeated PULLs in a row after which a packet of which only headers told is no longer missing (chosen: three, each
 /// after twice the time of the one before).
@@ -50,10 +50,10 @@ impl Endpoint {
         if self.is_probe(packet) {
             return self.handle_probe(now, packet, directory);
         }
-        let Some((key, slot)) = self.receiving_half(now, packet, directory) else { return };
+        let Some((key, slot)) = self.receiving_side(now, packet, directory) else { return };
         let sequence = packet.header.sequence;
         let entry = &mut self.slots[slot as usize];
-        let receiver = Receiver::of(&mut entry.role);
+        let receiver = Receiver::of(&mut entry.stream_state);
         if receiver.has(sequence) {
             receiver.heard(now);
             let header =
@@ -70,7 +70,7 @@ impl Endpoint {
     }
 
     /// The receiving half that a packet of DATA belongs to, which may be a new one.
-    pub(super) fn receiving_half(
+    pub(super) fn receiving_side(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -80,7 +80,7 @@ impl Endpoint {
             peer: packet.source,
             connection: packet.header.connection,
             opened_here: !packet.header.flags.contains(Flags::FROM_OPENER),
-            half: Half::Receiving,
+            side: Side::Receiving,
         };
         let slot = directory.find(key).or_else(|| self.accept(now, packet, key, directory));
         if slot.is_none() {
@@ -93,7 +93,7 @@ impl Endpoint {
     fn is_news(&mut self, now: Time, slot: u32, packet: &Packet) -> bool {
         let header = &packet.header;
         let reach = 2 * self.config.window(self.config.payload_bytes);
-        let receiver = Receiver::of(&mut self.slots[slot as usize].role);
+        let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
         let ahead = header.sequence.wrapping_sub(receiver.end) as i32;
         let distance = header.sequence.wrapping_sub(receiver.base());
         if ahead >= reach as i32 || distance >= WINDOW_LIMIT {
@@ -118,13 +118,13 @@ impl Endpoint {
 
     /// NACKs a header and asks for its packet, as for any other header.
     fn answer_header(&mut self, now: Time, slot: u32, packet: &Packet, key: Key) {
-        let receiver = Receiver::of(&mut self.slots[slot as usize].role);
+        let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
         let allowance = receiver.allowance();
         if receiver.repeating || receiver.pulls() > allowance {
             self.drop_pulls(slot, allowance);
         }
         let entry = &mut self.slots[slot as usize];
-        let receiver = Receiver::of(&mut entry.role);
+        let receiver = Receiver::of(&mut entry.stream_state);
         let length = packet.header.payload_length();
         // No more pulls wait than the packets that are missing, and a window of those that nobody has heard of.
         let window = self.config.window(self.config.payload_bytes);
@@ -157,7 +157,7 @@ impl Endpoint {
     pub(super) fn recount(&mut self, slot: u32) {
         let Some(answered) = self.answered.get_mut(slot as usize) else { return };
         if answered.ahead > 0 {
-            let receiver = Receiver::of(&mut self.slots[slot as usize].role);
+            let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
             let left = answered.from(receiver.end);
             receiver.missing -= answered.ahead - left;
             answered.ahead = left;
@@ -174,7 +174,7 @@ impl Endpoint {
         if answered.ahead == 0 {
             return;
         }
-        let receiver = Receiver::of(&mut self.slots[slot as usize].role);
+        let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
         if receiver.repeats >= IN_VAIN {
             receiver.missing -= answered.forget_from(receiver.end);
         }

@@ -16,7 +16,7 @@ use trimline_packet::{Flags, Header, Joined, Kind, Packet, Time, TimeDelta};
 use super::endpoint::Endpoint;
 use super::pull_queue::Sent;
 use super::receiver::Receiver;
-use super::slot::{Role, Slot};
+use super::slot::{Slot, StreamState};
 use crate::Key;
 
 /// An ACK waits for one part in so many of the time-out at most (chosen: with its way back far less than the time-out).
@@ -27,7 +27,7 @@ impl Endpoint {
     pub(super) fn joins(&mut self, now: Time, slot: u32, header: &Header) -> bool {
         let (most, wait) = (u32::from(self.config.ack_every), self.wait());
         let entry = &mut self.slots[slot as usize];
-        let receiver = Receiver::of(&mut entry.role);
+        let receiver = Receiver::of(&mut entry.stream_state);
         let waits = !receiver.held
             && !receiver.complete()
             && receiver.pulls() < receiver.allowance()
@@ -39,11 +39,11 @@ impl Endpoint {
         }
         if !receiver.unanswered.add(now, header) {
             self.answer(slot);
-            let receiver = Receiver::of(&mut self.slots[slot as usize].role);
+            let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
             assert!(receiver.unanswered.add(now, header), "one packet can always wait");
         }
         let entry = &mut self.slots[slot as usize];
-        let receiver = Receiver::of(&mut entry.role);
+        let receiver = Receiver::of(&mut entry.stream_state);
         let is_first = receiver.pulls() == 0;
         receiver.queue_pull(header.payload_length());
         let class = receiver.class;
@@ -64,7 +64,7 @@ impl Endpoint {
     /// What waits at a receiving half is answered now, without a pull.
     pub(super) fn answer(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
-        let Role::Receiving(receiver) = &mut entry.role else { return };
+        let StreamState::Receiving(receiver) = &mut entry.stream_state else { return };
         if receiver.unanswered.count() > 0 {
             let packet = joined(entry, self.host, None);
             self.push_control(packet);
@@ -76,7 +76,7 @@ impl Endpoint {
     pub(super) fn answer_in_time(&mut self, now: Time, slot: u32) {
         let wait = self.wait();
         let entry = &mut self.slots[slot as usize];
-        let Role::Receiving(receiver) = &mut entry.role else { return };
+        let StreamState::Receiving(receiver) = &mut entry.stream_state else { return };
         if receiver.unanswered.count() == 0 {
             return;
         }
@@ -92,7 +92,7 @@ impl Endpoint {
     pub(super) fn transmit_pulls(&mut self, now: Time) -> Packet {
         let (slot, class) = self.pulls.head();
         let entry = &mut self.slots[slot as usize];
-        let receiver = Receiver::of(&mut entry.role);
+        let receiver = Receiver::of(&mut entry.stream_state);
         let most = receiver.pulls().min(self.config.ack_every.into());
         let (mut counter, mut gap, mut count, mut bytes) = (0, TimeDelta::ZERO, 0, 0);
         while count == 0 || count < most && !self.pulls.fills_turn(class, bytes) {
@@ -111,7 +111,7 @@ impl Endpoint {
         let packet = match receiver.unanswered.count() {
             0 => {
                 let (flags, path) =
-                    (entry.direction(), Receiver::of(&mut entry.role).paths.spray());
+                    (entry.direction(), Receiver::of(&mut entry.stream_state).paths.spray());
                 entry.control(self.host, Kind::Pull, flags, path, counter, 0)
             }
             _ => joined(entry, self.host, Some(counter)),
@@ -123,7 +123,9 @@ impl Endpoint {
     /// An ACK of several packets arrived at their sender.
     #[cold]
     pub(super) fn acked_together(&mut self, now: Time, slot: u32, header: &Header, joined: Joined) {
-        let Role::Sending(sender) = &mut self.slots[slot as usize].role else { return };
+        let StreamState::Sending(sender) = &mut self.slots[slot as usize].stream_state else {
+            return;
+        };
         // Oldest first, as they would have come.
         for bit in (0..16).rev().filter(|bit| joined.before >> bit & 1 == 1) {
             let sequence = header.sequence.wrapping_sub(1 + bit);
@@ -155,7 +157,7 @@ fn joined(entry: &mut Slot, host: trimline_packet::HostId, counter: Option<u32>)
     if counter.is_some() {
         flags = flags.with(Flags::PULL);
     }
-    let receiver = Receiver::of(&mut entry.role);
+    let receiver = Receiver::of(&mut entry.stream_state);
     let (sequence, before, attempt) = receiver.unanswered.take();
     let path = receiver.paths.spray();
     let extra = Joined { before, pulls: counter.map(|counter| counter as u16) }.extra();

@@ -401,8 +401,8 @@ mod tests {
             assert!((expected - 500..expected + 500).contains(&counts[us]), "{counts:?}");
         }
         // Half of the wire bytes, half of the time.
-        let half = gaps.after(9000 / 2 - 32).as_ps();
-        assert!([2_500_000, 3_500_000, 4_500_000].contains(&half), "{half}");
+        let side = gaps.after(9000 / 2 - 32).as_ps();
+        assert!([2_500_000, 3_500_000, 4_500_000].contains(&side), "{side}");
     }
 
     const GAP: TimeDelta = TimeDelta::from_us(7);

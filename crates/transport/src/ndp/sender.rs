@@ -713,7 +713,7 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::ndp::tests::{PENALTY, config};
-    use crate::{Half, Stream};
+    use crate::{Side, Stream};
     use alloc::vec::Vec;
     use rand_xoshiro::rand_core::SeedableRng;
     use trimline_packet::ConnectionId;
@@ -726,7 +726,7 @@ mod tests {
         let paths = Paths::new(&list, Stream::seed_from_u64(1), Some(&PENALTY));
         let mut sender = Sender::new(Time::ZERO, &config, None, None, 0, 0, paths);
         let (here, connection) = (HostId::new(0), ConnectionId::new(1));
-        let key = Key { peer: HostId::new(1), connection, opened_here: true, half: Half::Sending };
+        let key = Key { peer: HostId::new(1), connection, opened_here: true, side: Side::Sending };
         let (first, due) = sender.transmit(Time::ZERO, &config, here, &key, false);
         sender.expire(due, &config, Rto::fixed(config.rto));
         let (again, _) = sender.transmit(due, &config, here, &key, false);
@@ -747,7 +747,7 @@ mod tests {
         let paths = Paths::new(&[PathId::new(0)], Stream::seed_from_u64(1), None);
         let mut sender = Sender::new(Time::ZERO, &config, None, Some(90_000), 0, 0, paths);
         let (here, connection) = (HostId::new(0), ConnectionId::new(1));
-        let key = Key { peer: HostId::new(1), connection, opened_here: true, half: Half::Sending };
+        let key = Key { peer: HostId::new(1), connection, opened_here: true, side: Side::Sending };
         let send = |sender: &mut Sender| {
             let mut all = Vec::new();
             while sender.ready() {

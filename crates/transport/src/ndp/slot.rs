@@ -22,7 +22,7 @@ pub(super) enum Life {
 
 /// What a half does.
 #[derive(Debug)]
-pub(super) enum Role {
+pub(super) enum StreamState {
     /// The slot was never used: the directory began with a higher one.
     Vacant,
     /// It sends data.
@@ -39,7 +39,7 @@ pub(super) struct Slot {
     pub(super) deadline: Time,
     pub(super) key: Key,
     pub(super) life: Life,
-    pub(super) role: Role,
+    pub(super) stream_state: StreamState,
 }
 
 impl Linked for Slot {
@@ -76,10 +76,10 @@ impl Slot {
 impl Receiver {
     /// The receiver behind a slot that is known to be of a receiving half.
     #[inline]
-    pub(super) fn of(role: &mut Role) -> &mut Receiver {
-        match role {
-            Role::Receiving(receiver) => receiver,
-            Role::Vacant | Role::Sending(_) => {
+    pub(super) fn of(stream_state: &mut StreamState) -> &mut Receiver {
+        match stream_state {
+            StreamState::Receiving(receiver) => receiver,
+            StreamState::Vacant | StreamState::Sending(_) => {
                 panic!("what is asked of a receiver, of a half that is none")
             }
         }

@@ -13,7 +13,7 @@ use super::config::{Config, SenderStatistics};
 use super::receiver::Receiver;
 use super::sender::Sender;
 use crate::flow::{Event, Statistics};
-use crate::shell::{Opening, Role, Shell, ShellEndpoint, ShellOf, is_first};
+use crate::shell::{Opening, Shell, ShellEndpoint, ShellOf, StreamState, is_first};
 use crate::spray::Spray;
 use crate::{Allowed, Disposition, HostTables, Key};
 
@@ -70,7 +70,7 @@ impl Endpoint {
 
     /// The half in `slot` is forgotten: the slot may be assigned again.
     pub fn forget(&mut self, slot: u32) {
-        if let Role::Sending(sender) = self.shell.vacate(slot)
+        if let StreamState::Sending(sender) = self.shell.vacate(slot)
             && let Some((urgency, number)) = sender.rank
         {
             self.ready.remove(&(urgency, number, slot));
@@ -79,7 +79,7 @@ impl Endpoint {
 
     /// After anything that may have changed whether a sending half may send, how urgent it is, or its deadline.
     fn changed(&mut self, slot: u32) {
-        let sender = self.shell.at(slot).role.sender();
+        let sender = self.shell.at(slot).stream_state.sender();
         let rank = sender.is_ready().then(|| (sender.urgency(&self.config), sender.number));
         let before = core::mem::replace(&mut sender.rank, rank);
         let deadline = sender.deadline;
@@ -102,7 +102,7 @@ impl Endpoint {
             Box::new(Receiver::new(key, Spray::new(paths, stream)))
         });
         let Some((slot, _)) = accepted else { return Disposition::Discard };
-        let receiver = self.shell.at(slot).role.receiver();
+        let receiver = self.shell.at(slot).stream_state.receiver();
         let bytes = packet.wire_bytes.saturating_sub(Packet::HEADER_BYTES);
         let Some(is_new) = receiver.arrive(header, bytes) else { return Disposition::Discard };
         let ack = receiver.ack(host, header.sequence);
@@ -161,7 +161,9 @@ impl Endpoint {
             (Kind::Ack, false) => {
                 let key = Key::of(packet);
                 let Some(slot) = directory.find(key) else { return };
-                let Role::Receiving(receiver) = &mut self.shell.at(slot).role else { return };
+                let StreamState::Receiving(receiver) = &mut self.shell.at(slot).stream_state else {
+                    return;
+                };
                 // FastLane 3.4.1: control packets that need to be resent go at once.
                 if receiver.needs_again(header) {
                     let ack = receiver.ack(host, header.sequence);
@@ -188,7 +190,7 @@ impl ShellEndpoint for Endpoint {
         let mut sender = Sender::new(key, paths, (length, payload), class, &self.config);
         sender.number = self.opened;
         self.opened += 1;
-        self.shell.place(slot, Role::Sending(Box::new(sender)), ());
+        self.shell.place(slot, StreamState::Sending(Box::new(sender)), ());
         self.changed(slot);
     }
 
@@ -210,7 +212,7 @@ impl ShellEndpoint for Endpoint {
     }
 
     fn expire(&mut self, now: Time, slot: u32) {
-        let Role::Sending(sender) = &mut self.shell.at(slot).role else { return };
+        let StreamState::Sending(sender) = &mut self.shell.at(slot).stream_state else { return };
         sender.expire(now, &self.config);
         self.changed(slot);
     }
@@ -220,7 +222,7 @@ impl ShellEndpoint for Endpoint {
             return None;
         }
         let &(_, _, slot) = self.ready.first()?;
-        let sender = self.shell.slots[slot as usize].role.sender();
+        let sender = self.shell.slots[slot as usize].stream_state.sender();
         let packet = sender.send(now, self.shell.host, &self.config);
         self.changed(slot);
         packet

@@ -15,7 +15,7 @@ use super::ranking::{Ranking, rank};
 use super::receiver::{Arrival, Place, Receiver, Turn};
 use super::sender::Sender;
 use crate::flow::{Event, Statistics};
-use crate::shell::{Opening, Role, Shell, ShellEndpoint, ShellOf, is_first};
+use crate::shell::{Opening, Shell, ShellEndpoint, ShellOf, StreamState, is_first};
 use crate::spray::Spray;
 use crate::{Allowed, Disposition, HostTables, Key};
 
@@ -79,23 +79,23 @@ impl Endpoint {
 
     /// The half in `slot` is forgotten: the slot may be assigned again.
     pub fn forget(&mut self, slot: u32) {
-        match &mut self.shell.at(slot).role {
-            Role::Vacant => {}
-            Role::Sending(sender) => self.sending.replace(slot, sender.rank.take(), None),
-            Role::Receiving(_) => self.put(slot, Place::Outside),
+        match &mut self.shell.at(slot).stream_state {
+            StreamState::Vacant => {}
+            StreamState::Sending(sender) => self.sending.replace(slot, sender.rank.take(), None),
+            StreamState::Receiving(_) => self.put(slot, Place::Outside),
         }
-        self.shell.place(slot, Role::Vacant, Statistics::default());
+        self.shell.place(slot, StreamState::Vacant, Statistics::default());
     }
 
     /// The timer of a sending half comes no later than it must.
     fn arm(&mut self, slot: u32) {
-        let deadline = self.shell.at(slot).role.sender().deadline();
+        let deadline = self.shell.at(slot).stream_state.sender().deadline();
         self.shell.arm(slot, deadline);
     }
 
     /// A sending half has more tokens, or fewer.
     fn rank_sender(&mut self, slot: u32) {
-        let sender = self.shell.at(slot).role.sender();
+        let sender = self.shell.at(slot).stream_state.sender();
         let order = self.config.sender_order;
         // A class is the receiver's business.
         let to = sender.is_ready().then(|| rank(order, 0, sender.left(), sender.number));
@@ -119,7 +119,7 @@ impl Endpoint {
 
     fn handle_rts(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let Some(slot) = self.accept(now, packet, directory) else { return };
-        let receiver = self.shell.at(slot).role.receiver();
+        let receiver = self.shell.at(slot).stream_state.receiver();
         let is_new = receiver.announced(now, packet.header.sequence, packet.header.extra);
         let free = receiver.all_free();
         if is_new && self.config.receiver == ReceiverRules::Yaps {
@@ -143,7 +143,7 @@ impl Endpoint {
             entry.common.headers += 1;
             return Disposition::Discard;
         }
-        let disposition = match entry.role.receiver().arrive(header) {
+        let disposition = match entry.stream_state.receiver().arrive(header) {
             Arrival::Beyond => return Disposition::Discard,
             Arrival::Duplicate => Disposition::Discard,
             Arrival::New => {
@@ -159,7 +159,7 @@ impl Endpoint {
     /// After anything that a receiving half heard: it is complete, or has another place.
     fn follow(&mut self, now: Time, slot: u32) {
         let host = self.shell.host;
-        let receiver = self.shell.at(slot).role.receiver();
+        let receiver = self.shell.at(slot).stream_state.receiver();
         if receiver.is_complete() {
             let ack = receiver.ack(host);
             let key = receiver.key;
@@ -173,7 +173,7 @@ impl Endpoint {
 
     /// A receiving half stands where its turn is.
     fn place(&mut self, now: Time, slot: u32) {
-        let receiver = self.shell.at(slot).role.receiver();
+        let receiver = self.shell.at(slot).stream_state.receiver();
         let place = match receiver.turn(&self.config) {
             Turn::Never => Place::Outside,
             Turn::At(time) => Place::Waiting(time),
@@ -197,7 +197,7 @@ impl Endpoint {
     }
 
     fn put(&mut self, slot: u32, place: Place) {
-        let receiver = self.shell.at(slot).role.receiver();
+        let receiver = self.shell.at(slot).stream_state.receiver();
         let from = core::mem::replace(&mut receiver.place, place);
         if from == place {
             return;
@@ -249,11 +249,11 @@ impl Endpoint {
         while let Some(&(time, slot)) = self.waiting.first()
             && time <= now
         {
-            self.shell.at(slot).role.receiver().resume(&self.config);
+            self.shell.at(slot).stream_state.receiver().resume(&self.config);
             self.place(time, slot);
         }
         let slot = self.asking.first()?;
-        let receiver = self.shell.slots[slot as usize].role.receiver();
+        let receiver = self.shell.slots[slot as usize].stream_state.receiver();
         let token = receiver.ask(now, self.shell.host);
         if self.config.receiver_order == Order::Fair {
             receiver.number = self.asking.number();
@@ -267,12 +267,12 @@ impl Endpoint {
     fn data(&mut self) -> Option<Packet> {
         let slot = self.sending.first()?;
         let entry = &mut self.shell.slots[slot as usize];
-        let (packet, is_repeated) = entry.role.sender().send(self.shell.host)?;
+        let (packet, is_repeated) = entry.stream_state.sender().send(self.shell.host)?;
         entry.common.packets += 1;
         entry.common.bytes += u64::from(packet.header.payload_length());
         entry.common.resent += u64::from(is_repeated);
         if self.config.sender_order == Order::Fair {
-            entry.role.sender().number = self.sending.number();
+            entry.stream_state.sender().number = self.sending.number();
         }
         self.rank_sender(slot);
         Some(packet)
@@ -292,7 +292,7 @@ impl ShellEndpoint for Endpoint {
         let mut sender = Sender::new(now, key, spray, (length, payload), class, &self.config);
         sender.number = self.sending.number();
         let rts = sender.rts(self.shell.host);
-        self.shell.place(slot, Role::Sending(Box::new(sender)), Statistics::default());
+        self.shell.place(slot, StreamState::Sending(Box::new(sender)), Statistics::default());
         self.shell.push_control(rts);
         self.rank_sender(slot);
         self.arm(slot);
@@ -312,8 +312,8 @@ impl ShellEndpoint for Endpoint {
     }
 
     fn expire(&mut self, now: Time, slot: u32) {
-        let half = &mut self.shell.slots[slot as usize].role;
-        let Role::Sending(sender) = half else { return };
+        let side = &mut self.shell.slots[slot as usize].stream_state;
+        let StreamState::Sending(sender) = side else { return };
         sender.expire(now);
         if sender.repeats(now, &self.config) {
             let rts = sender.rts(self.shell.host);

@@ -15,7 +15,7 @@ use super::segment;
 use super::sender::Sender;
 use crate::flow::Event;
 use crate::round_robin::RoundRobin;
-use crate::shell::{Opening, Role, Shell, ShellEndpoint, ShellOf, Slot, is_first};
+use crate::shell::{Opening, Shell, ShellEndpoint, ShellOf, Slot, StreamState, is_first};
 use crate::{Allowed, Disposition, HostTables, Key, PathList};
 
 /// All TCP connections of one host.
@@ -88,7 +88,7 @@ impl Endpoint {
     /// speak of it again ([`Config::time_wait`]), and assigns the slot to another one. A half does not end by itself:
     /// until then it takes more to send.
     pub fn forget(&mut self, slot: u32) {
-        if let Role::Sending(sender) = self.shell.vacate(slot) {
+        if let StreamState::Sending(sender) = self.shell.vacate(slot) {
             assert!(!sender.ready.joined(), "a half that is forgotten has nothing to send");
         }
     }
@@ -101,7 +101,7 @@ impl Endpoint {
             self.fill_fifo(now, slot);
         }
         let entry = &mut self.shell.slots[slot as usize];
-        let Role::Sending(sender) = &mut entry.role else { return };
+        let StreamState::Sending(sender) = &mut entry.stream_state else { return };
         if sender.is_complete() && !sender.is_over {
             sender.is_over = true;
             self.shell.events.push_back(Event::Acknowledged { key: entry.common, slot });
@@ -122,8 +122,8 @@ impl Endpoint {
     #[inline(never)]
     fn fill_fifo(&mut self, now: Time, slot: u32) {
         let host = self.shell.host;
-        let Slot { role, common: key, .. } = self.shell.at(slot);
-        let Role::Sending(sender) = role else { return };
+        let Slot { stream_state, common: key, .. } = self.shell.at(slot);
+        let StreamState::Sending(sender) = stream_state else { return };
         let mut earliest = Time::NEVER;
         while let Some((packet, due)) = sender.transmit(now, &self.config, host, key) {
             self.fifo.push_back(packet);
@@ -145,7 +145,7 @@ impl Endpoint {
         });
         let Some((slot, _)) = accepted else { return Disposition::Discard };
         let has_room = self.shell.has_room();
-        let receiver = self.shell.slots[slot as usize].role.receiver();
+        let receiver = self.shell.slots[slot as usize].stream_state.receiver();
         if !receiver.knows(subflow) {
             let mut paths = PathList::new();
             tables.paths(key.peer, &mut paths);
@@ -173,7 +173,7 @@ impl Endpoint {
         let key = Key::sending(packet.source, packet.header.connection);
         let Some(slot) = directory.find(key) else { return };
         let Shell { slots, control, host, .. } = &mut self.shell;
-        let sender = slots[slot as usize].role.sender();
+        let sender = slots[slot as usize].stream_state.sender();
         sender.hear(now, packet, &self.config, *host, &key, control);
         self.sender_changed(now, slot);
     }
@@ -184,13 +184,13 @@ impl Endpoint {
         let key = Key::of(packet);
         let Some(slot) = directory.find(key) else { return };
         let (config, host, control) = (&self.config, self.shell.host, &mut self.shell.control);
-        match &mut self.shell.slots[slot as usize].role {
-            Role::Vacant => {}
-            Role::Sending(sender) => {
+        match &mut self.shell.slots[slot as usize].stream_state {
+            StreamState::Vacant => {}
+            StreamState::Sending(sender) => {
                 sender.hear_notification(now, packet, config, host, &key, control);
                 self.sender_changed(now, slot);
             }
-            Role::Receiving(receiver) => {
+            StreamState::Receiving(receiver) => {
                 receiver.hear_notification(packet, config, host, &key, control);
             }
         }
@@ -211,12 +211,12 @@ impl ShellEndpoint for Endpoint {
         if let Some(syn) = sender.begin(now, &self.config, self.shell.host, &key) {
             self.shell.control.push_back(syn);
         }
-        self.shell.place(slot, Role::Sending(sender), key);
+        self.shell.place(slot, StreamState::Sending(sender), key);
         self.sender_changed(now, slot);
     }
 
     fn append(&mut self, now: Time, slot: u32, bytes: u64) {
-        self.shell.at(slot).role.sender().append(now, &self.config, bytes);
+        self.shell.at(slot).stream_state.sender().append(now, &self.config, bytes);
         self.sender_changed(now, slot);
     }
 
@@ -236,10 +236,12 @@ impl ShellEndpoint for Endpoint {
     fn expire(&mut self, now: Time, slot: u32) {
         let Shell { slots, control, host, .. } = &mut self.shell;
         let (config, entry) = (&self.config, &mut slots[slot as usize]);
-        let deadline = match &mut entry.role {
-            Role::Vacant => Time::NEVER,
-            Role::Sending(sender) => sender.expire(now, config, *host, &entry.common, control),
-            Role::Receiving(receiver) => {
+        let deadline = match &mut entry.stream_state {
+            StreamState::Vacant => Time::NEVER,
+            StreamState::Sending(sender) => {
+                sender.expire(now, config, *host, &entry.common, control)
+            }
+            StreamState::Receiving(receiver) => {
                 receiver.expire(now, config, *host, &entry.common, control)
             }
         };
@@ -256,8 +258,8 @@ impl ShellEndpoint for Endpoint {
             return self.fifo.pop_front();
         }
         let (slot, host) = (self.ready.head(), self.shell.host);
-        let Slot { role, common: key, .. } = self.shell.at(slot);
-        let sender = role.sender();
+        let Slot { stream_state, common: key, .. } = self.shell.at(slot);
+        let sender = stream_state.sender();
         let (packet, due) = sender.transmit(now, &self.config, host, key)?;
         let is_ready = sender.is_ready(&self.config);
         self.shell.arm(slot, due);

@@ -99,7 +99,7 @@ impl Notified {
     }
 
     /// After a time-out a segment was dropped that was sent at `sent`. Whether that is congestion after the last halving.
-    pub(super) fn halves(&mut self, now: Time, sent: Time) -> bool {
+    pub(super) fn sides(&mut self, now: Time, sent: Time) -> bool {
         let is_new = sent >= self.halved_at;
         if is_new {
             self.halved_at = now;

@@ -512,7 +512,7 @@ mod tests {
     use super::super::config::Control;
     use super::super::tests::config;
     use super::*;
-    use crate::Half;
+    use crate::Side;
     use rand_xoshiro::rand_core::SeedableRng;
     use trimline_packet::{ConnectionId, Service};
 
@@ -552,7 +552,7 @@ mod tests {
                 service: Service::Droppable.into(),
                 marks,
             };
-            let key = Key { peer, connection, opened_here: false, half: Half::Receiving };
+            let key = Key { peer, connection, opened_here: false, side: Side::Receiving };
             let mut answers = VecDeque::new();
             self.receiver.arrive(Time::ZERO, &packet, &self.config, host, &key, &mut answers);
             answers

@@ -479,7 +479,7 @@ impl Subflow {
         let (first, sent) = (self.sent.first(), self.sent.record(sequence).sent);
         match self.phase {
             Phase::Loss => {
-                if notified.halves(now, sent) {
+                if notified.sides(now, sent) {
                     notified.bound(self.congestion.segments());
                     self.congestion.told_after_timeout();
                 }

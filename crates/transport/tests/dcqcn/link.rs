@@ -6,7 +6,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, Packet, PathId, Time, TimeDelta};
 use trimline_transport::dcqcn::{Command, Config, Endpoint, Event};
 use trimline_transport::{
-    Allowed, Disposition, Endpoint as _, Half, HostTables, Key, PathList, Stream,
+    Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, Side, Stream,
 };
 
 pub(crate) fn us(us: u64) -> Time {
@@ -27,7 +27,7 @@ pub(crate) struct Table(BTreeMap<(u32, u32, bool), u32>);
 
 impl Table {
     fn name(key: Key) -> (u32, u32, bool) {
-        (key.peer.get(), key.connection.get(), key.half == Half::Sending)
+        (key.peer.get(), key.connection.get(), key.side == Side::Sending)
     }
 }
 
@@ -133,7 +133,7 @@ impl Pair {
             peer: HostId::new(1),
             connection: ConnectionId::new(connection),
             opened_here: true,
-            half: Half::Sending,
+            side: Side::Sending,
         };
         let send = Command::Send { key, length: ByteCount::new(bytes) };
         let host = &mut self.hosts[0];

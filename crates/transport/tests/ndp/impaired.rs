@@ -329,7 +329,7 @@ proptest! {
             let key = trimline_transport::Key {
                 peer: trimline_packet::HostId::new(0),
                 opened_here: true,
-                half: trimline_transport::Half::Sending,
+                side: trimline_transport::Side::Sending,
                 ..receiving
             };
             prop_assert!(network.acknowledged_at(from, key).is_some(), "acknowledged");

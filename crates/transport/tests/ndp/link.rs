@@ -12,7 +12,7 @@ use trimline_packet::{
 };
 use trimline_transport::ndp::{self, Command, Config, Event, PullSpacing};
 use trimline_transport::{
-    Allowed, Disposition, Endpoint as _, Half, HostTables, Key, PathList, Stream,
+    Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, Side, Stream,
 };
 
 pub(crate) fn us(us: u64) -> Time {
@@ -65,7 +65,7 @@ impl Table {
         Table { slots: BTreeMap::new(), free: Vec::new(), next: 0, paths }
     }
     fn name(key: Key) -> (u32, u32, bool, bool) {
-        (key.peer.get(), key.connection.get(), key.opened_here, key.half == Half::Sending)
+        (key.peer.get(), key.connection.get(), key.opened_here, key.side == Side::Sending)
     }
 }
 
@@ -216,7 +216,7 @@ impl Network {
             peer,
             connection: ConnectionId::new(connection),
             opened_here: true,
-            half: Half::Sending,
+            side: Side::Sending,
         };
         let mut paths = PathList::new();
         self.hosts[from].directory.paths(peer, &mut paths);
@@ -246,7 +246,7 @@ impl Network {
             peer: HostId::new(from as u32),
             connection: ConnectionId::new(connection),
             opened_here: false,
-            half: Half::Receiving,
+            side: Side::Receiving,
         }
     }
 

@@ -8,7 +8,7 @@ use trimline_packet::{
 };
 use trimline_transport::ndp::{Command, Config, Endpoint, Event};
 use trimline_transport::{
-    Allowed, Disposition, Endpoint as _, Half, HostTables, Key, PathList, Stream,
+    Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, Side, Stream,
 };
 
 use crate::link::{PORT, Table};
@@ -133,12 +133,12 @@ pub(crate) fn sending(connection: u32) -> Key {
         peer: PEER,
         connection: ConnectionId::new(connection),
         opened_here: true,
-        half: Half::Sending,
+        side: Side::Sending,
     }
 }
 
 pub(crate) fn receiving(connection: u32) -> Key {
-    Key { opened_here: false, half: Half::Receiving, ..sending(connection) }
+    Key { opened_here: false, side: Side::Receiving, ..sending(connection) }
 }
 
 fn from_peer(kind: Kind, connection: u32, sequence: u32, flags: Flags, extra: u32) -> Packet {

@@ -77,7 +77,7 @@ fn data_may_flow_both_ways() {
     network.open(0, 1, 1, Some(900_000));
     network.run(us(30));
     let back = trimline_transport::Key {
-        half: trimline_transport::Half::Sending,
+        side: trimline_transport::Side::Sending,
         ..Network::receiving(0, 1)
     };
     network.command(1, Command::Send { key: back, length: ByteCount::new(450_000) });

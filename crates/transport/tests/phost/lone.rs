@@ -13,13 +13,13 @@ use crate::world::Table;
 /// Half of the time of 1500 bytes at 10 Gb/s.
 const HALF_PS: u64 = 600_000;
 
-pub(crate) fn halves(count: u64) -> Time {
+pub(crate) fn sides(count: u64) -> Time {
     Time::from_ps(count * HALF_PS)
 }
 
 /// The paper's parameters.
 pub(crate) fn config() -> Config {
-    let packets = |halves: u64| TimeDelta::from_ps(halves * HALF_PS);
+    let packets = |sides: u64| TimeDelta::from_ps(sides * HALF_PS);
     Config {
         payload_bytes: 1436,
         packet_time: packets(2),
@@ -78,8 +78,8 @@ impl Lone {
         self.open(connection, Some(packets * 1436), 4);
     }
 
-    pub(crate) fn at(&mut self, half: u64) -> &mut Lone {
-        self.now = halves(half);
+    pub(crate) fn at(&mut self, side: u64) -> &mut Lone {
+        self.now = sides(side);
         self
     }
 
@@ -119,12 +119,12 @@ impl Lone {
     pub(crate) fn tokens(&mut self, count: usize) -> Vec<(u64, u32, u32)> {
         let mut tokens = Vec::new();
         for _ in 0..count {
-            let half = self.sends_at().expect("a token is due");
-            self.now = self.now.max(halves(half));
+            let side = self.sends_at().expect("a token is due");
+            self.now = self.now.max(sides(side));
             let packet = self.next().expect("what was promised");
             assert_eq!(packet.header.kind, Kind::Pull);
             let header = packet.header;
-            tokens.push((half, header.connection.get(), header.sequence));
+            tokens.push((side, header.connection.get(), header.sequence));
         }
         tokens
     }

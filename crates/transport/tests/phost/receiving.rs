@@ -9,7 +9,7 @@ use crate::lone::{Lone, config, data, free_data, rts};
 
 /// Times and packets of tokens for one flow.
 fn of_one(tokens: &[(u64, u32, u32)]) -> Vec<(u64, u32)> {
-    tokens.iter().map(|&(half, _, sequence)| (half, sequence)).collect()
+    tokens.iter().map(|&(side, _, sequence)| (side, sequence)).collect()
 }
 
 #[test]
@@ -113,8 +113,8 @@ fn yaps_leaves_out_a_token_for_each_free_packet_of_the_last_short_flow() {
 #[test]
 fn what_yaps_owes_while_nobody_wants_a_token_is_paid_by_time() {
     let mut lone = Lone::listening(yaps());
-    let short = |lone: &mut Lone, half: u64, packets: u32| {
-        lone.at(half).hear(&rts(1, packets, packets));
+    let short = |lone: &mut Lone, side: u64, packets: u32| {
+        lone.at(side).hear(&rts(1, packets, packets));
         for packet in 0..packets {
             lone.hear(&free_data(1, packet));
         }
@@ -171,7 +171,7 @@ fn free_tokens_count_as_unanswered() {
 
 /// From each token to the next, behind a window of unanswered ones, in halves of a packet time.
 fn gaps(lone: &mut Lone, count: usize) -> Vec<u64> {
-    let times: Vec<u64> = lone.tokens(count + 1).iter().map(|&(half, _, _)| half).collect();
+    let times: Vec<u64> = lone.tokens(count + 1).iter().map(|&(side, _, _)| side).collect();
     times.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
@@ -200,7 +200,7 @@ fn a_round_that_brings_nothing_is_repeated_more_and_more_slowly() {
     lone.hear(&rts(1, 2, 0));
     assert_eq!(of_one(&lone.tokens(2)), [(0, 0), (2, 1)]);
     let starts = |lone: &mut Lone, rounds: usize| -> Vec<u64> {
-        lone.tokens(2 * rounds).iter().step_by(2).map(|&(half, _, _)| half).collect()
+        lone.tokens(2 * rounds).iter().step_by(2).map(|&(side, _, _)| side).collect()
     };
     let first = starts(&mut lone, 10);
     let waits: Vec<u64> = first.windows(2).map(|pair| pair[1] - pair[0] - 2).collect();
@@ -359,8 +359,8 @@ fn packets_far_ahead_of_a_missing_one_are_not_asked_for_and_not_taken() {
     lone.hear(&rts(1, 2 * limit, 0));
     assert_eq!(lone.hear(&data(1, limit, 0)), Disposition::Discard);
     let tokens = lone.tokens(limit as usize + 1);
-    let (half, _, sequence) = tokens[limit as usize];
-    assert_eq!((half, sequence), (2 * u64::from(limit - 1) + 18, 0), "a new round");
+    let (side, _, sequence) = tokens[limit as usize];
+    assert_eq!((side, sequence), (2 * u64::from(limit - 1) + 18, 0), "a new round");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use trimline_transport::flow::Event;
 use trimline_transport::phost::{Config, ENDLESS, FreeTokens, Order};
 use trimline_transport::{Allowed, Endpoint as _};
 
-use crate::lone::{Lone, ack, config, halves, token};
+use crate::lone::{Lone, ack, config, sides, token};
 
 const RTS: u8 = Flags::SYN | Flags::FROM_OPENER;
 
@@ -67,7 +67,7 @@ fn a_token_is_good_for_one_and_a_half_packet_times() {
         lone.all();
         lone.at(5).hear(&token(1, 0, 0));
         lone.hear(&token(1, 1, 1));
-        assert_eq!(lone.endpoint.poll_timeout(), halves(8));
+        assert_eq!(lone.endpoint.poll_timeout(), sides(8));
         lone.at(5 + late).expire();
         let expected: &[u32] = if sent { &[0, 1] } else { &[] };
         assert_eq!(lone.numbers(Kind::Data), expected, "{late}");
@@ -84,7 +84,7 @@ fn a_token_is_good_for_one_and_a_half_packet_times() {
 fn free_tokens_expire_one_and_a_half_packet_times_behind_the_last_of_them() {
     let mut lone = Lone::new(config());
     lone.open_packets(1, 20);
-    assert_eq!(lone.endpoint.poll_timeout(), halves(2 * 8 + 3));
+    assert_eq!(lone.endpoint.poll_timeout(), sides(2 * 8 + 3));
     lone.at(18).expire();
     assert_eq!(lone.sends_at(), Some(0));
     assert_eq!((lone.next().is_some(), lone.next().is_some()), (true, true));
@@ -101,13 +101,13 @@ fn an_rts_is_repeated_until_somebody_is_heard() {
     let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
     lone.open_packets(1, 20);
     assert_eq!(lone.all().len(), 1);
-    let mut half = 0;
+    let mut side = 0;
     let waits = [200, 400, 800].into_iter().chain([1600; 62]);
     let waits = waits.chain((4..=10).map(|doublings| 200 << doublings)).chain([200 << 10; 3]);
     for wait in waits {
-        half += wait;
-        assert_eq!(lone.endpoint.poll_timeout(), halves(half));
-        lone.at(half).expire();
+        side += wait;
+        assert_eq!(lone.endpoint.poll_timeout(), sides(side));
+        lone.at(side).expire();
         let repeated = lone.all();
         assert_eq!(repeated.len(), 1);
         assert_eq!((repeated[0].header.flags.bits(), repeated[0].header.sequence), (RTS, 20));
@@ -116,9 +116,9 @@ fn an_rts_is_repeated_until_somebody_is_heard() {
     assert_eq!(lone.numbers(Kind::Data), [0]);
     // As long as before, from now on.
     let wait = 200 << 10;
-    lone.at(half + wait - 1).expire();
-    assert_eq!((lone.next(), lone.endpoint.poll_timeout()), (None, halves(half + wait)));
-    lone.at(half + wait).expire();
+    lone.at(side + wait - 1).expire();
+    assert_eq!((lone.next(), lone.endpoint.poll_timeout()), (None, sides(side + wait)));
+    lone.at(side + wait).expire();
     assert_eq!(lone.numbers(Kind::Pull), [20]);
 }
 
@@ -130,11 +130,11 @@ fn a_token_puts_the_rts_off() {
     lone.all();
     // The RTS at 500 and 1000 finds nobody.
     let tokens = [(150, 350), (300, 500), (600, 1000), (1700, 2500)];
-    for (sequence, (half, rts)) in (0..).zip(tokens) {
-        lone.at(half).hear(&token(1, sequence, sequence));
+    for (sequence, (side, rts)) in (0..).zip(tokens) {
+        lone.at(side).hear(&token(1, sequence, sequence));
         assert_eq!(lone.numbers(Kind::Data), [sequence]);
-        let next = tokens.get(sequence as usize + 1).map_or(u64::MAX, |&(half, _)| half);
-        while lone.endpoint.poll_timeout() < halves(rts.min(next)) {
+        let next = tokens.get(sequence as usize + 1).map_or(u64::MAX, |&(side, _)| side);
+        while lone.endpoint.poll_timeout() < sides(rts.min(next)) {
             lone.now = lone.endpoint.poll_timeout();
             lone.expire();
             assert_eq!(lone.next(), None);

@@ -2,7 +2,7 @@
 
 use trimline_packet::{ByteCount, ConnectionId, Flags, HostId, Time, TimeDelta};
 use trimline_transport::flow::{Command, Event};
-use trimline_transport::{Allowed, Disposition, Endpoint, Half, Key};
+use trimline_transport::{Allowed, Disposition, Endpoint, Key, Side};
 
 use crate::hosts::{dcqcn_host, homa_host, pfabric_host, phost_host, tcp_host};
 use crate::world::World;
@@ -85,7 +85,7 @@ fn a_further_message_is_taken_or_ignored<E: Tested>(make: impl Fn(HostId) -> E, 
     world.run_until(Time::ZERO + LONG, |_| false);
     let peer = HostId::new(0);
     let connection = ConnectionId::new(0);
-    let key = Key { peer, connection, opened_here: true, half: Half::Sending };
+    let key = Key { peer, connection, opened_here: true, side: Side::Sending };
     let (endpoint, table) = &mut world.hosts[1];
     endpoint.handle_command(world.now, Command::Send { key, length: ByteCount::new(9000) }, table);
     world.run_until(Time::ZERO + LONG * 2, |_| false);

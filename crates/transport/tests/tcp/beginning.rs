@@ -3,7 +3,7 @@
 use trimline_packet::{Flags, Kind, Packet};
 use trimline_transport::Disposition;
 use trimline_transport::tcp::{Config, Event, Handshake};
-use trimline_transport::{Endpoint as _, Half};
+use trimline_transport::{Endpoint as _, Side};
 
 use crate::link::config;
 use crate::lone::*;
@@ -89,7 +89,7 @@ fn the_end_is_acknowledged_each_time_and_told_once() {
     assert_eq!(answers, [vec![], vec![2], vec![3], vec![3], vec![3]]);
     let told: Vec<Event> = core::iter::from_fn(|| receiver.endpoint.poll_event()).collect();
     assert_eq!(told.len(), 1);
-    assert!(matches!(told[0], Event::Delivered { key, slot: 0 } if key.half == Half::Receiving));
+    assert!(matches!(told[0], Event::Delivered { key, slot: 0 } if key.side == Side::Receiving));
     assert_eq!((receiver.seen().packets, receiver.seen().duplicates), (3, 2));
 }
 

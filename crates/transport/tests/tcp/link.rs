@@ -11,7 +11,7 @@ use trimline_transport::tcp::{
     Command, Config, Control, Endpoint, Event, Handshake, Notifications,
 };
 use trimline_transport::{
-    Allowed, Disposition, Endpoint as _, Half, HostTables, Key, PathList, Stream,
+    Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, Side, Stream,
 };
 
 pub(crate) fn us(us: u64) -> Time {
@@ -63,7 +63,7 @@ impl Table {
     }
 
     fn name(key: Key) -> (u32, u32, bool) {
-        (key.peer.get(), key.connection.get(), key.half == Half::Sending)
+        (key.peer.get(), key.connection.get(), key.side == Side::Sending)
     }
 }
 
@@ -248,7 +248,7 @@ impl Network {
         times: usize,
         limit: Time,
     ) -> bool {
-        while self.hosts[from].count(Half::Sending) < times {
+        while self.hosts[from].count(Side::Sending) < times {
             match self.happenings.first_key_value() {
                 Some((&(at, _), _)) if at <= limit => self.run(at),
                 _ => return false,
@@ -436,17 +436,17 @@ const SENDING: Key = Key {
     peer: HostId::new(0),
     connection: ConnectionId::new(1),
     opened_here: true,
-    half: Half::Sending,
+    side: Side::Sending,
 };
 
 impl Host {
     /// How many messages the halves of a kind told of.
-    pub(crate) fn count(&self, half: Half) -> usize {
+    pub(crate) fn count(&self, side: Side) -> usize {
         let of = |event: &Event| match event {
-            Event::Delivered { .. } => Half::Receiving,
-            Event::Acknowledged { .. } => Half::Sending,
+            Event::Delivered { .. } => Side::Receiving,
+            Event::Acknowledged { .. } => Side::Sending,
         };
-        self.events.iter().filter(|(_, event)| of(event) == half).count()
+        self.events.iter().filter(|(_, event)| of(event) == side).count()
     }
 
     pub(crate) fn sent_data(&self) -> Vec<(Time, Packet)> {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{BitRate, Kind, Time, TimeDelta};
 use trimline_transport::tcp::{Config, Control, Handshake};
-use trimline_transport::{Half, Stream};
+use trimline_transport::{Side, Stream};
 
 use crate::impaired::any_config;
 use crate::link::{Fate, Network, config, us};
@@ -65,7 +65,7 @@ proptest! {
             }
             let limit = network.now + TimeDelta::from_ms(60_000);
             prop_assert!(network.run_until_acknowledged(1, place + 1, limit), "message {}", place);
-            prop_assert_eq!(network.hosts[0].count(Half::Receiving), place + 1);
+            prop_assert_eq!(network.hosts[0].count(Side::Receiving), place + 1);
             bytes += length;
             segments += length.div_ceil(SEGMENT);
             let seen = network.hosts[0].endpoint.receiver_statistics(0);
@@ -98,9 +98,9 @@ proptest! {
         let seen = network.hosts[0].endpoint.receiver_statistics(0);
         prop_assert_eq!(seen.bytes, messages.iter().map(|&(length, _)| length).sum::<u64>());
         // The empty opening was acknowledged at once.
-        let acknowledged = network.hosts[1].count(Half::Sending);
+        let acknowledged = network.hosts[1].count(Side::Sending);
         prop_assert!((2..=messages.len() + 1).contains(&acknowledged), "{}", acknowledged);
-        let delivered = network.hosts[0].count(Half::Receiving);
+        let delivered = network.hosts[0].count(Side::Receiving);
         prop_assert!((1..=messages.len()).contains(&delivered), "{}", delivered);
     }
 }
@@ -253,7 +253,7 @@ fn growth_after(config: &Config, wait: impl FnOnce(&mut Network)) -> (u64, u64) 
     finish(&mut network, 1);
     assert_eq!(network.hosts[1].endpoint.sender_statistics(0).retransmissions_fast, 1);
     wait(&mut network);
-    let (before, window) = (network.hosts[1].count(Half::Sending), window(&network));
+    let (before, window) = (network.hosts[1].count(Side::Sending), window(&network));
     network.send(1, 1000 * SEGMENT);
     finish(&mut network, before + 1);
     (window, self::window(&network))

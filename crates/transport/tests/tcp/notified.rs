@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use trimline_packet::{Kind, Packet, Service, Time, TimeDelta};
-use trimline_transport::Half;
+use trimline_transport::Side;
 use trimline_transport::tcp::{Config, FastLane, Handshake, Notifications};
 
 use crate::link::{Fate, Network, config, us};
@@ -360,7 +360,7 @@ fn incast(config: &Config, senders: u32, segments: u64, capacity: usize, untold:
     (1..=senders).for_each(|sender| network.open(sender as usize, 0, 1, Some(segments)));
     network.run(us(20_000_000));
     for sender in 1..=senders as usize {
-        let ended = network.hosts[sender].count(Half::Sending);
+        let ended = network.hosts[sender].count(Side::Sending);
         assert_eq!(ended, 1, "sender {sender} of {senders}, {untold} of 1000 lost");
         assert_eq!(network.received(sender as u32), segments as usize);
     }
@@ -379,10 +379,10 @@ fn every_flow_ends_however_many_notifications_are_lost() {
         let senders = &network.hosts[1..];
         senders.iter().map(|host| host.endpoint.sender_statistics(0).timeouts).sum()
     };
-    let [none, half, all] = [0, 500, 1000].map(|untold| incast(&config, 12, 20, 16, untold));
+    let [none, side, all] = [0, 500, 1000].map(|untold| incast(&config, 12, 20, 16, untold));
     assert!(none.dropped > 20 && all.dropped > 20 && all.told == 0);
     assert_eq!(timeouts(&none), 0, "all drops are told of");
-    assert!(timeouts(&half) > 0 && timeouts(&half) < timeouts(&all));
+    assert!(timeouts(&side) > 0 && timeouts(&side) < timeouts(&all));
     assert!(last(&none) < us(10_000) && last(&all) > us(10_000), "{} {}", last(&none), last(&all));
 }
 
@@ -423,7 +423,7 @@ proptest! {
         network.run(us(200_000_000));
         for sender in 1..=senders {
             prop_assert_eq!(network.received(sender), segments as usize);
-            prop_assert_eq!(network.hosts[sender as usize].count(Half::Sending), 1);
+            prop_assert_eq!(network.hosts[sender as usize].count(Side::Sending), 1);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use trimline_packet::{BitRate, Kind, Packet, TimeDelta};
-use trimline_transport::Half;
+use trimline_transport::Side;
 use trimline_transport::tcp::{Config, Control, Handshake};
 
 use crate::link::{Fate, Network, config, us};
@@ -191,7 +191,7 @@ fn transfer(
     });
     network.open(1, 0, 1, Some(segments));
     assert!(network.run_until_acknowledged(1, 1, us(1_000_000_000)));
-    assert_eq!(network.hosts[1].count(Half::Sending), 1);
+    assert_eq!(network.hosts[1].count(Side::Sending), 1);
     network
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{ByteCount, ConnectionId, HostId, Packet, PathId, Service, Time, TimeDelta};
 use trimline_transport::flow::{Command, Event};
-use trimline_transport::{Allowed, Disposition, Endpoint, Half, HostTables, Key, PathList, Stream};
+use trimline_transport::{Allowed, Disposition, Endpoint, HostTables, Key, PathList, Side, Stream};
 
 pub(crate) const FLOWS: u32 = 12;
 
@@ -26,7 +26,7 @@ impl Table {
 
     /// The slot of the receiving half of a connection.
     pub(crate) fn receiving(&self, connection: ConnectionId) -> Option<u32> {
-        let is_it = |key: &Key| key.connection == connection && key.half == Half::Receiving;
+        let is_it = |key: &Key| key.connection == connection && key.side == Side::Receiving;
         self.keys.iter().position(is_it).map(|slot| slot as u32)
     }
 }

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Records, Routes, What};
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time};
 use trimline_transport::ndp::{Command, Event, SenderProgress};
-use trimline_transport::{Disposition, Endpoint, Half, Key};
+use trimline_transport::{Disposition, Endpoint, Key, Side};
 
 use super::super::credit::{Bounds, MORE_PULLS};
 use super::super::directory::View;
@@ -214,7 +214,7 @@ impl Core {
             entry.outgoing.news += u64::from(header.flags.contains(Flags::HELD));
         }
         if let Some(counter) = header.pull_counter()
-            && let Some(slot) = self.slots.slot(entry.name.key(Half::Sending))
+            && let Some(slot) = self.slots.slot(entry.name.key(Side::Sending))
         {
             let SenderProgress { credit, .. } = self.endpoint.sender_progress(slot);
             let bounds = Bounds {
@@ -308,7 +308,7 @@ impl Core {
     fn verdict_of_data(&self, packet: &Packet, name: Name, index: Option<u32>) -> Verdict {
         let header = &packet.header;
         let Some(index) = index else {
-            return match self.slots.slot(name.key(Half::Receiving)) {
+            return match self.slots.slot(name.key(Side::Receiving)) {
                 Some(_) if is_question(packet) => Verdict::Ended,
                 // Remembered.
                 Some(_) => Verdict::Take(None),
@@ -360,7 +360,7 @@ impl Core {
         let limits = &self.config.limits;
         let (of_peer, of_all) = self.peers.holdings(name.peer);
         let length = u64::from(header.payload_length());
-        let has_room = of_all.halves < limits.halves
+        let has_room = of_all.sides < limits.sides
             && of_all.accepted < limits.connections
             && of_peer.accepted < limits.peer_connections
             && of_all.half_open < limits.half_open
@@ -405,7 +405,7 @@ impl Core {
         if !packet.header.flags.contains(Flags::PULL) {
             return self.entries[index as usize].outgoing.has_sent(sequence);
         }
-        let Some(slot) = self.slots.slot(name.key(Half::Receiving)) else { return false };
+        let Some(slot) = self.slots.slot(name.key(Side::Receiving)) else { return false };
         let pulls = self.endpoint.receiver_statistics(slot).pulls;
         pulls > u64::from(u32::MAX / 2) || u64::from(sequence) <= pulls
     }
@@ -483,7 +483,7 @@ impl Core {
         let holds = entry.held || entry.crowded;
         if std::mem::replace(&mut entry.holds, holds) != holds {
             self.holding = if holds { self.holding + 1 } else { self.holding - 1 };
-            let key = entry.name.key(Half::Receiving);
+            let key = entry.name.key(Side::Receiving);
             self.command(self.clock, Command::Hold { key, holds });
         }
     }

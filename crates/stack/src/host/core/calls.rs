@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use trimline_packet::Time;
 use trimline_packet::wire::Routes;
-use trimline_transport::Half;
+use trimline_transport::Side;
 use trimline_transport::ndp::{self, Command};
 
 use super::super::peers::ME;
@@ -51,8 +51,8 @@ impl Core {
             let connection = self.numbers.next();
             let name = Name { peer: host, connection, opened_here: true };
             // Neither in use nor remembered.
-            let unknown = |half| self.slots.slot(name.key(half)).is_none();
-            if unknown(Half::Sending) && unknown(Half::Receiving) && !self.names.contains_key(&name)
+            let unknown = |side| self.slots.slot(name.key(side)).is_none();
+            if unknown(Side::Sending) && unknown(Side::Receiving) && !self.names.contains_key(&name)
             {
                 break name;
             }
@@ -180,7 +180,7 @@ impl Core {
         let (used, name) = (entry.outgoing.bytes(), entry.name);
         // Twice the window: half of it is on its way while the other half is written.
         let window =
-            self.slots.slot(name.key(Half::Sending)).map_or(0, |slot| self.endpoint.window(slot));
+            self.slots.slot(name.key(Side::Sending)).map_or(0, |slot| self.endpoint.window(slot));
         let limit = 2 * window as usize * usize::from(self.config.ndp.payload_bytes);
         let room = self.config.send_buffer.max(limit).saturating_sub(used) as u64;
         let peer = name.peer;
@@ -287,13 +287,13 @@ impl Core {
     /// From now on the data that this connection receives is pulled in another class, 0 to 3.
     pub fn prioritise(&mut self, now: Time, connection: Connection, class: u8) {
         let Some(name) = self.find(connection).map(|entry| entry.name) else { return };
-        self.command(now, Command::Prioritise { key: name.key(Half::Receiving), class });
+        self.command(now, Command::Prioritise { key: name.key(Side::Receiving), class });
     }
 
     /// What the sending half of a connection has done, while the endpoint remembers it.
     pub fn sender_statistics(&mut self, connection: Connection) -> Option<ndp::SenderStatistics> {
         let name = self.find(connection)?.name;
-        let slot = self.slots.slot(name.key(Half::Sending))?;
+        let slot = self.slots.slot(name.key(Side::Sending))?;
         Some(*self.endpoint.sender_statistics(slot))
     }
 
@@ -303,7 +303,7 @@ impl Core {
         connection: Connection,
     ) -> Option<ndp::ReceiverStatistics> {
         let name = self.find(connection)?.name;
-        let slot = self.slots.slot(name.key(Half::Receiving))?;
+        let slot = self.slots.slot(name.key(Side::Receiving))?;
         Some(*self.endpoint.receiver_statistics(slot))
     }
 

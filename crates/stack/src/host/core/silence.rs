@@ -12,7 +12,7 @@
 //! packet came. Where all that does not move is long, the MTU of the path is named as the cause: questions are short. A peer whose application does not read says so in its answers ([`Flags::HELD`]), which counts as much.
 
 use trimline_packet::{Flags, Header, Kind, Packet, Service, Time, TimeDelta};
-use trimline_transport::{Half, HostTables, PathList};
+use trimline_transport::{HostTables, PathList, Side};
 
 use super::super::Failure;
 use super::super::directory::View;
@@ -233,7 +233,7 @@ impl Core {
             let view = View { slots: &mut self.slots, peers: &mut self.peers, begun };
             view.paths(name.peer, &mut paths);
             let mut flags = Flags::default();
-            if name.key(Half::Sending).opened_here {
+            if name.key(Side::Sending).opened_here {
                 flags = flags.with(Flags::FROM_OPENER);
             }
             if length > 0 {

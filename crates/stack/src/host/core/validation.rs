@@ -3,7 +3,7 @@
 use trimline_packet::wire::{Datagram, Error, Ethernet, Fields, Parsed, Record, Routes, What};
 use trimline_packet::{ByteCount, Flags, Header, Kind, Packet, PathId, Service, Time};
 use trimline_transport::ndp::Command;
-use trimline_transport::{Endpoint, Half};
+use trimline_transport::{Endpoint, Side};
 
 use super::super::Cause;
 use super::super::directory::View;
@@ -35,7 +35,7 @@ impl Core {
         }
         if let Some(peer) = self.peers.host(*source) {
             let name = Name { peer, connection: fields.connection, opened_here: false };
-            let is_remembered = self.slots.slot(name.key(Half::Receiving)).is_some();
+            let is_remembered = self.slots.slot(name.key(Side::Receiving)).is_some();
             if is_remembered || self.names.contains_key(&name) {
                 return false;
             }
@@ -153,7 +153,7 @@ impl Core {
         entry.heard = now;
         self.clock = self.clock.max(now);
         self.peers.set_token(name.peer, token);
-        let key = name.key(Half::Sending);
+        let key = name.key(Side::Sending);
         if outgoing.shown.replace(token) != Some(token) {
             self.command(now, Command::Renew { key });
         } else {

@@ -2,7 +2,7 @@
 
 use trimline_packet::{Handle, Time};
 
-use super::agenda::Agenda;
+use super::event_list::EventList;
 use super::returns::Returns;
 use super::wheel::Wheel;
 use crate::network::{Core, Ties, Transmission};
@@ -17,7 +17,7 @@ pub(super) const NEAR_AHEAD: usize = 3;
 pub(super) struct Entry {
     pub(super) at: Time,
     pub(super) from: Transmission,
-    pub(super) unit: u32,
+    pub(super) node: u32,
     pub(super) handle: Handle,
 }
 
@@ -28,14 +28,14 @@ pub(super) fn in_order(entries: &mut [Entry], ties: Ties) {
 }
 
 /// The state of a window: which units are visited, and what has arrived for them.
-pub(crate) struct Visits {
+pub(crate) struct Runner {
     pub(super) wheel: Wheel,
     /// The units to be visited in this window, ports before hosts.
-    pub(super) units: Table<u32>,
+    pub(super) nodes: Table<u32>,
     /// The arrivals at ports that are visited together.
     pub(super) entries: Vec<Entry>,
     /// What the ports of a coupled switch will do in this window.
-    pub(super) agenda: Agenda,
+    pub(super) event_list: EventList,
     /// The ports of a coupled switch that others of it have changed in this visit.
     pub(super) touched: Vec<u32>,
     pub(super) returns: Returns,
@@ -44,18 +44,18 @@ pub(crate) struct Visits {
     pub(super) largest_packet: Option<u64>,
 }
 
-impl Visits {
+impl Runner {
     /// Visits of a network, with a wheel in which nothing is planned yet.
-    pub(super) fn new(core: &Core, wheel: Wheel, largest_packet: u16) -> Visits {
-        let units = core.routes.units();
+    pub(super) fn new(core: &Core, wheel: Wheel, largest_packet: u16) -> Runner {
+        let nodes = core.routes.nodes();
         // Padding, so that prefetching past the end is harmless: a unit of this thread, not of another.
-        let mine = (0..units).find(|&unit| wheel.is_mine(unit)).expect("every thread has a part");
-        Visits {
+        let mine = (0..nodes).find(|&node| wheel.is_mine(node)).expect("every thread has a part");
+        Runner {
             returns: Returns::new(core, wheel.shift(), largest_packet),
             wheel,
-            units: vec![mine; units as usize + FAR_AHEAD + 1].into(),
+            nodes: vec![mine; nodes as usize + FAR_AHEAD + 1].into(),
             entries: Vec::new(),
-            agenda: Agenda::default(),
+            event_list: EventList::default(),
             touched: Vec::new(),
             largest_packet: core.may_be_apart().then_some(largest_packet.into()),
         }
@@ -64,23 +64,23 @@ impl Visits {
     /// Collects the units to be visited in this window. Returns how many there are.
     #[inline]
     pub(super) fn collect(&mut self) -> usize {
-        self.wheel.collect(&mut self.units)
+        self.wheel.collect(&mut self.nodes)
     }
 
-    /// As [`Visits::collect`], of the units that no other thread sends to.
+    /// As [`Runner::collect`], of the units that no other thread sends to.
     pub(super) fn collect_inner(&mut self) -> usize {
-        self.wheel.collect_inner(&mut self.units)
+        self.wheel.collect_inner(&mut self.nodes)
     }
 
-    /// As [`Visits::collect`], of the units that other threads send to.
+    /// As [`Runner::collect`], of the units that other threads send to.
     pub(super) fn collect_border(&mut self) -> usize {
-        self.wheel.collect_border(&mut self.units)
+        self.wheel.collect_border(&mut self.nodes)
     }
 
     /// Prefetches the packets that arrive next at a unit.
     #[inline(always)]
-    pub(super) fn prefetch_arrivals(&self, core: &Core, unit: u32) {
-        for first in self.wheel.firsts(unit) {
+    pub(super) fn prefetch_arrivals(&self, core: &Core, node: u32) {
+        for first in self.wheel.firsts(node) {
             core.arena.prefetch(first);
         }
     }

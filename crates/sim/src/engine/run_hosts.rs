@@ -2,7 +2,7 @@
 
 use trimline_packet::Time;
 
-use super::visits::{FAR_AHEAD, NEAR_AHEAD, Visits};
+use super::runner::{FAR_AHEAD, NEAR_AHEAD, Runner};
 use crate::network::{Core, Hosts};
 use crate::protocol::Protocol;
 
@@ -10,7 +10,7 @@ use crate::protocol::Protocol;
 const FLOW_AHEAD: usize = 2;
 const CONNECTION_AHEAD: usize = 1;
 
-impl Visits {
+impl Runner {
     /// Works through everything that hosts do before `limit`: the units from the place `first` to `count`.
     pub(super) fn work_at_hosts<E: Protocol>(
         &mut self,
@@ -20,14 +20,14 @@ impl Visits {
         limit: Time,
     ) {
         for index in first..count.min(first + NEAR_AHEAD) {
-            hosts.prefetch_connections(self.units[index] - core.routes.ports());
+            hosts.prefetch_connections(self.nodes[index] - core.routes.ports());
         }
         for index in first..count {
             self.look_ahead_at_hosts(hosts, core, index, count);
-            let unit = self.units[index];
-            if self.wheel.is_due(unit) {
+            let node = self.nodes[index];
+            if self.wheel.is_due(node) {
                 self.look_ahead_at_connections(hosts, core, index, count);
-                self.visit_host(hosts, core, unit, limit);
+                self.run_host(hosts, core, node, limit);
             }
         }
     }
@@ -42,12 +42,12 @@ impl Visits {
         count: usize,
     ) {
         if index + FAR_AHEAD < count {
-            let far = self.units[index + FAR_AHEAD];
+            let far = self.nodes[index + FAR_AHEAD];
             core.prefetch_host(far - core.routes.ports());
             self.wheel.prefetch_inbox(far);
         }
         if index + NEAR_AHEAD < count {
-            let near = self.units[index + NEAR_AHEAD];
+            let near = self.nodes[index + NEAR_AHEAD];
             hosts.prefetch_connections(near - core.routes.ports());
             self.prefetch_arrivals(core, near);
         }
@@ -64,34 +64,34 @@ impl Visits {
     ) {
         let ports = core.routes.ports();
         let crowded = |ahead| {
-            let unit = (index + ahead < count).then(|| self.units[index + ahead])?;
-            hosts.has_many_connections(unit - ports).then_some(unit)
+            let node = (index + ahead < count).then(|| self.nodes[index + ahead])?;
+            hosts.has_many_connections(node - ports).then_some(node)
         };
-        if let Some(unit) = crowded(FLOW_AHEAD)
-            && let Some(handle) = self.wheel.next_packet(unit)
+        if let Some(node) = crowded(FLOW_AHEAD)
+            && let Some(handle) = self.wheel.next_packet(node)
         {
-            hosts.prefetch_flow(core, unit - ports, handle);
+            hosts.prefetch_flow(core, node - ports, handle);
         }
-        if let Some(unit) = crowded(CONNECTION_AHEAD)
-            && let Some(handle) = self.wheel.next_packet(unit)
+        if let Some(node) = crowded(CONNECTION_AHEAD)
+            && let Some(handle) = self.wheel.next_packet(node)
         {
-            hosts.prefetch_connection(core, unit - ports, handle);
+            hosts.prefetch_connection(core, node - ports, handle);
         }
     }
 
     /// Works through what a host does before `limit`.
     #[inline]
-    pub(super) fn visit_host<E: Protocol>(
+    pub(super) fn run_host<E: Protocol>(
         &mut self,
         hosts: &mut Hosts<E>,
         core: &mut Core,
-        unit: u32,
+        node: u32,
         limit: Time,
     ) {
-        let host = unit - core.routes.ports();
-        self.wheel.open(unit);
-        let mut arrival = self.wheel.first_arrival(unit);
-        let (mut transmission, mut other) = hosts.host_outlook(core, host);
+        let host = node - core.routes.ports();
+        self.wheel.open(node);
+        let mut arrival = self.wheel.first_arrival(node);
+        let (mut transmission, mut other) = hosts.host_next_event(core, host);
         // At one instant the transmitter acts first, then what arrives is taken, then all else.
         loop {
             if transmission <= arrival.min(other) {
@@ -103,19 +103,19 @@ impl Visits {
                 if arrival >= limit {
                     break;
                 }
-                let (handle, _) = self.wheel.take_first(&core.arena, unit);
+                let (handle, _) = self.wheel.take_first(&core.arena, node);
                 hosts.host_receive(core, host, arrival, handle);
-                arrival = self.wheel.first_arrival(unit);
+                arrival = self.wheel.first_arrival(node);
             } else {
                 if other >= limit {
                     break;
                 }
                 hosts.host_otherwise(core, host, other);
             }
-            (transmission, other) = hosts.host_outlook(core, host);
+            (transmission, other) = hosts.host_next_event(core, host);
         }
         // What a host tells others must be told in time.
         let busy_until = if core.has_notices { Time::ZERO } else { hosts.host_busy_until(host) };
-        self.wheel.leave(unit, busy_until, transmission.min(other));
+        self.wheel.leave(node, busy_until, transmission.min(other));
     }
 }

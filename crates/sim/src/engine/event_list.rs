@@ -4,9 +4,9 @@ use trimline_packet::Time;
 
 /// Times and ports, the last one first. A few at a time: a port acts by itself once in the time that a packet takes.
 #[derive(Default)]
-pub(super) struct Agenda(Vec<(Time, u32)>);
+pub(super) struct EventList(Vec<(Time, u32)>);
 
-impl Agenda {
+impl EventList {
     /// A port will act at `at`, unless that is `limit` or later.
     #[inline(always)]
     pub(super) fn note(&mut self, at: Time, port: u32, limit: Time) {
@@ -41,12 +41,12 @@ mod tests {
             limit in 0u64..50,
             until in 0u64..50,
         ) {
-            let mut agenda = Agenda::default();
+            let mut event_list = EventList::default();
             for &(at, port) in &noted {
-                agenda.note(Time::from_ps(at), port, Time::from_ps(limit));
+                event_list.note(Time::from_ps(at), port, Time::from_ps(limit));
             }
             let mut taken = Vec::new();
-            while let Some((at, port)) = agenda.take(Time::from_ps(until)) {
+            while let Some((at, port)) = event_list.take(Time::from_ps(until)) {
                 taken.push((at.as_ps(), port));
             }
             let mut expected = noted;

@@ -3,10 +3,10 @@
 use trimline_packet::{Time, TimeDelta};
 use trimline_switch::OutputPort;
 
-use super::visits::{Entry, FAR_AHEAD, NEAR_AHEAD, Visits, in_order};
+use super::runner::{Entry, FAR_AHEAD, NEAR_AHEAD, Runner, in_order};
 use crate::network::{Core, Switches};
 
-impl Visits {
+impl Runner {
     /// Works through everything that ports do before `limit`, of the first `count` units. Returns the place of the first
     /// host among them.
     pub(super) fn work_at_ports<P: OutputPort>(
@@ -17,26 +17,26 @@ impl Visits {
         limit: Time,
     ) -> usize {
         if self.returns.is_counted() {
-            self.visit_crowded(switches, core, limit, count);
+            self.run_crowded(switches, core, limit, count);
         }
         if self.returns.are_coupled() {
-            return self.visit_switches(switches, core, limit, count);
+            return self.run_switches(switches, core, limit, count);
         }
         let ports = core.routes.ports();
         for index in 0..count {
-            let unit = self.units[index];
-            if unit >= ports {
+            let node = self.nodes[index];
+            if node >= ports {
                 return index;
             }
             self.look_ahead_at_ports(switches, core, index);
-            if !self.wheel.is_due(unit) {
+            if !self.wheel.is_due(node) {
                 // What it was marked for was done in an earlier visit.
                 continue;
             }
             if self.returns.is_calm() {
-                self.visit_port(switches, core, unit, limit);
+                self.run_port(switches, core, node, limit);
             } else {
-                self.visit_risky(switches, core, unit, limit);
+                self.run_risky(switches, core, node, limit);
             }
         }
         count
@@ -52,9 +52,9 @@ impl Visits {
         core: &Core,
         index: usize,
     ) {
-        let far = self.units[index + FAR_AHEAD];
-        self.prefetch_unit(switches, core, far);
-        let near = self.units[index + NEAR_AHEAD];
+        let far = self.nodes[index + FAR_AHEAD];
+        self.prefetch_node(switches, core, far);
+        let near = self.nodes[index + NEAR_AHEAD];
         if near < core.routes.ports() {
             switches.prefetch_packets(&core.arena, near);
         }
@@ -63,18 +63,18 @@ impl Visits {
 
     /// Prefetches the lines of a unit that will soon be visited, and its inbox.
     #[inline(always)]
-    fn prefetch_unit<P: OutputPort>(&self, switches: &Switches<P>, core: &Core, unit: u32) {
-        match unit.checked_sub(core.routes.ports()) {
-            None => switches.prefetch(unit),
+    fn prefetch_node<P: OutputPort>(&self, switches: &Switches<P>, core: &Core, node: u32) {
+        match node.checked_sub(core.routes.ports()) {
+            None => switches.prefetch(node),
             Some(host) => core.prefetch_host(host),
         }
-        self.wheel.prefetch_inbox(unit);
+        self.wheel.prefetch_inbox(node);
     }
 
     /// Finds the switches that may have to return something in this window, and visits their ports together. All that
     /// arrives in it was sent before it.
     #[inline(never)]
-    fn visit_crowded<P: OutputPort>(
+    fn run_crowded<P: OutputPort>(
         &mut self,
         switches: &mut Switches<P>,
         core: &mut Core,
@@ -88,7 +88,7 @@ impl Visits {
         self.count_arrivals(switches, core, count);
         let mut place = 0;
         while let Some(switch) = self.returns.crowded(place) {
-            self.visit_switch(switches, core, switch, limit);
+            self.run_switch(switches, core, switch, limit);
             place += 1;
         }
     }
@@ -96,35 +96,35 @@ impl Visits {
     /// Counts what has arrived at each port that is to be visited.
     fn count_arrivals<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, count: usize) {
         for index in 0..count {
-            let far = self.units[index + FAR_AHEAD];
-            self.prefetch_unit(switches, core, far);
-            let unit = self.units[index];
-            if unit >= core.routes.ports() {
+            let far = self.nodes[index + FAR_AHEAD];
+            self.prefetch_node(switches, core, far);
+            let node = self.nodes[index];
+            if node >= core.routes.ports() {
                 // Ports come before hosts.
                 break;
             }
-            if self.wheel.is_due(unit) {
-                self.returns.count(switches, core, &self.wheel, unit);
+            if self.wheel.is_due(node) {
+                self.returns.count(switches, core, &self.wheel, node);
             }
         }
     }
 
-    /// As [`Visits::visit_port`], which is inlined where it is called most.
+    /// As [`Runner::run_port`], which is inlined where it is called most.
     #[cold]
     #[inline(never)]
-    pub(super) fn visit_port_rarely<P: OutputPort>(
+    pub(super) fn run_port_rarely<P: OutputPort>(
         &mut self,
         switches: &mut Switches<P>,
         core: &mut Core,
         port: u32,
         limit: Time,
     ) {
-        self.visit_port(switches, core, port, limit);
+        self.run_port(switches, core, port, limit);
     }
 
     /// Works through what a port does before `limit`.
     #[inline(always)]
-    fn visit_port<P: OutputPort>(
+    fn run_port<P: OutputPort>(
         &mut self,
         switches: &mut Switches<P>,
         core: &mut Core,
@@ -155,14 +155,14 @@ impl Visits {
     #[inline(always)]
     fn leave_port<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, port: u32) {
         let is_eager = self.returns.note(switches, core, &self.wheel, port);
-        let (busy_until, next) = switches.port_outlook(port);
+        let (busy_until, next) = switches.port_next_event(port);
         let busy_until = if is_eager { Time::ZERO } else { busy_until };
         self.wheel.leave(port, busy_until, next);
     }
 
     /// Visits a port while some switch may have to return headers.
     #[cold]
-    fn visit_risky<P: OutputPort>(
+    fn run_risky<P: OutputPort>(
         &mut self,
         switches: &mut Switches<P>,
         core: &mut Core,
@@ -171,14 +171,14 @@ impl Visits {
     ) {
         let switch = core.routes.switch_of(port);
         if self.returns.together(switch, self.wheel.current) {
-            self.visit_switch(switches, core, switch, limit);
+            self.run_switch(switches, core, switch, limit);
         } else {
-            self.visit_port_rarely(switches, core, port, limit);
+            self.run_port_rarely(switches, core, port, limit);
         }
     }
 
     /// Visits all ports of a switch together, arrivals in order of time across them.
-    fn visit_switch<P: OutputPort>(
+    fn run_switch<P: OutputPort>(
         &mut self,
         switches: &mut Switches<P>,
         core: &mut Core,
@@ -187,15 +187,15 @@ impl Visits {
     ) {
         let ports = core.routes.ports_of(switch);
         self.entries.clear();
-        for unit in ports.clone() {
-            self.take_arrivals(core, unit, limit);
+        for node in ports.clone() {
+            self.take_arrivals(core, node, limit);
         }
         in_order(&mut self.entries, core.ties());
         for index in 0..self.entries.len() {
             let entry = self.entries[index];
             let just_after = entry.at + TimeDelta::from_ps(1);
-            switches.port_advance(core, &mut self.wheel, entry.unit, just_after);
-            switches.port_arrive(core, &mut self.wheel, entry.unit, entry.at, entry.handle);
+            switches.port_advance(core, &mut self.wheel, entry.node, just_after);
+            switches.port_arrive(core, &mut self.wheel, entry.node, entry.at, entry.handle);
         }
         for port in ports {
             switches.port_advance(core, &mut self.wheel, port, limit);
@@ -206,7 +206,7 @@ impl Visits {
 
     /// Works through what happens at coupled switches. Gives the place of the first unit that is not of one.
     #[inline(never)]
-    fn visit_switches<P: OutputPort>(
+    fn run_switches<P: OutputPort>(
         &mut self,
         switches: &mut Switches<P>,
         core: &mut Core,
@@ -214,18 +214,18 @@ impl Visits {
         count: usize,
     ) -> usize {
         let mut first = 0;
-        while first < count && self.units[first] < core.routes.ports() {
+        while first < count && self.nodes[first] < core.routes.ports() {
             let (end, packets) = self.count_switch(core, first, count);
             let bytes = self.largest_packet.map(|largest| largest * packets);
             let is_apart =
-                bytes.is_some_and(|bytes| switches.is_apart(core, self.units[first], bytes));
+                bytes.is_some_and(|bytes| switches.is_apart(core, self.nodes[first], bytes));
             if is_apart && self.all_keep(switches, core, first, end) {
                 for index in first..end {
                     self.look_ahead_at_ports(switches, core, index);
-                    self.visit_apart(switches, core, self.units[index], limit);
+                    self.run_apart(switches, core, self.nodes[index], limit);
                 }
             } else {
-                self.visit_coupled(switches, core, first, end, limit);
+                self.run_coupled(switches, core, first, end, limit);
             }
             first = end;
         }
@@ -242,18 +242,18 @@ impl Visits {
         first: usize,
         end: usize,
     ) -> bool {
-        let keeps = |unit| switches.keeps_all(core, unit, self.wheel.packets(unit));
-        !core.detours_packets() || (first..end).all(|index| keeps(self.units[index]))
+        let keeps = |node| switches.keeps_all(core, node, self.wheel.packets(node));
+        !core.detours_packets() || (first..end).all(|index| keeps(self.nodes[index]))
     }
 
     /// The ports of one switch among the units to be visited, from the place `first` on: the place behind them, and the
     /// packets in their inboxes. All that arrives in this window is there.
     #[inline(always)]
     fn count_switch(&self, core: &Core, first: usize, count: usize) -> (usize, u64) {
-        let ports = core.routes.ports_of(core.routes.switch_of(self.units[first]));
+        let ports = core.routes.ports_of(core.routes.switch_of(self.nodes[first]));
         let (mut end, mut packets) = (first, 0);
-        while end < count && self.units[end] < ports.end {
-            packets += self.wheel.packets(self.units[end]);
+        while end < count && self.nodes[end] < ports.end {
+            packets += self.wheel.packets(self.nodes[end]);
             end += 1;
         }
         (end, packets)
@@ -261,7 +261,7 @@ impl Visits {
 
     /// Works through what a port of a coupled switch does before `limit`, while it does not depend on the others.
     #[inline(always)]
-    fn visit_apart<P: OutputPort>(
+    fn run_apart<P: OutputPort>(
         &mut self,
         switches: &mut Switches<P>,
         core: &mut Core,
@@ -292,7 +292,7 @@ impl Visits {
     /// Works through what happens at a coupled switch before `limit`: its ports are the units to be visited from the
     /// place `first` to `end`.
     #[inline(never)]
-    fn visit_coupled<P: OutputPort>(
+    fn run_coupled<P: OutputPort>(
         &mut self,
         switches: &mut Switches<P>,
         core: &mut Core,
@@ -310,13 +310,13 @@ impl Visits {
             // At one instant the transmitters act first.
             let until = entry.map_or(limit, |entry| entry.at + TimeDelta::from_ps(1));
             // What the last arrival made possible happens at once.
-            if let Some((now, port)) = possible.take().or_else(|| self.agenda.take(until)) {
+            if let Some((now, port)) = possible.take().or_else(|| self.event_list.take(until)) {
                 let next = switches.coupled_act(core, &mut self.wheel, port, now);
-                self.agenda.note(next, port, limit);
-            } else if let Some(Entry { at, from, unit, handle }) = entry {
+                self.event_list.note(next, port, limit);
+            } else if let Some(Entry { at, from, node, handle }) = entry {
                 index += 1;
-                if switches.coupled_arrive(core, &mut self.wheel, unit, at, (handle, from.link())) {
-                    possible = Some((at, unit));
+                if switches.coupled_arrive(core, &mut self.wheel, node, at, (handle, from.link())) {
+                    possible = Some((at, node));
                     continue;
                 }
             } else {
@@ -325,7 +325,7 @@ impl Visits {
             self.note_touched(switches, core, limit);
         }
         for index in first..end {
-            let port = self.units[index];
+            let port = self.nodes[index];
             self.wheel.leave(port, Time::ZERO, switches.coupled_next(core, port));
         }
         for port in self.touched.drain(..) {
@@ -346,23 +346,23 @@ impl Visits {
         self.entries.clear();
         for index in first..end {
             self.look_ahead_at_ports(switches, core, index);
-            let unit = self.units[index];
-            self.agenda.note(switches.coupled_next(core, unit), unit, limit);
-            self.take_arrivals(core, unit, limit);
+            let node = self.nodes[index];
+            self.event_list.note(switches.coupled_next(core, node), node, limit);
+            self.take_arrivals(core, node, limit);
         }
     }
 
     /// Takes what arrives at a unit before `limit` to the entries.
     #[inline(always)]
-    fn take_arrivals(&mut self, core: &Core, unit: u32, limit: Time) {
-        self.wheel.open(unit);
+    fn take_arrivals(&mut self, core: &Core, node: u32, limit: Time) {
+        self.wheel.open(node);
         loop {
-            let at = self.wheel.first_arrival(unit);
+            let at = self.wheel.first_arrival(node);
             if at >= limit {
                 break;
             }
-            let (handle, from) = self.wheel.take_first(&core.arena, unit);
-            self.entries.push(Entry { at, from, unit, handle });
+            let (handle, from) = self.wheel.take_first(&core.arena, node);
+            self.entries.push(Entry { at, from, node, handle });
         }
     }
 
@@ -370,7 +370,7 @@ impl Visits {
     #[inline(always)]
     fn note_touched<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, limit: Time) {
         while let Some(port) = self.wheel.touched.pop() {
-            self.agenda.note(switches.coupled_next(core, port), port, limit);
+            self.event_list.note(switches.coupled_next(core, port), port, limit);
             self.touched.push(port);
         }
     }
