@@ -99,8 +99,8 @@ def main():
             print(f"{workload:20} {lines[-1]['instructions_per_hop']:8.1f} instructions per hop", flush=True)
     if arguments.json:
         print(json.dumps(lines, indent=2))
-    if arguments.most is not None:
-        return int(any(line["instructions_per_hop"] > arguments.most for line in lines))
+    if arguments.max is not None:
+        return int(any(line["instructions_per_hop"] > arguments.max for line in lines))
     return 0
 
 

@@ -44,7 +44,7 @@ def flows_of(arguments):
     flows = []
     for source, destination in sorted(pairs):
         size = math.exp(
-            draws.uniform(math.log(arguments.least_size), math.log(arguments.most_size))
+            draws.uniform(math.log(arguments.min_size), math.log(arguments.max_size))
         )
         packets = max(1, round(size / arguments.payload))
         last = arguments.within_ms * 1_000_000_000 // START_STEP_PS
@@ -313,7 +313,7 @@ def main():
             )
     if arguments.plot:
         plot(arguments.plot, runs["trimline 1"], runs["peer 1"])
-    sys.exit(1 if missing or rows[0]["fct"] < arguments.least else 0)
+    sys.exit(1 if missing or rows[0]["fct"] < arguments.min else 0)
 
 
 if __name__ == "__main__":

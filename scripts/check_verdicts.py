@@ -206,7 +206,7 @@ def judge(finding, runs):
         return mean(numbers) if lo is None and hi is None else min(numbers, key=room)
 
     of_seeds = [worst(of_seed) for of_seed in seeds.values()]
-    over = {"each": worst, "mean": lambda _: mean(of_seeds), "least": min, "most": max}
+    over = {"each": worst, "mean": lambda _: mean(of_seeds), "min": min, "max": max}
     ours = over[finding.get("over_seeds", "each")](values)
     return ours, (lo is None and hi is None) or room(ours) >= 0, of_seeds
 
@@ -215,10 +215,10 @@ def theirs_of(finding):
     """(least, greatest) of what the authors' program gives: measured for the finding, else its reference."""
     theirs = finding.get("theirs")
     if theirs is None:
-        least = greatest = finding.get("reference")
+        min = greatest = finding.get("reference")
     else:
-        least, greatest = (theirs.get("value", theirs.get(key)) for key in ("from", "to"))
-    return None if least is None else (exact(least), exact(greatest))
+        min, greatest = (theirs.get("value", theirs.get(key)) for key in ("from", "to"))
+    return None if min is None else (exact(min), exact(greatest))
 
 
 def missed_by(finding, ours):
@@ -283,11 +283,11 @@ def same_interval(of_seeds, reported):
     mean = sum(of_seeds) / count
     variance = sum((value - mean) ** 2 for value in of_seeds) / (count - 1)
     half = student_t(count - 1) * math.sqrt(variance / count)
-    most = half * (1.0005 if count <= 31 else 1.03) + 1e-9
+    max = half * (1.0005 if count <= 31 else 1.03) + 1e-9
     return (
         reported["count"] == count
         and math.isclose(float(mean), reported["mean"], rel_tol=1e-9, abs_tol=1e-9)
-        and half * 0.9995 - 1e-9 <= reported["half_width"] <= most
+        and half * 0.9995 - 1e-9 <= reported["half_width"] <= max
     )
 
 
@@ -321,8 +321,8 @@ def check_references(experiments):
             senders, last = int(row["senders"]), Fraction(row["fct_max_s"]) * 1_000_000
             over[senders] = (last / (senders * 50 * PACKET_US + WAY_US) - 1) * 100
             ratio.append(Fraction(row["fct_max_s"]) / Fraction(row["fct_min_s"]))
-        most = max(value for senders, value in over.items() if senders >= 11)
-        compare("ndp/fig16", "NDP last flow over the ideal, 11 senders and more", most)
+        max = max(value for senders, value in over.items() if senders >= 11)
+        compare("ndp/fig16", "NDP last flow over the ideal, 11 senders and more", max)
         compare("ndp/fig16", "NDP last flow over the ideal, 431 senders", over[431])
         compare("ndp/fig16", "NDP slowest over fastest flow", max(ratio))
     if (experiments / "ndp/fig20").is_dir():
@@ -334,9 +334,9 @@ def check_references(experiments):
             causes = [Fraction(row["rtx_return_to_sender"]), Fraction(row["rtx_nack"])]
             resent[window, senders] = [cause / (senders * 30) for cause in causes]
         for window in (10, 23):
-            for least, words in ((9, "8 senders"), (101, "100 senders")):
-                most = max(v for (w, n), v in over.items() if w == window and n >= least)
-                compare("ndp/fig20", f"last flow over the ideal, window {window}, more than {words}", most)
+            for min, words in ((9, "8 senders"), (101, "100 senders")):
+                max = max(v for (w, n), v in over.items() if w == window and n >= min)
+                compare("ndp/fig20", f"last flow over the ideal, window {window}, more than {words}", max)
         for senders in (100, 1000, 8000):
             name = f"retransmissions, window 23, {senders} senders"
             compare("ndp/fig20", name, sum(resent[23, senders]))
@@ -347,8 +347,8 @@ def check_references(experiments):
         compare("ndp/fig20", name, resent[23, 8000][0])
     if (experiments / "ndp/fig22").is_dir():
         flows = reference("ndp-fig22-failure-128.csv")
-        least = min(Fraction(row["ndp_penalty_gbps"]) for row in flows)
-        compare("ndp/fig22", "slowest flow with path penalty", least)
+        min = min(Fraction(row["ndp_penalty_gbps"]) for row in flows)
+        compare("ndp/fig22", "slowest flow with path penalty", min)
         slow = [3 <= Fraction(row["ndp_no_penalty_gbps"]) <= Fraction("5.5") for row in flows]
         compare("ndp/fig22", "flows of 3 to 5.5 Gb/s without path penalty", Fraction(sum(slow)))
     return differences

@@ -37,13 +37,13 @@ EARLY_PS = 1_900_000_000_000
 FCT = {"quantity": "fct", "at": "sender", "workload": "transfer"}
 ASKED = {
     "completed": FCT | {"reduce": "count"},
-    "least": FCT | {"started_before_us": EARLY_PS // 1_000_000, "reduce": "min", "unit": "us"},
+    "min": FCT | {"started_before_us": EARLY_PS // 1_000_000, "reduce": "min", "unit": "us"},
     "median": FCT | {"reduce": "p50", "unit": "us"},
     "95th percentile": FCT | {"reduce": "p95", "unit": "us"},
     "99th percentile": FCT | {"reduce": "p99", "unit": "us"},
 }
 GAP_PS = 1_000_000_000
-LEAST_SHARE = Fraction(95, 100)
+MIN_SHARE = Fraction(95, 100)
 #: The ideal time of a transfer of one packet, what each further packet adds, and the payload of a packet. All sizes are whole packets.
 FIRST_PS = 55_814_400
 NEXT_PS = 7_251_200
@@ -71,9 +71,9 @@ def row_of(directory):
     times = [fct for fct, _, _ in began]
     # The last ones may be under way.
     early = [fct for fct, _, start in began if start < EARLY_PS]
-    least = None if None in early else min(early, default=None)
+    min = None if None in early else min(early, default=None)
     values = {name: quantile(times, share) for name, share in QUANTILES.items()}
-    return {"completed": sum(time is not None for time in times), "least": least, **values}
+    return {"completed": sum(time is not None for time in times), "min": min, **values}
 
 
 def in_us(row):
@@ -123,8 +123,8 @@ def seeds_in_one(values, over, lo, hi):
     if None in values or not values:
         return None
     values = [Fraction(value) for value in values]
-    if over in ("least", "most"):
-        return min(values) if over == "least" else max(values)
+    if over in ("min", "max"):
+        return min(values) if over == "min" else max(values)
     if over == "mean" or (lo is None and hi is None):
         return sum(values) / len(values)
     room = lambda v: min(math.inf if lo is None else v - lo, math.inf if hi is None else hi - v)  # noqa: E731
@@ -173,7 +173,7 @@ def tables(out, experiments, report, kept):
     over = {finding["name"]: finding.get("over_seeds", "each") for finding in expected}
     findings = [{**finding, "over_seeds": over.get(finding["name"], "each")} for finding in report]
     runs = rows_of(out, kept)
-    columns = ("completed", "least", *QUANTILES)
+    columns = ("completed", "min", *QUANTILES)
     print("workload  load  protocol  seeds  " + "  ".join(f"{column}: ours (report)" for column in columns))
     with open(experiments / "reference" / "ndp-evaluation-fct-tables.csv", newline="") as file:
         published = list(csv.DictReader(file))
@@ -249,8 +249,8 @@ def stalls(out, kept):
         used = {seed: ideal + ended * GAP_PS for seed, (ended, ideal) in completed.items()}
         ordered = sorted(used.values())
         median = ordered[len(ordered) // 2]
-        low = {seed: time for seed, time in used.items() if time < LEAST_SHARE * median}
-        least = Fraction(ordered[0], max(median, 1))
+        low = {seed: time for seed, time in used.items() if time < MIN_SHARE * median}
+        min = Fraction(ordered[0], max(median, 1))
         print(f"{series}: {len(used)} runs, the least {float(least) * 100:.1f} % of the median")
         print_completed("", completed)
         if low:

@@ -91,8 +91,8 @@ def main():
         )
     for name, count in each.items():
         print(f"{count:>9,} {name}")
-    too_many = arguments.most is not None and total > arguments.most
-    each_limit = arguments.most_each
+    too_many = arguments.max is not None and total > arguments.max
+    each_limit = arguments.max_each
     too_many |= each_limit is not None and max(each.values()) > each_limit
     return 1 if too_many else 0
 

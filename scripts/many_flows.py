@@ -54,7 +54,7 @@ def main() -> int:
             rows = sum(1 for _ in csv.reader(file)) - 1
     megabytes = usage.ru_maxrss * 1024 / 1e6
     print(f"{rows} flows: {megabytes:.1f} MB at the peak, {usage.ru_utime + usage.ru_stime:.1f} s")
-    if megabytes > options.most_mb:
+    if megabytes > options.max_mb:
         print(f"more than {options.most_mb} MB", file=sys.stderr)
         return 1
     return 0

@@ -43,7 +43,7 @@ def main():
         print(f"{name:<10} {len(lines):>5} {len(shared[name]):>6}")
     if options.lines:
         print("\n".join(shared[options.lines]))
-    return int(any(len(lines) > options.most for lines in shared.values()))
+    return int(any(len(lines) > options.max for lines in shared.values()))
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ def exact(number):
 def unit_of(measure, units):
     """What a value is divided by. A count without a range, and a quotient of values, are the same in every unit."""
     how = measure.get("reduce")
-    if how in ("jain", "max_over_min", "least_of_switch") or (
+    if how in ("jain", "max_over_min", "min_of_switch") or (
         how in ("count", "share") and "within" not in measure
     ):
         if "unit" in measure:
@@ -128,15 +128,15 @@ def mean(numbers):
     return sum(numbers) / len(numbers)
 
 
-def reduced(values, measure, missing_is_most):
+def reduced(values, measure, missing_is_max):
     """Many values as one. A flow without a value is worse than all that have one; only a count does without it."""
     how, there = measure.get("reduce"), [value for value in values if value is not None]
     if not values:
         return None
     if how in ("count", "share"):
         within = measure.get("within", {})
-        least, most = exact(within.get("from", "-1e300")), exact(within.get("to", "1e300"))
-        inside = sum(least <= value <= most for value in there)
+        min, max = exact(within.get("from", "-1e300")), exact(within.get("to", "1e300"))
+        inside = sum(min <= value <= max for value in there)
         return Fraction(inside) if how == "count" else Fraction(100 * inside, len(values))
     if "within" in measure:
         raise Refused("`within` without a count or a share")
@@ -144,7 +144,7 @@ def reduced(values, measure, missing_is_most):
         # The smallest value that this share of all does not exceed.
         rank = max(1, math.ceil(exact(how[1:]) * len(values) / 100))
         absent = len(values) - len(there)
-        place = rank - 1 if missing_is_most else rank - 1 - absent
+        place = rank - 1 if missing_is_max else rank - 1 - absent
         return sorted(there)[place] if 0 <= place < len(there) else None
     if len(there) != len(values):
         return None
@@ -161,8 +161,8 @@ def reduced(values, measure, missing_is_most):
             "min": ascending[0],
             "max": ascending[-1],
             "sum": sum(there),
-            "least_tenth": mean(slowest),
-            "mean_less_least_tenth": mean(there) - mean(slowest),
+            "lowest_tenth": mean(slowest),
+            "mean_less_lowest_tenth": mean(there) - mean(slowest),
         },
         how,
     )
@@ -192,7 +192,7 @@ def of_flows(measure, run, flows):
         return mean_of_groups(measure, run, flows)
     quantity = measure["quantity"]
     if quantity in ("fct", "slowdown"):
-        if measure.get("reduce") in ("sum", "least_tenth", "mean_less_least_tenth"):
+        if measure.get("reduce") in ("sum", "lowest_tenth", "mean_less_lowest_tenth"):
             raise Refused(f"no {measure['reduce']} of {quantity}")
         at = measure.get("at", "receiver" if quantity == "slowdown" else None)
         column = named({"receiver": "fct_receiver_ps", "sender": "fct_sender_ps"}, at)
@@ -204,14 +204,14 @@ def of_flows(measure, run, flows):
             ideals = [int(flow[ideal] or 0) for flow in flows]
         pairs = zip(times, ideals, strict=True)
         values = [time / ideal if time is not None and ideal else None for time, ideal in pairs]
-        return reduced(values, measure, missing_is_most=True)
+        return reduced(values, measure, missing_is_max=True)
     if quantity == "waiting":
-        if measure.get("reduce") in ("sum", "least_tenth", "mean_less_least_tenth"):
+        if measure.get("reduce") in ("sum", "lowest_tenth", "mean_less_lowest_tenth"):
             raise Refused(f"no {measure['reduce']} of {quantity}")
         unit = unit_of(measure, PS_OF)
         both = [(flow["fct_receiver_ps"], flow["ideal_fct_ps"]) for flow in flows]
         values = [None if "" in each else Fraction(int(each[0]) - int(each[1])) / unit for each in both]
-        return reduced(values, measure, missing_is_most=True)
+        return reduced(values, measure, missing_is_max=True)
     full = Fraction(run.link_bps, 10**9)
     if quantity == "fair_share":
         unit = full / len(flows) / 100 if flows else 1
@@ -221,18 +221,18 @@ def of_flows(measure, run, flows):
         unit = unit_of(measure, GBPS_OF)
     goodputs = [goodput_gbps(flow, run) for flow in flows]
     values = [None if each is None else each / unit for each in goodputs]
-    return reduced(values, measure, missing_is_most=False)
+    return reduced(values, measure, missing_is_max=False)
 
 
 def of_queries(measure, flows):
     """The time until the last answer of each query: answers of one client that began at one time."""
-    if "workload" not in measure or measure.get("reduce") in ("sum", "least_tenth", "mean_less_least_tenth"):
+    if "workload" not in measure or measure.get("reduce") in ("sum", "lowest_tenth", "mean_less_lowest_tenth"):
         raise Refused("queries of no workload, or a sum of them")
     unit, queries = unit_of(measure, PS_OF), {}
     for flow in flows:
         queries.setdefault((flow["destination"], flow["start_ps"]), []).append(flow["fct_receiver_ps"])
     lasts = [None if "" in each else Fraction(max(map(int, each))) / unit for each in queries.values()]
-    return reduced(lasts, measure, missing_is_most=True)
+    return reduced(lasts, measure, missing_is_max=True)
 
 
 def incast_overhead(run, flows):
@@ -271,8 +271,8 @@ def selected_ports(measure, run):
 def utilisation(port_rows, run):
     """Percent of what the links carry in the whole run."""
     carried = sum(8 * int(port["bytes"]) for port in port_rows)
-    most = sum(int(port["rate_bps"]) for port in port_rows) * run.simulated_ps
-    return Fraction(100 * carried * 10**12, most) if most else None
+    max = sum(int(port["rate_bps"]) for port in port_rows) * run.simulated_ps
+    return Fraction(100 * carried * 10**12, max) if max else None
 
 
 def of_ports(measure, run):
@@ -280,15 +280,15 @@ def of_ports(measure, run):
     ports, column = selected_ports(measure, run), PORT_COLUMNS.get(measure["quantity"])
     if column is None and measure.get("reduce") == "mean":
         return utilisation(ports, run)
-    if column is None and measure.get("reduce") in ("sum", "least_tenth", "mean_less_least_tenth"):
+    if column is None and measure.get("reduce") in ("sum", "lowest_tenth", "mean_less_lowest_tenth"):
         raise Refused(f"no {measure['reduce']} of utilisation")
     unit = unit_of(measure, {None: 1} | (BYTES_OF if column == "bytes" else NUMBER_OF))
 
     def value(port):
         return utilisation([port], run) if column is None else Fraction(int(port[column])) / unit
 
-    if measure.get("reduce") != "least_of_switch":
-        return reduced([value(port) for port in ports], measure, missing_is_most=False)
+    if measure.get("reduce") != "min_of_switch":
+        return reduced([value(port) for port in ports], measure, missing_is_max=False)
     switches = {}
     for port in ports:
         switches.setdefault(port["name"].rsplit(" ", 2)[0], []).append(value(port))
@@ -430,18 +430,18 @@ def of_timeline(measure, run):
     if quantity == "idle_time":
         unit = unit_of(measure, PS_OF)
         values = [Fraction(each, unit) for each in idle_times(here)]
-        return reduced(values, measure, missing_is_most=True)
+        return reduced(values, measure, missing_is_max=True)
     if quantity == "bursts":
         units = {"bytes": BYTES_OF, "packets": {None: 1}, "span": PS_OF, "period": PS_OF}
         unit = unit_of(measure, named(units, measure.get("of")))
         found = bursts(here, 10**6 * measure["gap_us"], measure["of"])
-        return reduced([Fraction(each, unit) for each in found], measure, missing_is_most=True)
+        return reduced([Fraction(each, unit) for each in found], measure, missing_is_max=True)
     found = [
         Fraction(int(event["queue_packets"]) - 1)
         for event in here
         if (event["event"], event["packet"]) == ("enqueue", "data") and int(event["attempt"]) > 0
     ]
-    return reduced(found, measure, missing_is_most=True)
+    return reduced(found, measure, missing_is_max=True)
 
 
 def of_samples(measure, run):
@@ -476,13 +476,13 @@ def of_samples(measure, run):
         for row in run.table("series")
         if row["layer"] == group and begin * 10**6 <= int(row["time_ps"]) <= end * 10**6
     ]
-    return reduced(values, measure, missing_is_most=False)
+    return reduced(values, measure, missing_is_max=False)
 
 
 def of_paths(measure, run):
     """How far data packets came: rows of paths.csv."""
     sizes = measure.get("size_bytes", {})
-    least, most = sizes.get("from", 0), sizes.get("below", math.inf)
+    min, max = sizes.get("from", 0), sizes.get("below", math.inf)
 
     def is_meant(row):
         if measure.get("workload", row["workload"]) != row["workload"]:
@@ -490,7 +490,7 @@ def of_paths(measure, run):
         if not sizes:
             return True
         bound = row["up_to_bytes"]
-        return bool(bound) and int(bound) // 2 + 1 >= least and int(bound) < most
+        return bool(bound) and int(bound) // 2 + 1 >= min and int(bound) < max
 
     rows = [row for row in run.table("paths") if is_meant(row)]
     packets = total(rows, "packets")

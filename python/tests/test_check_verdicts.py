@@ -111,10 +111,10 @@ class Rules(unittest.TestCase):
         self.check({"hi": 25}, runs, 30, False)
         self.check({"hi": 25, "over_seeds": "mean"}, runs, 25, True)
         self.check({"hi": 24.9, "over_seeds": "mean"}, runs, 25, False)
-        self.check({"hi": 20, "over_seeds": "least"}, runs, 20, True)
-        self.check({"hi": 19, "over_seeds": "least"}, runs, 20, False)
-        self.check({"lo": 30, "over_seeds": "most"}, runs, 30, True)
-        self.check({"lo": 31, "over_seeds": "most"}, runs, 30, False)
+        self.check({"hi": 20, "over_seeds": "min"}, runs, 20, True)
+        self.check({"hi": 19, "over_seeds": "min"}, runs, 20, False)
+        self.check({"lo": 30, "over_seeds": "max"}, runs, 30, True)
+        self.check({"lo": 31, "over_seeds": "max"}, runs, 30, False)
         self.check({"lo": 10, "hi": 31}, runs, 30, True)
         self.assertEqual(self.check({}, runs, 25, True), [20, 30])
         self.check({"hi": 99}, [*runs, run("a", 3, None)], None, False)
@@ -322,8 +322,8 @@ class Measures(unittest.TestCase):
                 '{ quantity = "goodput", reduce = "count", unit = "Gb/s",'
                 " within = { from = 3.0, to = 5.5 } }": 1,
                 '{ quantity = "fair_share", reduce = "mean" }': 60,
-                '{ quantity = "fair_share", reduce = "least_tenth" }': 40,
-                '{ quantity = "fair_share", reduce = "mean_less_least_tenth" }': 20,
+                '{ quantity = "fair_share", reduce = "lowest_tenth" }': 40,
+                '{ quantity = "fair_share", reduce = "mean_less_lowest_tenth" }': 20,
                 f"{{ {trims}, ports = {up} }}": 1.5,
                 f"{{ {trims}, beyond = {up} }}": Fraction(6000, 197),
                 '{ quantity = "path_removals" }': 5,
@@ -369,7 +369,7 @@ class Measures(unittest.TestCase):
                 ' reduce = "max" }': 64,
                 f'{{ quantity = "utilisation", ports = {down}, reduce = "mean" }}': 40,
                 f'{{ quantity = "utilisation", ports = {down}, reduce = "max" }}': 48,
-                f'{{ quantity = "port_bytes", ports = {core}, reduce = "least_of_switch" }}': 50,
+                f'{{ quantity = "port_bytes", ports = {core}, reduce = "min_of_switch" }}': 50,
                 '{ quantity = "latency", packets = "all", reduce = "p50", unit = "us" }': 6,
                 '{ quantity = "latency", packets = "later", reduce = "p50", unit = "ns" }': 7000,
                 '{ quantity = "latency", packets = "all", reduce = "max", unit = "us" }': 9,

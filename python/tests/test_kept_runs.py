@@ -104,7 +104,7 @@ class KeptRuns(unittest.TestCase):
         with mock.patch.object(kept_runs, "TABLES", "x/y"):
             self.assertEqual(self.add(), 0)
         line = self.lines()[0]
-        row = {"completed": 2, "least": None, "median": 80}
+        row = {"completed": 2, "min": None, "median": 80}
         self.assertEqual(line["row"], row | {"95th percentile": None, "99th percentile": None})
         text = self.file.read_text(encoding="utf-8")
         self.file.write_text(text.replace('"median":80', '"median":81'), encoding="utf-8")

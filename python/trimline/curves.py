@@ -19,11 +19,11 @@ def by_place(names: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def spread(count: int, most: int = POINTS) -> list[int]:
+def spread(count: int, max: int = POINTS) -> list[int]:
     """At most so many places of `count`, first and last among them."""
-    if count <= most:
+    if count <= max:
         return list(range(count))
-    return sorted({round(place * (count - 1) / (most - 1)) for place in range(most)})
+    return sorted({round(place * (count - 1) / (max - 1)) for place in range(max)})
 
 
 def rounded(value: float | None) -> float | None:

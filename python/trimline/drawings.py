@@ -37,7 +37,7 @@ KINDS = {
 }
 
 #: More than this cannot be told apart.
-MOST_ARROWS = 400
+MAX_ARROWS = 400
 
 
 def colour(share: float) -> str:
@@ -174,7 +174,7 @@ def sequence(timeline: polars.DataFrame) -> str:
         return ""
     # Pause frames are of no flow.
     flows = events.select("workload", "index", "source", "destination").drop_nulls().unique()
-    rows = events.head(MOST_ARROWS * 3).to_dicts()
+    rows = events.head(MAX_ARROWS * 3).to_dicts()
     senders = {f"host {source}" for source in flows["source"].drop_nulls()}
     for row in rows:
         row["column"] = column_of(row, senders)

@@ -13,7 +13,7 @@ from trimline.drawings import WIDTH, colour
 from trimline.results import Result
 
 #: Columns and rows: more are narrower than a screen's points.
-MOST_COLUMNS, MOST_ROWS = 120, 128
+MAX_COLUMNS, MAX_ROWS = 120, 128
 
 #: Of a row and of the names before it, in the units of the drawing.
 HEIGHT, NAMES = 14, 150
@@ -28,10 +28,10 @@ def queues(run: Result) -> str:
     layers = [str(each) for each in samples["layer"].unique(maintain_order=True)]
     # Pods by their numbers, below the layers of all pods.
     layers.sort(key=pod)
-    columns = binned(samples, min(MOST_COLUMNS, samples["time_ps"].n_unique()))
+    columns = binned(samples, min(MAX_COLUMNS, samples["time_ps"].n_unique()))
     rows = [
         row(place, layer, columns.get(layer, []), float(fullest))
-        for place, layer in enumerate(layers[:MOST_ROWS])
+        for place, layer in enumerate(layers[:MAX_ROWS])
     ]
     ends = times(samples)
     height = HEIGHT * (len(rows) + 2)
@@ -42,8 +42,8 @@ def queues(run: Result) -> str:
             (WIDTH, "end", f"{ends[1]:g} µs"),
         )
     )
-    more = len(layers) - MOST_ROWS
-    note = f'<p class="note">The first {MOST_ROWS} of {len(layers)} rows.</p>' if more > 0 else ""
+    more = len(layers) - MAX_ROWS
+    note = f'<p class="note">The first {MAX_ROWS} of {len(layers)} rows.</p>' if more > 0 else ""
     drawing = (
         f'<svg class="heat" viewBox="0 0 {WIDTH} {height}" font-size="11" '
         f'role="img" aria-label="Queues over time">{"".join(rows)}{axis}</svg>'
@@ -82,7 +82,7 @@ def row(place: int, layer: str, values: Sequence[float], fullest: float) -> str:
         same = end < len(values) and shade(values[end], fullest) == shade(values[first], fullest)
         if same:
             continue
-        most = max(values[first:end])
+        max = max(values[first:end])
         cells.append(
             f'<rect x="{NAMES + first * width:.1f}" y="{y}" width="{(end - first) * width:.1f}" '
             f'height="{HEIGHT - 1}" fill="{shade(values[first], fullest)}">'

@@ -11,7 +11,7 @@ from trimline.curves import by_place, rounded, spread
 from trimline.results import FLOW_SERIES, PORT_SERIES, Result, counters
 
 #: Curves of one plot: more would hide each other.
-MOST = 8
+MAX = 8
 
 #: A plot: its heading, a note, and what the page's script draws.
 Plot = tuple[str, str, dict[str, Any]]
@@ -82,15 +82,15 @@ def named(column: str) -> tuple[str, float]:
 def plots(rows: polars.DataFrame, shown: dict[str, tuple[str, float]], note: str) -> list[Plot]:
     """A plot for each of the columns that has something to show."""
     names = rows["curve"].unique(maintain_order=True).to_list()
-    if len(names) > MOST:
-        note += f" The first {MOST} of {len(names)}."
+    if len(names) > MAX:
+        note += f" The first {MAX} of {len(names)}."
     times = rows["time_ps"].unique().sort()
     keep = [times[place] for place in spread(len(times))]
     found = []
     for column, (label, scale) in shown.items():
         if rows[column].sum():
-            columns = [curve(rows, name, column, keep, scale) for name in names[:MOST]]
-            plot = {"series": by_place(names[:MOST]), "data": [[ps / 1e6 for ps in keep], *columns]}
+            columns = [curve(rows, name, column, keep, scale) for name in names[:MAX]]
+            plot = {"series": by_place(names[:MAX]), "data": [[ps / 1e6 for ps in keep], *columns]}
             found.append((label, note, plot | {"x": "Time (µs)", "y": label}))
     return found
 

@@ -10,10 +10,10 @@ import polars
 from trimline.results import Result
 
 #: Rows of the table of links.
-MOST = 12
+MAX = 12
 
 #: Links of a deadlock that are named.
-MOST_NAMED = 24
+MAX_NAMED = 24
 
 
 def deadlock(run: Result) -> list[str]:
@@ -26,8 +26,8 @@ def stuck(run: Result, name: str) -> str:
     links = deadlock(run)
     if not links:
         return ""
-    more = f" and {len(links) - MOST_NAMED} more" if len(links) > MOST_NAMED else ""
-    cycle = ", ".join(links[:MOST_NAMED])
+    more = f" and {len(links) - MOST_NAMED} more" if len(links) > MAX_NAMED else ""
+    cycle = ", ".join(links[:MAX_NAMED])
     what = f"Deadlock in {name}: paused ports wait for each other for good, each for the next: "
     return f'<p class="note fails">{html.escape(f"{what}{cycle}{more}.")}</p>'
 
@@ -60,12 +60,12 @@ def by_layer(pauses: polars.DataFrame) -> str:
         polars.len(),
         polars.col("sent", "received").sum(),
         polars.col("stopped").mean().alias("mean"),
-        polars.col("stopped").max().alias("most"),
+        polars.col("stopped").max().alias("max"),
     )
     names = ("layer", "links", "frames sent", "received", "stopped, mean (%)", "at most (%)")
     rows = [
-        (layer, f"{links:,}", f"{sent:,}", f"{received:,}", *shares(mean, most))
-        for layer, links, sent, received, mean, most in sums.iter_rows()
+        (layer, f"{links:,}", f"{sent:,}", f"{received:,}", *shares(mean, max))
+        for layer, links, sent, received, mean, max in sums.iter_rows()
     ]
     return table(names, rows)
 
@@ -79,11 +79,11 @@ def by_link(pauses: polars.DataFrame) -> str:
     names = ("stopped for the longest", "frames received", "stopped (ms)", "stopped (%)")
     rows = [
         (name, f"{received:,}", f"{stopped_ps / 1e9:.3f}", *shares(share))
-        for name, received, stopped_ps, share in found.head(MOST)
+        for name, received, stopped_ps, share in found.head(MAX)
         .select("name", "received", "stopped_ps", "stopped")
         .iter_rows()
     ]
-    more = len(found) - MOST
+    more = len(found) - MAX
     note = f'<p class="note">and {more} more links</p>' if more > 0 else ""
     return table(names, rows) + note
 

@@ -32,14 +32,14 @@ from trimline.results import PORTS, SERIES, Result, Results, counters
 from trimline.swept import order, shown, value_of
 
 #: Curves of one plot, seeds of a curve by rank, drawings of one kind: more would hide each other.
-MOST, MOST_SEEDS, MOST_DRAWINGS = 8, 3, 4
+MAX, MAX_SEEDS, MAX_DRAWINGS = 8, 3, 4
 
 #: Of larger networks (3-tier FatTrees beyond 4096 hosts) no link could be told from its neighbours.
-MOST_PORTS = 5 * 4096
+MAX_PORTS = 5 * 4096
 TOO_LARGE = '<p class="note">A network of this size is not drawn; ports.csv has its links.</p>'
 
 #: Rows of the table of links that did not bring packets.
-MOST_LINKS = 24
+MAX_LINKS = 24
 
 #: What is drawn over a swept key.
 OVER_SWEEP = (
@@ -94,7 +94,7 @@ class Page:
         self.groups = results.groups(include_stopped=include_stopped)
         # Of a long sweep some points are drawn; the table has all.
         names = list(self.groups)
-        self.drawn = {names[place]: self.groups[names[place]] for place in spread(len(names), MOST)}
+        self.drawn = {names[place]: self.groups[names[place]] for place in spread(len(names), MAX)}
         self.colours = colours_of(self.drawn)
         self.measured = measured(results, include_stopped=include_stopped)
 
@@ -155,7 +155,7 @@ class Page:
         )
         what = f"Stopped before their end: {names}{more}. {enters}"
         named = (pausing.stuck(run, f"{label_of(run.group)} seed {run.seed}") for run in found)
-        stuck = "".join([each for each in named if each][:MOST_DRAWINGS])
+        stuck = "".join([each for each in named if each][:MAX_DRAWINGS])
         return f'<p class="note fails">{html.escape(what)}</p>{stuck}'
 
     def verdicts(self) -> str:
@@ -172,7 +172,7 @@ class Page:
         """The table of a comparison, one column a series."""
         rows = cells(table_of(self.measured))
         rows[0] = ["", *map(label_of, self.measured)]
-        if len(rows[0]) > MOST:
+        if len(rows[0]) > MAX:
             # A sweep: a line for each point.
             rows = [list(row) for row in zip(*rows, strict=True)]
         note = ""
@@ -253,10 +253,10 @@ class Page:
         ranked = {}
         for series, runs in self.drawn.items():
             seeds = [goodputs(run) for run in runs if run.summary["measured_ps"]]
-            most = max(map(len, seeds), default=0)
+            max = max(map(len, seeds), default=0)
             # A rank is that of the same flow count in every seed.
-            same = [values for values in seeds if len(values) == most]
-            if most:
+            same = [values for values in seeds if len(values) == max]
+            if max:
                 ranked[series] = list(zip(*same, strict=True))
         if not ranked:
             return ""
@@ -290,7 +290,7 @@ class Page:
             labels = in_order({label for line in lines.values() for label in line})
             if len(labels) < 2:
                 continue
-            chosen = {name: lines[name] for name in list(lines)[:MOST]}
+            chosen = {name: lines[name] for name in list(lines)[:MAX]}
             parts += [self.over_key(key, labels, chosen, measure) for measure in OVER_SWEEP]
         found = [part for part in parts if part]
         return "<h2>Over what was swept</h2>" + "".join(found) if found else ""
@@ -308,7 +308,7 @@ class Page:
             half = [each.half_width or 0.0 if each else 0.0 for each in found]
             for sign in (-1, 1):
                 ends = zip(found, half, strict=True)
-                bands.append([each and rounded(each.mean + sign * most) for each, most in ends])
+                bands.append([each and rounded(each.mean + sign * max) for each, max in ends])
         if not any(value is not None for column in columns for value in column):
             return ""
         plot = self.curves(list(lines), list(range(len(labels))), columns)
@@ -318,13 +318,13 @@ class Page:
             plot["data"] += bands
             plot["bands"] = len(lines)
             note += " A band is the 95 % interval."
-        more = "" if len(lines) < MOST else f" The first {MOST} curves."
+        more = "" if len(lines) < MAX else f" The first {MAX} curves."
         return self.plot(f"{measure} over {key}", f"{note}{more}", plot)
 
     def over_time(self) -> str:
         """Utilisation and queues of the layers over time, of the first run of each series."""
         parts = []
-        for series, runs in list(self.drawn.items())[:MOST_DRAWINGS]:
+        for series, runs in list(self.drawn.items())[:MAX_DRAWINGS]:
             if not (runs[0].folder / "series.csv").is_file():
                 continue
             samples = runs[0].queues
@@ -362,7 +362,7 @@ class Page:
     def heat(self) -> str:
         """Where queues were over time, of the first run of each series."""
         parts = []
-        for series, runs in list(self.drawn.items())[:MOST_DRAWINGS]:
+        for series, runs in list(self.drawn.items())[:MAX_DRAWINGS]:
             if (runs[0].folder / "series.csv").is_file() and (drawing := heat.queues(runs[0])):
                 name = html.escape(f"{label_of(series)}, seed {runs[0].seed}")
                 parts.append(f"<h3>{name}</h3>{drawing}")
@@ -376,7 +376,7 @@ class Page:
     def chosen(self) -> str:
         """Chosen flows and ports over time, of the first run of each series."""
         parts = []
-        for series, runs in list(self.drawn.items())[:MOST_DRAWINGS]:
+        for series, runs in list(self.drawn.items())[:MAX_DRAWINGS]:
             changes = runs[0].manifest.get("link_events", [])
             events = [[each["at_ps"] / 1e6, each["what"]] for each in changes]
             name = f"{label_of(series)}, seed {runs[0].seed}"
@@ -391,7 +391,7 @@ class Page:
         stuck = [run for run in self.results.stopped if pausing.deadlock(run)]
         shown = [runs[0] for runs in self.drawn.values()]
         shown += [run for run in stuck if run not in shown]
-        for run in shown[:MOST_DRAWINGS]:
+        for run in shown[:MAX_DRAWINGS]:
             tables = pausing.section(run)
             if tables:
                 name = html.escape(f"{label_of(run.group)}, seed {run.seed}")
@@ -405,11 +405,11 @@ class Page:
     def topology(self) -> str:
         """The network, links coloured by their utilisation."""
         parts = []
-        for series, runs in list(self.drawn.items())[:MOST_DRAWINGS]:
+        for series, runs in list(self.drawn.items())[:MAX_DRAWINGS]:
             if (runs[0].folder / "ports.csv").is_file():
                 links = runs[0].ports
                 counted = counters(runs[0].folder / "ports.csv", PORTS)
-                drawing = drawings.topology(links) if len(links) <= MOST_PORTS else TOO_LARGE
+                drawing = drawings.topology(links) if len(links) <= MAX_PORTS else TOO_LARGE
                 if drawing:
                     name = html.escape(f"{label_of(series)}, seed {runs[0].seed}")
                     whole = f'<div class="wide">{drawing}</div>'
@@ -428,7 +428,7 @@ class Page:
     def sequence(self) -> str:
         """What happened to the packets of a timeline."""
         parts = []
-        for run in [runs[0] for runs in self.drawn.values()][:MOST_DRAWINGS]:
+        for run in [runs[0] for runs in self.drawn.values()][:MAX_DRAWINGS]:
             if (run.folder / "timeline.csv").is_file():
                 drawing = drawings.sequence(run.timeline)
                 if drawing:
@@ -497,8 +497,8 @@ def of_theirs(row: dict[str, Any]) -> str:
     theirs = row.get("theirs")
     if not theirs:
         return cell(row.get("reference"))
-    least, greatest = cell(theirs["from"]), cell(theirs["to"])
-    return least if least == greatest else f"{least}..{greatest}"
+    min, greatest = cell(theirs["from"]), cell(theirs["to"])
+    return min if min == greatest else f"{min}..{greatest}"
 
 
 def findings(rows: Sequence[dict[str, Any]]) -> str:
@@ -567,9 +567,9 @@ def lossy(run: Result) -> str:
         f"<tr><td>{html.escape(row['name'])}</td>"
         + "".join(f"<td>{row[cause]}</td>" for cause in causes)
         + "</tr>"
-        for row in found.head(MOST_LINKS).iter_rows(named=True)
+        for row in found.head(MAX_LINKS).iter_rows(named=True)
     )
-    more = len(found) - MOST_LINKS
+    more = len(found) - MAX_LINKS
     note = f'<p class="note">and {more} more links</p>' if more > 0 else ""
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>{note}'
 

@@ -38,15 +38,15 @@ pub(crate) fn directory(folder: &Path, run: &Run) -> PathBuf {
 
 /// A sentence that names what was removed from a folder; the folder's own result has no name there. `None`: nothing.
 pub(crate) fn words_of(folder: &Path, removed: &[String]) -> Option<String> {
-    const MOST: usize = 4;
+    const MAX: usize = 4;
     let named = |name: &String| if name.is_empty() { "its own result" } else { name }.to_owned();
-    let names: Vec<String> = removed.iter().take(MOST).map(named).collect();
+    let names: Vec<String> = removed.iter().take(MAX).map(named).collect();
     let runs = match removed.len() {
         0 => return None,
         1 => "a run",
         _ => "runs",
     };
-    let more = match removed.len().saturating_sub(MOST) {
+    let more = match removed.len().saturating_sub(MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

@@ -115,8 +115,8 @@ fn recorded_hops(plan: &Plan, watch: &Watch, of_flows: f64, all: f64) -> f64 {
     let fastest = rates.into_iter().max().unwrap_or_default() as f64;
     let packet_bits =
         |workload: &Workload| 8.0 * f64::from(plan.transport_of(workload).payload_bytes());
-    let least = plan.workloads.iter().map(packet_bits).fold(f64::INFINITY, f64::min);
-    let of_places = 2.0 * watch.places.len() as f64 * seconds * fastest / least;
+    let min = plan.workloads.iter().map(packet_bits).fold(f64::INFINITY, f64::min);
+    let of_places = 2.0 * watch.places.len() as f64 * seconds * fastest / min;
     (of_flows * seconds / duration + of_places).min(all)
 }
 

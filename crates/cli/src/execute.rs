@@ -90,9 +90,9 @@ impl Threads {
 
     /// The threads of one of `runs` runs.
     fn of(self, run: &Run, runs: usize) -> Division {
-        let most = self.count / self.workers(runs).max(1);
+        let max = self.count / self.workers(runs).max(1);
         let hosts = run.plan.topology.hosts() as usize;
-        let count = if self.is_wanted { most } else { most.min(hosts / Threads::HOSTS_EACH) };
+        let count = if self.is_wanted { max } else { max.min(hosts / Threads::HOSTS_EACH) };
         trimline_sim::division(&run.plan, count.max(1))
     }
 

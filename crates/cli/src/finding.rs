@@ -98,9 +98,9 @@ pub(crate) enum OverSeeds {
     /// The mean over the seeds holds.
     Mean,
     /// The least value of all seeds holds.
-    Least,
+    Min,
     /// The greatest value of all seeds holds.
-    Most,
+    Max,
 }
 
 impl<M> Finding<M> {

@@ -189,7 +189,7 @@ impl<M> Finding<M> {
     fn judge(&self, unit: &str, runs: &[Outcome], place: usize, tier: Tier) -> Verdict {
         let is_of_all = match self.over_seeds {
             OverSeeds::Each => false,
-            OverSeeds::Mean | OverSeeds::Least | OverSeeds::Most => self.lo.or(self.hi).is_some(),
+            OverSeeds::Mean | OverSeeds::Min | OverSeeds::Max => self.lo.or(self.hi).is_some(),
         };
         let has_runs = runs.iter().any(|run| self.is_about(run));
         let not_judged = match tier {
@@ -217,8 +217,8 @@ impl<M> Finding<M> {
         let ours = match self.over_seeds {
             OverSeeds::Each => self.worst(&all),
             OverSeeds::Mean => interval(&of_seeds).map(|interval| interval.mean),
-            OverSeeds::Least => all.iter().copied().min_by(f64::total_cmp),
-            OverSeeds::Most => all.iter().copied().max_by(f64::total_cmp),
+            OverSeeds::Min => all.iter().copied().min_by(f64::total_cmp),
+            OverSeeds::Max => all.iter().copied().max_by(f64::total_cmp),
         };
         let holds = ours.is_some_and(|ours| {
             self.lo.is_none_or(|lo| ours >= lo) && self.hi.is_none_or(|hi| ours <= hi)

@@ -126,13 +126,13 @@ fn demand(plan: &Plan, place: usize, workload: &Workload) -> Option<Demand> {
 fn of_pairs(pairs: &[(u32, u32)], one: f64, is_clocked_each: bool) -> Demand {
     let mut senders: Vec<u32> = pairs.iter().map(|pair| pair.0).collect();
     let mut receivers: Vec<u32> = pairs.iter().map(|pair| pair.1).collect();
-    let out_of = if is_clocked_each { most(&mut senders) } else { 1.0 };
-    let into = if is_clocked_each { most(&mut receivers) } else { 0.0 };
+    let out_of = if is_clocked_each { max(&mut senders) } else { 1.0 };
+    let into = if is_clocked_each { max(&mut receivers) } else { 0.0 };
     Demand { out_of: one * out_of, into: one * into, everywhere: 0.0 }
 }
 
 /// How often the most frequent one occurs.
-fn most(hosts: &mut [u32]) -> f64 {
+fn max(hosts: &mut [u32]) -> f64 {
     hosts.sort_unstable();
     hosts.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(0) as f64
 }

@@ -20,7 +20,7 @@ use crate::terminal::shortened;
 const WIDTH: usize = 80;
 const MARGIN: usize = 13;
 /// Workloads that are said one by one.
-const MOST: usize = 40;
+const MAX: usize = 40;
 
 /// One line: what it is about, and its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,10 +86,10 @@ pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
         lines.extend(switch_words("", &rule.base, &rule.model.main));
     }
     if plan.switch.shares_memory() {
-        let least = plan.shared_memory.of(u64::from(plan.topology.least_switch_ports()));
+        let min = plan.shared_memory.of(u64::from(plan.topology.min_switch_ports()));
         let words = format!(
             "{} B or more, by its ports, shared by the queues of a switch (dynamic thresholds)",
-            least.get()
+            min.get()
         );
         lines.push(Line::new("memory", words));
     }
@@ -104,9 +104,9 @@ pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
             }
         }
     }
-    lines.extend((0..plan.workloads.len().min(MOST)).map(|place| workload_line(plan, place)));
-    if plan.workloads.len() > MOST {
-        lines.push(Line::new("", format!("and {} more workloads", plan.workloads.len() - MOST)));
+    lines.extend((0..plan.workloads.len().min(MAX)).map(|place| workload_line(plan, place)));
+    if plan.workloads.len() > MAX {
+        lines.push(Line::new("", format!("and {} more workloads", plan.workloads.len() - MAX)));
     }
     lines.push(Line::new(
         "duration",
@@ -330,14 +330,14 @@ fn nic_words(plan: &Plan) -> Vec<Line> {
         let ReceiverSettings { interrupts, ring, round, merge, processors, .. } = settings;
         let told = match interrupts {
             Interrupts::EachFrame => "an interrupt for each frame".to_owned(),
-            Interrupts::Coalesced { frames, time: most } => {
-                format!("an interrupt for {frames} frames, or {} behind the first", time(*most))
+            Interrupts::Coalesced { frames, time: max } => {
+                format!("an interrupt for {frames} frames, or {} behind the first", time(*max))
             }
             Interrupts::Adaptive(adaptive) => format!(
                 "an interrupt for {} frames, or {} to {} behind the first, as their rate is",
                 adaptive.frames,
-                time(adaptive.least),
-                time(adaptive.most)
+                time(adaptive.min),
+                time(adaptive.max)
             ),
         };
         let joined = match merge.get() {
@@ -395,12 +395,12 @@ fn change_words(plan: &Plan, event: &LinkEvent) -> String {
 
 /// The changes of links for a manifest: of very many the first.
 pub(crate) fn link_changes(plan: &Plan) -> Vec<manifest::LinkChange> {
-    const MOST: usize = 64;
+    const MAX: usize = 64;
     let change = |event: &LinkEvent| manifest::LinkChange {
         at_ps: event.at.as_ps(),
         what: change_words(plan, event),
     };
-    plan.link_events.iter().take(MOST).map(change).collect()
+    plan.link_events.iter().take(MAX).map(change).collect()
 }
 
 /// The names of links, by who sends on them.
@@ -502,9 +502,9 @@ fn processing_words(clos: &Clos) -> Option<Line> {
         return None;
     }
     let host = |delay: HostDelay| match delay.spread {
-        TimeDelta::ZERO => time(delay.least),
+        TimeDelta::ZERO => time(delay.min),
         spread => {
-            format!("{} to {}", time(delay.least), time(delay.least + spread))
+            format!("{} to {}", time(delay.min), time(delay.min + spread))
         }
     };
     let mut words = format!(
@@ -557,7 +557,7 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
             };
             let servers = match &queries.servers {
                 Servers::Fixed(servers) => servers.to_string(),
-                Servers::Groups(groups) => format!("up to {}", groups.most()),
+                Servers::Groups(groups) => format!("up to {}", groups.max()),
             };
             format!("{who} {servers} random others at once")
         }
@@ -573,12 +573,12 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
         (_, Size::Pareto(sizes)) => {
             let (above, below) = sizes.shape();
             let bound =
-                if sizes.is_bounded() { format!(" to {} B", sizes.most()) } else { String::new() };
+                if sizes.is_bounded() { format!(" to {} B", sizes.max()) } else { String::new() };
             format!(
                 "Pareto sizes of shape {}, {} B on the average, from {} B{bound}",
                 f64::from(above) / f64::from(below),
                 sizes.mean_bytes(),
-                sizes.least_millibytes() / 1000
+                sizes.min_millibytes() / 1000
             )
         }
     };
@@ -667,7 +667,7 @@ mod tests {
     fn pools_heavy_tails_and_loads_are_said() {
         let words = of("topology.star.hosts = 3\nduration = \"1ms\"\n[[workload]]\nname = \"w\"\n\
              partition_aggregate = { client = 1, servers = 1 }\nconnection.each = 16\n\
-             size.pareto = { shape = \"1.05\", mean = \"100KB\", most = \"1GB\" }\n\
+             size.pareto = { shape = \"1.05\", mean = \"100KB\", max = \"1GB\" }\n\
              arrivals.poisson.load = \"40%\"\n");
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [

@@ -49,13 +49,13 @@ impl Quick {
         for run in runs {
             seeds_of.entry(&run.plan.series).or_default().insert(run.plan.seed);
         }
-        let is_least = |run: &Run| {
+        let is_min = |run: &Run| {
             let seeds = seeds_of.get(run.plan.series.as_str()).into_iter().flatten();
             seeds.take(self.seeds.unwrap_or(1)).any(|&seed| seed == run.plan.seed)
         };
         let is_chosen = |run: &Run| {
             self.series.as_ref().is_none_or(|names| names.contains(&run.plan.series))
-                && is_least(run)
+                && is_min(run)
                 && self.at.iter().all(|(key, places)| {
                     label(run, key).is_none_or(|label| places.iter().any(|at| at.takes(label)))
                 })

@@ -14,7 +14,7 @@ use crate::terminal::columns;
 /// Columns of a terminal.
 const WIDTH: usize = 80;
 /// Workloads of one run that are shown; summary.json has all.
-const MOST: usize = 16;
+const MAX: usize = 16;
 /// Beside the name of a run that did not come to its end.
 const MARK: &str = "*";
 
@@ -44,8 +44,7 @@ pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String 
         };
         text += &format!("\n{MARK} stopped before its end{enters}\n");
     }
-    let hidden =
-        runs.iter().map(|(_, run)| run.workloads.len().saturating_sub(MOST)).sum::<usize>();
+    let hidden = runs.iter().map(|(_, run)| run.workloads.len().saturating_sub(MAX)).sum::<usize>();
     if hidden > 0 {
         text += &format!("\n{hidden} more workloads are in summary.json\n");
     }
@@ -62,9 +61,9 @@ fn loads(runs: &[(&str, &Summary)]) -> String {
     }
     let range = |loads: &[&Load], value: fn(&Load) -> f64| {
         let values = || loads.iter().map(|load| value(load));
-        let least = fixed(values().fold(f64::INFINITY, f64::min), 1);
-        let most = fixed(values().fold(0.0, f64::max), 1);
-        if least == most { format!("{least} %") } else { format!("{least} to {most} %") }
+        let min = fixed(values().fold(f64::INFINITY, f64::min), 1);
+        let max = fixed(values().fold(0.0, f64::max), 1);
+        if min == max { format!("{min} %") } else { format!("{min} to {max} %") }
     };
     let line = |(workload, loads): (&&str, &Vec<&Load>)| {
         let offered = range(loads, |load| load.offered_percent);
@@ -74,7 +73,7 @@ fn loads(runs: &[(&str, &Summary)]) -> String {
             shortened(workload, 24)
         )
     };
-    let text: String = of.iter().take(MOST).map(line).collect();
+    let text: String = of.iter().take(MAX).map(line).collect();
     if text.is_empty() { text } else { text + "\n" }
 }
 
@@ -120,11 +119,11 @@ fn pauses(runs: &[(&str, &Summary)]) -> String {
         let name =
             if name.is_empty() { String::new() } else { format!(" in {}", shortened(name, 24)) };
         text += &format!("\ndeadlock{name}: each of these paused ports waits for the next\n");
-        for link in pauses.deadlock.iter().take(MOST) {
+        for link in pauses.deadlock.iter().take(MAX) {
             text += &format!("  {link}\n");
         }
-        if pauses.deadlock.len() > MOST {
-            text += &format!("  and {} more in summary.json\n", pauses.deadlock.len() - MOST);
+        if pauses.deadlock.len() > MAX {
+            text += &format!("  and {} more in summary.json\n", pauses.deadlock.len() - MAX);
         }
     }
     text
@@ -155,7 +154,7 @@ fn of_runs(runs: &[(&str, &Summary)]) -> String {
         vec![head("of a size", &["flows", "done", "FCT p50 us", "p99 us", "max us", "resent"])];
     for (name, run) in runs {
         let name = marked(name, run);
-        for one in run.workloads.iter().take(MOST) {
+        for one in run.workloads.iter().take(MAX) {
             let rows = if one.long_lived { &mut long } else { &mut sized };
             let workload =
                 if run.workloads.len() > 1 { one.workload.clone() } else { String::new() };
@@ -180,7 +179,7 @@ fn slowdowns(runs: &[(&str, &Summary)]) -> Vec<Row> {
                 let workload = if is_only { String::new() } else { one.workload.clone() };
                 Some((marked(name, run), workload, one.slowdown.clone()?))
             };
-            run.workloads.iter().take(MOST).filter_map(with)
+            run.workloads.iter().take(MAX).filter_map(with)
         })
     };
     let has = |slowdown: &Slowdown, class| {
@@ -238,7 +237,7 @@ fn over_seeds(groups: &[&Aggregate]) -> String {
         let point = group.point.iter().map(|(key, value)| format!("{key}={value}"));
         let series = (!group.series.is_empty()).then(|| group.series.clone());
         let name = series.into_iter().chain(point).collect::<Vec<_>>().join("/");
-        for one in group.workloads.iter().take(MOST) {
+        for one in group.workloads.iter().take(MAX) {
             let rows = if one.long_lived { &mut long } else { &mut sized };
             let is_only = group.workloads.len() == 1 && !name.is_empty();
             let workload = if is_only { String::new() } else { one.workload.clone() };
@@ -311,13 +310,13 @@ fn labelled(run: &str, workload: &str, room: usize) -> String {
 }
 
 /// The beginning and the end of a name, in so many characters: where names of runs differ.
-fn shortened(name: &str, most: usize) -> String {
+fn shortened(name: &str, max: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
-    if letters.len() <= most {
+    if letters.len() <= max {
         return name.to_owned();
     }
-    let end = (most - 1) * 2 / 3;
-    let begin = most - 1 - end;
+    let end = (max - 1) * 2 / 3;
+    let begin = max - 1 - end;
     let letters = &letters;
     letters[..begin].iter().chain(&['…']).chain(&letters[letters.len() - end..]).collect()
 }

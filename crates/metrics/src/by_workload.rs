@@ -112,7 +112,7 @@ struct Sums {
     flows: u64,
     goodputs: u64,
     goodput: f64,
-    least: f64,
+    min: f64,
     fct: Vec<u64>,
     /// Slowdowns in millionths, by class of size.
     slowdowns: [Vec<u64>; CLASSES.len() + 1],
@@ -126,7 +126,7 @@ impl Sums {
         self.flows += 1;
         self.long_lived |= flow.size_bytes.is_none();
         if let Some(goodput) = flow.goodput_gbps(measured_ps) {
-            self.least = if self.goodputs == 0 { goodput } else { self.least.min(goodput) };
+            self.min = if self.goodputs == 0 { goodput } else { self.min.min(goodput) };
             self.goodputs += 1;
             self.goodput += goodput;
         }
@@ -156,7 +156,7 @@ impl Sums {
             delivered: self.fct.len() as u64,
             goodput_gbps: (self.goodputs > 0).then(|| Goodput {
                 mean: rounded(self.goodput / self.goodputs as f64),
-                min: rounded(self.least),
+                min: rounded(self.min),
             }),
             fct_receiver_us: distribution(self.fct.into_iter()),
             slowdown: Slowdown::new(self.slowdowns),

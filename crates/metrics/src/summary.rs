@@ -134,9 +134,9 @@ pub struct PathSummary {
     /// Links from host to host: the mean.
     pub mean_links: Option<f64>,
     /// Links of the packet that took most.
-    pub most_links: u16,
+    pub max_links: u16,
     /// Detours of the packet that had most.
-    pub most_detours: u8,
+    pub max_detours: u8,
 }
 
 /// How far packets came, where some may be detoured.
@@ -148,8 +148,8 @@ fn paths(record: &RunRecord) -> Option<PathSummary> {
         packets,
         detoured: sum(&|path| if path.detours > 0 { path.packets } else { 0 }),
         mean_links: ratio(sum(&|path| path.packets * u64::from(path.links)), packets),
-        most_links: of.iter().map(|path| path.links).max().unwrap_or(0),
-        most_detours: of.iter().map(|path| path.detours).max().unwrap_or(0),
+        max_links: of.iter().map(|path| path.links).max().unwrap_or(0),
+        max_detours: of.iter().map(|path| path.detours).max().unwrap_or(0),
     })
 }
 
@@ -360,7 +360,7 @@ impl Summary {
         let mut counts = FlowCounts { total: flows.len(), ..FlowCounts::default() };
         let mut totals = Totals::default();
         let mut workloads = Workloads::default();
-        let (mut goodputs, mut goodput, mut least) = (0u64, 0.0, f64::INFINITY);
+        let (mut goodputs, mut goodput, mut min) = (0u64, 0.0, f64::INFINITY);
         let (mut has_long, mut has_sized) = (false, false);
         // In order, so that sums are rounded in the same way everywhere.
         for flow in flows.iter() {
@@ -376,14 +376,14 @@ impl Summary {
             if let Some(of_flow) = flow.goodput_gbps(record.measured_ps) {
                 goodputs += 1;
                 goodput += of_flow;
-                least = least.min(of_flow);
+                min = min.min(of_flow);
             }
             has_long |= flow.size_bytes.is_none();
             has_sized |= flow.size_bytes.is_some();
         }
         let is_mixed = has_long && has_sized;
         let goodput_gbps = (goodputs > 0 && !is_mixed)
-            .then(|| Goodput { mean: rounded(goodput / goodputs as f64), min: rounded(least) });
+            .then(|| Goodput { mean: rounded(goodput / goodputs as f64), min: rounded(min) });
         let workloads = workloads.finish(&record.loads);
         // One distribution after the other, so that the values of one only are in memory at a time.
         let over_flows = |of: fn(&FlowRecord) -> Option<u64>| {

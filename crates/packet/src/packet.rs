@@ -173,7 +173,7 @@ pub struct Joined {
 
 impl Joined {
     /// The most packets that one ACK answers.
-    pub const MOST: u8 = 17;
+    pub const MAX: u8 = 17;
 
     /// The `extra` word.
     #[inline]
@@ -265,7 +265,7 @@ impl ServiceClass {
     /// How many values the six bits have.
     pub const COUNT: usize = 64;
     /// The most urgent priority.
-    pub const MOST_URGENT: u8 = 7;
+    pub const TOP_PRIORITY: u8 = 7;
     const SERVICE_BITS: u8 = 7;
     /// Of no service: a frame between the two ends of a link ([`Pause`](crate::Pause)). No queue ever holds one, and no
     /// transport sends one.

@@ -111,8 +111,8 @@ fn a_unit_that_could_be_another_is_refused_with_the_reason() {
 fn decimals_may_end_in_zeros_and_go_on_for_long() {
     let zeros = "0".repeat(60);
     assert_eq!(quantity::bytes(&format!("1.5{zeros}KB")), Ok(ByteCount::new(1500)));
-    let least = "0.000000000931322574615478515625GiB";
-    assert_eq!(quantity::bytes(least), Ok(ByteCount::new(1)));
+    let min = "0.000000000931322574615478515625GiB";
+    assert_eq!(quantity::bytes(min), Ok(ByteCount::new(1)));
     let fine = quantity::bytes(&format!("1.{zeros}1KB")).unwrap_err();
     assert_eq!(fine.problem, "is no whole number of B");
     assert_eq!(quantity::duration("18446744073709.551615us"), Ok(TimeDelta::from_ps(u64::MAX)));

@@ -100,20 +100,20 @@ impl Detours {
         self.model.seen == Seen::LastArrivalThatLeft
     }
 
-    /// Whether a port returns no header while so many packets come to it. Those of hosts have `least_header` bytes.
+    /// Whether a port returns no header while so many packets come to it. Those of hosts have `min_header` bytes.
     #[inline]
     pub(crate) fn keeps_headers<P: OutputPort>(
         &self,
         port: &P,
         arriving: u64,
-        least_header: u16,
+        min_header: u16,
     ) -> bool {
         match self.returning {
             Returning::Never => true,
             Returning::From { queue, bytes, trimmed_bytes, cell_bytes, adds_one_header } => {
-                let header = u64::from(trimmed_bytes.max(least_header)) + u64::from(cell_bytes - 1);
-                let most = u64::from(port.queue_bytes(queue)) + arriving * header;
-                adds_one_header && most <= bytes.into()
+                let header = u64::from(trimmed_bytes.max(min_header)) + u64::from(cell_bytes - 1);
+                let max = u64::from(port.queue_bytes(queue)) + arriving * header;
+                adds_one_header && max <= bytes.into()
             }
             Returning::WhenFull { .. } | Returning::Anywhere => false,
         }
@@ -124,12 +124,12 @@ impl Detours {
     pub(crate) fn keeps<P: OutputPort>(&self, number: u32, port: &P, arriving: u64) -> bool {
         let queues = (0..P::QUEUES).filter(|queue| self.data_queues >> queue & 1 != 0);
         let held: u64 = queues.map(|queue| u64::from(port.queue_packets(queue))).sum();
-        let most = held + arriving;
+        let max = held + arriving;
         match (self.model.hot, self.model.seen) {
             (None, _) => true,
-            (Some(Hot::Above(threshold)), Seen::Now) => most <= threshold.into(),
+            (Some(Hot::Above(threshold)), Seen::Now) => max <= threshold.into(),
             (Some(Hot::Above(threshold)), Seen::LastDeparture) => {
-                most.max(self.registers[number as usize].into()) <= threshold.into()
+                max.max(self.registers[number as usize].into()) <= threshold.into()
             }
             // What waits may have found more than there is now.
             (Some(Hot::Above(_)), Seen::LastArrivalThatLeft) => false,

@@ -9,7 +9,7 @@ use crate::formats::sizes::{Form, Reading, SizeDistribution};
 use crate::keys::error::{ScenarioError, nearest};
 use crate::keys::form::{self, BYTES, Key, computed, optional};
 use crate::keys::quantity::{self, Quantity};
-use crate::keys::read::{MOST_PACKETS, few_packets, in_file, number, read, text_of};
+use crate::keys::read::{MAX_PACKETS, few_packets, in_file, number, read, text_of};
 use crate::keys::tree::Node;
 use crate::pareto::{NoPareto, Pareto};
 use crate::plan::Size;
@@ -190,15 +190,15 @@ fn pareto(node: &Node, payload_bytes: u16) -> Result<Pareto, ScenarioError> {
     let under = |key| node.child(key).unwrap_or(node);
     let shape = read(under("shape"), quantity::factor, Quantity::Factor)?;
     let mean = read(under("mean"), quantity::bytes, Quantity::Bytes)?;
-    let sizes = match node.child("most") {
-        Some(most) => {
-            let bytes = read(most, quantity::bytes, Quantity::Bytes)?.get();
-            few_packets(most, bytes, payload_bytes)?;
+    let sizes = match node.child("max") {
+        Some(max) => {
+            let bytes = read(max, quantity::bytes, Quantity::Bytes)?.get();
+            few_packets(max, bytes, payload_bytes)?;
             Pareto::bounded(shape, mean.get(), bytes)
         }
         None => {
-            let most = MOST_PACKETS * u64::from(payload_bytes);
-            Pareto::unbounded(shape, mean.get(), most)
+            let max = MAX_PACKETS * u64::from(payload_bytes);
+            Pareto::unbounded(shape, mean.get(), max)
         }
     };
     sizes.map_err(|mistake| {
@@ -206,23 +206,23 @@ fn pareto(node: &Node, payload_bytes: u16) -> Result<Pareto, ScenarioError> {
             NoPareto::Shape => {
                 ("shape", "sizes without a mean".to_owned(), "a shape above 1".to_owned())
             }
-            NoPareto::Mean(least) => (
+            NoPareto::Mean(min) => (
                 "mean",
                 format!("a mean of {mean} makes the least size smaller than a byte"),
-                match least {
-                    Some(least) => format!("a mean of {least}B or more"),
+                match min {
+                    Some(min) => format!("a mean of {min}B or more"),
                     None => "a larger shape".to_owned(),
                 },
             ),
-            NoPareto::Most if node.child("most").is_some() => (
-                "most",
+            NoPareto::Max if node.child("max").is_some() => (
+                "max",
                 "a largest size that does not exceed the mean".to_owned(),
                 format!("more than {mean}"),
             ),
-            NoPareto::Most => (
+            NoPareto::Max => (
                 "mean",
                 format!("a mean of {mean}"),
-                format!("less than {MOST_PACKETS} packets of {payload_bytes} B"),
+                format!("less than {MAX_PACKETS} packets of {payload_bytes} B"),
             ),
         };
         ScenarioError::new(&under(key).place, problem, expected)

@@ -42,7 +42,7 @@ use crate::workload::{Applications, Keeping};
 const PLACE_BITS: u32 = 22;
 const PLACE: u32 = (1 << PLACE_BITS) - 1;
 /// The most flows that a host can send at a time, and the most that it can send and receive together.
-pub(crate) const MOST_OF_HOST: u32 = PLACE - 1;
+pub(crate) const MAX_OF_HOST: u32 = PLACE - 1;
 /// Generations of a place. One number less than there are: the last one stands for halves that are not open.
 const GENERATIONS: u32 = (1 << (32 - PLACE_BITS)) - 1;
 
@@ -359,7 +359,7 @@ impl Flows {
     /// A number for the connection of a flow.
     fn open(&mut self, host: u32, flow: Flow) -> Option<ConnectionId> {
         let place = self.books[host as usize].places.take();
-        if place >= MOST_OF_HOST {
+        if place >= MAX_OF_HOST {
             self.fail_beyond_numbers(host);
             return None;
         }
@@ -388,7 +388,7 @@ impl Flows {
     #[cold]
     fn fail_beyond_numbers(&mut self, host: u32) {
         self.failure.get_or_insert_with(|| {
-            format!("host {host} has {MOST_OF_HOST} flows under way, more than it can number")
+            format!("host {host} has {MAX_OF_HOST} flows under way, more than it can number")
         });
     }
 
@@ -439,8 +439,8 @@ impl Flows {
         let slot = self.books[host as usize].slots.take();
         let live = self.live(Flows::opener(host, key), key.connection).expect("it accepts");
         let number = match slot {
-            0..MOST_OF_HOST => live.generation.load(Ordering::Relaxed) << PLACE_BITS | slot,
-            MOST_OF_HOST.. => NONE_LEFT,
+            0..MAX_OF_HOST => live.generation.load(Ordering::Relaxed) << PLACE_BITS | slot,
+            MAX_OF_HOST.. => NONE_LEFT,
         };
         live.side(key.side).store(number, Ordering::Relaxed);
         if number == NONE_LEFT {
@@ -631,7 +631,7 @@ impl Flows {
     /// Every flow under way, host by host; of a kept connection the first.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = Opened> + '_ {
         (0..self.books.len() as u32).flat_map(move |by| {
-            let places = 0..self.books[by as usize].places.next.min(MOST_OF_HOST);
+            let places = 0..self.books[by as usize].places.next.min(MAX_OF_HOST);
             let is_there = move |place: &u32| {
                 self.live[by as usize].find(*place).is_some_and(Live::is_under_way)
             };

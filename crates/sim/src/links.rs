@@ -134,11 +134,11 @@ struct Impaired {
 
 impl Impaired {
     /// When a packet that is handed to the link at `now` arrives, if without reordering at `at`.
-    fn reorder(&mut self, now: Time, at: Time, most: TimeDelta) -> Time {
-        if most == TimeDelta::ZERO {
+    fn reorder(&mut self, now: Time, at: Time, max: TimeDelta) -> Time {
+        if max == TimeDelta::ZERO {
             return at;
         }
-        let mut at = at + TimeDelta::from_ps(random::below(&mut self.stream, most.as_ps() + 1));
+        let mut at = at + TimeDelta::from_ps(random::below(&mut self.stream, max.as_ps() + 1));
         while self.arrivals.first().is_some_and(|&first| first < now) {
             self.arrivals.pop_first();
         }
@@ -181,9 +181,9 @@ struct Ends {
 }
 
 impl Ends {
-    fn most_delay(&self) -> TimeDelta {
-        let most = |end: &Option<Varying>| end.as_ref().map_or(TimeDelta::ZERO, |end| end.spread);
-        most(&self.sender) + most(&self.receiver)
+    fn max_delay(&self) -> TimeDelta {
+        let max = |end: &Option<Varying>| end.as_ref().map_or(TimeDelta::ZERO, |end| end.spread);
+        max(&self.sender) + max(&self.receiver)
     }
 }
 
@@ -201,7 +201,7 @@ pub(crate) struct Links {
     /// Per unit; empty in a run in which no host's delay varies.
     ends: Shared<Option<Ends>>,
     /// The most that a packet may be delayed beyond transmission, propagation and what ends always take.
-    most_delay: TimeDelta,
+    max_delay: TimeDelta,
     /// Per unit: whether something stands on the link and sees each packet; empty in a run without.
     bumped: Shared<bool>,
     /// From this unit on somebody counts what is sent: hosts, where a run is sampled.
@@ -241,7 +241,7 @@ impl Links {
                 arrivals: BTreeSet::new(),
             })
         };
-        let most_delay = if is_any_impaired { impairment.reordering } else { TimeDelta::ZERO };
+        let max_delay = if is_any_impaired { impairment.reordering } else { TimeDelta::ZERO };
         let fails = events.iter().any(|event| event.change == LinkChange::Fail);
         Links {
             steps,
@@ -250,7 +250,7 @@ impl Links {
             impaired: (0..if is_any_impaired { nodes } else { 0 }).map(impaired).collect(),
             failed: vec![false; if fails { nodes as usize } else { 0 }].into(),
             ends: Vec::new().into(),
-            most_delay,
+            max_delay,
             bumped: Vec::new().into(),
             counted_from: u32::MAX,
         }
@@ -285,11 +285,11 @@ impl Links {
                 receiver: receiver
                     .and_then(|host| Varying::new(receive, seed, "host receive", host)),
             };
-            (ends.most_delay() > TimeDelta::ZERO).then_some(ends)
+            (ends.max_delay() > TimeDelta::ZERO).then_some(ends)
         };
         let ends: Shared<Option<Ends>> = (0..routes.nodes()).map(ends).collect();
-        let most = ends.iter().flatten().map(Ends::most_delay).max().unwrap_or(TimeDelta::ZERO);
-        Links { ends, most_delay: self.most_delay + most, ..self }
+        let max = ends.iter().flatten().map(Ends::max_delay).max().unwrap_or(TimeDelta::ZERO);
+        Links { ends, max_delay: self.max_delay + max, ..self }
     }
 
     /// The same links for another thread of the run, which changes none.
@@ -367,8 +367,8 @@ impl Links {
     }
 
     /// The most that a packet may be delayed beyond transmission, propagation and what ends always take.
-    pub(crate) fn most_delay(&self) -> TimeDelta {
-        self.most_delay
+    pub(crate) fn max_delay(&self) -> TimeDelta {
+        self.max_delay
     }
 
     /// What becomes of a packet that is handed to the link at `now`, occupies it for `transmission` and would arrive
@@ -466,7 +466,7 @@ mod tests {
 
     /// A cable between two hosts that take up to `send` and `receive` longer for a packet.
     fn cable(impairment: &Impairment, send: TimeDelta, receive: TimeDelta) -> Links {
-        let delay = |spread| HostDelay { least: TimeDelta::from_ps(7), spread };
+        let delay = |spread| HostDelay { min: TimeDelta::from_ps(7), spread };
         let clos = Clos {
             tiers: 0,
             pods: 1,
@@ -501,14 +501,14 @@ mod tests {
         for (send, receive) in [(20_000, 0), (0, 20_000), (20_000, 7_000)] {
             let mut links = cable(&none, spread(send), spread(receive));
             assert!(links.is_impaired(LinkId::new(0)) && links.is_impaired(LinkId::new(1)));
-            assert_eq!(links.most_delay(), spread(send + receive));
+            assert_eq!(links.max_delay(), spread(send + receive));
             let arrivals = arrivals(&mut links);
             // A sender is bound by its link, a receiver hears at once what one packet held up.
             let apart = arrivals.windows(2).map(|pair| (pair[1] - pair[0]).as_ps()).min();
             assert_eq!(apart, Some(if receive == 0 { 1000 } else { 1 }));
             let delays = arrivals.iter().enumerate().map(|(packet, &at)| late(packet, at));
-            let most = delays.clone().max().unwrap();
-            assert!((send + receive) * 9 / 10 < most && most <= send + receive, "{most}");
+            let max = delays.clone().max().unwrap();
+            assert!((send + receive) * 9 / 10 < max && max <= send + receive, "{max}");
             assert!(delays.min().unwrap() < send + receive);
         }
     }
@@ -559,10 +559,10 @@ mod tests {
 
     #[test]
     fn a_link_that_reorders_comes_on_top_of_its_hosts() {
-        let most = TimeDelta::from_ps(20_000);
-        let impairment = Impairment { reordering: most, ..Impairment::default() };
-        let mut links = cable(&impairment, most, most);
-        assert_eq!(links.most_delay(), most + most + most);
+        let max = TimeDelta::from_ps(20_000);
+        let impairment = Impairment { reordering: max, ..Impairment::default() };
+        let mut links = cable(&impairment, max, max);
+        assert_eq!(links.max_delay(), max + max + max);
         let arrivals = arrivals(&mut links);
         assert_eq!(arrivals.iter().collect::<BTreeSet<_>>().len(), arrivals.len());
         assert!(arrivals.windows(2).filter(|pair| pair[0] > pair[1]).count() > 10_000);

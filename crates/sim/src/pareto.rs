@@ -1,6 +1,6 @@
 //! Flow sizes of a Pareto distribution, by shape and mean.
 //!
-//! The share of flows larger than `x` is `(least / x)^shape` (HULL 6.3: shape 1.05, mean 100 KB). With a shape near 1
+//! The share of flows larger than `x` is `(min / x)^shape` (HULL 6.3: shape 1.05, mean 100 KB). With a shape near 1
 //! most bytes are in flows that few runs ever draw: the mean of any sample is then far below that of the distribution,
 //! most of the time. So a run reports the load that it realised beside the one that was asked for.
 //!
@@ -20,7 +20,7 @@ pub enum NoPareto {
     /// Some sizes would be below a byte. The least mean of which this is not true, in bytes; `None` where there is none.
     Mean(Option<u64>),
     /// A bound that does not exceed the mean.
-    Most,
+    Max,
 }
 
 /// Sizes of a Pareto distribution.
@@ -29,9 +29,9 @@ pub struct Pareto {
     /// One number over another: above 1.
     shape: (u32, u32),
     mean_millibytes: u64,
-    least_millibytes: u64,
+    min_millibytes: u64,
     /// The largest size in bytes.
-    most: u64,
+    max: u64,
     /// What would be larger is drawn again. Otherwise it becomes the largest size.
     is_bounded: bool,
 }
@@ -42,43 +42,43 @@ impl Pareto {
     ///
     /// # Errors
     /// A shape of 1 or less, and sizes below a byte.
-    pub fn unbounded(shape: (u32, u32), mean_bytes: u64, most: u64) -> Result<Pareto, NoPareto> {
+    pub fn unbounded(shape: (u32, u32), mean_bytes: u64, max: u64) -> Result<Pareto, NoPareto> {
         let above = excess(shape)?;
         let mean_millibytes = mean_bytes.saturating_mul(1000);
         // HULL 6.3: the mean is least * shape / (shape - 1).
-        let least = u128::from(mean_millibytes) * u128::from(above) / u128::from(shape.0);
-        if least < 1000 {
+        let min = u128::from(mean_millibytes) * u128::from(above) / u128::from(shape.0);
+        if min < 1000 {
             return Err(NoPareto::Mean(Some(u64::from(shape.0.div_ceil(above)))));
         }
-        if most <= mean_bytes {
-            return Err(NoPareto::Most);
+        if max <= mean_bytes {
+            return Err(NoPareto::Max);
         }
-        let least_millibytes = least as u64;
-        Ok(Pareto { shape, mean_millibytes, least_millibytes, most, is_bounded: false })
+        let min_millibytes = min as u64;
+        Ok(Pareto { shape, mean_millibytes, min_millibytes, max, is_bounded: false })
     }
 
     /// With a bound, in bytes.
     ///
     /// # Errors
     /// A shape of 1 or less, sizes below a byte, and a bound that does not exceed the mean.
-    pub fn bounded(shape: (u32, u32), mean_bytes: u64, most: u64) -> Result<Pareto, NoPareto> {
+    pub fn bounded(shape: (u32, u32), mean_bytes: u64, max: u64) -> Result<Pareto, NoPareto> {
         excess(shape)?;
-        if most <= mean_bytes {
-            return Err(NoPareto::Most);
+        if max <= mean_bytes {
+            return Err(NoPareto::Max);
         }
-        let with = |least_millibytes| Pareto {
+        let with = |min_millibytes| Pareto {
             shape,
             mean_millibytes: mean_bytes.saturating_mul(1000),
-            least_millibytes,
-            most,
+            min_millibytes,
+            max,
             is_bounded: true,
         };
         // The mean rises with the least size.
-        let mean = |least| with(least).mean_of_bounded();
+        let mean = |min| with(min).mean_of_bounded();
         let (mut low, mut high) = (1000, mean_bytes.saturating_mul(1000));
         if mean(low) > mean_bytes as f64 {
-            let least = mean(low).ceil() as u64;
-            return Err(NoPareto::Mean((least < most).then_some(least)));
+            let min = mean(low).ceil() as u64;
+            return Err(NoPareto::Mean((min < max).then_some(min)));
         }
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -92,14 +92,14 @@ impl Pareto {
         f64::from(self.shape.0) / f64::from(self.shape.1)
     }
 
-    fn least(&self) -> f64 {
-        self.least_millibytes as f64 / 1000.0
+    fn min(&self) -> f64 {
+        self.min_millibytes as f64 / 1000.0
     }
 
     /// The share of flows, without the bound, that would exceed it.
     fn beyond(&self) -> f64 {
         match self.is_bounded {
-            true => libm::pow(self.least() / self.most as f64, self.exponent()),
+            true => libm::pow(self.min() / self.max as f64, self.exponent()),
             false => 0.0,
         }
     }
@@ -107,8 +107,8 @@ impl Pareto {
     /// The mean of sizes up to the bound.
     fn mean_of_bounded(&self) -> f64 {
         let shape = self.exponent();
-        let without = shape / (shape - 1.0) * self.least();
-        let bytes = 1.0 - libm::pow(self.least() / self.most as f64, shape - 1.0);
+        let without = shape / (shape - 1.0) * self.min();
+        let bytes = 1.0 - libm::pow(self.min() / self.max as f64, shape - 1.0);
         without * bytes / (1.0 - self.beyond())
     }
 
@@ -117,9 +117,9 @@ impl Pareto {
         // Never zero.
         let uniform = (draw + 1) as f64 / DRAWS as f64;
         let share = uniform + (1.0 - uniform) * self.beyond();
-        let size = self.least() * libm::pow(share, -1.0 / self.exponent());
+        let size = self.min() * libm::pow(share, -1.0 / self.exponent());
         // Too large a number becomes the largest that there is.
-        ((size + 0.5) as u64).clamp(1, self.most)
+        ((size + 0.5) as u64).clamp(1, self.max)
     }
 
     /// The mean in bytes, as it was asked for.
@@ -133,13 +133,13 @@ impl Pareto {
     }
 
     /// The least size in thousandths of a byte.
-    pub fn least_millibytes(&self) -> u64 {
-        self.least_millibytes
+    pub fn min_millibytes(&self) -> u64 {
+        self.min_millibytes
     }
 
     /// The largest size in bytes.
-    pub fn most(&self) -> u64 {
-        self.most
+    pub fn max(&self) -> u64 {
+        self.max
     }
 
     /// Whether a larger size is drawn again.
@@ -186,13 +186,13 @@ mod tests {
     /// Mean bytes of a flow, of flows no larger than `size`: each power of two of draws in equal parts.
     fn bytes_up_to(sizes: &Pareto, size: u64) -> f64 {
         const PARTS: u64 = 4096;
-        let least = share_above(sizes, size);
+        let min = share_above(sizes, size);
         let mut sum = 0.0;
         for octave in 13..53 {
             let (first, step) = (1u64 << octave, (1u64 << octave) / PARTS);
             for part in 0..PARTS.min(1 << octave) {
                 let draw = first + part * step + step / 2;
-                if draw as f64 / DRAWS as f64 > least {
+                if draw as f64 / DRAWS as f64 > min {
                     sum += sizes.size(draw) as f64 * step as f64;
                 }
             }
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_least_size_follows_from_shape_and_mean() {
-        assert_eq!(hull().least_millibytes(), 4_761_904);
+        assert_eq!(hull().min_millibytes(), 4_761_904);
         assert_eq!(hull().size(DRAWS - 1), 4762);
         assert_eq!(hull().mean_bytes(), 100_000);
     }
@@ -223,7 +223,7 @@ mod tests {
 
     /// Flows below 100 KB carry 14.1 % of the bytes, those above 10 MB 68.2 %.
     #[test]
-    fn most_bytes_are_in_few_flows() {
+    fn max_bytes_are_in_few_flows() {
         let sizes = hull();
         let small = bytes_up_to(&sizes, 100_000) / 100_000.0;
         let large = 1.0 - bytes_up_to(&sizes, 10_000_000) / 100_000.0;
@@ -233,23 +233,22 @@ mod tests {
 
     #[test]
     fn a_bound_keeps_the_mean() {
-        for (shape, most) in [((105, 100), 1_000_000_000), ((3, 2), 10_000_000), ((4, 1), 200_000)]
-        {
-            let sizes = Pareto::bounded(shape, 100_000, most).unwrap();
-            assert!(sizes.size(0) <= most && sizes.size(0) > most / 10 * 9, "{}", sizes.size(0));
-            assert!(sizes.size(DRAWS - 1).abs_diff(sizes.least_millibytes() / 1000) <= 1);
-            let mean = bytes_up_to(&sizes, most) / 100_000.0;
+        for (shape, max) in [((105, 100), 1_000_000_000), ((3, 2), 10_000_000), ((4, 1), 200_000)] {
+            let sizes = Pareto::bounded(shape, 100_000, max).unwrap();
+            assert!(sizes.size(0) <= max && sizes.size(0) > max / 10 * 9, "{}", sizes.size(0));
+            assert!(sizes.size(DRAWS - 1).abs_diff(sizes.min_millibytes() / 1000) <= 1);
+            let mean = bytes_up_to(&sizes, max) / 100_000.0;
             assert!((mean - 1.0).abs() < 2e-3, "{shape:?}: {mean}");
             // A lower least size would be that of sizes without a bound.
             let without = Pareto::unbounded(shape, 100_000, TERABYTE).unwrap();
-            assert!(sizes.least_millibytes() > without.least_millibytes());
+            assert!(sizes.min_millibytes() > without.min_millibytes());
         }
     }
 
     #[test]
     fn a_size_beyond_what_can_be_numbered_is_the_largest() {
         let sizes = Pareto::unbounded(SHAPE, 100_000, 1_000_000).unwrap();
-        assert_eq!((sizes.size(0), sizes.most()), (1_000_000, 1_000_000));
+        assert_eq!((sizes.size(0), sizes.max()), (1_000_000, 1_000_000));
         // Below it nothing is another.
         let middle = DRAWS / 2;
         assert_eq!(sizes.size(middle), hull().size(middle));
@@ -264,11 +263,11 @@ mod tests {
         assert_eq!(Pareto::unbounded(SHAPE, 20, TERABYTE), Err(NoPareto::Mean(Some(21))));
         assert!(Pareto::unbounded(SHAPE, 21, TERABYTE).is_ok());
         assert_eq!(Pareto::unbounded(SHAPE, 0, TERABYTE), Err(NoPareto::Mean(Some(21))));
-        assert_eq!(Pareto::bounded(SHAPE, 5000, 5000), Err(NoPareto::Most));
-        let Err(NoPareto::Mean(Some(least))) = Pareto::bounded(SHAPE, 5, 1_000_000) else {
+        assert_eq!(Pareto::bounded(SHAPE, 5000, 5000), Err(NoPareto::Max));
+        let Err(NoPareto::Mean(Some(min))) = Pareto::bounded(SHAPE, 5, 1_000_000) else {
             panic!("sizes below a byte")
         };
-        assert!(Pareto::bounded(SHAPE, least, 1_000_000).is_ok());
-        assert!(Pareto::bounded(SHAPE, least - 1, 1_000_000).is_err());
+        assert!(Pareto::bounded(SHAPE, min, 1_000_000).is_ok());
+        assert!(Pareto::bounded(SHAPE, min - 1, 1_000_000).is_err());
     }
 }

@@ -15,7 +15,7 @@ use crate::table::Shared;
 use crate::topology::{Clos, Routes};
 
 /// More than this are not worth a byte for each unit.
-const MOST_THREADS: u32 = 255;
+const MAX_THREADS: u32 = 255;
 
 /// How many threads a run works on, and why they are not as many as were asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +29,13 @@ pub struct Division {
 /// Divides a plan among `threads` threads: whole pods of a network with three tiers, leaves of one with two, and the
 /// switches of the top tier spread among them.
 pub fn division(plan: &Plan, threads: usize) -> Division {
-    let (most, reason) = most_threads(plan);
-    let reason = (threads > most).then_some(reason);
-    Division { threads: threads.clamp(1, most), reason }
+    let (max, reason) = max_threads(plan);
+    let reason = (threads > max).then_some(reason);
+    Division { threads: threads.clamp(1, max), reason }
 }
 
 /// The most threads that a plan can work on, and what keeps it from more.
-fn most_threads(plan: &Plan) -> (usize, String) {
+fn max_threads(plan: &Plan) -> (usize, String) {
     let clos = &plan.topology;
     let (parts, _) = parts(clos);
     let what = match clos.tiers {
@@ -47,12 +47,12 @@ fn most_threads(plan: &Plan) -> (usize, String) {
         (1, "a timeline is recorded event by event".to_owned())
     } else if plan.engine == EngineChoice::Heap {
         (1, "the heap engine has one heap".to_owned())
-    } else if parts > 1 && clos.least_top_delay() == TimeDelta::ZERO {
+    } else if parts > 1 && clos.min_top_delay() == TimeDelta::ZERO {
         let reason = "the links of the top tier have no delay: threads would wait for each other at every packet";
         (1, reason.to_owned())
     } else {
-        let most = parts.clamp(1, MOST_THREADS);
-        (most as usize, format!("threads share out whole {what}, and there are {parts}"))
+        let max = parts.clamp(1, MAX_THREADS);
+        (max as usize, format!("threads share out whole {what}, and there are {parts}"))
     }
 }
 
@@ -118,7 +118,7 @@ impl Partition {
     /// Divides a network among at most as many threads as it has parts.
     pub(crate) fn new(routes: &Routes, threads: usize) -> Partition {
         let (parts, tops) = parts(routes.clos());
-        assert!(threads <= parts.min(MOST_THREADS) as usize, "a thread without a part");
+        assert!(threads <= parts.min(MAX_THREADS) as usize, "a thread without a part");
         let share = |number: u32, of: u32| {
             (u64::from(number) * threads as u64 / u64::from(of.max(1))) as u8
         };
@@ -153,7 +153,7 @@ impl Partition {
 
     /// No packet goes from one thread to another in less than this.
     pub(crate) fn lookahead(&self, core: &Core) -> TimeDelta {
-        core.least_transmission() + core.routes.clos().least_top_delay()
+        core.min_transmission() + core.routes.clos().min_top_delay()
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
             };
             let delays =
                 (0..routes.nodes()).filter(crosses).map(|node| routes.link(node).spec.delay);
-            assert_eq!(delays.min(), Some(clos.least_top_delay()));
+            assert_eq!(delays.min(), Some(clos.min_top_delay()));
         }
     }
 
@@ -194,7 +194,7 @@ mod tests {
                     (Part::Below(one), Part::Below(other)) => assert_eq!(one, other),
                     (Part::Top(_), Part::Top(_)) => panic!("two switches of the top tier"),
                     _ => {
-                        assert_eq!(routes.link(node).spec.delay, clos.least_top_delay());
+                        assert_eq!(routes.link(node).spec.delay, clos.min_top_delay());
                         assert!(is_at_border(&routes, node) && is_at_border(&routes, there));
                     }
                 }

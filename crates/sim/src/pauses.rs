@@ -198,8 +198,8 @@ impl Pauses {
         }
         let input = |port: u32| {
             let spec = fastest[opposite[port as usize] as usize];
-            let back = routes.link(port).spec.delay + links.most_delay();
-            let spec = LinkSpec { delay: spec.delay + links.most_delay(), ..spec };
+            let back = routes.link(port).spec.delay + links.max_delay();
+            let spec = LinkSpec { delay: spec.delay + links.max_delay(), ..spec };
             let needed = headroom_of(&spec, back, largest_packet);
             // A lookahead's bytes, and the packet whose last bit is the first of them.
             let soon = spec.rate.bytes_in(lookahead).get() + 1 + u64::from(largest_packet);

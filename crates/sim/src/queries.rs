@@ -68,9 +68,9 @@ impl Groups {
     }
 
     /// The most answers of a query.
-    pub fn most(&self) -> u64 {
-        let most = self.totals.iter().max().copied().unwrap_or(0);
-        self.sizes.points().first().map_or(1, |&(least, _)| most / least)
+    pub fn max(&self) -> u64 {
+        let max = self.totals.iter().max().copied().unwrap_or(0);
+        self.sizes.points().first().map_or(1, |&(min, _)| max / min)
     }
 
     /// The mean payload of the answers to a query, in thousandths of a byte.
@@ -129,10 +129,10 @@ impl Queries {
     }
 
     /// The most requests of a query.
-    pub fn most(&self) -> u64 {
+    pub fn max(&self) -> u64 {
         match &self.servers {
             Servers::Fixed(servers) => u64::from(*servers),
-            Servers::Groups(groups) => groups.most(),
+            Servers::Groups(groups) => groups.max(),
         }
     }
 
@@ -176,8 +176,8 @@ impl Queries {
         match &self.servers {
             Servers::Fixed(_) => 1,
             Servers::Groups(groups) => {
-                let least = hosts.saturating_sub(self.excluding.len() as u32 + 1).max(1);
-                groups.most().div_ceil(u64::from(least))
+                let min = hosts.saturating_sub(self.excluding.len() as u32 + 1).max(1);
+                groups.max().div_ceil(u64::from(min))
             }
         }
     }
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn means_are_those_of_all_pairs() {
         let groups = fastlane();
-        assert_eq!(groups.most(), 80);
+        assert_eq!(groups.max(), 80);
         assert_eq!(groups.mean_millibytes(), 96_000_000);
         assert_eq!(groups.mean_servers_thousandths(), 18_600);
         // 48 of 93 answers have 2 KB.

@@ -231,7 +231,7 @@ impl<'a> Records<'a> {
     /// What an ACK takes in an idle network, from a flow's destination to its source.
     fn way_back(&self, flow: &Flow) -> TimeDelta {
         let transport = &self.transports[flow.workload as usize];
-        let ack = ByteCount::new(u64::from(transport.framing().least));
+        let ack = ByteCount::new(u64::from(transport.framing().min));
         self.plan.topology.ideal_completion(flow.destination, flow.source, 0, ack, ack)
     }
 

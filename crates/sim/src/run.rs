@@ -284,18 +284,18 @@ struct Patience {
 impl Patience {
     fn is_spent(&mut self, network: &mut Network, engine: &mut dyn Engine, now: Time) -> bool {
         let quiet = now.saturating_since(network.core.flows.last_change().max(self.since));
-        let most = network.hosts.patience();
-        if quiet * 2 <= most {
+        let max = network.hosts.patience();
+        if quiet * 2 <= max {
             self.arrived = None;
             return false;
         }
-        if self.arrived.is_some() && quiet <= most {
+        if self.arrived.is_some() && quiet <= max {
             return false;
         }
         engine.catch_up(network, now);
         let arrived = network.payload_arrived();
         let before = *self.arrived.get_or_insert(arrived);
-        if quiet <= most {
+        if quiet <= max {
             return false;
         }
         let is_due = network.core.next_link_event() != Time::NEVER || network.any_start();
@@ -312,7 +312,7 @@ impl Drive<'_, '_> {
         let plan = self.plan;
         let warm_up = Time::ZERO + plan.warm_up;
         let end = plan.duration.map(|duration| Time::ZERO + duration);
-        let most = longest_run(network.core.lookahead());
+        let max = longest_run(network.core.lookahead());
         let mut now = Time::ZERO;
         let (mut next_check, mut epochs) = (0, 0u64);
         let forget_every = forget_every(plan);
@@ -341,12 +341,12 @@ impl Drive<'_, '_> {
                 let cycles = deadlocks.found(&network.core.routes);
                 return Ok(Stop { now, is_interrupted, sampler, cycles });
             }
-            if now >= Time::ZERO + most {
+            if now >= Time::ZERO + max {
                 return Err(RunError::Workload(format!(
-                    "it goes on after {most}, the longest run with these links; `duration` ends it before"
+                    "it goes on after {max}, the longest run with these links; `duration` ends it before"
                 )));
             }
-            let mut next = (now + EPOCH).min(Time::ZERO + most);
+            let mut next = (now + EPOCH).min(Time::ZERO + max);
             if now < warm_up {
                 next = next.min(warm_up);
             }

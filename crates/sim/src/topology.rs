@@ -78,7 +78,7 @@ impl Clos {
     }
 
     /// Ports of the switch that has the fewest: none without switches.
-    pub fn least_switch_ports(&self) -> u32 {
+    pub fn min_switch_ports(&self) -> u32 {
         let tor = self.hosts_per_tor + self.aggregations_per_pod;
         match self.tiers {
             0 => 0,

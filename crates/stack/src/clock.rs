@@ -12,11 +12,11 @@ pub(crate) const EPOCH: TimeDelta = TimeDelta::from_ps(1 << 63);
 
 /// A clock falls for one reason alone: it begins again. Then it falls by an epoch, less the time in which nobody
 /// looked at it.
-const LEAST_FALL: TimeDelta = TimeDelta::from_ps(1 << 62);
+const MIN_FALL: TimeDelta = TimeDelta::from_ps(1 << 62);
 
 /// Whether a clock that says `now` has begun again since it said `before`.
 pub(crate) fn begins_again(before: Time, now: Time) -> bool {
-    now.saturating_add(LEAST_FALL) <= before
+    now.saturating_add(MIN_FALL) <= before
 }
 
 /// A clock that rises, and begins again after 106 days. Copies of one clock agree.

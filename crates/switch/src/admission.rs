@@ -51,7 +51,7 @@ mod tests {
             bench.arrive(of_priority(6, 5));
             bench.arrive(packet(Service::Control, 64, 6));
             assert_eq!(dropped(&mut bench), [6], "control packets count as others do");
-            assert_eq!(bench.model.most_in_queue(7).packets.min(8), limit.packets.min(8));
+            assert_eq!(bench.model.max_in_queue(7).packets.min(8), limit.packets.min(8));
         }
     }
 

@@ -65,8 +65,8 @@ mod tests {
             let next = deficits.next(|_| true).expect("all wait");
             deficits.sent(sizes[next]);
             sent[next] += u64::from(sizes[next]);
-            let (least, most) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
-            assert!(most - least <= 2 * 9064, "{sent:?}");
+            let (min, max) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
+            assert!(max - min <= 2 * 9064, "{sent:?}");
         }
     }
 }

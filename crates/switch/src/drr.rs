@@ -77,10 +77,10 @@ where
         self.main.is_sending() || self.droppable.is_sending()
     }
 
-    fn most_in_queue(&self, model: &DrrModel, queue: usize) -> Option<Limit> {
+    fn max_in_queue(&self, model: &DrrModel, queue: usize) -> Option<Limit> {
         match Self::split(queue) {
-            Ok(queue) => self.main.most_in_queue(&model.main, queue),
-            Err(queue) => self.droppable.most_in_queue(model.droppable.as_ref()?, queue),
+            Ok(queue) => self.main.max_in_queue(&model.main, queue),
+            Err(queue) => self.droppable.max_in_queue(model.droppable.as_ref()?, queue),
         }
     }
 

@@ -312,7 +312,7 @@ pub struct ServiceModel {
     /// The queue that CoDel looks at.
     codel_queue: Option<u8>,
     /// The least factor of those queues that take exact sizes from the pool.
-    pub(crate) least_alpha: Option<Alpha>,
+    pub(crate) min_alpha: Option<Alpha>,
     pub(crate) classifier: Classifier,
     pub(crate) trimmed_bytes: u16,
     /// What the port marks in what it trims.
@@ -358,7 +358,7 @@ const fn by_notification(service: Service) -> usize {
 /// The queue of a class with [`Classifier::Priority`].
 fn by_priority(class: ServiceClass) -> usize {
     match is_header(class.service()) {
-        0 => usize::from(ServiceClass::MOST_URGENT - class.priority()),
+        0 => usize::from(ServiceClass::TOP_PRIORITY - class.priority()),
         _ => 0,
     }
 }
@@ -514,7 +514,7 @@ impl Choices {
                 && matches!(&self.queues[..], [only] if only.pool.is_some()
                     && only.selective_drop.is_none()
                     && !matches!(only.marker, Marker::Ramp { .. })),
-            least_alpha: match self.cell_bytes {
+            min_alpha: match self.cell_bytes {
                 1 => self.queues.iter().filter_map(|queue| queue.pool).min(),
                 _ => None,
             },
@@ -613,7 +613,7 @@ impl ServiceModel {
     }
 
     /// The most that a queue can hold, whatever arrives.
-    pub fn most_in_queue(&self, queue: usize) -> Limit {
+    pub fn max_in_queue(&self, queue: usize) -> Limit {
         let [whole, header] = self.queues[queue].limits;
         Limit {
             packets: whole.packets.max(header.packets).min(self.port.packets),

@@ -430,8 +430,8 @@ fn any_choices() -> impl Strategy<Value = Choices> {
     // Header queues small enough to overflow, so that the second stage is reached.
     let small = (profile, 1u32..400).prop_map(|(mut choices, bytes)| {
         if choices.queues.len() == 2 {
-            let least = if choices.classifier == Classifier::Notifications { 64 } else { 1 };
-            choices.queues[0].header = Limit::bytes(bytes.max(least));
+            let min = if choices.classifier == Classifier::Notifications { 64 } else { 1 };
+            choices.queues[0].header = Limit::bytes(bytes.max(min));
         }
         choices
     });

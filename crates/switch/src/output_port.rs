@@ -65,7 +65,7 @@ pub trait QueueView {
     fn is_sending(&self) -> bool;
 
     /// The maximum that a queue can hold, whatever arrives; `None` if the model has no such queue.
-    fn most_in_queue(&self, model: &Self::Model, queue: usize) -> Option<Limit>;
+    fn max_in_queue(&self, model: &Self::Model, queue: usize) -> Option<Limit>;
 
     /// Whether a queue takes its memory from the switch's pool.
     fn is_pooled(&self, model: &Self::Model, queue: usize) -> bool;
@@ -124,8 +124,8 @@ impl<W: Wrapper> QueueView for W {
         self.inner().is_sending()
     }
 
-    fn most_in_queue(&self, model: &W::Model, queue: usize) -> Option<Limit> {
-        self.inner().most_in_queue(self.inner_model(model), queue)
+    fn max_in_queue(&self, model: &W::Model, queue: usize) -> Option<Limit> {
+        self.inner().max_in_queue(self.inner_model(model), queue)
     }
 
     fn is_pooled(&self, model: &W::Model, queue: usize) -> bool {
@@ -256,7 +256,7 @@ impl PortModel for ServiceModel {
                 trimmed_bytes: self.trimmed_bytes(),
                 cell_bytes: self.cell_bytes,
                 // Where the place for data is counted in packets, a packet takes the place of one tail.
-                adds_one_header: self.most_in_queue(self.queue_of(Service::Trimmable)).bytes
+                adds_one_header: self.max_in_queue(self.queue_of(Service::Trimmable)).bytes
                     == u32::MAX,
             },
         }
@@ -264,6 +264,6 @@ impl PortModel for ServiceModel {
 
     #[inline]
     fn admits_all(&self, pool: &Pool, bytes: u64) -> bool {
-        self.least_alpha.is_some_and(|alpha| pool.admits_all(bytes, alpha))
+        self.min_alpha.is_some_and(|alpha| pool.admits_all(bytes, alpha))
     }
 }

@@ -165,14 +165,14 @@ mod tests {
     #[test]
     fn each_port_has_the_model_of_its_number() {
         let models = Models::new(vec![ServiceModel::drop_tail(1), ServiceModel::drop_tail(3)]);
-        for (number, most) in [(0, 1), (1, 3)] {
+        for (number, max) in [(0, 1), (1, 3)] {
             let (mut port, mut world) = (PerPort::<Port<1>>::with_model(number), World::new());
             for sequence in 0..5 {
                 let handle = world.packets.add(packet(Service::Droppable, 1500, sequence));
                 port.enqueue(handle, &mut world.context(Time::ZERO, &models));
             }
-            assert_eq!(port.queue_packets(0), most);
-            assert_eq!(port.most_in_queue(&models, 0), Some(Limit::packets(most)));
+            assert_eq!(port.queue_packets(0), max);
+            assert_eq!(port.max_in_queue(&models, 0), Some(Limit::packets(max)));
         }
     }
 

@@ -89,9 +89,9 @@ impl Pool {
     #[inline]
     pub const fn admits_all(&self, bytes: u64, alpha: Alpha) -> bool {
         // No queue holds more than all of them do.
-        let most = self.used.saturating_add(bytes);
-        let Some(free) = self.capacity.checked_sub(most) else { return false };
-        most as u128 <= (free as u128 * alpha.bits() as u128) >> 16
+        let max = self.used.saturating_add(bytes);
+        let Some(free) = self.capacity.checked_sub(max) else { return false };
+        max as u128 <= (free as u128 * alpha.bits() as u128) >> 16
     }
 
     #[inline]

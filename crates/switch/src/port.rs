@@ -408,8 +408,8 @@ impl<const Q: usize> QueueView for Port<Q> {
         self.wire_bytes != 0
     }
 
-    fn most_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
-        (queue < model.queue_count()).then(|| model.most_in_queue(queue))
+    fn max_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
+        (queue < model.queue_count()).then(|| model.max_in_queue(queue))
     }
 
     fn is_pooled(&self, model: &ServiceModel, queue: usize) -> bool {

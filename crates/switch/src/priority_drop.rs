@@ -91,13 +91,13 @@ impl<const Q: usize> PriorityDrop<Q> {
 
     /// The place of the packet that goes next: the first of the most urgent one's flow.
     fn next(&self) -> usize {
-        let most = self.waiting.iter().min_by_key(|waiting| waiting.rank);
-        let flow = most.expect("a queue that is served has a packet").flow;
+        let first = self.waiting.iter().min_by_key(|waiting| waiting.rank);
+        let flow = first.expect("a queue that is served has a packet").flow;
         self.waiting.iter().position(|waiting| waiting.flow == flow).unwrap_or(0)
     }
 
     /// The place of the packet that is evicted next: the last of the least urgent ones.
-    fn least_urgent(&self) -> usize {
+    fn lowest_priority(&self) -> usize {
         let ranks = self.waiting.iter().map(|waiting| waiting.rank).enumerate();
         ranks.max_by_key(|&(_, rank)| rank).map_or(0, |(place, _)| place)
     }
@@ -118,7 +118,7 @@ impl<const Q: usize> PriorityDrop<Q> {
             return false;
         }
         while !self.fits(queue, 0, 0, bytes, limit) {
-            let evicted = self.remove(self.least_urgent(), context.packets);
+            let evicted = self.remove(self.lowest_priority(), context.packets);
             self.queues[queue].release(1, evicted.bytes);
             let service = context.packets.packet(evicted.handle).service.service();
             let disposition = context.model.queues[queue].disposition(service);
@@ -143,8 +143,8 @@ impl<const Q: usize> QueueView for PriorityDrop<Q> {
         self.wire_bytes != 0
     }
 
-    fn most_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
-        (queue < model.queue_count()).then(|| model.most_in_queue(queue))
+    fn max_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
+        (queue < model.queue_count()).then(|| model.max_in_queue(queue))
     }
 
     fn is_pooled(&self, model: &ServiceModel, queue: usize) -> bool {

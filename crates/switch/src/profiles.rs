@@ -495,7 +495,7 @@ mod tests {
         assert_eq!([7, 6, 1, 0].map(data), [0, 1, 6, 7]);
         assert_eq!(model.queue_of(Service::Control), 0);
         assert_eq!(model.header_queue_capacity_bytes(), Some(12_000));
-        assert_eq!(model.most_in_queue(7), Limit::packets(8));
+        assert_eq!(model.max_in_queue(7), Limit::packets(8));
     }
 
     /// FastLane 3.3: 3.2 KB of a port of 128 KB, 100 Mb/s of a link of 10 Gb/s.

@@ -317,14 +317,14 @@ mod tests {
         let (model, mut link) = (choices.build().expect("valid choices"), link);
         let Scheduler::RateLimited(cap) = choices.scheduler else { panic!("the model has a cap") };
         let (mut now, mut arrived) = (Time::ZERO, 0);
-        let [most_told, most] =
-            [0, 1].map(|queue| link.port.most_in_queue(&model, queue).expect("two queues").bytes);
+        let [max_told, max] =
+            [0, 1].map(|queue| link.port.max_in_queue(&model, queue).expect("two queues").bytes);
         for &(wait, service, bytes) in steps {
             now += TimeDelta::from_ns(wait);
             link.arrive(&model, now, service, bytes);
             arrived += 1;
             // FastLane 3.3.2: the memory of each is its own.
-            assert!(link.port.queue_bytes(0) <= most_told && link.port.queue_bytes(1) <= most);
+            assert!(link.port.queue_bytes(0) <= max_told && link.port.queue_bytes(1) <= max);
         }
         link.run(&model, Time::NEVER);
         assert_eq!(arrived, link.left.len() + link.world.drop_list.list().len(), "conserved");

@@ -20,12 +20,12 @@ impl ServiceModel {
             Scheduler::Fifo => "one queue, in order of arrival".to_string(),
             Scheduler::Strict => format!("{count} queues, the first that waits goes first"),
             Scheduler::RateLimited(cap) => {
-                let most = match cap.is_work_conserving {
+                let max = match cap.is_work_conserving {
                     true => "unless nothing else waits",
                     false => "also if nothing else waits",
                 };
                 format!(
-                    "{count} queues, the first that waits goes first; {} at {} kb/s at most, {most}",
+                    "{count} queues, the first that waits goes first; {} at {} kb/s at most, {max}",
                     self.name_of(0),
                     cap.rate.as_bps() / 1000
                 )

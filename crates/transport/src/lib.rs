@@ -142,19 +142,19 @@ pub struct Framing {
     /// Of a packet with payload. No control packet is longer.
     pub header: u16,
     /// Of the shortest packet, whatever its kind: switches trim to no less.
-    pub least: u16,
+    pub min: u16,
 }
 
 impl Framing {
     /// Everything without payload takes 64 bytes, the shortest Ethernet frame (NDP 3.1).
-    pub const NDP: Framing = Framing { header: Packet::HEADER_BYTES, least: Packet::HEADER_BYTES };
+    pub const NDP: Framing = Framing { header: Packet::HEADER_BYTES, min: Packet::HEADER_BYTES };
 
     /// Of two transports in one network: the longer header, and the shorter packet.
     #[must_use]
     pub const fn with(self, other: Framing) -> Framing {
         Framing {
             header: if self.header > other.header { self.header } else { other.header },
-            least: if self.least < other.least { self.least } else { other.least },
+            min: if self.min < other.min { self.min } else { other.min },
         }
     }
 

@@ -170,8 +170,8 @@ fn shortest(arrows: &BTreeMap<(Node, Node), String>, from: &Node, to: &Node) -> 
     }
     // Found backwards.
     circle.reverse();
-    let least = (0..circle.len()).min_by_key(|&place| &circle[place]).unwrap_or(0);
-    circle.rotate_left(least);
+    let min = (0..circle.len()).min_by_key(|&place| &circle[place]).unwrap_or(0);
+    circle.rotate_left(min);
     circle.push(circle[0].clone());
     Some(circle)
 }

@@ -162,7 +162,7 @@ def completed(run: Run) -> int:
 
 
 #: Sizes that all have names.
-MOST_NAMED = 4
+MAX_NAMED = 4
 
 
 def by_size(axes: Axes, runs: Sequence[Run]) -> None:
@@ -183,7 +183,7 @@ def by_size(axes: Axes, runs: Sequence[Run]) -> None:
         colour = colours(number / max(1, len(sizes) - 1) * 0.9)
         for values in times[size].values():
             step(axes, values, len(values), colour, 0.4)
-        if len(sizes) <= MOST_NAMED or number in (0, len(sizes) // 2, len(sizes) - 1):
+        if len(sizes) <= MAX_NAMED or number in (0, len(sizes) // 2, len(sizes) - 1):
             handles.append(Line2D([], [], color=colour, label=f"{size / 1000:g} KB"))
     axes.set(xscale="log", ylim=(0, 1.02), ylabel="Share of a size")
     axes.legend(handles=handles, loc="upper left")

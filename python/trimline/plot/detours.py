@@ -263,7 +263,7 @@ def dibs_rps(experiment: Experiment) -> Figure:
         times.barh(place, fmean(tails), color=style.BLUE)
         times.plot(tails, [place] * len(tails), "|", color=style.BLACK)
         ways.barh(place, mean(runs, "paths", "mean_links"), color=style.GREEN)
-        longest = max(run.number("paths", "most_links") for run in runs)
+        longest = max(run.number("paths", "max_links") for run in runs)
         ways.annotate(f"longest {longest:.0f}", (0.02, place), fontsize=7, va="center")
     times.set(xlabel="99th percentile of the FCT below 100 KB (µs)")
     ways.set(xlabel="Links of a packet, mean")

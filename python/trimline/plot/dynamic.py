@@ -34,7 +34,7 @@ DRAINS = ((950, style.BLUE), (900, style.GREEN), (800, style.VERMILION))
 #: What DCTCP loses below the drain of a phantom queue, of the link (HULL 3.1).
 LOST = 0.08
 #: The largest slowdown that Figure 10 shows in its place.
-MOST = 4.5
+MAX = 4.5
 #: Payload that a link carries, of its rate: 1450 of 1538 B.
 EFFICIENCY = 1450 / 1538
 
@@ -138,20 +138,20 @@ def draw_slowdowns(experiment: Experiment, axes: Axes) -> None:
             if best is not None:
                 loads.append(load)
                 found.append(large(runs) / best)
-        shown = [min(slowdown, MOST) for slowdown in found]
+        shown = [min(slowdown, MAX) for slowdown in found]
         axes.plot(loads, shown, "o", color=colour, label=f"drain {drain} Mb/s", clip_on=False)
         for load, slowdown in zip(loads, found, strict=True):
-            if slowdown > MOST:
+            if slowdown > MAX:
                 axes.annotate(
                     f"{slowdown:.1f}",
-                    (load, MOST),
+                    (load, MAX),
                     xytext=(-6, -4),
                     textcoords="offset points",
                     ha="right",
                     va="top",
                     color=colour,
                 )
-    axes.set(ylabel="Slowdown of 10 MB", ylim=(1, MOST))
+    axes.set(ylabel="Slowdown of 10 MB", ylim=(1, MAX))
     axes.set_title(r"Figure 10: $(1-\rho)/(\gamma-\rho)$; dotted: of the payload's rate")
     axes.legend(loc="upper left")
 

@@ -297,10 +297,10 @@ def goodputs_of(runs: Sequence[Run], workload: str) -> Goodputs:
             raise MalformedResult(f"{run.folder}: no flow of workload {workload!r}")
         means.append(fmean(found))
         slowest.append(min(found))
-    mean, least = Measure.of(means), Measure.of(slowest)
-    if mean is None or least is None:
+    mean, min = Measure.of(means), Measure.of(slowest)
+    if mean is None or min is None:
         raise MalformedResult("no run of the series")
-    return Goodputs(mean, least, len(runs))
+    return Goodputs(mean, min, len(runs))
 
 
 def mixed_goodputs(experiment: Experiment) -> dict[str, dict[str, Goodputs]]:

@@ -14,7 +14,7 @@ from trimline.plot.lines import over, place
 from trimline.plot.results import Experiment, Run
 
 #: Less over the ideal than this is nothing, in percent.
-LEAST = 0.05
+MIN = 0.05
 
 #: Scheme: words, colour, line.
 SCHEMES = {
@@ -72,7 +72,7 @@ def incast(axes: Axes, runs: list[Run], words: str, colour: str, line: str) -> N
 
     def overhead(run: Run) -> float:
         # What is less is drawn at the edge.
-        return max(LEAST, ideal.over_percent(max(run.fct_ms()), place(run, "senders")))
+        return max(MIN, ideal.over_percent(max(run.fct_ms()), place(run, "senders")))
 
     senders = over(whole, lambda run: place(run, "senders"), overhead)
     axes.plot(*senders, color=colour, linestyle=line, marker=".", label=words)

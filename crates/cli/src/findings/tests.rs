@@ -163,11 +163,11 @@ fn the_least_or_the_greatest_of_the_seeds_may_hold_where_others_do_not() {
         let verdict = verdict(&format!("{bounds}\nover_seeds = \"{over}\""), &records);
         (verdict.ours, verdict.holds)
     };
-    assert_eq!(of("hi = 20.0", "least"), (Some(20.0), true));
-    assert_eq!(of("hi = 19.9", "least"), (Some(20.0), false));
-    assert_eq!(of("lo = 30.0", "most"), (Some(30.0), true));
-    assert_eq!(of("lo = 30.1", "most"), (Some(30.0), false));
-    assert_eq!(of("", "most"), (Some(30.0), true));
+    assert_eq!(of("hi = 20.0", "min"), (Some(20.0), true));
+    assert_eq!(of("hi = 19.9", "min"), (Some(20.0), false));
+    assert_eq!(of("lo = 30.0", "max"), (Some(30.0), true));
+    assert_eq!(of("lo = 30.1", "max"), (Some(30.0), false));
+    assert_eq!(of("", "max"), (Some(30.0), true));
 }
 
 #[test]

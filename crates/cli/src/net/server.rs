@@ -123,13 +123,13 @@ mod tests {
                 near
             })
             .collect();
-        let (mut server, mut most) = (Server::default(), 0);
+        let (mut server, mut max) = (Server::default(), 0);
         for _ in 0..1000 {
             pair.run_for(ms(1));
             server.answer(&mut pair.server, pair.now);
-            most = most.max(pair.server.unacked());
+            max = max.max(pair.server.unacked());
         }
-        assert!((1_000_000..=2_000_000).contains(&most), "{most} B waited to be sent");
+        assert!((1_000_000..=2_000_000).contains(&max), "{max} B waited to be sent");
         assert!(!server.waiting.is_empty() && pair.server.kept() > 10_000_000);
         let mut got = vec![None; ends.len()];
         while got.iter().any(Option::is_none) {

@@ -39,14 +39,14 @@ pub(super) fn number(value: &Value, timeline: &Timeline, place: Option<&str>) ->
     match *value {
         Value::Events(what) => (!timeline.events.is_empty())
             .then(|| timeline.at(place).filter(|event| event.what == what).count() as f64),
-        Value::IdleTime(reduce) => reduce.of(&idle(timeline, place), Missing::Most),
+        Value::IdleTime(reduce) => reduce.of(&idle(timeline, place), Missing::Max),
         Value::LowTime { interval_ps, below_percent, unit } => {
             low(timeline, place, interval_ps, below_percent).map(|ps| ps / unit)
         }
         Value::Bursts { gap_ps, of, reduce } => {
-            reduce.of(&bursts(timeline, place, gap_ps, of), Missing::Most)
+            reduce.of(&bursts(timeline, place, gap_ps, of), Missing::Max)
         }
-        Value::QueueFound(reduce) => reduce.of(&found(timeline, place), Missing::Most),
+        Value::QueueFound(reduce) => reduce.of(&found(timeline, place), Missing::Max),
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) fn number(value: &Value, timeline: &Timeline, place: Option<&str>) ->
 pub(super) fn latency(record: &RunRecord, later: bool, reduce: &Reduced) -> Option<f64> {
     let wanted = record.latencies.iter().filter(|latency| !later || !latency.first_window);
     let values: Vec<Option<f64>> = wanted.map(|latency| Some(latency.ps as f64)).collect();
-    reduce.of(&values, Missing::Most)
+    reduce.of(&values, Missing::Max)
 }
 
 /// By place: the time between two departures in which nothing was sent.

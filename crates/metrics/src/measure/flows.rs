@@ -75,9 +75,9 @@ pub(super) fn number(
         | Value::Waiting
         | Value::Slowdown
         | Value::SlowdownSender => {
-            reduce.of(&flows.each(record, |flow| time(value, flow)), Missing::Most)
+            reduce.of(&flows.each(record, |flow| time(value, flow)), Missing::Max)
         }
-        Value::Goodput => reduce.of(&goodputs(), Missing::Least),
+        Value::Goodput => reduce.of(&goodputs(), Missing::Min),
         Value::LinkShare => link_share(&goodputs(), percent_of_gbps(record)?, reduce.reduction),
         Value::FairShare => fair_share(&goodputs(), percent_of_gbps(record)?, reduce.reduction),
     }
@@ -106,7 +106,7 @@ pub(super) fn mean_of_groups(
     let last = groups.sizes_up_to.len().saturating_sub(1);
     let group = |flow: &FlowRecord| {
         let size = flow.size_bytes.unwrap_or(u64::MAX);
-        let class = groups.sizes_up_to.partition_point(|&most| most < size).min(last);
+        let class = groups.sizes_up_to.partition_point(|&max| max < size).min(last);
         (groups.receivers.then_some(flow.destination), class)
     };
     let mut grouped: BTreeMap<_, Vec<Option<f64>>> = BTreeMap::new();
@@ -115,7 +115,7 @@ pub(super) fn mean_of_groups(
     }
     let (mut sum, mut count) = (0.0, 0);
     for times in grouped.values() {
-        sum += reduce.of(times, Missing::Most)? * times.len() as f64;
+        sum += reduce.of(times, Missing::Max)? * times.len() as f64;
         count += times.len();
     }
     (count > 0).then(|| sum / count as f64)
@@ -132,7 +132,7 @@ pub(super) fn of_queries(record: &RunRecord, flows: &Selection, reduce: &Reduced
     }
     let times: Vec<Option<f64>> =
         queries.into_values().map(|last| last.map(|ps| ps as f64)).collect();
-    reduce.of(&times, Missing::Most)
+    reduce.of(&times, Missing::Max)
 }
 
 fn ratio(fct: Option<u64>, ideal: Option<u64>) -> Option<f64> {
@@ -143,22 +143,22 @@ fn ratio(fct: Option<u64>, ideal: Option<u64>) -> Option<f64> {
 /// Goodputs in percent of a link, of which one Gb/s is `factor` percent.
 fn link_share(goodputs: &[Option<f64>], factor: f64, reduction: Reduction) -> Option<f64> {
     match reduction.unit() {
-        UnitOf::Result => reduction.of(goodputs, Missing::Least).map(|gbps| gbps * factor),
-        UnitOf::Values => reduction.of(&times(goodputs, factor), Missing::Least),
-        UnitOf::Nothing => reduction.of(goodputs, Missing::Least),
+        UnitOf::Result => reduction.of(goodputs, Missing::Min).map(|gbps| gbps * factor),
+        UnitOf::Values => reduction.of(&times(goodputs, factor), Missing::Min),
+        UnitOf::Nothing => reduction.of(goodputs, Missing::Min),
     }
 }
 
 /// Goodputs in percent of the fair share: with n flows each has an nth of the link, so their mean share is the sum.
 fn fair_share(goodputs: &[Option<f64>], factor: f64, reduction: Reduction) -> Option<f64> {
     let count = goodputs.len() as f64;
-    let of = |reduction: Reduction| reduction.of(goodputs, Missing::Least);
+    let of = |reduction: Reduction| reduction.of(goodputs, Missing::Min);
     match reduction {
         Reduction::Mean => of(Reduction::Sum).map(|sum| sum * factor),
-        Reduction::LeastTenth => of(Reduction::LeastTenth).map(|least| least * count * factor),
-        Reduction::MeanLessLeastTenth => {
-            let least = fair_share(goodputs, factor, Reduction::LeastTenth)?;
-            Some(fair_share(goodputs, factor, Reduction::Mean)? - least)
+        Reduction::LowestTenth => of(Reduction::LowestTenth).map(|min| min * count * factor),
+        Reduction::MeanLessLowestTenth => {
+            let min = fair_share(goodputs, factor, Reduction::LowestTenth)?;
+            Some(fair_share(goodputs, factor, Reduction::Mean)? - min)
         }
         Reduction::Min
         | Reduction::Max
@@ -168,9 +168,7 @@ fn fair_share(goodputs: &[Option<f64>], factor: f64, reduction: Reduction) -> Op
         | Reduction::Share(_)
         | Reduction::Jain
         | Reduction::MaxOverMin
-        | Reduction::LeastOfSwitch => {
-            reduction.of(&times(goodputs, count * factor), Missing::Least)
-        }
+        | Reduction::MinOfSwitch => reduction.of(&times(goodputs, count * factor), Missing::Min),
     }
 }
 

@@ -106,7 +106,7 @@ pub(super) fn unit_of<'a>(spec: &'a Spec, of: &Of) -> &'a str {
         | Of::Count { .. } => None,
     };
     match reduce {
-        Some(Reduction::Share(_) | Reduction::LeastOfSwitch) => return "%",
+        Some(Reduction::Share(_) | Reduction::MinOfSwitch) => return "%",
         Some(Reduction::Jain | Reduction::MaxOverMin | Reduction::Count(_)) => return "",
         Some(
             Reduction::Mean
@@ -114,8 +114,8 @@ pub(super) fn unit_of<'a>(spec: &'a Spec, of: &Of) -> &'a str {
             | Reduction::Max
             | Reduction::Sum
             | Reduction::Quantile(_)
-            | Reduction::LeastTenth
-            | Reduction::MeanLessLeastTenth,
+            | Reduction::LowestTenth
+            | Reduction::MeanLessLowestTenth,
         )
         | None => {}
     }
@@ -223,9 +223,9 @@ fn reduced(spec: &Spec, reduction: Reduction, known: &[(&str, f64)]) -> Refused<
 }
 
 fn of_flows(spec: &Spec) -> Refused<Of> {
-    let reduction = refuse(spec, reduction(spec)?, &[Reduction::LeastOfSwitch])?;
+    let reduction = refuse(spec, reduction(spec)?, &[Reduction::MinOfSwitch])?;
     // Times and slowdowns are the worse the more they are: their least tenth is the best.
-    let of_goodputs = [Reduction::LeastTenth, Reduction::MeanLessLeastTenth, Reduction::Sum];
+    let of_goodputs = [Reduction::LowestTenth, Reduction::MeanLessLowestTenth, Reduction::Sum];
     let (value, reduce) = match spec.quantity.as_str() {
         "fct" => {
             refuse(spec, reduction, &of_goodputs)?;
@@ -271,9 +271,9 @@ fn of_flows(spec: &Spec) -> Refused<Of> {
 /// Answers of one workload, some of which belong together.
 fn of_queries(spec: &Spec) -> Refused<Of> {
     let refused = [
-        Reduction::LeastOfSwitch,
-        Reduction::LeastTenth,
-        Reduction::MeanLessLeastTenth,
+        Reduction::MinOfSwitch,
+        Reduction::LowestTenth,
+        Reduction::MeanLessLowestTenth,
         Reduction::Sum,
     ];
     let reduce = reduced(spec, refuse(spec, reduction(spec)?, &refused)?, TIMES)?;
@@ -366,7 +366,7 @@ fn of_ports(spec: &Spec) -> Refused<Of> {
             let reduce = refuse(
                 spec,
                 reduction(spec)?,
-                &[Reduction::Sum, Reduction::LeastTenth, Reduction::MeanLessLeastTenth],
+                &[Reduction::Sum, Reduction::LowestTenth, Reduction::MeanLessLowestTenth],
             )?;
             let value = ports::Value::Utilisation;
             let reduce = Reduced::plain(reduce);
@@ -407,7 +407,7 @@ fn of_ports(spec: &Spec) -> Refused<Of> {
 
 fn of_packets(spec: &Spec) -> Refused<Of> {
     let not_for_packets =
-        [Reduction::LeastOfSwitch, Reduction::LeastTenth, Reduction::MeanLessLeastTenth];
+        [Reduction::MinOfSwitch, Reduction::LowestTenth, Reduction::MeanLessLowestTenth];
     let place = spec.place.clone();
     let reduction = || refuse(spec, reduction(spec)?, &not_for_packets);
     let value = match spec.quantity.as_str() {
@@ -485,7 +485,7 @@ fn of_hosts(spec: &Spec) -> Refused<Of> {
 fn of_paths(spec: &Spec) -> Refused<Of> {
     let value = match (spec.quantity.as_str(), spec.reduce.as_deref()) {
         ("links", Some("mean")) => paths::Value::MeanLinks,
-        ("links", Some("max")) => paths::Value::MostLinks,
+        ("links", Some("max")) => paths::Value::MaxLinks,
         ("links", _) => return Err("`reduce` of links: expected mean or max".to_owned()),
         ("detours", _) => paths::Value::MeanDetours,
         ("detoured", _) => paths::Value::Detoured,
@@ -500,9 +500,9 @@ fn of_samples(spec: &Spec) -> Refused<Of> {
         spec,
         reduction(spec)?,
         &[
-            Reduction::LeastOfSwitch,
-            Reduction::LeastTenth,
-            Reduction::MeanLessLeastTenth,
+            Reduction::MinOfSwitch,
+            Reduction::LowestTenth,
+            Reduction::MeanLessLowestTenth,
             Reduction::Sum,
         ],
     )?;

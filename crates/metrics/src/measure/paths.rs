@@ -9,7 +9,7 @@ pub(super) enum Value {
     /// Links from host to host, the mean.
     MeanLinks,
     /// Links of the packet that took most.
-    MostLinks,
+    MaxLinks,
     /// Detours of a packet, the mean.
     MeanDetours,
     /// Those that were detoured, in percent.
@@ -27,8 +27,8 @@ pub(super) fn number(
 ) -> Option<f64> {
     let is_in = |path: &&PathRecord| {
         let Some(Sizes { from, below }) = sizes else { return true };
-        path.up_to_bytes.is_some_and(|most| {
-            from.is_none_or(|from| most / 2 + 1 >= from) && below.is_none_or(|below| most < below)
+        path.up_to_bytes.is_some_and(|max| {
+            from.is_none_or(|from| max / 2 + 1 >= from) && below.is_none_or(|below| max < below)
         })
     };
     let of_workload = |path: &&PathRecord| workload.is_none_or(|name| path.workload == *name);
@@ -40,7 +40,7 @@ pub(super) fn number(
     };
     (packets > 0).then(|| match value {
         Value::MeanLinks => mean(|path| path.links.into()),
-        Value::MostLinks => paths.iter().map(|path| f64::from(path.links)).fold(0.0, f64::max),
+        Value::MaxLinks => paths.iter().map(|path| f64::from(path.links)).fold(0.0, f64::max),
         Value::MeanDetours => mean(|path| path.detours.into()),
         Value::Detoured => 100.0 * mean(|path| u64::from(path.detours > 0)),
     })

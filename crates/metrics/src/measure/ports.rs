@@ -25,18 +25,18 @@ pub(super) fn number(
     reduce: &Reduced,
 ) -> Option<f64> {
     let ports: Vec<&PortRecord> = record.ports.iter().filter(|port| takes(filters, port)).collect();
-    if reduce.reduction == Reduction::LeastOfSwitch {
-        return least_of_switch(value, record, &ports);
+    if reduce.reduction == Reduction::MinOfSwitch {
+        return min_of_switch(value, record, &ports);
     }
     match (value, reduce.reduction) {
         // All links together: what they carried of what they could.
         (Value::Utilisation, Reduction::Mean) => {
             let bytes: u64 = ports.iter().map(|port| port.bytes).sum();
-            let most = capacity(record, &ports);
-            (most > 0.0).then(|| bytes as f64 / most * 100.0)
+            let max = capacity(record, &ports);
+            (max > 0.0).then(|| bytes as f64 / max * 100.0)
         }
         (Value::Utilisation | Value::Counter(_), _) => {
-            reduce.of(&values(value, record, &ports), Missing::Least)
+            reduce.of(&values(value, record, &ports), Missing::Min)
         }
     }
 }
@@ -45,8 +45,8 @@ fn values(value: Value, record: &RunRecord, ports: &[&PortRecord]) -> Vec<Option
     let of = |port: &&PortRecord| match value {
         Value::Counter(of) => Some(of(port) as f64),
         Value::Utilisation => {
-            let most = capacity(record, &[port]);
-            (most > 0.0).then(|| port.bytes as f64 / most * 100.0)
+            let max = capacity(record, &[port]);
+            (max > 0.0).then(|| port.bytes as f64 / max * 100.0)
         }
     };
     ports.iter().map(of).collect()
@@ -67,7 +67,7 @@ fn capacity(record: &RunRecord, ports: &[&PortRecord]) -> f64 {
 
 /// The least port of a switch in percent of the mean of the switch's ports that are meant; of all switches the least.
 /// The ports of a switch stand side by side in the record. A switch that sent nothing has no least.
-fn least_of_switch(value: Value, record: &RunRecord, ports: &[&PortRecord]) -> Option<f64> {
+fn min_of_switch(value: Value, record: &RunRecord, ports: &[&PortRecord]) -> Option<f64> {
     let is_same = |a: &&PortRecord, b: &&PortRecord| {
         (a.place.layer, a.place.switch) == (b.place.layer, b.place.switch)
     };

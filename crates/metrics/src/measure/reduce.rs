@@ -25,11 +25,11 @@ pub(super) enum Reduction {
     /// Most over least.
     MaxOverMin,
     /// Mean of the least tenth, one at least.
-    LeastTenth,
+    LowestTenth,
     /// Mean less the mean of the least tenth.
-    MeanLessLeastTenth,
+    MeanLessLowestTenth,
     /// Of each switch's ports the least in percent of their mean; of all switches the least.
-    LeastOfSwitch,
+    MinOfSwitch,
 }
 
 /// A reduction of values that are stated in a unit.
@@ -64,9 +64,9 @@ impl Reduced {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
     /// It would be more than all that there are.
-    Most,
+    Max,
     /// It would be less.
-    Least,
+    Min,
 }
 
 const NAMES: &[(&str, Reduction)] = &[
@@ -76,9 +76,9 @@ const NAMES: &[(&str, Reduction)] = &[
     ("sum", Reduction::Sum),
     ("jain", Reduction::Jain),
     ("max_over_min", Reduction::MaxOverMin),
-    ("least_tenth", Reduction::LeastTenth),
-    ("mean_less_least_tenth", Reduction::MeanLessLeastTenth),
-    ("least_of_switch", Reduction::LeastOfSwitch),
+    ("lowest_tenth", Reduction::LowestTenth),
+    ("mean_less_lowest_tenth", Reduction::MeanLessLowestTenth),
+    ("min_of_switch", Reduction::MinOfSwitch),
 ];
 
 impl Reduction {
@@ -109,15 +109,15 @@ impl Reduction {
     /// The number; `None` where it would need a value that there is not.
     pub(super) fn of(self, values: &[Option<f64>], missing: Missing) -> Option<f64> {
         let all = || values.iter().copied().collect::<Option<Vec<f64>>>().filter(|v| !v.is_empty());
-        let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let min = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+        let max = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let within = |range: &Within| {
             values.iter().flatten().filter(|&&value| range.takes(value)).count() as f64
         };
         match self {
             Reduction::Mean => mean(&all()?),
-            Reduction::Min => all().map(|values| least(&values)),
-            Reduction::Max => all().map(|values| most(&values)),
+            Reduction::Min => all().map(|values| min(&values)),
+            Reduction::Max => all().map(|values| max(&values)),
             Reduction::Sum => all().map(|values| values.iter().sum()),
             Reduction::Quantile(share) => quantile(values, share, missing),
             Reduction::Count(range) => (!values.is_empty()).then(|| within(&range)),
@@ -126,15 +126,15 @@ impl Reduction {
             }
             Reduction::Jain => jain(&all()?),
             Reduction::MaxOverMin => {
-                all().filter(|values| least(values) > 0.0).map(|v| most(&v) / least(&v))
+                all().filter(|values| min(values) > 0.0).map(|v| max(&v) / min(&v))
             }
-            Reduction::LeastTenth => least_tenth(all()?),
-            Reduction::MeanLessLeastTenth => {
+            Reduction::LowestTenth => lowest_tenth(all()?),
+            Reduction::MeanLessLowestTenth => {
                 let values = all()?;
-                Some(mean(&values)? - least_tenth(values)?)
+                Some(mean(&values)? - lowest_tenth(values)?)
             }
             // Needs to know the switches: of ports alone.
-            Reduction::LeastOfSwitch => None,
+            Reduction::MinOfSwitch => None,
         }
     }
 
@@ -146,13 +146,13 @@ impl Reduction {
             | Reduction::Max
             | Reduction::Sum
             | Reduction::Quantile(_)
-            | Reduction::LeastTenth
-            | Reduction::MeanLessLeastTenth => UnitOf::Result,
+            | Reduction::LowestTenth
+            | Reduction::MeanLessLowestTenth => UnitOf::Result,
             Reduction::Count(range) | Reduction::Share(range) => match range.from.or(range.to) {
                 Some(_) => UnitOf::Values,
                 None => UnitOf::Nothing,
             },
-            Reduction::Jain | Reduction::MaxOverMin | Reduction::LeastOfSwitch => UnitOf::Nothing,
+            Reduction::Jain | Reduction::MaxOverMin | Reduction::MinOfSwitch => UnitOf::Nothing,
         }
     }
 }
@@ -182,8 +182,8 @@ fn quantile_of(text: &str) -> Option<u32> {
 
 fn quantile(values: &[Option<f64>], share: u32, missing: Missing) -> Option<f64> {
     let absent = match missing {
-        Missing::Most => f64::INFINITY,
-        Missing::Least => f64::NEG_INFINITY,
+        Missing::Max => f64::INFINITY,
+        Missing::Min => f64::NEG_INFINITY,
     };
     let mut sorted: Vec<f64> = values.iter().map(|value| value.unwrap_or(absent)).collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -191,7 +191,7 @@ fn quantile(values: &[Option<f64>], share: u32, missing: Missing) -> Option<f64>
     sorted.get(rank.max(1) - 1).copied().filter(|value| value.is_finite())
 }
 
-fn least_tenth(mut values: Vec<f64>) -> Option<f64> {
+fn lowest_tenth(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     mean(&values[..values.len().div_ceil(10)])
 }

@@ -59,7 +59,7 @@ pub(super) fn number(
             && window.to_ps.is_none_or(|to| sample.time_ps <= to);
         is_in.then(|| of(value, sample, group))
     });
-    reduce.of(&values.collect::<Vec<_>>(), Missing::Least)
+    reduce.of(&values.collect::<Vec<_>>(), Missing::Min)
 }
 
 fn of(value: Value, sample: &Sample, group: &PortGroup) -> Option<f64> {
@@ -76,8 +76,8 @@ fn of(value: Value, sample: &Sample, group: &PortGroup) -> Option<f64> {
         Value::FullestQueue => Some(sample.queue_bytes_max as f64),
         Value::Utilisation => {
             let ps = sample.time_ps.saturating_sub(sample.since_ps);
-            let most = group.rate_bps as f64 * ps as f64 / 8e12;
-            (most > 0.0).then(|| sample.counters.bytes as f64 / most * 100.0)
+            let max = group.rate_bps as f64 * ps as f64 / 8e12;
+            (max > 0.0).then(|| sample.counters.bytes as f64 / max * 100.0)
         }
     }
 }

@@ -274,10 +274,10 @@ fn fair_shares_of_a_link() {
     run.flows.in_memory()[3].measured_bytes = 50_000;
     run.flows.in_memory()[4].measured_bytes = 0;
     let share = |reduce: &str| of(json!({ "quantity": "fair_share", "reduce": reduce }), &run);
-    let (whole, least) = ((9.0 * 0.8 + 0.4) * 10.0, 0.2 * 11.0 * 10.0);
+    let (whole, min) = ((9.0 * 0.8 + 0.4) * 10.0, 0.2 * 11.0 * 10.0);
     assert!(close(share("mean"), whole));
-    assert!(close(share("least_tenth"), least));
-    assert!(close(share("mean_less_least_tenth"), whole - least));
+    assert!(close(share("lowest_tenth"), min));
+    assert!(close(share("mean_less_lowest_tenth"), whole - min));
     assert!(close(share("max"), 88.0));
 }
 
@@ -361,8 +361,8 @@ fn a_core_link_is_compared_with_those_of_its_switch() {
     let mut run = record(vec![flow(1, None, None)]);
     run.ports.clear();
     let core = json!([{ "layer": "aggregation", "direction": "up" }, { "layer": "core" }]);
-    let least = json!({ "quantity": "port_bytes", "ports": core, "reduce": "least_of_switch" });
-    assert_eq!(of(least.clone(), &run), None);
+    let min = json!({ "quantity": "port_bytes", "ports": core, "reduce": "min_of_switch" });
+    assert_eq!(of(min.clone(), &run), None);
     let port =
         |layer, switch, direction, link, bytes| sent(at(layer, switch, direction, link), bytes);
     let (up, down) = (Direction::Up, Direction::Down);
@@ -375,10 +375,10 @@ fn a_core_link_is_compared_with_those_of_its_switch() {
         port(Layer::Aggregation, 1, up, 0, 700),
         port(Layer::Aggregation, 1, up, 1, 700),
     ];
-    assert_eq!(of(least.clone(), &run), Some(50.0));
+    assert_eq!(of(min.clone(), &run), Some(50.0));
     run.ports.push(port(Layer::Core, 0, down, 0, 900));
     run.ports.push(port(Layer::Core, 0, down, 1, 100));
-    assert_eq!(of(least, &run), Some(20.0));
+    assert_eq!(of(min, &run), Some(20.0));
 }
 
 #[test]
@@ -555,7 +555,7 @@ fn what_has_no_meaning_is_refused() {
         (fct("p99.999"), "no `reduce` is named"),
         (fct("sum"), "`reduce` = `sum` has no meaning for `fct`"),
         (fct("jain"), "`unit` has no meaning"),
-        (fct("least_of_switch"), "has no meaning for `fct`"),
+        (fct("min_of_switch"), "has no meaning for `fct`"),
         (with(fct("max"), json!({ "size_bytes": { "from": 5, "below": 5 } })), "takes no size"),
         (json!({ "quantity": "fct", "at": "receiver", "unit": "us" }), "`reduce` is missing"),
         (json!({ "quantity": "hops", "per": "packet_sent" }), "`per` is `packet_sent`"),

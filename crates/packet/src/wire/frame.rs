@@ -304,8 +304,8 @@ impl<'a> Frame<'a> {
     ) -> Result<(&'a [u8], &'a [u8]), Incomplete> {
         let length = usize::from(self.udp_word(&field::udp::LENGTH));
         let before = field::udp::BYTES + HEADER_BYTES + tag_bytes;
-        let least = before + payload_length;
-        if !(least..=self.layout.longest()).contains(&length) {
+        let min = before + payload_length;
+        if !(min..=self.layout.longest()).contains(&length) {
             return Err(Incomplete::Cut);
         }
         let udp = self.bytes[self.layout.udp..].get(..length).ok_or(Incomplete::Cut)?;

@@ -33,15 +33,15 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    const MOST: u32 = 8_000;
+    const MAX: u32 = 8_000;
     const ANEW: u32 = 2_000;
-    const LEAST: u32 = 100;
+    const MIN: u32 = 100;
     const TRY_ANEW: u32 = 32;
     /// Calls of `sched_yield` after that, about a microsecond each, before it sleeps.
     const YIELDS: u32 = 2_000;
 
     pub(super) fn new() -> Patience {
-        Patience { looks: Patience::MOST, meetings: 0 }
+        Patience { looks: Patience::MAX, meetings: 0 }
     }
 
     fn looks(&mut self) -> u32 {
@@ -53,11 +53,11 @@ impl Patience {
     }
 
     fn is_rewarded(&mut self) {
-        self.looks = (self.looks * 2).min(Patience::MOST);
+        self.looks = (self.looks * 2).min(Patience::MAX);
     }
 
     fn is_in_vain(&mut self) {
-        self.looks = (self.looks / 2).max(Patience::LEAST);
+        self.looks = (self.looks / 2).max(Patience::MIN);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::network::Ties;
 
 /// While an inbox holds at most so many packets, those still on links included, its unit needs no visit
 /// for them.
-pub(super) const MOST_PENDING: u64 = 16;
+pub(super) const MAX_PENDING: u64 = 16;
 
 /// When a unit is visited next, whether its inbox is out of order, and how many packets it holds: 40 bits,
 /// one and 23.
@@ -124,7 +124,7 @@ impl Inbox {
     ) {
         let (at, from) = (flights.at(place), flights.from(place));
         let list = &mut self.lists[number];
-        let is_long = self.next_event.is_unsorted() || self.next_event.packets() > MOST_PENDING;
+        let is_long = self.next_event.is_unsorted() || self.next_event.packets() > MAX_PENDING;
         if is_long && !is_running && !list.first.is_none() {
             // Too far from the end to search: the list is sorted when the unit is visited.
             self.next_event.set_unsorted();

@@ -35,7 +35,7 @@ use crate::keys::quantity::LONGEST;
 /// The longest run of a network in which what one unit sends arrives at another `lookahead` later at the earliest.
 /// What lies behind it never happens. It is the same for every engine.
 pub(crate) fn longest_run(lookahead: TimeDelta) -> TimeDelta {
-    let ps = u128::from(wheel::MOST_WINDOWS) << lookahead.as_ps().max(1).ilog2();
+    let ps = u128::from(wheel::MAX_WINDOWS) << lookahead.as_ps().max(1).ilog2();
     TimeDelta::from_ps(u64::try_from(ps).unwrap_or(u64::MAX)).min(LONGEST)
 }
 

@@ -6,7 +6,7 @@ use std::mem;
 use trimline_packet::TimeDelta;
 use trimline_switch::{OutputPort, Returning};
 
-use super::inbox::MOST_PENDING;
+use super::inbox::MAX_PENDING;
 use super::wheel::Wheel;
 use crate::network::{Core, Switches};
 
@@ -98,7 +98,7 @@ impl Counted {
     #[inline(always)]
     fn is_eager<P: OutputPort>(&self, switches: &Switches<P>, wheel: &Wheel, port: u32) -> bool {
         let bytes = switches.bytes_in(port, self.queue);
-        self.could_overflow(bytes, wheel.packets(port) + MOST_PENDING)
+        self.could_overflow(bytes, wheel.packets(port) + MAX_PENDING)
     }
 }
 
@@ -110,7 +110,7 @@ impl Mode {
             return Mode::Coupled;
         }
         let links = |switch| core.routes.ports_of(switch).len() as u64;
-        let most_links = (0..switches).map(links).max().unwrap_or(0);
+        let max_links = (0..switches).map(links).max().unwrap_or(0);
         let window = TimeDelta::from_ps(1 << shift);
         let (queue, bytes, longest, adds_one_header) = match core.returning {
             Returning::Never => return Mode::Never,
@@ -118,9 +118,9 @@ impl Mode {
             // Whole packets often stand in such a queue: it is counted wherever a window may bring enough.
             Returning::WhenFull { queue, bytes } => {
                 let (capacity, longest) = (u64::from(bytes), u64::from(largest_packet));
-                let each = core.most_bytes_per_link(window, largest_packet);
-                let most = each * most_links + 2 * MOST_PENDING * longest;
-                let near = capacity.checked_sub(most).map(|threshold| Near {
+                let each = core.max_bytes_per_link(window, largest_packet);
+                let max = each * max_links + 2 * MAX_PENDING * longest;
+                let near = capacity.checked_sub(max).map(|threshold| Near {
                     threshold: threshold as u32,
                     ports: 0,
                     is_near: vec![false; core.routes.ports() as usize],
@@ -135,7 +135,7 @@ impl Mode {
         };
         let capacity = u64::from(bytes);
         let headers =
-            core.most_headers_per_link(window, adds_one_header) * most_links + 2 * MOST_PENDING;
+            core.max_headers_per_link(window, adds_one_header) * max_links + 2 * MAX_PENDING;
         match capacity.checked_sub(headers * longest) {
             Some(threshold) => Mode::Calm(Watch { queue, threshold: threshold as u32 }),
             None if adds_one_header => {

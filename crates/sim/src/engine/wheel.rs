@@ -9,7 +9,7 @@ use trimline_packet::{Handle, Time, TimeDelta};
 
 use super::exchange::Outgoing;
 use super::flights::{Flights, Place};
-use super::inbox::{Inbox, MOST_PENDING, NextEvent};
+use super::inbox::{Inbox, MAX_PENDING, NextEvent};
 use crate::arena::Arena;
 use crate::network::{EventSink, Ties, Transmission};
 use crate::table::{Shared, Table};
@@ -18,7 +18,7 @@ use crate::table::{Shared, Table};
 const RING_MAX: u64 = 128;
 const RING_MIN: u64 = 4;
 /// Windows of the longest run: all that is planned within it, and a turn of the wheel behind it, has a number of its own.
-pub(super) const MOST_WINDOWS: u64 = NextEvent::NEVER - 2 * RING_MAX;
+pub(super) const MAX_WINDOWS: u64 = NextEvent::NEVER - 2 * RING_MAX;
 /// A packet that arrives at most so many windows ahead goes into the short-delay list: mostly headers.
 const SHORT: u64 = 2;
 
@@ -311,7 +311,7 @@ impl Wheel {
         }
         inbox.next_event.add_packet();
         let busy_until =
-            if inbox.next_event.packets() > MOST_PENDING { 0 } else { inbox.busy_until };
+            if inbox.next_event.packets() > MAX_PENDING { 0 } else { inbox.busy_until };
         let window = (self.current + ahead).max(busy_until);
         if window < inbox.next_event.window() {
             self.plan(node, window);
@@ -699,11 +699,11 @@ mod tests {
         let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, TIES));
         wheel.leave(0, Time::from_ps(20 << SHIFT), Time::NEVER);
         assert_eq!(wheel.inboxes[0].next_event.window(), NextEvent::NEVER);
-        for number in 0..=MOST_PENDING {
+        for number in 0..=MAX_PENDING {
             let at = Time::from_ps((5 << SHIFT) + number);
             let handle = arena.insert(packet());
             wheel.arrive(&mut arena, 0, at, handle, Transmission::NONE);
-            let expected = if number < MOST_PENDING { 20 } else { 5 };
+            let expected = if number < MAX_PENDING { 20 } else { 5 };
             assert_eq!(wheel.inboxes[0].next_event.window(), expected, "{number}");
         }
         let mut behind = Vec::new();

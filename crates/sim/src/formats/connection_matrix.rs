@@ -199,15 +199,15 @@ fn check(text: &Text<'_>, matrix: &ConnectionMatrix, counts: &Counts) -> Result<
     }
     for (id, trigger) in &matrix.triggers {
         let count = activated.get(id).copied().unwrap_or(0);
-        let most = match trigger.trigger {
+        let max = match trigger.trigger {
             Trigger::After(count) => count,
             Trigger::OneByOne => u32::MAX,
         };
-        if count > most {
+        if count > max {
             return Err(text.error(
                 trigger.line,
                 format!("trigger {id} is activated {count} times"),
-                format!("at most {most}"),
+                format!("at most {max}"),
             ));
         }
     }

@@ -59,16 +59,16 @@ pub(crate) fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
 }
 
 /// The packets of a flow, at most: half of the sequence numbers, for more would wrap.
-pub(crate) const MOST_PACKETS: u64 = u32::MAX as u64 / 2;
+pub(crate) const MAX_PACKETS: u64 = u32::MAX as u64 / 2;
 
-/// Refuses a flow of no packet, and one of more than [`MOST_PACKETS`].
+/// Refuses a flow of no packet, and one of more than [`MAX_PACKETS`].
 pub(crate) fn few_packets(node: &Node, size: u64, payload_bytes: u16) -> Result<(), ScenarioError> {
     let packets = size.div_ceil(u64::from(payload_bytes));
-    if size == 0 || packets > MOST_PACKETS {
+    if size == 0 || packets > MAX_PACKETS {
         return Err(ScenarioError::new(
             &node.place,
             format!("a flow of {packets} packets"),
-            format!("from 1 to {MOST_PACKETS} packets of {payload_bytes} B"),
+            format!("from 1 to {MAX_PACKETS} packets of {payload_bytes} B"),
         ));
     }
     Ok(())

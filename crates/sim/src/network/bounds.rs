@@ -13,25 +13,25 @@ impl Core {
     /// A packet that arrives is a header or becomes one, or takes the place of one tail; where the
     /// place is counted in bytes it trims tails until it fits, no more of them than headers would fit
     /// its place.
-    pub(crate) fn most_headers_per_link(&self, span: TimeDelta, adds_one_header: bool) -> u64 {
+    pub(crate) fn max_headers_per_link(&self, span: TimeDelta, adds_one_header: bool) -> u64 {
         // What was sent earlier and delayed may arrive together with what was not.
-        let span = span + self.links.most_delay();
+        let span = span + self.links.max_delay();
         let fastest = |class: &LinkClass| {
-            span.as_ps().div_ceil(class.transmission(self.framing.least).as_ps()) + 1
+            span.as_ps().div_ceil(class.transmission(self.framing.min).as_ps()) + 1
         };
         let each = if adds_one_header { 1 } else { 2 };
-        each * most(&self.classes, &fastest)
+        each * max(&self.classes, &fastest)
     }
 
     /// The most bytes that arrive over one link within `span`, of packets that are no longer than `largest`.
-    pub(crate) fn most_bytes_per_link(&self, span: TimeDelta, largest: u16) -> u64 {
+    pub(crate) fn max_bytes_per_link(&self, span: TimeDelta, largest: u16) -> u64 {
         // What was sent earlier and delayed may arrive together with what was not.
-        let span = span + self.links.most_delay();
+        let span = span + self.links.max_delay();
         let of = |class: &LinkClass| {
             let packet = class.transmission(largest).as_ps();
             (span.as_ps().div_ceil(packet) + 1) * u64::from(largest)
         };
-        most(&self.classes, &of)
+        max(&self.classes, &of)
     }
 
     /// Bytes on the wire of the shortest packet.
@@ -39,9 +39,9 @@ impl Core {
         // What a switch makes may be shorter than what hosts send: a notification, a pause frame.
         let told = match self.returning {
             Returning::WhenFull { .. } | Returning::Anywhere => {
-                self.framing.least.min(Packet::HEADER_BYTES)
+                self.framing.min.min(Packet::HEADER_BYTES)
             }
-            Returning::Never | Returning::From { .. } => self.framing.least,
+            Returning::Never | Returning::From { .. } => self.framing.min,
         };
         match self.pauses {
             None => told,
@@ -50,9 +50,9 @@ impl Core {
     }
 
     /// The least time that a packet takes on a link, its propagation apart.
-    pub(crate) fn least_transmission(&self) -> TimeDelta {
+    pub(crate) fn min_transmission(&self) -> TimeDelta {
         let shortest = self.shortest();
-        least(&self.classes, &|class| class.transmission(shortest))
+        min(&self.classes, &|class| class.transmission(shortest))
     }
 
     /// The least time between a unit's decision to send and the arrival of what it sends.
@@ -63,19 +63,19 @@ impl Core {
     /// The most time between a unit's decision to send and the arrival of what it sends.
     pub(crate) fn horizon(&self, largest_packet: u16) -> TimeDelta {
         let of = |class: &LinkClass| class.transmission(largest_packet) + class.delay;
-        most(&self.classes, &of) + self.links.most_delay()
+        max(&self.classes, &of) + self.links.max_delay()
     }
 }
 
 /// The least time between the decision to send and the arrival, with packets of so many bytes at least.
 pub(super) fn lookahead(classes: &Shared<LinkClass>, shortest: u16) -> TimeDelta {
-    least(classes, &|class| class.transmission(shortest) + class.delay)
+    min(classes, &|class| class.transmission(shortest) + class.delay)
 }
 
-fn most<T: Ord>(classes: &Shared<LinkClass>, of: &dyn Fn(&LinkClass) -> T) -> T {
+fn max<T: Ord>(classes: &Shared<LinkClass>, of: &dyn Fn(&LinkClass) -> T) -> T {
     classes.iter().map(of).max().expect("a network has links")
 }
 
-fn least<T: Ord>(classes: &Shared<LinkClass>, of: &dyn Fn(&LinkClass) -> T) -> T {
+fn min<T: Ord>(classes: &Shared<LinkClass>, of: &dyn Fn(&LinkClass) -> T) -> T {
     classes.iter().map(of).min().expect("a network has links")
 }

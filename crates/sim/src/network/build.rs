@@ -97,7 +97,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         core.pauses = lossless.map(|LosslessInputs { lossless, largest_packet }| {
             // Where inputs are counted all ports have the same classes.
             let queue_of = |class| switches.queue_of(0, class);
-            let lookahead = lookahead(&core.classes, core.framing.least.min(Pause::BYTES));
+            let lookahead = lookahead(&core.classes, core.framing.min.min(Pause::BYTES));
             let longest = (largest_packet, lookahead);
             Box::new(Pauses::new(lossless, longest, &core.routes, &core.links, &queue_of))
         });

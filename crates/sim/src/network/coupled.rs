@@ -145,7 +145,7 @@ impl Core {
     /// Whether the ports of a switch can be apart for a while: what one port cannot keep goes to no other. Packets that
     /// a link delays by different times may come at once, which no input is ready for.
     pub(crate) fn may_be_apart(&self) -> bool {
-        let is_steady = self.links.most_delay() == TimeDelta::ZERO && !self.links.has_steps();
+        let is_steady = self.links.max_delay() == TimeDelta::ZERO && !self.links.has_steps();
         // Where packets are detoured each window is looked at ([`Switches::keeps_all`]).
         let keeps_headers = self.returning == Returning::Never || self.detours_packets();
         keeps_headers && (self.pauses.is_none() || is_steady)

@@ -15,7 +15,7 @@ use crate::protocol::Protocol;
 use crate::table::{self, Fronts, Shared};
 
 /// Bytes of a host's connections that are worth asking for before it is visited: two connections.
-const MOST_PREFETCH: usize = 512;
+const MAX_PREFETCH: usize = 512;
 
 #[repr(C, align(64))]
 pub(super) struct HostNode<E> {
@@ -71,13 +71,13 @@ impl<E: Protocol> Hosts<E> {
     #[inline(always)]
     pub(crate) fn prefetch_connections(&self, host: u32) {
         let (address, bytes) = self.hosts[host as usize].endpoint.connections().all();
-        table::prefetch(address, bytes.min(MOST_PREFETCH));
+        table::prefetch(address, bytes.min(MAX_PREFETCH));
     }
 
     /// Whether a host has more connections than [`Hosts::prefetch_connections`] asks for.
     #[inline(always)]
     pub(crate) fn has_many_connections(&self, host: u32) -> bool {
-        self.hosts[host as usize].endpoint.connections().all().1 > MOST_PREFETCH
+        self.hosts[host as usize].endpoint.connections().all().1 > MAX_PREFETCH
     }
 
     /// Prefetches the table entry that says which connection the next packet of a host is for.

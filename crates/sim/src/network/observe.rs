@@ -20,12 +20,12 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     pub(crate) fn check_queue_bounds(&self) {
         for port in 0..self.core.routes.ports() {
             for queue in 0..self.switches.queues() {
-                let Some(most) = self.switches.most_in_queue(port, queue) else { continue };
+                let Some(max) = self.switches.max_in_queue(port, queue) else { continue };
                 let packets = self.switches.queue_packets(port, queue);
                 let bytes = self.switches.queue_bytes(port, queue);
                 assert!(
-                    packets <= most.packets && bytes <= most.bytes,
-                    "{}: queue {queue} holds {packets} packets, {bytes} B of {most:?}",
+                    packets <= max.packets && bytes <= max.bytes,
+                    "{}: queue {queue} holds {packets} packets, {bytes} B of {max:?}",
                     self.core.routes.port_name(port)
                 );
             }

@@ -366,8 +366,8 @@ impl<P: OutputPort> SwitchTable for Switches<P> {
     fn queue_packets(&self, port: u32, queue: usize) -> u32 {
         self.ports[port as usize].port.queue_packets(queue)
     }
-    fn most_in_queue(&self, port: u32, queue: usize) -> Option<Limit> {
-        self.ports[port as usize].port.most_in_queue(&self.model, queue)
+    fn max_in_queue(&self, port: u32, queue: usize) -> Option<Limit> {
+        self.ports[port as usize].port.max_in_queue(&self.model, queue)
     }
     fn is_pooled(&self, port: u32, queue: usize) -> bool {
         self.ports[port as usize].port.is_pooled(&self.model, queue)

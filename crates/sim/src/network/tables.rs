@@ -34,7 +34,7 @@ pub(crate) trait SwitchTable: Send {
     /// Packets in a queue, the one on the wire included.
     fn queue_packets(&self, port: u32, queue: usize) -> u32;
     /// The limit of a queue; `None` if the port does not have it.
-    fn most_in_queue(&self, port: u32, queue: usize) -> Option<Limit>;
+    fn max_in_queue(&self, port: u32, queue: usize) -> Option<Limit>;
     /// Whether a queue takes memory from the switch's pool.
     fn is_pooled(&self, port: u32, queue: usize) -> bool;
     /// The queue that a packet enters.

@@ -95,7 +95,7 @@ static PACER: Grammar = Grammar {
             "The bytes that the rate follows: those of packets that are paced (HULL 4.2, footnote 2), or all that the host sends (its text).",
         ),
         computed("first_rate", RATE, "the link's", "The rate before anything was measured."),
-        fixed("least_rate", RATE, "0.5Mbps", "The least rate."),
+        fixed("min_rate", RATE, "0.5Mbps", "The least rate."),
         fixed("bucket", BYTES, "3KB", "Tokens that a bucket holds: a packet at least."),
         computed(
             "tick",
@@ -293,7 +293,7 @@ fn paced(node: &Node, around: &Surroundings<'_>) -> Result<PacedHosts, ScenarioE
             _ => base.measured,
         },
         first_rate: node.child("first_rate").map(rate).transpose()?,
-        least_rate: node.child("least_rate").map_or(Ok(base.least_rate), rate)?,
+        min_rate: node.child("min_rate").map_or(Ok(base.min_rate), rate)?,
         bucket: size("bucket", base.bucket)?,
         clock: match node.child("tick") {
             Some(tick) => clock(duration_of(tick)?),
@@ -399,7 +399,7 @@ mod tests {
 
     #[test]
     fn every_key_of_a_pacer_is_read() {
-        let keys = "interval = \"1us\", gain = \"25%\", backlog_gain = 7, measured = \"all\", first_rate = \"2Mbps\", least_rate = \"1Mbps\", bucket = \"4KB\", tick = \"3us\", queue = \"5MB\", buckets = 2, association_chance = \"50%\", association_lifetime = \"6ms\", flows = 9, hosts = [1, 3]";
+        let keys = "interval = \"1us\", gain = \"25%\", backlog_gain = 7, measured = \"all\", first_rate = \"2Mbps\", min_rate = \"1Mbps\", bucket = \"4KB\", tick = \"3us\", queue = \"5MB\", buckets = 2, association_chance = \"50%\", association_lifetime = \"6ms\", flows = 9, hosts = [1, 3]";
         let paced = parse(&format!("{DCTCP}host.pacer = {{ {keys} }}")).unwrap().bumps.paced;
         let paced = paced.unwrap();
         let us = TimeDelta::from_us;
@@ -409,7 +409,7 @@ mod tests {
             backlog_gain: 7,
             measured: Measured::FromHost,
             first_rate: Some(BitRate::from_bps(2_000_000)),
-            least_rate: BitRate::from_bps(1_000_000),
+            min_rate: BitRate::from_bps(1_000_000),
             rate_step: PacerSettings::testbed().rate_step,
             bucket: ByteCount::new(4_000),
             clock: Clock::Tick(us(3)),

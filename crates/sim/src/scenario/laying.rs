@@ -265,7 +265,7 @@ mod tests {
             assert_eq!((chosen.name(), chosen.payload_bytes()), (name, 1436), "{}", plan.series);
             assert_eq!(plan.shared_memory, SharedMemory::None, "{}", plan.series);
             assert_eq!(plan.topology.processing.switch, [TimeDelta::from_ns(300); 3]);
-            assert_eq!(plan.topology.processing.host_send.least, TimeDelta::from_us(2));
+            assert_eq!(plan.topology.processing.host_send.min, TimeDelta::from_us(2));
             let is_hull = plan.series == "hull";
             assert_eq!(plan.bumps.paced.is_some(), is_hull);
             assert_eq!(plan.bumps.phantoms.len(), if is_hull { 4 } else { 0 });
@@ -305,9 +305,9 @@ mod tests {
         assert_eq!(swept.iter().map(threshold).collect::<Vec<_>>(), [30_000, 390_000]);
         // Settings and sweep are laid over the scheme.
         let set = plans(named, &["switch.data_queue=9pkt"]);
-        assert_eq!(set[0].switch.most_in_queue(0), Limit::packets(9));
+        assert_eq!(set[0].switch.max_in_queue(0), Limit::packets(9));
         let swept = plans(&format!("{named}sweep.switch.data_queue = [\"7pkt\"]\n"), &[]);
-        assert_eq!(swept[0].switch.most_in_queue(0), Limit::packets(7));
+        assert_eq!(swept[0].switch.max_in_queue(0), Limit::packets(7));
     }
 
     #[test]
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(smaller.plan.switch, ServiceModel::drop_tail(4));
         assert_eq!(mine.plan.switch, ServiceModel::qos(200));
         assert_eq!(mine.plan.transports[0].payload_bytes(), 700);
-        assert_eq!(small.plan.switch.most_in_queue(0), Limit::packets(9));
+        assert_eq!(small.plan.switch.max_in_queue(0), Limit::packets(9));
     }
 
     #[test]

@@ -75,12 +75,12 @@ pub(super) fn inputs(
     let Some(node) = table(keys) else { return Ok(None) };
     check_beside(keys, node, choices)?;
     let routes = Routes::new(topology);
-    let most = |port| {
+    let max = |port| {
         let link = routes.reverse(LinkId::new(port));
         let back = routes.link(port).spec.delay + links.impairment.reordering;
         headroom_of(&at_its_worst(link, routes.link(link.node()).spec, links), back, packet_bytes)
     };
-    let needed = (0..routes.ports()).map(most).max().unwrap_or(0);
+    let needed = (0..routes.ports()).map(max).max().unwrap_or(0);
     let size = |key| size_of(node, key, packet_bytes);
     let headroom = size("headroom")?;
     let room = headroom.unwrap_or(needed);
@@ -99,8 +99,8 @@ pub(super) fn inputs(
     };
     let fits = |bytes: u64| u32::try_from(bytes).ok().filter(|&bytes| bytes <= u32::MAX / 4);
     let (Some(xoff), Some(xon)) = (fits(xoff), fits(xon)) else {
-        let most = format!("at most {} bytes", u32::MAX / 4);
-        return Err(ScenarioError::new(&node.place, format!("an input of {xoff} bytes"), most));
+        let max = format!("at most {} bytes", u32::MAX / 4);
+        return Err(ScenarioError::new(&node.place, format!("an input of {xoff} bytes"), max));
     };
     let headroom = headroom.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX / 4));
     let classes = open_queues(node, packet_bytes, choices);

@@ -171,18 +171,18 @@ fn fifo(node: &Node, hosts: u32, largest_packet: u16) -> Result<TransmitHosts, S
 /// A processor's time for a burst: longer ones are no cost, and their sums would overflow.
 fn burst_cost(node: &Node) -> Result<TimeDelta, ScenarioError> {
     let cost = time(node, "burst_cost")?;
-    match node.child("burst_cost").filter(|_| cost > MOST_BURST_COST) {
+    match node.child("burst_cost").filter(|_| cost > MAX_BURST_COST) {
         None => Ok(cost),
         Some(node) => Err(ScenarioError::new(
             &node.place,
             format!("a processor works {cost} for one burst"),
-            format!("at most {MOST_BURST_COST}"),
+            format!("at most {MAX_BURST_COST}"),
         )),
     }
 }
 
 /// Chosen.
-const MOST_BURST_COST: TimeDelta = TimeDelta::from_ms(1_000);
+const MAX_BURST_COST: TimeDelta = TimeDelta::from_ms(1_000);
 
 fn interrupts(node: Option<&Node>) -> Result<Interrupts, ScenarioError> {
     let Some(node) = node else { return Ok(Interrupts::EachFrame) };

@@ -124,7 +124,7 @@ fn delay(node: Option<&Node>) -> Result<TimeDelta, ScenarioError> {
 
 fn host(root: &Node, direction: &str) -> Result<HostDelay, ScenarioError> {
     let nearest = |key| root.at(&["host", direction, key]).or_else(|| root.at(&["host", key]));
-    Ok(HostDelay { least: delay(nearest("delay"))?, spread: delay(nearest("delay_spread"))? })
+    Ok(HostDelay { min: delay(nearest("delay"))?, spread: delay(nearest("delay_spread"))? })
 }
 
 fn latency(node: &Node) -> Result<[TimeDelta; 3], ScenarioError> {
@@ -163,8 +163,8 @@ mod tests {
         assert_eq!(links.map(|link| link.framing_bytes), [20, 24, 20]);
         let Processing { host_send, host_receive, switch } = clos.processing;
         assert_eq!(switch.map(ns), [300; 3]);
-        assert_eq!((ns(host_send.least), ns(host_send.spread)), (3_000, 1_000));
-        assert_eq!((ns(host_receive.least), ns(host_receive.spread)), (5_000, 1_000));
+        assert_eq!((ns(host_send.min), ns(host_send.spread)), (3_000, 1_000));
+        assert_eq!((ns(host_receive.min), ns(host_receive.spread)), (5_000, 1_000));
         let tiers = parse("switch.latency = { tor = \"300ns\", core = \"1us\" }").unwrap();
         assert_eq!(tiers.processing.switch.map(ns), [300, 0, 1_000]);
     }

@@ -160,10 +160,10 @@ pub(super) fn grouped(
             .nearest(Some(format!("{nearest}B")))
         }
     })?;
-    if groups.most() > MAX_HOSTS as u64 {
+    if groups.max() > MAX_HOSTS as u64 {
         return Err(ScenarioError::new(
             &total.place,
-            format!("a query of {} requests", groups.most()),
+            format!("a query of {} requests", groups.max()),
             format!("at most {MAX_HOSTS}"),
         ));
     }

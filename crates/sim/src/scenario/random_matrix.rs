@@ -5,7 +5,7 @@ use crate::keys::form::{Form, Grammar, HOST, computed, fixed};
 use crate::keys::read::{excluded, listed_hosts, number};
 use crate::keys::tree::Node;
 use crate::plan::Matrix;
-use crate::workload::MOST_PAIRS;
+use crate::workload::MAX_PAIRS;
 
 pub(super) static RANDOM: Grammar = Grammar {
     about: "Destinations drawn from all other hosts: some receive several flows, some none. With `total` sources are drawn too.",
@@ -15,7 +15,7 @@ pub(super) static RANDOM: Grammar = Grammar {
         computed("excluding", Form::List(&HOST), "none", "Hosts that neither send nor receive."),
         computed(
             "total",
-            Form::Integer(1, MOST_PAIRS as i64),
+            Form::Integer(1, MAX_PAIRS as i64),
             "so many of each host",
             "Flows in all: source and destination of each are drawn with replacement, as `setRandom` of htsim's connection_matrix.cpp does. In place of `flows` and `excluding`.",
         ),
@@ -99,11 +99,11 @@ pub(super) fn few(
     flows: u64,
     matrix: Matrix,
 ) -> Result<Matrix, ScenarioError> {
-    if flows > MOST_PAIRS {
+    if flows > MAX_PAIRS {
         return Err(ScenarioError::new(
             &node.place,
             format!("{flows} flows among {hosts} hosts"),
-            format!("at most {MOST_PAIRS} flows"),
+            format!("at most {MAX_PAIRS} flows"),
         ));
     }
     Ok(matrix)

@@ -65,7 +65,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     last_hop_is_told(root, &transports)?;
     let bumps = super::bumps::bumps(root, &around)?;
     let nics = super::nics::nics(root, topology.hosts(), largest, is_lossless)?;
-    let shortest = framing.least.min(Packet::HEADER_BYTES).min(Pause::BYTES);
+    let shortest = framing.min.min(Packet::HEADER_BYTES).min(Pause::BYTES);
     within_longest(root, lookahead(&topology, &links.events, shortest))?;
     let (workloads, missing) = workloads(root, &topology, &transports, &named.places, duration)?;
     if !missing.is_empty() && links.events.is_empty() && root.child("routing_convergence").is_none()
@@ -143,12 +143,12 @@ fn lookahead(topology: &Clos, events: &[LinkEvent], shortest: u16) -> TimeDelta 
 
 /// Refuses times that no run of such a network reaches. With a duration nothing else has to be reached.
 fn within_longest(root: &Node, lookahead: TimeDelta) -> Result<(), ScenarioError> {
-    let most = longest_run(lookahead);
+    let max = longest_run(lookahead);
     let check = |node: &Node| match duration_of(node)? {
-        time if time > most => Err(ScenarioError::new(
+        time if time > max => Err(ScenarioError::new(
             &node.place,
             format!("{time} with links on which a packet takes {lookahead} at least"),
-            format!("at most {most}, the longest run with these links"),
+            format!("at most {max}, the longest run with these links"),
         )),
         _ => Ok(()),
     };

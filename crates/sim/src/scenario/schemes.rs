@@ -16,26 +16,26 @@ pub(super) struct Network {
 
 impl Network {
     /// Bytes that a link brings in a time, and at least so many.
-    fn in_time(self, nanoseconds: u64, least: u64) -> u64 {
+    fn in_time(self, nanoseconds: u64, min: u64) -> u64 {
         let bytes = u128::from(self.rate.as_bps()) * u128::from(nanoseconds) / 8_000_000_000;
-        u64::try_from(bytes).unwrap_or(u64::MAX).max(least)
+        u64::try_from(bytes).unwrap_or(u64::MAX).max(min)
     }
 
     /// The key `data_queue` for a profile whose queues hold so many packets. Papers give such queues for packets of 1500 B
-    /// and at most 10 Gb/s. On faster links a queue holds at least what the link sends in the same time, and `least`
+    /// and at most 10 Gb/s. On faster links a queue holds at least what the link sends in the same time, and `min`
     /// bytes at any rate. Empty where the queue of the profile holds that.
-    fn data_queue(self, packets: u64, least: u64) -> String {
+    fn data_queue(self, packets: u64, min: u64) -> String {
         let held = packets * self.packet_bytes;
         let needed = match self.rate > AT {
-            true => self.rate.scale(packets * PACKET, AT).max(least),
-            false => least,
+            true => self.rate.scale(packets * PACKET, AT).max(min),
+            false => min,
         };
         if needed <= held { String::new() } else { format!("data_queue = \"{needed}B\"") }
     }
 
-    /// The table `switch` of a profile whose queues hold so many packets, and `least` bytes at least, with more keys.
-    fn switch(self, profile: &str, (packets, least): (u64, u64), keys: &[String]) -> String {
-        let queue = self.data_queue(packets, least);
+    /// The table `switch` of a profile whose queues hold so many packets, and `min` bytes at least, with more keys.
+    fn switch(self, profile: &str, (packets, min): (u64, u64), keys: &[String]) -> String {
+        let queue = self.data_queue(packets, min);
         let all = [format!("profile = \"{profile}\"")].into_iter().chain(keys.iter().cloned());
         let all: Vec<String> = all.chain([queue]).filter(|key| !key.is_empty()).collect();
         match &all[..] {

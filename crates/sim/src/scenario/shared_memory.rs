@@ -103,14 +103,14 @@ pub(super) fn share(
     };
     let factor = alpha.map_or(Ok((1, 1)), |node| read(node, quantity::factor, Quantity::Factor))?;
     let alpha_value = Alpha::from_fraction(factor.0, factor.1);
-    let least = memory.of(u64::from(topology.least_switch_ports()));
+    let min = memory.of(u64::from(topology.min_switch_ports()));
     // An empty switch lets a queue have alpha times everything, and no more than there is.
-    let threshold = (u128::from(least.get()) * u128::from(alpha_value.bits())) >> 16;
-    if threshold.min(u128::from(least.get())) < u128::from(packet_bytes) {
+    let threshold = (u128::from(min.get()) * u128::from(alpha_value.bits())) >> 16;
+    if threshold.min(u128::from(min.get())) < u128::from(packet_bytes) {
         return Err(ScenarioError::new(
             &alpha.unwrap_or(node).place,
             format!(
-                "an empty switch with {least} to share lets a queue have {threshold} B, but a packet has {packet_bytes} B"
+                "an empty switch with {min} to share lets a queue have {threshold} B, but a packet has {packet_bytes} B"
             ),
             "more memory, or a larger factor",
         ));

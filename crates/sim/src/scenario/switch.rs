@@ -266,8 +266,8 @@ fn check_sizes(keys: &Keys<'_>, context: Context<'_>) -> Result<(), ScenarioErro
             None => 0,
         };
         if let Some(node) = keys.get(name).filter(|_| bytes > u64::from(u32::MAX / 4)) {
-            let most = format!("at most {} bytes", u32::MAX / 4);
-            return Err(ScenarioError::new(&node.place, format!("a queue of {bytes} bytes"), most));
+            let max = format!("at most {} bytes", u32::MAX / 4);
+            return Err(ScenarioError::new(&node.place, format!("a queue of {bytes} bytes"), max));
         }
     }
     Ok(())
@@ -342,12 +342,12 @@ fn shared_out(
     let mut part = profiles::notification_bytes(bytes);
     if let Some(node) = key("memory") {
         let memory = read(node, quantity::bytes, Quantity::Bytes)?.get();
-        let least = u64::from(Packet::HEADER_BYTES);
-        if !(least..u64::from(bytes)).contains(&memory) {
+        let min = u64::from(Packet::HEADER_BYTES);
+        if !(min..u64::from(bytes)).contains(&memory) {
             return Err(ScenarioError::new(
                 &node.place,
                 format!("{memory} B for notifications of a port of {bytes} B"),
-                format!("{least} B at least, the size of one, and less than the port has"),
+                format!("{min} B at least, the size of one, and less than the port has"),
             ));
         }
         part = memory as u32;
@@ -482,12 +482,12 @@ fn selective_drop(
     let Some(node) = keys.get("selective_drop") else { return Ok(None) };
     let above = read(node, quantity::bytes, Quantity::Bytes)?.get();
     let packets = u64::from(queue.packets) * u64::from(context.packet_bytes());
-    let most = packets.min(queue.bytes.into());
-    match u32::try_from(above).ok().filter(|_| above < most) {
+    let max = packets.min(queue.bytes.into());
+    match u32::try_from(above).ok().filter(|_| above < max) {
         Some(above) => Ok(Some(above)),
         None => Err(ScenarioError::new(
             &node.place,
-            format!("unscheduled packets dropped beyond {above} B of a queue that holds {most} B"),
+            format!("unscheduled packets dropped beyond {above} B of a queue that holds {max} B"),
             "less than the queue holds, such as \"6KB\"",
         )),
     }
@@ -508,7 +508,7 @@ fn ndp_queues(
         (choices.queues[0].whole, choices.queues[0].header) = (limit, limit);
     }
     // A header queue too small for one header would lose every ACK. By default it has the memory of some payloads.
-    let (holds, header) = (choices.queues[0].whole.bytes, context.framing.least);
+    let (holds, header) = (choices.queues[0].whole.bytes, context.framing.min);
     if holds < u32::from(header) {
         let place = keys.get("header_queue").unwrap_or(context.root);
         return Err(ScenarioError::new(
@@ -596,8 +596,8 @@ fn ramp_of(keys: &Keys<'_>, ramp: &Node) -> Result<Marker, ScenarioError> {
         let node = ramp.child(key).unwrap_or(ramp);
         let bytes = read(node, quantity::bytes, Quantity::Bytes)?.get();
         u32::try_from(bytes).ok().filter(|&bytes| bytes <= u32::MAX / 4).ok_or_else(|| {
-            let most = format!("at most {} bytes", u32::MAX / 4);
-            ScenarioError::new(&node.place, format!("a queue of {bytes} bytes"), most)
+            let max = format!("at most {} bytes", u32::MAX / 4);
+            ScenarioError::new(&node.place, format!("a queue of {bytes} bytes"), max)
         })
     };
     let (kmin, kmax) = (bytes("kmin")?, bytes("kmax")?);

@@ -138,10 +138,10 @@ fn phantoms(plan: &Plan) -> Vec<String> {
         let line = routes.link(phantom.link.node()).spec.rate;
         let [sent, gone] = [line, drain].map(|rate| rate.bytes_in(duration).get());
         let gained = sent.saturating_sub(gone);
-        let most = ByteCount::new(gained.saturating_add(packet));
-        if threshold >= most {
+        let max = ByteCount::new(gained.saturating_add(packet));
+        if threshold >= max {
             said.push(format!(
-                "phantom_queue: `threshold` of {threshold} is not below the {most} by which a full link of {line} fills \
+                "phantom_queue: `threshold` of {threshold} is not below the {max} by which a full link of {line} fills \
                  the counter in {}: nothing is marked",
                 time(duration)
             ));

@@ -160,7 +160,7 @@ static PARETO: Grammar = Grammar {
         ),
         required("mean", BYTES, "Mean size. HULL 6.3: 100KB."),
         computed(
-            "most",
+            "max",
             BYTES,
             "no bound but that of the transport, 2^31-1 packets: a larger size becomes that",
             "A larger size is drawn again; the mean is kept.",

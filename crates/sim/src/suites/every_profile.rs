@@ -180,12 +180,12 @@ pub fn every_profile(transport: &dyn AnyTransport) {
                     assert_eq!(record, run(&plan), "{case}: twice");
                 }
                 for flow in &record.flows {
-                    let most = flow.size_bytes.unwrap_or(u64::MAX);
-                    assert!(flow.delivered_bytes <= most, "{case}: {flow:?}");
+                    let max = flow.size_bytes.unwrap_or(u64::MAX);
+                    assert!(flow.delivered_bytes <= max, "{case}: {flow:?}");
                 }
                 let delivered: u64 = record.flows.iter().map(|flow| flow.delivered_bytes).sum();
                 assert!(
-                    delivered > sample.least_bytes,
+                    delivered > sample.min_bytes,
                     "{case}: {} delivered",
                     ByteCount::new(delivered)
                 );

@@ -124,12 +124,12 @@ pub fn run_on(plan: &Plan, threads: usize) -> RunRecord {
 
 /// Meetings of threads that a test takes the time for. One random network in a hundred needs more; together they would
 /// take as long as all others.
-const MOST_MEETINGS: u64 = 300_000;
+const MAX_MEETINGS: u64 = 300_000;
 
 /// Roughly how often the threads of a run meet: once in each window in which something happens, and a packet-hop makes
 /// few of these.
 fn meetings(plan: &Plan, record: &RunRecord) -> u64 {
-    let windows = record.simulated_ps / plan.topology.least_top_delay().as_ps().max(1);
+    let windows = record.simulated_ps / plan.topology.min_top_delay().as_ps().max(1);
     windows.min(8 * record.packet_hops)
 }
 
@@ -139,7 +139,7 @@ fn meetings(plan: &Plan, record: &RunRecord) -> u64 {
 /// They differ, and as [`run`].
 pub fn same_everywhere(plan: &Plan, threads: usize) -> RunRecord {
     let windows = run(plan);
-    if crate::division(plan, threads).threads == threads && meetings(plan, &windows) < MOST_MEETINGS
+    if crate::division(plan, threads).threads == threads && meetings(plan, &windows) < MAX_MEETINGS
     {
         assert_eq!(windows, run_on(plan, threads), "one thread and {threads} differ: {plan:#?}");
     }

@@ -322,10 +322,10 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
     }
     for workload in &mut plan.workloads {
         // Small, so that a thousand runs take seconds.
-        let most = 1 + draws.below(100_000);
+        let max = 1 + draws.below(100_000);
         let size = match workload.size {
-            Size::Fixed(size) => size.get().min(most),
-            Size::LongLived | Size::Drawn(_) | Size::Pareto(_) => most,
+            Size::Fixed(size) => size.get().min(max),
+            Size::LongLived | Size::Drawn(_) | Size::Pareto(_) => max,
         };
         workload.size = Size::Fixed(ByteCount::new(size));
     }

@@ -160,7 +160,7 @@ fn pace(plan: &Plan, draws: &mut Draws) -> PacedHosts {
         interval: TimeDelta::from_us(draws.one_of(&[1, 7, 64])),
         backlog_gain: draws.one_of(&[16, 375, 100_000]),
         measured: draws.one_of(&[Measured::Paced, Measured::FromHost]),
-        least_rate: BitRate::from_bps(draws.one_of(&[500_000, 50_000_000])),
+        min_rate: BitRate::from_bps(draws.one_of(&[500_000, 50_000_000])),
         bucket: ByteCount::new(u64::from(packet) * draws.one_of(&[1, 2])),
         clock: draws.one_of(&[Clock::Continuous, Clock::Tick(TimeDelta::from_us(16))]),
         queue: ByteCount::new(u64::from(packet) * draws.one_of(&[2, 40])),
@@ -268,7 +268,7 @@ fn selective(packets: u32, above: u32) -> ServiceModel {
 pub fn take_time(plan: &mut Plan, seed: u64) {
     let mut draws = Draws::new(seed ^ 0x7061_7274_7300);
     let mut host = || HostDelay {
-        least: TimeDelta::from_ns(draws.one_of(&[0, 1, 800, 20_000])),
+        min: TimeDelta::from_ns(draws.one_of(&[0, 1, 800, 20_000])),
         spread: TimeDelta::from_ns(draws.one_of(&[0, 0, 1, 900, 30_000])),
     };
     plan.topology.processing = Processing {
@@ -350,14 +350,14 @@ pub(super) fn draw_sizes(plan: &mut Plan, seed: u64) {
 /// Sizes about as large as those of before, few of them much larger.
 fn heavy_tail(size: &Size, draws: &mut Draws) -> Size {
     let mean = size.mean_millibytes().unwrap_or(0) / 1000;
-    let most = 200_000;
-    let mean = mean.clamp(100, most / 4);
+    let max = 200_000;
+    let mean = mean.clamp(100, max / 4);
     let shape = draws.one_of(&[(105, 100), (3, 2), (4, 1)]);
     let pareto = match draws.below(3) {
-        0 => Pareto::bounded(shape, mean, most),
-        1 => Pareto::unbounded(shape, mean, most),
+        0 => Pareto::bounded(shape, mean, max),
+        1 => Pareto::unbounded(shape, mean, max),
         _ => {
-            let sizes = SizeDistribution::mixture(&[(mean, 4), (most, 1)]).expect("a mixture");
+            let sizes = SizeDistribution::mixture(&[(mean, 4), (max, 1)]).expect("a mixture");
             return Size::Drawn(Arc::new(sizes));
         }
     };

@@ -14,7 +14,7 @@ use super::{Clos, LinkSpec};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostDelay {
     /// What every packet takes.
-    pub least: TimeDelta,
+    pub min: TimeDelta,
     /// Each packet takes up to this much more, drawn uniformly. Times of an idle network do not count it.
     pub spread: TimeDelta,
 }
@@ -39,12 +39,12 @@ impl Processing {
 
     /// The link with the delay of the host that it leads to.
     pub(super) fn towards_host(&self, link: LinkSpec) -> LinkSpec {
-        LinkSpec { delay: link.delay + self.host_receive.least, ..link }
+        LinkSpec { delay: link.delay + self.host_receive.min, ..link }
     }
 
     /// The link with the delay of the host that sends on it.
     pub(super) fn sent_by_host(&self, link: LinkSpec) -> LinkSpec {
-        LinkSpec { delay: link.delay + self.host_send.least, ..link }
+        LinkSpec { delay: link.delay + self.host_send.min, ..link }
     }
 }
 
@@ -79,7 +79,7 @@ impl Deref for Way {
 impl Clos {
     /// The least time between the last bit of a packet on a link to or from the top tier and its place in a queue
     /// behind it; that of the hosts' links where there is no such tier.
-    pub(crate) fn least_top_delay(&self) -> TimeDelta {
+    pub(crate) fn min_top_delay(&self) -> TimeDelta {
         let [tor, aggregation, core] = self.processing.switch;
         match self.tiers {
             3 => self.aggregation_link.delay + aggregation.min(core),

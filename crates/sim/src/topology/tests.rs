@@ -74,7 +74,7 @@ fn every_path_leads_there_over_the_shortest_way() {
 /// The same network with other numbers for every tier and every part.
 pub(crate) fn with_processing(clos: Clos) -> Clos {
     let ns = TimeDelta::from_ns;
-    let host = |least| HostDelay { least: ns(least), spread: ns(9_000_000) };
+    let host = |min| HostDelay { min: ns(min), spread: ns(9_000_000) };
     let link =
         |ns, framing_bytes| LinkSpec { delay: TimeDelta::from_ns(ns), framing_bytes, ..TEN_GIG };
     Clos {
@@ -188,7 +188,7 @@ fn hulls_tree_has_the_switches_and_the_loads_of_its_paper() {
     let clos = hull();
     let routes = Routes::new(&clos);
     assert_eq!((routes.switches(), routes.ports(), routes.hosts()), (56, 56 * 8, 192));
-    assert_eq!(clos.least_switch_ports(), 8);
+    assert_eq!(clos.min_switch_ports(), 8);
     let mut crossed = [0u32; 2];
     let one = HostId::new(0);
     for other in 1..clos.hosts() {

@@ -152,7 +152,7 @@ impl Transport for Cbr {
     fn samples(self) -> Vec<Sample<Config>> {
         let (rate, clock_lag) = (BitRate::from_gbps(10), TimeDelta::from_ps(700));
         let config = Config { payload_bytes: 9000, rate, clock_lag, marks_unscheduled: false };
-        vec![Sample { name: "cbr", config, least_bytes: 4_000_000 }]
+        vec![Sample { name: "cbr", config, min_bytes: 4_000_000 }]
     }
 
     fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, ByteCount, HostId, Kind, Packet, TimeDelta};
 use trimline_switch::Marker;
-use trimline_transport::dcqcn::{ALPHA_ONE, Config, Endpoint, LEAST_TIMER, MARK_CNP};
+use trimline_transport::dcqcn::{ALPHA_ONE, Config, Endpoint, MARK_CNP, MIN_TIMER};
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Side, flow};
 
@@ -243,7 +243,7 @@ impl Transport for Dcqcn {
         let config = Config {
             payload_bytes: keys.payload()?,
             line_rate: base.line_rate,
-            least_rate: keys.rate_or("min_rate", base.least_rate)?,
+            min_rate: keys.rate_or("min_rate", base.min_rate)?,
             gain_shift: keys.integer("gain_shift") as u8,
             alpha_timer: keys.timer("alpha_timer")?,
             increase_timer: keys.timer("timer")?,
@@ -295,7 +295,7 @@ impl Transport for Dcqcn {
         };
         format!(
             "DCQCN: {} to {} a flow, {} B a packet, a CNP each {}, g 1/{}, alpha falls after {}, increases each {} and {} by {} behind {} recoveries, an ACK for {} packets, time-out {}{window}",
-            config.least_rate,
+            config.min_rate,
             config.line_rate,
             config.payload_bytes,
             time(config.cnp_interval),
@@ -320,7 +320,7 @@ impl Transport for Dcqcn {
 
     fn samples(self) -> Vec<Sample<Config>> {
         // No loss slows it down: where queues hold one packet, it mostly goes back.
-        let sample = |name, config| Sample { name, config, least_bytes: 250_000 };
+        let sample = |name, config| Sample { name, config, min_bytes: 250_000 };
         let base =
             Config { rto: TimeDelta::from_ms(1), ..Config::published(BitRate::from_gbps(10)) };
         let window = Some(ByteCount::new(90_000));
@@ -332,11 +332,11 @@ impl Transport for Dcqcn {
 
     fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
         let line_rate = topology.host_link.rate;
-        let least = draws.one_of(&[1_000_000, 10_000_000, 500_000_000]);
+        let min = draws.one_of(&[1_000_000, 10_000_000, 500_000_000]);
         let mut us = |times: &[u64]| TimeDelta::from_us(draws.one_of(times));
         Config {
             payload_bytes,
-            least_rate: BitRate::from_bps(least).min(line_rate),
+            min_rate: BitRate::from_bps(min).min(line_rate),
             alpha_timer: us(&[1, 55]),
             increase_timer: us(&[1, 55, 1_500]),
             cnp_interval: us(&[0, 4, 50]),
@@ -354,23 +354,23 @@ impl Transport for Dcqcn {
 /// Refuses what does not fit together.
 fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
     for (key, timer) in [("alpha_timer", config.alpha_timer), ("timer", config.increase_timer)] {
-        if timer < LEAST_TIMER {
-            let least = format!("at least {}", time(LEAST_TIMER));
-            return Err(keys.refuse(key, format!("a timer of {}", time(timer)), least));
+        if timer < MIN_TIMER {
+            let min = format!("at least {}", time(MIN_TIMER));
+            return Err(keys.refuse(key, format!("a timer of {}", time(timer)), min));
         }
     }
-    if config.least_rate > config.line_rate {
+    if config.min_rate > config.line_rate {
         return Err(keys.refuse(
             "min_rate",
-            format!("a least rate of {}", config.least_rate),
+            format!("a least rate of {}", config.min_rate),
             format!("at most the rate of the host's link, {}", config.line_rate),
         ));
     }
-    if config.least_rate.as_bps() < 1_000_000 {
+    if config.min_rate.as_bps() < 1_000_000 {
         // A full packet takes half a second then.
         return Err(keys.refuse(
             "min_rate",
-            format!("a least rate of {}", config.least_rate),
+            format!("a least rate of {}", config.min_rate),
             "at least 1Mbps",
         ));
     }
@@ -397,7 +397,7 @@ mod tests {
         let expected = Config {
             payload_bytes: 1000,
             line_rate: BitRate::from_gbps(10),
-            least_rate: BitRate::from_bps(7_000_000),
+            min_rate: BitRate::from_bps(7_000_000),
             gain_shift: 4,
             alpha_timer: TimeDelta::from_us(1),
             increase_timer: TimeDelta::from_us(2),

@@ -23,7 +23,7 @@ use crate::topology::{Clos, LinkSpec};
 /// What packets take beside their payload.
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 /// Priorities of a network.
-const LEVELS: u8 = ServiceClass::MOST_URGENT + 1;
+const LEVELS: u8 = ServiceClass::TOP_PRIORITY + 1;
 
 impl Protocol for Endpoint {
     type Config = Config;
@@ -225,11 +225,11 @@ impl Transport for Homa {
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
         let payload = keys.payload()?;
         if u16::MAX - payload < FRAMING.header {
-            let most = u16::MAX - FRAMING.header;
+            let max = u16::MAX - FRAMING.header;
             return Err(keys.refuse(
                 "payload",
                 format!("a payload of {payload} B with a header of {} B", FRAMING.header),
-                format!("from 1B to {most}B"),
+                format!("from 1B to {max}B"),
             ));
         }
         let base = defaults(payload, setting.topology);
@@ -237,12 +237,12 @@ impl Transport for Homa {
         let unscheduled = unscheduled_of(rtt_bytes, payload, base.overhead_bytes);
         let unscheduled_bytes = size(keys, "unscheduled", unscheduled)?;
         for (key, bytes) in [("rtt_bytes", rtt_bytes), ("unscheduled", unscheduled_bytes)] {
-            let most = u64::from(WINDOW_LIMIT / 2) * u64::from(payload);
-            if bytes == 0 || u64::from(bytes) > most {
+            let max = u64::from(WINDOW_LIMIT / 2) * u64::from(payload);
+            if bytes == 0 || u64::from(bytes) > max {
                 return Err(keys.refuse(
                     key,
                     format!("{bytes} B on their way unasked"),
-                    format!("from 1B to {most}B, {} packets", WINDOW_LIMIT / 2),
+                    format!("from 1B to {max}B, {} packets", WINDOW_LIMIT / 2),
                 ));
             }
         }
@@ -330,7 +330,7 @@ impl Transport for Homa {
             if config.aeolus { " and a probe behind them" } else { "" },
             match LEVELS - config.unscheduled_levels {
                 7 => "priority 7".to_owned(),
-                least => format!("priorities 7 to {least}"),
+                min => format!("priorities 7 to {min}"),
             },
             match &cutoffs[..] {
                 [] => String::new(),
@@ -372,7 +372,7 @@ impl Transport for Homa {
             unscheduled_bytes: 9000,
             ..base.clone()
         };
-        let sample = |name, config| Sample { name, config, least_bytes: 1_000_000 };
+        let sample = |name, config| Sample { name, config, min_bytes: 1_000_000 };
         let aeolus = Config { aeolus: true, ..base.clone() };
         vec![
             sample("homa, aeolus", aeolus),
@@ -445,7 +445,7 @@ fn cutoffs_of(keys: &Keys<'_>, config: &Config) -> Result<Vec<u32>, ScenarioErro
         let costs = Costs {
             payload: config.payload_bytes.into(),
             overhead: config.overhead_bytes.into(),
-            grant: u64::from(config.overhead_bytes - (FRAMING.header - FRAMING.least)),
+            grant: u64::from(config.overhead_bytes - (FRAMING.header - FRAMING.min)),
             unscheduled: config.unscheduled_bytes.into(),
             first_bytes: config.rtt_bytes.into(),
             last_bytes: config.boost_bytes.into(),
@@ -454,14 +454,14 @@ fn cutoffs_of(keys: &Keys<'_>, config: &Config) -> Result<Vec<u32>, ScenarioErro
     };
     let bytes = |node: &Node| read(node, quantity::bytes, Quantity::Bytes).map(ByteCount::get);
     let given = nodes.iter().map(bytes).collect::<Result<Vec<u64>, _>>()?;
-    let most = usize::from(config.unscheduled_levels) - 1;
+    let max = usize::from(config.unscheduled_levels) - 1;
     let ascends = given.windows(2).all(|two| two[0] < two[1]);
     let fits = given.iter().all(|&bytes| bytes <= u64::from(u32::MAX));
-    if given.len() > most || !ascends || !fits {
+    if given.len() > max || !ascends || !fits {
         return Err(keys.refuse(
             "cutoffs",
             format!("{} cut-offs for {} priorities", given.len(), config.unscheduled_levels),
-            format!("at most {most}, ascending, below 4 GiB"),
+            format!("at most {max}, ascending, below 4 GiB"),
         ));
     }
     Ok(given.into_iter().map(|bytes| bytes as u32).collect())
@@ -485,8 +485,8 @@ fn defaults(payload_bytes: u16, topology: &Clos) -> Config {
     let round_trip = topology.idle_round_trip(payload_bytes, FRAMING).as_ps();
     let bits = u128::from(round_trip) * u128::from(topology.host_link.rate.as_bps());
     let bytes = bits.div_ceil(8 * 1_000_000_000_000);
-    let most = u128::from(WINDOW_LIMIT / 2) * u128::from(payload_bytes);
-    with_rtt(payload_bytes, &topology.host_link, bytes.clamp(1, most.min(u32::MAX.into())) as u32)
+    let max = u128::from(WINDOW_LIMIT / 2) * u128::from(payload_bytes);
+    with_rtt(payload_bytes, &topology.host_link, bytes.clamp(1, max.min(u32::MAX.into())) as u32)
 }
 
 /// The same for a round trip of so many bytes.
@@ -589,7 +589,7 @@ mod tests {
     fn a_switch_of_priorities_has_one_size_of_queue() {
         let with = |keys: &str| plan(&format!("transport.homa = {{}}\nswitch = {{ {keys} }}"));
         let bytes = with("data_queue = \"20000B\"").expect("a switch").switch;
-        let limits: Vec<u32> = (0..8).map(|queue| bytes.most_in_queue(queue).bytes).collect();
+        let limits: Vec<u32> = (0..8).map(|queue| bytes.max_in_queue(queue).bytes).collect();
         assert_eq!(limits, [20_000; 8]);
         for (key, why) in [
             ("header_queue = \"8pkt\"", "which has a queue for each priority"),

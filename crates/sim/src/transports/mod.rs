@@ -195,7 +195,7 @@ pub struct Sample<C> {
     pub config: C,
     /// Payload bytes that arrive in two milliseconds of the suite's load under any switch profile: the links could
     /// carry 40 MB.
-    pub least_bytes: u64,
+    pub min_bytes: u64,
 }
 
 /// A transport whose type is forgotten: every [`Transport`] is one.
@@ -257,9 +257,9 @@ impl<T: Transport> AnyTransport for T {
     }
     fn samples(&self) -> Vec<Sample<Chosen>> {
         let samples = Transport::samples(*self).into_iter();
-        let chosen = |Sample { name, config, least_bytes }| {
+        let chosen = |Sample { name, config, min_bytes }| {
             let config = self.with(config);
-            Sample { name, config, least_bytes }
+            Sample { name, config, min_bytes }
         };
         samples.map(chosen).collect()
     }

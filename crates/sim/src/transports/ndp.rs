@@ -186,7 +186,7 @@ static GRAMMAR: Grammar = Grammar {
         ),
         fixed(
             "ack_every",
-            Form::Integer(1, Joined::MOST as i64),
+            Form::Integer(1, Joined::MAX as i64),
             "1",
             "Whole packets of a connection that one ACK answers at most, and pulls that go together in it: for small packets. 1, each its own, is NDP's.",
         ),
@@ -468,7 +468,7 @@ impl Transport for Ndp {
             if config.pull_ack { ", riding in ACKs" } else { ", each a packet" },
             match config.ack_every {
                 1 => String::new(),
-                most => format!(" up to {most} at a time"),
+                max => format!(" up to {max} at a time"),
             },
             if config.core_rate.is_some() { ", slower where the core trims" } else { "" },
             match config.turn {
@@ -497,9 +497,9 @@ impl Transport for Ndp {
         let aeolus = Config { aeolus: true, ..config.clone() };
         let joined = Config { ack_every: 6, core_rate: Some(CORE), turn: 9000, ..config.clone() };
         vec![
-            Sample { name: "ndp", config, least_bytes: 4_000_000 },
-            Sample { name: "ndp, aeolus", config: aeolus, least_bytes: 4_000_000 },
-            Sample { name: "ndp, joined", config: joined, least_bytes: 4_000_000 },
+            Sample { name: "ndp", config, min_bytes: 4_000_000 },
+            Sample { name: "ndp, aeolus", config: aeolus, min_bytes: 4_000_000 },
+            Sample { name: "ndp, joined", config: joined, min_bytes: 4_000_000 },
         ]
     }
 
@@ -636,7 +636,7 @@ fn path_penalty(
 
 /// The initial window in bytes.
 fn window_bytes(keys: &Keys<'_>, payload_bytes: u16) -> Result<u32, ScenarioError> {
-    const MOST: u64 = 65_535;
+    const MAX: u64 = 65_535;
     if keys.has("initial_window") {
         return Err(keys.refuse(
             "initial_window_bytes",
@@ -646,11 +646,11 @@ fn window_bytes(keys: &Keys<'_>, payload_bytes: u16) -> Result<u32, ScenarioErro
     }
     let bytes = keys.bytes_or("initial_window_bytes", ByteCount::ZERO)?.get();
     let packets = bytes.div_ceil(u64::from(payload_bytes));
-    if !(1..=MOST).contains(&packets) {
+    if !(1..=MAX).contains(&packets) {
         return Err(keys.refuse(
             "initial_window_bytes",
             format!("a window of {packets} packets"),
-            format!("1 to {MOST} packets of {payload_bytes} B"),
+            format!("1 to {MAX} packets of {payload_bytes} B"),
         ));
     }
     Ok(bytes as u32)
@@ -687,8 +687,8 @@ fn work(plan: &Plan, config: &Config, group: &Group) -> Work {
     // Where packets meet nobody a window a round trip; in a network the queues take part of it (the shape of
     // Figure 17).
     let share = if clos.tiers < 2 { windows.min(1.0) } else { 1.0 - (-windows).exp() };
-    let most = group.seconds / packet_seconds * share / group.into.max(group.out_of);
-    let packets = group.packets.min(most);
+    let max = group.seconds / packet_seconds * share / group.into.max(group.out_of);
+    let packets = group.packets.min(max);
 
     // Each packet and its ACK; a PULL of its own, unless it rides in an ACK; headers and what follows them.
     let mut each = 1.0 + 1.0 / f64::from(config.ack_every);

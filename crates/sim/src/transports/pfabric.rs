@@ -238,7 +238,7 @@ impl Transport for Pfabric {
             fastlane: false,
             time_wait: TimeDelta::from_ms(10),
         };
-        let sample = |name, config| Sample { name, config, least_bytes: 1_000_000 };
+        let sample = |name, config| Sample { name, config, min_bytes: 1_000_000 };
         let told = Config { fastlane: true, priority: Priority::Total, ..base.clone() };
         vec![sample("pfabric", base), sample("pfabric, told of drops", told)]
     }
@@ -282,12 +282,12 @@ fn product(payload_bytes: u16, topology: &Clos) -> u16 {
     let Clos { host_link, tor_link, aggregation_link, .. } = topology;
     let links = [host_link, tor_link, aggregation_link];
     let full = ByteCount::new(FRAMING.wire_bytes(payload_bytes).into());
-    let least = ByteCount::new(FRAMING.least.into());
+    let min = ByteCount::new(FRAMING.min.into());
     // Up and down again, there and back.
     let layers = links.into_iter().take(topology.tiers.clamp(1, 3).into());
     let round_trip: u64 = layers
         .map(|link| {
-            let each = link.transmission(full).as_ps() + link.transmission(least).as_ps();
+            let each = link.transmission(full).as_ps() + link.transmission(min).as_ps();
             2 * (each + 2 * link.delay.as_ps())
         })
         .sum();

@@ -288,7 +288,7 @@ impl Transport for Phost {
             sender_order: Order::Fair,
             ..base.clone()
         };
-        let sample = |name, config| Sample { name, config, least_bytes: 1_000_000 };
+        let sample = |name, config| Sample { name, config, min_bytes: 1_000_000 };
         vec![sample("phost", base), sample("phost, free tokens for short flows", short)]
     }
 

@@ -600,7 +600,7 @@ impl Transport for Family {
 
     fn samples(self) -> Vec<Sample<Config>> {
         // Queues of eight packets, or one, that cannot trim what TCP sends leave it little.
-        let sample = |name, config| Sample { name, config, least_bytes: 1_000_000 };
+        let sample = |name, config| Sample { name, config, min_bytes: 1_000_000 };
         let base = sample_config();
         match self {
             Family::Tcp => vec![

@@ -60,7 +60,7 @@ impl Transport for Other {
         constant_rate(plan, 1000, OtherEndpoint::FRAMING, config.1 as f64, group)
     }
     fn samples(self) -> Vec<Sample<(u32, u64)>> {
-        vec![Sample { name: "other", config: (3, 10_000_000_000), least_bytes: 1 }]
+        vec![Sample { name: "other", config: (3, 10_000_000_000), min_bytes: 1 }]
     }
     fn random(self, draws: &mut Draws, _payload_bytes: u16, _topology: &Clos) -> (u32, u64) {
         (draws.below(3) as u32, 1_000_000_000)
@@ -71,7 +71,7 @@ impl Transport for Other {
 struct OtherEndpoint(trimline_transport::cbr::Endpoint);
 
 impl Endpoint for OtherEndpoint {
-    const FRAMING: Framing = Framing { header: 100, least: 64 };
+    const FRAMING: Framing = Framing { header: 100, min: 64 };
     type Command = flow::Command;
     type Event = trimline_transport::cbr::Event;
 

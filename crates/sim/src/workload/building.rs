@@ -200,8 +200,8 @@ impl Building<'_> {
             {
                 continue;
             }
-            let most = queries.most();
-            let mut client = Client { pace, query: 0, most, servers: Vec::new(), asked: 0 };
+            let max = queries.max();
+            let mut client = Client { pace, query: 0, max, servers: Vec::new(), asked: 0 };
             client.draw(self.setup, place, host);
             self.application(place, host, Application::Client(client));
         }

@@ -7,7 +7,7 @@ use crate::plan::{Choose, Matrix, Workload};
 use crate::random;
 
 /// Pairs of hosts of a matrix, at most: all of them are kept.
-pub(crate) const MOST_PAIRS: u64 = 1 << 26;
+pub(crate) const MAX_PAIRS: u64 = 1 << 26;
 
 /// (source, destination) of every flow of a matrix that has each once.
 pub(super) fn pairs(workload: &Workload, hosts: u32, seed: u64) -> Vec<(u32, u32)> {

@@ -29,7 +29,7 @@ mod tests;
 
 pub(crate) use applications::{Applications, Notice};
 pub(crate) use building::applications;
-pub(crate) use matrix::MOST_PAIRS;
+pub(crate) use matrix::MAX_PAIRS;
 use matrix::self_pairs as drawn_to_itself;
 pub(crate) use queries::REQUEST;
 pub(crate) use setup::Keeping;

@@ -35,7 +35,7 @@ pub(super) struct Client {
     pub(super) pace: Pace,
     pub(super) query: u64,
     /// The most requests of a query.
-    pub(super) most: u64,
+    pub(super) max: u64,
     /// Of the query that begins, or comes next.
     pub(super) servers: Vec<u32>,
     /// How many of them were asked.
@@ -48,7 +48,7 @@ impl Client {
             Pace::Open(times) => (Time::ZERO + times.peek()?, false),
             Pace::Closed { next, .. } => (*next)?,
         };
-        let index = self.query * self.most + u64::from(self.asked);
+        let index = self.query * self.max + u64::from(self.asked);
         Some(Next { at, follows, index })
     }
 
@@ -129,7 +129,7 @@ impl Client {
 pub(super) fn answer(setup: &Setup, request: &Flow, now: Time) -> Due {
     let queries = setup.asked_by(request.workload).expect("a request is of a client's workload");
     let client = request.source.get();
-    let (query, asked) = (request.index / queries.most(), request.index % queries.most());
+    let (query, asked) = (request.index / queries.max(), request.index % queries.max());
     // Servers are asked in turn: so often was this one asked before.
     let others = u64::from(queries.others_of(client, setup.hosts));
     let again = match queries.servers {

@@ -222,8 +222,8 @@ impl Setup {
 
     /// How long a least packet takes from host to host in an idle network.
     pub(super) fn one_way(&self, from: u32, to: u32) -> TimeDelta {
-        let least = ByteCount::new(u64::from(Packet::HEADER_BYTES));
-        self.topology.ideal_completion(HostId::new(from), HostId::new(to), 0, least, least)
+        let min = ByteCount::new(u64::from(Packet::HEADER_BYTES));
+        self.topology.ideal_completion(HostId::new(from), HostId::new(to), 0, min, min)
     }
 
     /// A flow that starts, its size fixed or drawn.

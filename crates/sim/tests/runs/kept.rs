@@ -115,9 +115,9 @@ fn a_message_waits_at_its_source_until_the_one_before_was_acknowledged() {
         assert!((8..12).contains(&ended), "{ended}");
         for pair in messages[..ended].windows(2) {
             // Ten packets behind the last ACK of the one before.
-            let least = acknowledged_at(&pair[0]) + pair[1].ideal_fct_ps.unwrap();
+            let min = acknowledged_at(&pair[0]) + pair[1].ideal_fct_ps.unwrap();
             let now = delivered_at(&pair[1]);
-            assert!((least..least + 5 * US).contains(&now), "{least} {now}");
+            assert!((min..min + 5 * US).contains(&now), "{min} {now}");
         }
         for message in &messages[..ended] {
             assert_eq!((message.packets_sent, message.delivered_bytes), (10, 90_000));

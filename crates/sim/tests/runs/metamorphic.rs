@@ -128,9 +128,9 @@ fn how_fast_everything_is_does_not_matter() {
             assert_eq!(slow.end, fast.end, "{name}");
             assert_eq!(slow.packets_sent, fast.packets_sent, "{name}: {slow:?} and {fast:?}");
             let (slow, fast) = (slow.fct_receiver_ps, fast.fct_receiver_ps.map(|ps| 10 * ps));
-            let most = if rounds { slow.unwrap_or(0) / 1000 } else { 0 };
+            let max = if rounds { slow.unwrap_or(0) / 1000 } else { 0 };
             let difference = slow.unwrap_or(0).abs_diff(fast.unwrap_or(0));
-            assert!(difference <= most, "{name}: {slow:?} and {fast:?} ps");
+            assert!(difference <= max, "{name}: {slow:?} and {fast:?} ps");
         }
     }
 }

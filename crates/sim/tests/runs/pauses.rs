@@ -58,9 +58,9 @@ fn frames<'a>(
 }
 
 /// 51.2 ns for 64 bytes, and the microsecond of the link.
-const LEAST_PS: u64 = 1_051_200;
+const MIN_PS: u64 = 1_051_200;
 /// The same behind a packet that has just begun.
-const MOST_PS: u64 = LEAST_PS + 7_251_200;
+const MAX_PS: u64 = MIN_PS + 7_251_200;
 
 /// Two senders to one receiver: each input fills at half the rate of its link.
 #[test]
@@ -78,7 +78,7 @@ fn a_pause_acts_a_frame_and_a_link_after_the_crossing() {
             frames(&record, &host, What::Arrive).map(|event| event.time_ps).collect();
         assert!(sent.len() > 20, "{} frames", sent.len());
         for (sent, told) in sent.iter().zip(&told) {
-            assert_eq!(told - sent, LEAST_PS);
+            assert_eq!(told - sent, MIN_PS);
             // XOFF is crossed by an arrival from this host, XON by the last bit of a packet at the receiver's port.
             let arrives = |event: &Event| event.what == What::Enqueue && event.time_ps == *sent;
             let leaves =
@@ -117,7 +117,7 @@ fn a_frame_waits_for_one_packet_at_most() {
         let record = observed(&plan);
         // The input from host 1 is told of by the port towards it, which is never idle.
         for told in frames(&record, "host 1", What::Arrive) {
-            let sent = told.time_ps - LEAST_PS;
+            let sent = told.time_ps - MIN_PS;
             let crossing = record
                 .timeline
                 .at(Some("tor 0 down 0"))
@@ -133,8 +133,8 @@ fn a_frame_waits_for_one_packet_at_most() {
         }
     }
     assert!(waits.len() > 20, "{} frames", waits.len());
-    assert!(waits.iter().all(|&wait| (LEAST_PS..=MOST_PS).contains(&wait)), "{waits:?}");
-    assert!(waits.iter().any(|&wait| wait > LEAST_PS + 3_000_000), "{waits:?}");
+    assert!(waits.iter().all(|&wait| (MIN_PS..=MAX_PS).contains(&wait)), "{waits:?}");
+    assert!(waits.iter().any(|&wait| wait > MIN_PS + 3_000_000), "{waits:?}");
 }
 
 /// The worst that can happen to an input: the frame waits for a whole packet of the reverse direction, and finds the

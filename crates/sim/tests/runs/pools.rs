@@ -157,7 +157,7 @@ fn flows_of_any_matrix_have_pools() {
     for matrix in ["random = {}", "permutation = {}", "incast = { receiver = 1, senders = 3 }"] {
         let record = both(&plan(&format!(
             "duration = \"60ms\"\ntopology.star.hosts = 4\n{DCTCP}[[workload]]\nname = \"w\"\n{matrix}\n\
-             size.pareto = {{ shape = \"1.05\", mean = \"60KB\", most = \"1MB\" }}\n\
+             size.pareto = {{ shape = \"1.05\", mean = \"60KB\", max = \"1MB\" }}\n\
              connection.each = 3\narrivals.poisson = {{ load = \"70%\", until = \"20ms\" }}\n"
         )));
         let mut pairs: BTreeMap<_, Vec<Asked>> = BTreeMap::new();
@@ -171,8 +171,8 @@ fn flows_of_any_matrix_have_pools() {
                 over,
             });
         }
-        let most = pairs.values().map(|pair| pair.iter().map(|one| busy(pair, one.left)).max());
-        assert_eq!(most.max().flatten(), Some(3), "{matrix}");
+        let max = pairs.values().map(|pair| pair.iter().map(|one| busy(pair, one.left)).max());
+        assert_eq!(max.max().flatten(), Some(3), "{matrix}");
     }
 }
 
@@ -234,7 +234,7 @@ fn sizes_that_cannot_be_are_refused() {
              of 21B or more",
         ),
         (
-            "pareto = { shape = \"1.05\", mean = \"100KB\", most = \"100KB\" }",
+            "pareto = { shape = \"1.05\", mean = \"100KB\", max = \"100KB\" }",
             "s.toml:6:60: a largest size that does not exceed the mean (at `\"100KB\"`); expected more than 100000 B",
         ),
         (

@@ -48,7 +48,7 @@ fn alone(number: u64) -> Plan {
     clos.host_link =
         LinkSpec { rate: BitRate::from_gbps(rate), framing_bytes, ..inner(&mut choices) };
     let mut time = || TimeDelta::from_ps(choices.below(2) * choices.below(9_000_000));
-    let mut host = || HostDelay { least: time(), spread: TimeDelta::ZERO };
+    let mut host = || HostDelay { min: time(), spread: TimeDelta::ZERO };
     let (host_send, host_receive) = (host(), host());
     clos.processing = Processing { host_send, host_receive, switch: [time(), time(), time()] };
     let hosts = u64::from(clos.hosts());
@@ -153,7 +153,7 @@ fn by_hand() -> Plan {
     let flow = workload("one", Matrix::Pairs(vec![(0, 1)]), Some(10 * 9000));
     let mut plan = plan(star(2), 10, vec![flow]);
     plan.topology.host_link.framing_bytes = 20;
-    let host = |us| HostDelay { least: TimeDelta::from_us(us), spread: TimeDelta::ZERO };
+    let host = |us| HostDelay { min: TimeDelta::from_us(us), spread: TimeDelta::ZERO };
     plan.topology.processing = Processing {
         host_send: host(3),
         host_receive: host(5),

@@ -52,9 +52,9 @@ fn hot_ports_share_as_the_dynamic_threshold_says() {
             let mean = last.queue_bytes / u64::from(hot);
             assert!(mean.abs_diff(each) <= 1000 * u64::from(hot), "{case}: {mean} of {each}");
             // The threshold itself moves by alpha for each of them, and whoever comes then has it.
-            let most = last.queue_bytes_max;
+            let max = last.queue_bytes_max;
             let swing = 1000 * u64::from(hot * numerator.div_ceil(denominator));
-            assert!(most.abs_diff(each) <= swing, "{case}: {most} of {each}");
+            assert!(max.abs_diff(each) <= swing, "{case}: {max} of {each}");
         }
     }
 }

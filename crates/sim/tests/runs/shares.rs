@@ -6,7 +6,7 @@ use crate::plans::run;
 
 /// Jain's index of ten flows of DCTCP into one host, 50 to 60 ms after they began, windows of two to four segments; the
 /// smallest of three seeds.
-fn least_jain(grows_when_marked: bool) -> f64 {
+fn min_jain_of_dctcp(grows_when_marked: bool) -> f64 {
     let text = format!(
         "topology.fattree.hosts = 128\nseeds = \"1..3\"\nduration = \"60ms\"\nwarm_up = \"50ms\"\n\
          [transport.dctcp]\ninitial_threshold = 15\nack_every = 1\nsack = false\nrto_initial = \"10ms\"\n\
@@ -34,7 +34,7 @@ fn min_jain(text: &str) -> f64 {
 /// Why htsim's DCTCP shares more evenly: there an ACK with an echo lets the window grow.
 #[test]
 fn growth_by_every_ack_makes_the_shares_even() {
-    let (even, plain) = (least_jain(true), least_jain(false));
+    let (even, plain) = (min_jain_of_dctcp(true), min_jain_of_dctcp(false));
     assert!(even > 0.999, "{even}");
     assert!((0.94..0.99).contains(&plain), "{plain}");
 }

@@ -16,9 +16,9 @@ use trimline_sim::topology::{Clos, LinkSpec};
 /// The same on 2, 3, ... threads, as many as the network has parts.
 fn check(plan: &Plan) {
     let alone = run(plan);
-    let most = division(plan, 1000).threads;
-    assert!(most > 2, "a network with parts");
-    for threads in 2..=most {
+    let max = division(plan, 1000).threads;
+    assert!(max > 2, "a network with parts");
+    for threads in 2..=max {
         assert_eq!(alone, run_on(plan, threads), "{threads} threads differ from one: {plan:#?}");
     }
 }

@@ -262,8 +262,8 @@ fn groups_of_answers_are_alike_and_their_servers_repeat_where_hosts_are_few() {
         let servers = if client == 5 { 4 } else { 5 };
         assert_eq!(of.len(), servers, "{of:?}");
         assert!(of.keys().all(|server| ![0, 3, 6, client].contains(server)));
-        let (most, least) = (of.values().max().unwrap(), of.values().min().unwrap());
-        assert!(most - least <= 1, "{of:?}");
+        let (max, min) = (of.values().max().unwrap(), of.values().min().unwrap());
+        assert!(max - min <= 1, "{of:?}");
         let mut indices: Vec<(u32, u64)> =
             flows.iter().map(|flow| (flow.source, flow.index)).collect();
         indices.sort_unstable();

@@ -243,11 +243,11 @@ impl Soak<'_> {
             for (&role, child) in &self.processes {
                 let kb = memory_kb(child)?;
                 // A quarter of the time for tables that grow to their size.
-                let (first, most) = self.memory_kb.entry(role).or_insert((kb, kb));
+                let (first, max) = self.memory_kb.entry(role).or_insert((kb, kb));
                 if start.elapsed() < time / 4 {
                     *first = (*first).max(kb);
                 }
-                *most = (*most).max(kb);
+                *max = (*max).max(kb);
             }
         }
         Ok(())
@@ -276,10 +276,10 @@ impl Soak<'_> {
                 wrong.push(format!("{role} works with nothing to do: {ticks} of 200 ticks"));
             }
         }
-        for (role, &(first, most)) in &self.memory_kb {
-            println!("{role}: {first} KB, then at most {most} KB");
-            if most > first + GROWTH_KB {
-                wrong.push(format!("{role} grew from {first} KB to {most} KB"));
+        for (role, &(first, max)) in &self.memory_kb {
+            println!("{role}: {first} KB, then at most {max} KB");
+            if max > first + GROWTH_KB {
+                wrong.push(format!("{role} grew from {first} KB to {max} KB"));
             }
         }
         let [done, lasting, again] = [&self.said.done, &self.said.lasting_done, &self.said.again]

@@ -457,9 +457,9 @@ impl Core {
             self.readable.push_back(connection);
         }
         // An application need not ask for either list.
-        let most = 2 * self.connections() + FEW_HANDLES;
+        let max = 2 * self.connections() + FEW_HANDLES;
         for list in [&mut self.readable, &mut self.accepted] {
-            if list.len() > most {
+            if list.len() > max {
                 let entries = &self.entries;
                 list.retain(|one| {
                     let entry = &entries[one.index as usize];

@@ -25,7 +25,7 @@ pub(super) struct Pulled {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// Packets that may be sent or be on their way.
-    pub(super) most: u32,
+    pub(super) max: u32,
     /// Those that are.
     pub(super) used: u32,
     /// Packets that were sent in all.
@@ -36,15 +36,15 @@ impl Pulled {
     /// A counter arrived. Gives the one that the endpoint is told instead. Of a receiver whose headers are its sender's
     /// own it is the same.
     pub(super) fn clip(&mut self, counter: u32, bounds: Bounds) -> u32 {
-        let Bounds { most, used, sent } = bounds;
+        let Bounds { max, used, sent } = bounds;
         let rise = counter.wrapping_sub(self.heard) as i32;
-        if rise < 0 && rise.unsigned_abs() <= most && used > 0 {
+        if rise < 0 && rise.unsigned_abs() <= max && used > 0 {
             // It was overtaken, which says nothing.
             return (self.given as u32).wrapping_sub(1);
         }
         // One that lies further back, or comes where nothing is under way, was not overtaken: the last one was forged.
         self.heard = counter;
-        let room = u64::from(most.saturating_sub(used));
+        let room = u64::from(max.saturating_sub(used));
         let limit = (2 * sent).saturating_add(MORE_PULLS.into()).saturating_sub(self.given);
         self.given += u64::try_from(rise).unwrap_or(0).min(room).min(limit);
         self.given as u32
@@ -55,7 +55,7 @@ impl Pulled {
 mod tests {
     use super::*;
 
-    const BOUNDS: Bounds = Bounds { most: 94, used: 30, sent: 1000 };
+    const BOUNDS: Bounds = Bounds { max: 94, used: 30, sent: 1000 };
 
     /// A half that was pulled so often.
     fn after(pulls: u64) -> Pulled {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn counters_bring_no_more_than_twice_what_was_sent_and_some() {
-        let (mut pulled, bounds) = (Pulled::default(), Bounds { most: 94, used: 0, sent: 30 });
+        let (mut pulled, bounds) = (Pulled::default(), Bounds { max: 94, used: 0, sent: 30 });
         let all = [1000, 5, 2000, 9, 3000].map(|counter| pulled.clip(counter, bounds));
         assert_eq!(all, [94, 94, 124, 124, 124]);
     }

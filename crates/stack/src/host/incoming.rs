@@ -67,8 +67,8 @@ impl Incoming {
     fn distance(&self, sequence: u32) -> Option<u32> {
         // The low half of the count is the number that the packet bears.
         let distance = sequence.wrapping_sub(self.next as u32);
-        let most = u64::from(AHEAD).saturating_add(self.arrived.saturating_mul(AHEAD_FOR_EACH));
-        (u64::from(distance) < most.min(u64::from(WINDOW_LIMIT))).then_some(distance)
+        let max = u64::from(AHEAD).saturating_add(self.arrived.saturating_mul(AHEAD_FOR_EACH));
+        (u64::from(distance) < max.min(u64::from(WINDOW_LIMIT))).then_some(distance)
     }
 
     /// A half that has not begun; with the memory of this one, if it `keeps` it and that is little.

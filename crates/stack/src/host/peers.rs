@@ -117,7 +117,7 @@ impl Peers {
         &mut self,
         now: Time,
         address: IpAddr,
-        most: u32,
+        max: u32,
         mut forget: impl FnMut(HostId),
     ) -> Option<HostId> {
         for _ in 0..LOOKS.min(self.peers.len()) {
@@ -127,7 +127,7 @@ impl Peers {
                 forget(host);
             }
         }
-        (self.strangers < most).then(|| self.place(address, now))
+        (self.strangers < max).then(|| self.place(address, now))
     }
 
     fn place(&mut self, canonical: IpAddr, now: Time) -> HostId {

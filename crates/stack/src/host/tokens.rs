@@ -18,7 +18,7 @@ const PERIOD: TimeDelta = TimeDelta::from_ms(3_600_000);
 
 /// No more tokens than this are given in [`WINDOW`] (chosen: 100,000 a second, 54 Mb/s): a flood of forged packets
 /// draws no more.
-const MOST: u32 = 1000;
+const MAX: u32 = 1000;
 const WINDOW: TimeDelta = TimeDelta::from_ms(10);
 
 /// Gives tokens, and knows its own.
@@ -46,7 +46,7 @@ impl Tokens {
             (*since, *count) = (now, 0);
         }
         *count += 1;
-        let is_allowed = *count <= MOST;
+        let is_allowed = *count <= MAX;
         is_allowed.then(|| self.of_period(address, now.as_ps() / PERIOD.as_ps()))
     }
 

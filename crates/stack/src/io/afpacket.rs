@@ -162,14 +162,14 @@ impl AfPacket {
 }
 
 impl PacketIo for AfPacket {
-    fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+    fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let (mut count, taken) = (0, Cell::new(0));
         // Frames that came as one count as many as they are: other interfaces wait meanwhile.
         let mut counted = |frame: &[u8]| {
             taken.set(taken.get() + 1);
             take(frame);
         };
-        while count < most && self.ring.next(&mut counted) {
+        while count < max && self.ring.next(&mut counted) {
             count = (count + 1).max(taken.get());
         }
         Ok(count)

@@ -67,10 +67,10 @@ impl<I> Captured<I> {
 }
 
 impl<I: PacketIo> PacketIo for Captured<I> {
-    fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        let Some(capture) = &self.capture else { return self.io.rx_burst(most, take) };
+    fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        let Some(capture) = &self.capture else { return self.io.rx_burst(max, take) };
         let mut outcome = Ok(());
-        let count = self.io.rx_burst(most, &mut |frame| {
+        let count = self.io.rx_burst(max, &mut |frame| {
             if outcome.is_ok() {
                 outcome = capture.frame(&[frame]);
             }

@@ -8,10 +8,10 @@ use std::os::fd::AsRawFd;
 use super::{checked, refused_or, set_number, slice_of};
 
 /// Segments of one length that the kernel takes together, at most (UDP_MAX_SEGMENTS of Linux 4.18).
-const MOST_SEGMENTS: usize = 64;
+const MAX_SEGMENTS: usize = 64;
 
 /// Bytes that they may have in all: an IP packet, its headers reserved.
-const MOST_BYTES: usize = 65_000;
+const MAX_BYTES: usize = 65_000;
 
 /// Receiving buffers: each holds whatever the kernel has joined.
 const BUFFERS: usize = 8;
@@ -43,9 +43,9 @@ pub(crate) struct Parcel {
 impl Parcel {
     /// Whether a datagram can be one more of this parcel.
     pub(crate) fn admits(&self, to: SocketAddr, class: u8, length: usize) -> bool {
-        let is_open = self.segments * self.segment == self.bytes && self.segments < MOST_SEGMENTS;
+        let is_open = self.segments * self.segment == self.bytes && self.segments < MAX_SEGMENTS;
         let is_alike = (self.to, self.class) == (to, class) && (1..=self.segment).contains(&length);
-        is_open && is_alike && self.bytes + length <= MOST_BYTES
+        is_open && is_alike && self.bytes + length <= MAX_BYTES
     }
 }
 

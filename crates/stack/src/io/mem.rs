@@ -158,10 +158,10 @@ pub fn impaired_pair(mtu: usize, rules: Impairments, seed: u64) -> io::Result<(M
 }
 
 impl PacketIo for Mem {
-    fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+    fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         {
             let mut lane = self.incoming.lane();
-            for _ in 0..most {
+            for _ in 0..max {
                 let Some(frame) = lane.frames.pop_front() else { break };
                 self.taken.push_back(frame);
             }

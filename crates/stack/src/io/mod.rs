@@ -68,12 +68,12 @@ pub type Pieces<'a> = &'a [&'a [u8]];
 
 /// Where frames go in and out. Frames begin with the Ethernet header and have no FCS.
 pub trait PacketIo {
-    /// Takes up to `most` frames that have arrived, oldest first, each valid during the call. Never
+    /// Takes up to `max` frames that have arrived, oldest first, each valid during the call. Never
     /// waits. Gives how many there were.
     ///
     /// # Errors
     /// The interface is gone, or the system refuses.
-    fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
+    fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
 
     /// Sends frames in order and gives how many were taken; the others find no room now. What was
     /// taken and not yet sent goes with [`PacketIo::flush`].
@@ -141,8 +141,8 @@ pub trait PacketIo {
 
 /// Any backend: for programs that choose when they run.
 impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
-    fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        (**self).rx_burst(most, take)
+    fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        (**self).rx_burst(max, take)
     }
 
     fn tx_burst(&mut self, frames: &[Pieces<'_>]) -> io::Result<usize> {

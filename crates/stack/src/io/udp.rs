@@ -223,12 +223,12 @@ fn wrap(
 }
 
 impl PacketIo for Udp {
-    fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+    fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let Udp { receiver, inbox, frame, profile, address, unreadable, .. } = self;
         let mut count = 0;
-        while count < most && inbox.fill(receiver)? {
+        while count < max && inbox.fill(receiver)? {
             // What is left in the inbox is taken next time: nobody waits after a full burst.
-            while count < most
+            while count < max
                 && let Some((from, class, payload)) = inbox.next()
             {
                 count += 1;
@@ -402,11 +402,11 @@ mod tests {
     }
 
     /// What arrives at an address: marks and payload of each datagram, in order.
-    fn arrived(socket: &mut Udp, count: usize, most: usize) -> Vec<(u8, Vec<u8>)> {
+    fn arrived(socket: &mut Udp, count: usize, max: usize) -> Vec<(u8, Vec<u8>)> {
         let (profile, mut got) = (socket.profile, Vec::new());
         for _ in 0..200 {
             socket
-                .rx_burst(most, &mut |frame| {
+                .rx_burst(max, &mut |frame| {
                     let parsed = Frame::new(frame).unwrap().parse(&profile).unwrap();
                     got.push((parsed.datagram.marks, parsed.payload.to_vec()));
                 })

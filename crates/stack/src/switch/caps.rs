@@ -37,8 +37,8 @@ fn model(order: Order, bytes: u32, told: u32, cap: Cap) -> Result<ServiceModel, 
 pub(super) fn port_bytes(packets: u32, packet_bytes: u16) -> Result<u32, String> {
     let all = u64::from(packets) * u64::from(packet_bytes);
     u32::try_from(all).map_err(|_| {
-        let most = u32::MAX / u32::from(packet_bytes.max(1));
-        format!("packets = {packets}: a port of {all} B is more than 4 GiB; nearest: {most}")
+        let max = u32::MAX / u32::from(packet_bytes.max(1));
+        format!("packets = {packets}: a port of {all} B is more than 4 GiB; nearest: {max}")
     })
 }
 
@@ -104,8 +104,8 @@ impl NotificationsConfig {
         let bytes = port_bytes(packets, packet_bytes)?;
         let (all, packet) = (u64::from(bytes), u64::from(packet_bytes));
         // One packet beside the notifications.
-        let most = all.saturating_sub(packet);
-        if most < ONE {
+        let max = all.saturating_sub(packet);
+        if max < ONE {
             return Err(format!(
                 "packets = {packets}: notifications take a part of a port of {all} B, and leave no room for a packet of \
                  {packet} B; nearest: 2"
@@ -115,7 +115,7 @@ impl NotificationsConfig {
             None => u64::from(notification_bytes(bytes)),
             Some(Size(memory)) => memory.get(),
         };
-        let nearest = told.clamp(ONE, most);
+        let nearest = told.clamp(ONE, max);
         if told != nearest {
             return Err(format!(
                 "notifications: `memory` of {told} B in a port of {all} B: one notification has {ONE} B, and a packet of \
@@ -130,9 +130,9 @@ impl NotificationsConfig {
         let share = self.cap.unwrap_or(Billionths(10_000_000));
         let rate = share.of(line).map_or(0, BitRate::as_bps);
         // Chosen: a cap brings a notification in each second, or it is none.
-        let least = ONE * 8;
-        if rate < least {
-            let parts = (u128::from(least) * 1_000_000_000).div_ceil(line.as_bps().into());
+        let min = ONE * 8;
+        if rate < min {
+            let parts = (u128::from(min) * 1_000_000_000).div_ceil(line.as_bps().into());
             return Err(match parts <= 1_000_000_000 {
                 true => format!(
                     "notifications: `cap` of {rate} bit/s is less than one notification of {ONE} B in a second; nearest: \
@@ -140,7 +140,7 @@ impl NotificationsConfig {
                 ),
                 false => format!(
                     "notifications: a line of {line} carries less than one notification of {ONE} B in a second; nearest: \
-                     rate = \"{least}bps\""
+                     rate = \"{min}bps\""
                 ),
             });
         }
@@ -165,7 +165,7 @@ impl NotificationsConfig {
             }
         }
         let line = |(cap, places): (Cap, Vec<&str>)| {
-            let least = cap.rate.transmission(ByteCount::new(ONE));
+            let min = cap.rate.transmission(ByteCount::new(ONE));
             let conserving = match cap.is_work_conserving {
                 true => "while others wait",
                 false => "always",
@@ -175,7 +175,7 @@ impl NotificationsConfig {
                 false => "packets of TCP and UDP that carry something",
             };
             format!(
-                "{}: senders are told of drops of {control}: notifications go first, each {least} {conserving}, in {told} B \
+                "{}: senders are told of drops of {control}: notifications go first, each {min} {conserving}, in {told} B \
                  of {bytes} B",
                 places.join(", ")
             )

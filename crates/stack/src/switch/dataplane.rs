@@ -28,7 +28,7 @@ use crate::io::mem::{Impairer, Impairments};
 use crate::random;
 
 /// The most queues of an output port of any kind.
-const MOST_QUEUES: usize = 9;
+const MAX_QUEUES: usize = 9;
 
 /// A port's coins.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ struct Port<E> {
     coins: Coins,
     impairer: Option<Impairer>,
     counters: PortCounters,
-    queues: [QueueCounters; MOST_QUEUES],
+    queues: [QueueCounters; MAX_QUEUES],
     phantom: Option<Box<Phantom>>,
     waits: Option<Box<Waits>>,
     /// When notifications began to leave, if that is written down.
@@ -200,7 +200,7 @@ impl<E: Egress> Dataplane<E> {
         coins: impl Fn(u32) -> Stream,
         ties: Ties,
     ) -> Dataplane<E> {
-        const { assert!(E::QUEUES <= MOST_QUEUES, "a port counts what each of its queues does") };
+        const { assert!(E::QUEUES <= MAX_QUEUES, "a port counts what each of its queues does") };
         let Layout {
             profile,
             lengths,
@@ -240,7 +240,7 @@ impl<E: Egress> Dataplane<E> {
             coins: Coins(coins(number)),
             impairer: impairer(line.rules, u64::from(number) << 1 | 1),
             counters: PortCounters::default(),
-            queues: [QueueCounters::default(); MOST_QUEUES],
+            queues: [QueueCounters::default(); MAX_QUEUES],
             phantom: phantoms[number as usize].map(|model| Box::new(Phantom::new(model))),
             waits: None,
             told_at: None,
@@ -341,7 +341,7 @@ impl<E: Egress> Dataplane<E> {
     /// Packets in each queue of a port, the one on the wire included.
     pub(super) fn queued(&self, port: u32) -> Vec<u32> {
         let egress = &self.ports[port as usize].egress;
-        let exists = |queue: &usize| egress.most_in_queue(&self.model, *queue).is_some();
+        let exists = |queue: &usize| egress.max_in_queue(&self.model, *queue).is_some();
         (0..E::QUEUES).filter(exists).map(|queue| egress.queue_packets(queue)).collect()
     }
 

@@ -52,7 +52,7 @@ pub(super) struct Table {
 }
 
 /// Ethernet addresses that a switch remembers: a flood of forged ones must not take its memory.
-const MOST_LEARNED: usize = 1 << 16;
+const MAX_LEARNED: usize = 1 << 16;
 
 /// An address that was not heard for so long is forgotten (IEEE 802.1Q, 8.8.3: 300 s).
 const AGEING: TimeDelta = TimeDelta::from_ms(300_000);
@@ -70,14 +70,14 @@ pub(super) struct Learned {
 
 impl Learned {
     fn hear(&mut self, now: Time, address: [u8; 6], port: u16) {
-        if self.entries.len() >= MOST_LEARNED && !self.entries.contains_key(&address) {
+        if self.entries.len() >= MAX_LEARNED && !self.entries.contains_key(&address) {
             // A table full of forged addresses is not searched for each of them.
             if now < self.swept_until {
                 return;
             }
             self.swept_until = now.saturating_add(SWEEPS);
             self.entries.retain(|_, &mut (_, heard)| heard.saturating_add(AGEING) > now);
-            if self.entries.len() >= MOST_LEARNED {
+            if self.entries.len() >= MAX_LEARNED {
                 return;
             }
         }

@@ -59,7 +59,7 @@ impl Setting {
     }
 
     /// The most notifications that one port begins to send within a second: what the cap brings, and one.
-    pub fn most_in_a_second(&self) -> usize {
+    pub fn max_in_a_second(&self) -> usize {
         (self.cap.as_bps() / ONE_BITS + 1) as usize
     }
 }
@@ -95,7 +95,7 @@ pub struct Told {
     /// Packets that its kernel dropped because they were shorter than their IP length.
     pub truncated: u64,
     /// The most notifications that its port began to send within a second.
-    pub most_in_a_second: usize,
+    pub max_in_a_second: usize,
 }
 
 /// What went through the switch until all flows were complete.
@@ -160,8 +160,8 @@ impl Measured {
     }
 
     /// The most notifications that a sender's port began to send within a second.
-    pub fn most_in_a_second(&self) -> usize {
-        self.told.iter().map(|told| told.most_in_a_second).max().unwrap_or(0)
+    pub fn max_in_a_second(&self) -> usize {
+        self.told.iter().map(|told| told.max_in_a_second).max().unwrap_or(0)
     }
 
     /// Share of the time that the switch's thread had no processor, in percent; no number where that is unknown.
@@ -172,7 +172,7 @@ impl Measured {
 }
 
 /// The most of these times within a second.
-fn most_in_a_second(times: &[Time]) -> usize {
+fn max_in_a_second(times: &[Time]) -> usize {
     let second = TimeDelta::from_ms(1000);
     let within =
         |&from: &Time| times.iter().filter(|&&at| from <= at && at < from + second).count();
@@ -229,7 +229,7 @@ pub fn sized_flows(setting: &Setting, capture: Option<&Path>) -> io::Result<Meas
     let told = told.map(|(times, (before, after))| Told {
         notifications: times.len(),
         truncated: after - before,
-        most_in_a_second: most_in_a_second(times),
+        max_in_a_second: max_in_a_second(times),
     });
     Ok(Measured {
         time,
@@ -288,16 +288,15 @@ mod tests {
             "rate = \"50000000bps\"\ndelay = \"250000000ps\"\npayload = 1500\nprofile = \"fastlane\"\npackets = 20\n\
              notifications = { cap = \"1000000ppb\", work_conserving = false }"
         );
-        assert_eq!(setting.most_in_a_second(), 98);
+        assert_eq!(setting.max_in_a_second(), 98);
         let ms = |ms| Time::ZERO + TimeDelta::from_ms(ms);
-        assert_eq!(most_in_a_second(&[0, 10, 999, 1000, 1009, 2500].map(ms)), 4);
-        assert_eq!(most_in_a_second(&[]), 0);
+        assert_eq!(max_in_a_second(&[0, 10, 999, 1000, 1009, 2500].map(ms)), 4);
+        assert_eq!(max_in_a_second(&[]), 0);
     }
 
     #[test]
     fn what_is_not_accounted_for_is_seen() {
-        let told =
-            |notifications, truncated| Told { notifications, truncated, most_in_a_second: 3 };
+        let told = |notifications, truncated| Told { notifications, truncated, max_in_a_second: 3 };
         let sound = Measured::sound(vec![told(10, 10), told(20, 20)]);
         let of = |one: &Measured| [one.untold_data(), one.unaccounted(), one.miscounted()];
         assert_eq!((of(&sound), sound.sent(), sound.held_up_percent()), ([0; 3], 30, 5.0));

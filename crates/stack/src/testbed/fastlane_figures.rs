@@ -15,7 +15,7 @@ const MEMORY: u32 = 20;
 /// The cap is one part of so many of the rate, and at least ten notifications a second. Chosen: so little that ports reach it,
 /// or nothing is seen of it.
 const CAP_PART: u64 = 20_000;
-const LEAST_CAP: u64 = 10 * 64 * 8;
+const MIN_CAP: u64 = 10 * 64 * 8;
 
 /// Hosts that send, and the flows of each.
 const SENDERS: u32 = 2;
@@ -44,7 +44,7 @@ impl Options {
             rate: self.rate,
             delay: self.delay,
             packets: MEMORY,
-            cap: BitRate::from_bps((self.rate.as_bps() / CAP_PART).max(LEAST_CAP)),
+            cap: BitRate::from_bps((self.rate.as_bps() / CAP_PART).max(MIN_CAP)),
             senders: SENDERS,
             flows: FLOWS,
             bytes: (self.rate.as_bps() / 8).saturating_mul(SECONDS) / flows,
@@ -68,7 +68,7 @@ const LINES: [(&str, &str, Shown); 14] = [
         one.told.iter().map(|told| told.notifications).min().unwrap_or(0) as f64
     }),
     ("  that its kernel did not count, or others", "miscounted", |one| one.miscounted() as f64),
-    ("most of a port within any second", "most_in_a_second", |one| one.most_in_a_second() as f64),
+    ("most of a port within any second", "max_in_a_second", |one| one.max_in_a_second() as f64),
     ("flows complete", "complete", |one| one.flows.complete.into()),
     ("segments sent again", "sent_again", |one| one.kernel.retransmissions as f64),
     ("time-outs", "timeouts", |one| one.kernel.timeouts as f64),
@@ -80,7 +80,7 @@ const LINES: [(&str, &str, Shown); 14] = [
 fn report(setting: &Setting, runs: &[Measured]) -> Report {
     let mut report = Report::default();
     let Setting { rate, delay, cap, senders, flows, bytes, congestion, .. } = setting;
-    let allowed = setting.most_in_a_second();
+    let allowed = setting.max_in_a_second();
     let round_trip = (*delay * 4).as_ps() as f64 / 1e9;
     report.line(&format!(
         "{senders} hosts with {flows} flows of {:.1} MB each to one; TCP: {congestion}",
@@ -103,17 +103,17 @@ fn report(setting: &Setting, runs: &[Measured]) -> Report {
     }
     report.files.push(("rounds.csv".to_owned(), csv));
     for (label, name, value) in LINES {
-        let [median, least, most] = report.of_rounds(name, runs.iter().map(value));
+        let [median, min, max] = report.of_rounds(name, runs.iter().map(value));
         report.line(&match name {
             "seconds" | "held_up_percent" => {
-                format!("  {label:42} {median:7.2} ({least:.2}, {most:.2})")
+                format!("  {label:42} {median:7.2} ({min:.2}, {max:.2})")
             }
-            _ => format!("  {label:42} {median:7.0} ({least:.0}, {most:.0})"),
+            _ => format!("  {label:42} {median:7.0} ({min:.0}, {max:.0})"),
         });
     }
-    let most = report.of("most_in_a_second_most");
-    report.measure("beyond_cap", most - allowed as f64);
-    report.measure("of_cap_percent", most / allowed as f64 * 100.0);
+    let max = report.of("max_in_a_second_max");
+    report.measure("beyond_cap", max - allowed as f64);
+    report.measure("of_cap_percent", max / allowed as f64 * 100.0);
     for fault in runs.iter().flat_map(|one| &one.flows.faults) {
         report.line(&format!("  a flow broke: {fault}"));
     }
@@ -149,17 +149,17 @@ mod tests {
         };
         let setting = options.setting();
         assert_eq!((setting.bytes, setting.cap), (12_500_000, BitRate::from_bps(10_000)));
-        assert_eq!(setting.most_in_a_second(), 20);
+        assert_eq!(setting.max_in_a_second(), 20);
         let slow = Options { rate: BitRate::from_bps(10_000_000), ..options };
         assert_eq!(slow.setting().cap, BitRate::from_bps(5120));
-        let told = |notifications, most_in_a_second| Told {
+        let told = |notifications, max_in_a_second| Told {
             notifications,
             truncated: notifications as u64,
-            most_in_a_second,
+            max_in_a_second,
         };
         let one = Measured::sound(vec![told(40, 21), told(20, 19)]);
         let report = report(&setting, &[one]);
-        assert_eq!([report.of("fewest_least"), report.of("beyond_cap")], [20.0, 1.0]);
+        assert_eq!([report.of("fewest_min"), report.of("beyond_cap")], [20.0, 1.0]);
         assert_eq!(report.of("of_cap_percent"), 105.0);
         let widest = report.table.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{}", report.table);

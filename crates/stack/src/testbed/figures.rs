@@ -40,9 +40,9 @@ pub fn fig08(requests: u64) -> io::Result<Report> {
         let mut ratios: Vec<f64> =
             pairs.map(|(over, under)| us(over, 0.5) / us(under, 0.5)).collect();
         ratios.sort_by(f64::total_cmp);
-        let (least, most) = (quantile(&ratios, 0.0), quantile(&ratios, 1.0));
+        let (min, max) = (quantile(&ratios, 0.0), quantile(&ratios, 1.0));
         let median = quantile(&ratios, 0.5);
-        report.line(&format!("{name:28} {median:6.2} ({least:.2}, {most:.2})"));
+        report.line(&format!("{name:28} {median:6.2} ({min:.2}, {max:.2})"));
         report.measure(name, median);
     }
     report.files.push(("latencies.csv".to_owned(), csv));
@@ -87,10 +87,10 @@ fn add_latencies(
     };
     let at = |share| quantile(&sorted(share), 0.5);
     let (name, medians) = (carrier.name(), sorted(0.5));
-    let (least, most) = (quantile(&medians, 0.0), quantile(&medians, 1.0));
+    let (min, max) = (quantile(&medians, 0.0), quantile(&medians, 1.0));
     let (median, p90, p99) = (at(0.5), at(0.9), at(0.99));
     report.line(&format!(
-        "{name:22} {mode:9} {median:8.1} {p90:8.1} {p99:8.1}   ({least:.1}, {most:.1})"
+        "{name:22} {mode:9} {median:8.1} {p90:8.1} {p99:8.1}   ({min:.1}, {max:.1})"
     ));
     report.measure(format!("{}_{mode}_us", key(carrier)), median);
     for (round, taken) in rounds.iter().enumerate() {

@@ -143,8 +143,8 @@ impl Measured {
 
     /// The smaller flow's share of the goodput of both, in percent.
     pub fn smaller_percent(&self) -> f64 {
-        let least = self.bytes.iter().min().copied().unwrap_or(0);
-        least as f64 / self.bytes.iter().sum::<u64>().max(1) as f64 * 100.0
+        let min = self.bytes.iter().min().copied().unwrap_or(0);
+        min as f64 / self.bytes.iter().sum::<u64>().max(1) as f64 * 100.0
     }
 
     /// The mean time that a frame waited, in microseconds.

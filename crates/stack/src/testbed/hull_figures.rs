@@ -96,10 +96,10 @@ fn row(report: &mut Report, label: &str, name: &str, runs: &[Measured]) {
     let mut line = format!("{label:24}");
     for (column, value) in COLUMNS {
         let found = report.of_rounds(&format!("{name}_{column}"), runs.iter().map(value));
-        let [median, least, most] = found;
+        let [median, min, max] = found;
         line += &match column {
             "throughput_percent" | "wait_mean_us" | "held_up_percent" => {
-                format!("  {median:8.1} {:18}", format!("({least:.1}, {most:.1})"))
+                format!("  {median:8.1} {:18}", format!("({min:.1}, {max:.1})"))
             }
             _ => format!(" {median:8.1}"),
         };
@@ -159,8 +159,8 @@ pub fn table1(options: &Options) -> io::Result<Report> {
             if let (Some(over), Some(under)) = (of(over), of(under)) {
                 let pairs = runs[over].iter().zip(&runs[under]);
                 let found = report.of_rounds(name, pairs.map(|(over, under)| value(over, under)));
-                let [median, least, most] = found;
-                report.line(&format!("{name:40} {median:8.2} ({least:.2}, {most:.2})"));
+                let [median, min, max] = found;
+                report.line(&format!("{name:40} {median:8.2} ({min:.2}, {max:.2})"));
             }
         };
     let waits = |over: &Measured, under: &Measured| over.mean_us() / under.mean_us().max(0.001);

@@ -34,7 +34,7 @@ impl Report {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
         let found = [0.5, 0.0, 1.0].map(|share| quantile(&values, share));
-        for (end, value) in ["", "_least", "_most"].into_iter().zip(found) {
+        for (end, value) in ["", "_min", "_max"].into_iter().zip(found) {
             self.measure(format!("{name}{end}"), value);
         }
         found
@@ -42,8 +42,8 @@ impl Report {
 
     /// The same, with a line.
     pub(super) fn rounds(&mut self, label: &str, name: &str, values: impl Iterator<Item = f64>) {
-        let [median, least, most] = self.of_rounds(name, values);
-        self.line(&format!("  {label:50} {median:9.2} ({least:.2}, {most:.2})"));
+        let [median, min, max] = self.of_rounds(name, values);
+        self.line(&format!("  {label:50} {median:9.2} ({min:.2}, {max:.2})"));
     }
 }
 

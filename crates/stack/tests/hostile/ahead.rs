@@ -106,8 +106,8 @@ fn what_a_host_keeps_in_all_is_bounded() {
             }
         }
         let held = heap::held() - before;
-        let most = if peers == 1 { 24 << 20 } else { 80 << 20 };
-        assert!(held < most, "{held} B of 223 MB, of {peers} peers");
+        let max = if peers == 1 { 24 << 20 } else { 80 << 20 };
+        assert!(held < max, "{held} B of 223 MB, of {peers} peers");
     }
 }
 

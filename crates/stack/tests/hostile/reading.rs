@@ -28,9 +28,9 @@ fn a_receiver_that_does_not_read_stops_pulling_and_goes_on_when_it_does() {
     // Half a minute later both are still there.
     two.run_for(TimeDelta::from_ms(60_000));
     let (mut got, mut bytes) = (0u64, vec![0; 1 << 16]);
-    let most = two.now + TimeDelta::from_ms(20_000);
+    let max = two.now + TimeDelta::from_ms(20_000);
     let total = 20 << 20;
-    while got < total && two.now < most {
+    while got < total && two.now < max {
         let count = two.server.read(far, &mut bytes).unwrap();
         for &one in &bytes[..count] {
             assert!(one == if got == 0 { b'0' } else { byte(got) }, "byte {got}");
@@ -123,8 +123,8 @@ fn streams_of_one_peer_share_its_room() {
     let write = |two: &mut Two, given: &mut [u64]| {
         for (given, (near, _)) in given.iter_mut().zip(&streams) {
             let bytes: Vec<u8> = (*given..*given + 10_000).map(byte).collect();
-            let most = bytes.len().min((1_000_000 - *given) as usize);
-            *given += two.client.write(*near, &bytes[..most]).unwrap() as u64;
+            let max = bytes.len().min((1_000_000 - *given) as usize);
+            *given += two.client.write(*near, &bytes[..max]).unwrap() as u64;
         }
     };
     for _ in 0..500 {

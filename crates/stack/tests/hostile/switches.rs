@@ -17,8 +17,8 @@ struct Frail {
 }
 
 impl PacketIo for Frail {
-    fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        self.io.rx_burst(most, take)
+    fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        self.io.rx_burst(max, take)
     }
     fn tx_burst(&mut self, frames: &[Pieces<'_>]) -> io::Result<usize> {
         match self.fails {

@@ -19,8 +19,8 @@ struct Kernel {
 }
 
 impl PacketIo for Kernel {
-    fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        self.io.rx_burst(most, take)
+    fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        self.io.rx_burst(max, take)
     }
     fn tx_burst(&mut self, frames: &[Pieces<'_>]) -> io::Result<usize> {
         self.io.tx_burst(frames)

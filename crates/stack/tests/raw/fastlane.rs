@@ -103,7 +103,7 @@ fn kernels_with_tcp_are_told_of_drops_and_go_on() {
     for told in &measured.told {
         assert!(told.notifications > 0, "{measured:?}");
         assert_eq!(told.truncated, told.notifications as u64, "{measured:?}");
-        assert!(told.most_in_a_second <= setting.most_in_a_second(), "{measured:?}");
+        assert!(told.max_in_a_second <= setting.max_in_a_second(), "{measured:?}");
     }
     // What was told of at the receiver's port found room at a sender's, or was dropped there.
     assert_eq!((measured.untold_data(), measured.unaccounted()), (0, 0), "{measured:?}");

@@ -476,8 +476,8 @@ fn a_cap_follows_the_rate_of_its_port() {
     for (port, bps) in [(0, 1_000_000), (1, 500_000)] {
         let spacing = BitRate::from_bps(bps).transmission(trimline_packet::ByteCount::new(64));
         let times = fabric.notifications(port).unwrap();
-        let least = times.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap();
-        assert_eq!(least, spacing, "port {port}");
+        let min = times.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap();
+        assert_eq!(min, spacing, "port {port}");
     }
 }
 
@@ -589,8 +589,8 @@ fn what_notifications_cannot_have_is_refused_by_its_place() {
         "p1: senders are told of drops of all packets of TCP and UDP: notifications go first, each 512.000000 us always, \
          in 1000 B of 72512 B"
     );
-    let least = "p1: notifications: `cap` of 511 bit/s is less than one notification of 64 B in a second; nearest: \"512ppb\"";
-    assert_eq!(fastlane("notifications = { cap = \"511ppb\" }"), least);
+    let min = "p1: notifications: `cap` of 511 bit/s is less than one notification of 64 B in a second; nearest: \"512ppb\"";
+    assert_eq!(fastlane("notifications = { cap = \"511ppb\" }"), min);
     assert!(fastlane("notifications = { cap = \"512ppb\" }").contains("each 1000000.000000 us"));
     assert!(fastlane("notifications = { cap = \"0%\" }").contains("`cap` of 0 bit/s"));
     assert!(fastlane("notifications = { cap = \"101%\" }").contains("more than all"));

@@ -29,13 +29,13 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub(super) struct Associations {
     entries: Vec<Entry>,
-    most: usize,
+    max: usize,
 }
 
 impl Associations {
-    pub(super) fn new(most: u16) -> Associations {
-        let most = usize::from(most);
-        Associations { entries: Vec::with_capacity(most), most }
+    pub(super) fn new(max: u16) -> Associations {
+        let max = usize::from(max);
+        Associations { entries: Vec::with_capacity(max), max }
     }
 
     /// The place of a flow, if it is associated. `left` packets have left its limiter's queue. An association that has
@@ -91,10 +91,10 @@ impl Associations {
         lifetime: TimeDelta,
         left: impl Fn(FlowId) -> u64,
     ) -> bool {
-        if self.entries.len() == self.most {
+        if self.entries.len() == self.max {
             self.entries.retain(|entry| !entry.has_ended(now, left(entry.flow), lifetime));
         }
-        if self.entries.len() == self.most {
+        if self.entries.len() == self.max {
             return false;
         }
         // Nothing of it waits: until now its packets passed.

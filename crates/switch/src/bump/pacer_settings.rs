@@ -38,7 +38,7 @@ pub struct PacerSettings {
     /// The rate before anything was measured, within the bounds; `None`: the line's.
     pub first_rate: Option<BitRate>,
     /// The least rate.
-    pub least_rate: BitRate,
+    pub min_rate: BitRate,
     /// The bucket's rate is a multiple of this.
     pub rate_step: BitRate,
     /// Tokens that a bucket holds.
@@ -66,7 +66,7 @@ impl PacerSettings {
             backlog_gain: 16,
             measured: Measured::Paced,
             first_rate: None,
-            least_rate: BitRate::from_bps(500_000),
+            min_rate: BitRate::from_bps(500_000),
             rate_step: BitRate::from_bps(500_000),
             bucket: ByteCount::new(3_000),
             clock: Clock::Tick(TimeDelta::from_us(16)),
@@ -116,8 +116,8 @@ impl PacerSettings {
                 interval: self.interval,
                 gain: self.gain,
                 backlog_gain: self.backlog_gain,
-                least: self.least_rate,
-                most: link,
+                min: self.min_rate,
+                max: link,
                 step: self.rate_step,
             },
             first_rate: self.first_rate.unwrap_or(link),
@@ -135,7 +135,7 @@ impl PacerSettings {
 
     fn check_rates(&self, link: BitRate) -> Result<(), SettingFault> {
         // Rates are averaged in 2^-16 b/s, in 64 bits.
-        const MOST: BitRate = BitRate::from_bps(1 << 47);
+        const MAX: BitRate = BitRate::from_bps(1 << 47);
         let share = |billionths| format!("{billionths} billionths");
         if self.interval == TimeDelta::ZERO {
             let fault = SettingFault::new("interval", self.interval, "measures nothing");
@@ -146,15 +146,15 @@ impl PacerSettings {
             let fault = SettingFault::new("gain", share(self.gain), reason);
             return Err(fault.nearest(share(self.gain.clamp(1, BILLION))));
         }
-        for (key, rate) in [("least_rate", self.least_rate), ("rate_step", self.rate_step)] {
+        for (key, rate) in [("min_rate", self.min_rate), ("rate_step", self.rate_step)] {
             if rate > link {
                 let fault = SettingFault::new(key, rate, "is above the link's rate");
                 return Err(fault.nearest(link));
             }
         }
-        if link > MOST {
+        if link > MAX {
             let reason = "is more than a pacer can count";
-            return Err(SettingFault::new("link", link, reason).nearest(MOST));
+            return Err(SettingFault::new("link", link, reason).nearest(MAX));
         }
         if self.clock == Clock::Tick(TimeDelta::ZERO) {
             let fault = SettingFault::new("clock", "a tick of no time", "never comes");
@@ -198,8 +198,8 @@ impl PacerSettings {
             }
         }
         u32::try_from(self.queue.get()).map_err(|_| {
-            let most = ByteCount::new(u32::MAX.into());
-            SettingFault::new("queue", self.queue, "is more than a pacer can count").nearest(most)
+            let max = ByteCount::new(u32::MAX.into());
+            SettingFault::new("queue", self.queue, "is more than a pacer can count").nearest(max)
         })
     }
 
@@ -212,9 +212,9 @@ impl PacerSettings {
         let gain = u128::from(self.gain) * u128::from(PICOSECONDS_PER_SECOND / u64::from(BILLION));
         if pushed >= gain && interval > 0 {
             let reason = "times the interval is not below the gain: the rate oscillates";
-            let most = gain.div_ceil(interval).saturating_sub(1);
+            let max = gain.div_ceil(interval).saturating_sub(1);
             let fault = SettingFault::new("backlog_gain", self.backlog_gain, reason);
-            warnings.push(if most > 0 { fault.nearest(most) } else { fault });
+            warnings.push(if max > 0 { fault.nearest(max) } else { fault });
         }
         if self.backlog_gain == 0 {
             let reason = "never lets a backlog go that the rate just carries";
@@ -225,11 +225,11 @@ impl PacerSettings {
             && tick > TimeDelta::ZERO
         {
             let bits = u128::from(self.bucket.get()) * 8 * u128::from(PICOSECONDS_PER_SECOND);
-            let most = u64::try_from(bits / u128::from(tick.as_ps())).unwrap_or(u64::MAX);
+            let max = u64::try_from(bits / u128::from(tick.as_ps())).unwrap_or(u64::MAX);
             let reason = format!(
                 "fills a bucket of {} at {}: paced flows get no more of a link of {link}",
                 self.bucket,
-                BitRate::from_bps(most.max(1))
+                BitRate::from_bps(max.max(1))
             );
             let fault = SettingFault::new("clock", format!("a tick of {tick}"), reason);
             warnings.push(fault.nearest("continuous"));
@@ -286,8 +286,8 @@ mod tests {
             "`gain` of 1000000001 billionths is no weight above 0 and up to 1: the rate would not follow the flows'; nearest: 1000000000 billionths",
         );
         check(
-            |s| s.least_rate = BitRate::from_gbps(2),
-            "`least_rate` of 2 Gb/s is above the link's rate; nearest: 1 Gb/s",
+            |s| s.min_rate = BitRate::from_gbps(2),
+            "`min_rate` of 2 Gb/s is above the link's rate; nearest: 1 Gb/s",
         );
         check(
             |s| s.rate_step = BitRate::from_gbps(2),

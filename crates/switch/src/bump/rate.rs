@@ -17,8 +17,8 @@ pub(super) struct Law {
     pub(super) gain: u32,
     /// What a byte of backlog adds, beta: in bytes a second, a byte.
     pub(super) backlog_gain: u64,
-    pub(super) least: BitRate,
-    pub(super) most: BitRate,
+    pub(super) min: BitRate,
+    pub(super) max: BitRate,
     /// The bucket's rate is a multiple of this.
     pub(super) step: BitRate,
 }
@@ -37,7 +37,7 @@ pub(super) struct Estimate {
 impl Estimate {
     pub(super) fn new(first: BitRate, law: &Law) -> Estimate {
         let next = Time::ZERO.saturating_add(law.interval);
-        Estimate { rate: parts(first.clamp(law.least, law.most)), measured: 0, next }
+        Estimate { rate: parts(first.clamp(law.min, law.max)), measured: 0, next }
     }
 
     /// When the rate will next change.
@@ -70,7 +70,7 @@ impl Estimate {
     pub(super) fn bucket_rate(&self, law: &Law) -> BitRate {
         let (rate, step) = (self.rate >> FRACTION_BITS, law.step.as_bps());
         let nearest = (rate + step / 2) / step * step;
-        BitRate::from_bps(nearest.max(1)).clamp(law.least, law.most)
+        BitRate::from_bps(nearest.max(1)).clamp(law.min, law.max)
     }
 }
 
@@ -88,7 +88,7 @@ fn averaged(rate: u64, measured: u64, backlog: ByteCount, law: &Law) -> u64 {
     let pushed = bits(backlog.get()).saturating_mul(law.backlog_gain.into());
     let pushed = u64::try_from(pushed).unwrap_or(u64::MAX);
     let new = i128::from(rate) + towards / i128::from(BILLION) + i128::from(pushed);
-    new.clamp(parts(law.least).into(), parts(law.most).into()) as u64
+    new.clamp(parts(law.min).into(), parts(law.max).into()) as u64
 }
 
 #[cfg(test)]
@@ -101,8 +101,8 @@ mod tests {
         interval: TimeDelta::from_us(64),
         gain: 125_000_000,
         backlog_gain: 16,
-        least: BitRate::from_bps(500_000),
-        most: BitRate::from_gbps(1),
+        min: BitRate::from_bps(500_000),
+        max: BitRate::from_gbps(1),
         step: BitRate::from_bps(500_000),
     };
 
@@ -164,7 +164,7 @@ mod tests {
                 let bits = expected * 8 / NANO;
                 prop_assert!((i128::from(estimate.rate >> 16) - bits).abs() <= 1, "{bits}");
                 let bucket = estimate.bucket_rate(&law);
-                prop_assert!((law.least..=law.most).contains(&bucket));
+                prop_assert!((law.min..=law.max).contains(&bucket));
                 prop_assert!((i128::from(bucket.as_bps()) - bits).abs() <= 250_001);
                 prop_assert_eq!(bucket.as_bps() % 500_000, 0);
             }

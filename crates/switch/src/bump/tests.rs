@@ -225,7 +225,7 @@ fn a_full_table_refuses_and_is_free_again_when_one_has_ended() {
     assert_eq!((counters.associated, counters.refused), (64, 1));
     assert!(!line.is_paced(us(100), flow(64)) && line.is_paced(us(100), flow(63)));
     // The first two have ended, but one of them has a packet that waits.
-    line.model.law.least = BitRate::from_bps(1);
+    line.model.law.min = BitRate::from_bps(1);
     line.send(us(9_999), flow(1), 1500);
     line.send(us(9_999), flow(1), 1500);
     line.send(us(9_999), flow(1), 1500);
@@ -285,7 +285,7 @@ fn bytes_that_pass_count_where_all_are_measured() {
 fn the_backlog_of_a_burst_goes() {
     let mut line = Line::new(&sure());
     line.echo(us(0), flow(1));
-    let mut most = 0;
+    let mut max = 0;
     for number in 0..40_000u64 {
         let now = us(16 * number);
         line.echo(now, flow(1));
@@ -296,9 +296,9 @@ fn the_backlog_of_a_burst_goes() {
                 line.send(now, flow(1), 1000);
             });
         }
-        most = most.max(line.bucket(now).1);
+        max = max.max(line.bucket(now).1);
     }
-    assert!(most > 60_000, "{most}");
+    assert!(max > 60_000, "{max}");
     line.run(us(16 * 40_000));
     assert_eq!(line.bucket(us(16 * 40_000)), (BitRate::from_bps(500_000_000), 0));
 }
@@ -460,7 +460,7 @@ proptest! {
         let (line, came, rates) = perform(&settings, seed, &steps);
         for (_, each) in &rates {
             for rate in each {
-                prop_assert!((settings.least_rate..=GIGABIT).contains(rate));
+                prop_assert!((settings.min_rate..=GIGABIT).contains(rate));
                 prop_assert_eq!(rate.as_bps() % 500_000, 0);
             }
         }
@@ -476,9 +476,9 @@ proptest! {
                         && flow(came.flow).place(settings.buckets) == place
                 })
             };
-            let most = rates.iter().map(|(_, each)| each[place].as_bps()).max();
+            let max = rates.iter().map(|(_, each)| each[place].as_bps()).max();
             let slack = i128::from(settings.bucket.get()) * BYTE
-                + tick * i128::from(most.expect("rates"));
+                + tick * i128::from(max.expect("rates"));
             let left: Vec<(i128, Left)> = line
                 .left
                 .iter()

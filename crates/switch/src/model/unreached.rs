@@ -82,23 +82,23 @@ fn of_marker(marker: Marker, room: Room, around: &Surroundings) -> Option<Settin
         }
         _ => "a queue holds",
     };
-    let never = |most: String| format!("is not below the {most} that {holds}: nothing is marked");
+    let never = |max: String| format!("is not below the {max} that {holds}: nothing is marked");
     match marker {
         Marker::None => None,
         Marker::Threshold { unit: Unit::Packets, above, count_self, .. } => {
             (u64::from(above) >= room.packets + u64::from(count_self)).then(|| {
-                let most = format!("{} full packets", room.packets);
-                SettingFault::new("ecn_threshold", format!("{above} packets"), never(most))
+                let max = format!("{} full packets", room.packets);
+                SettingFault::new("ecn_threshold", format!("{above} packets"), never(max))
             })
         }
         Marker::Threshold { unit: Unit::Bytes, above, .. } => (u64::from(above) >= room.bytes)
             .then(|| {
-                let most = format!("{} B", room.bytes);
-                SettingFault::new("ecn_threshold", format!("{above} B"), never(most))
+                let max = format!("{} B", room.bytes);
+                SettingFault::new("ecn_threshold", format!("{above} B"), never(max))
             }),
         Marker::Ramp { kmin, .. } if u64::from(kmin) >= room.bytes => {
-            let most = format!("{} B", room.bytes);
-            Some(SettingFault::new("ecn_ramp.kmin", format!("{kmin} B"), never(most)))
+            let max = format!("{} B", room.bytes);
+            Some(SettingFault::new("ecn_ramp.kmin", format!("{kmin} B"), never(max)))
         }
         Marker::Ramp { kmax, .. } => (u64::from(kmax) > room.bytes).then(|| {
             let reason = format!(

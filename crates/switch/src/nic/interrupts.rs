@@ -26,9 +26,9 @@ pub struct Adaptive {
     /// Frames after which no time is waited for: above zero.
     pub frames: u32,
     /// The time up to `low`.
-    pub least: TimeDelta,
+    pub min: TimeDelta,
     /// The time from `high` on.
-    pub most: TimeDelta,
+    pub max: TimeDelta,
     /// Frames a second.
     pub low: u64,
     /// Frames a second, more than `low`.
@@ -43,8 +43,8 @@ impl Adaptive {
     pub const fn mlx4() -> Adaptive {
         Adaptive {
             frames: 44,
-            least: TimeDelta::ZERO,
-            most: TimeDelta::from_us(128),
+            min: TimeDelta::ZERO,
+            max: TimeDelta::from_us(128),
             low: 400_000,
             high: 450_000,
             interval: TimeDelta::from_ms(250),
@@ -54,16 +54,16 @@ impl Adaptive {
     /// The time at a rate, in frames a second.
     fn time_at(&self, rate: u64) -> TimeDelta {
         if rate <= self.low {
-            return self.least;
+            return self.min;
         }
         if rate >= self.high {
-            return self.most;
+            return self.max;
         }
-        let (least, most) = (self.least.as_ps(), self.most.as_ps());
-        let part = u128::from(rate - self.low) * u128::from(most.abs_diff(least))
+        let (min, max) = (self.min.as_ps(), self.max.as_ps());
+        let part = u128::from(rate - self.low) * u128::from(max.abs_diff(min))
             / u128::from(self.high - self.low);
         let part = u64::try_from(part).unwrap_or(u64::MAX);
-        TimeDelta::from_ps(if most >= least { least + part } else { least - part })
+        TimeDelta::from_ps(if max >= min { min + part } else { min - part })
     }
 }
 
@@ -84,7 +84,7 @@ impl Moderation {
     pub(super) fn new(interrupts: &Interrupts) -> Moderation {
         let adapted = match interrupts {
             Interrupts::EachFrame | Interrupts::Coalesced { .. } => TimeDelta::ZERO,
-            Interrupts::Adaptive(adaptive) => adaptive.least,
+            Interrupts::Adaptive(adaptive) => adaptive.min,
         };
         Moderation { frames: 0, due: Time::NEVER, measured: 0, since: Time::ZERO, adapted }
     }
@@ -107,7 +107,7 @@ impl Moderation {
 
     /// A frame waits in the ring.
     pub(super) fn wait(&mut self, now: Time, interrupts: &Interrupts) {
-        let (most, time) = match interrupts {
+        let (max, time) = match interrupts {
             Interrupts::EachFrame => (1, TimeDelta::ZERO),
             Interrupts::Coalesced { frames, time } => (*frames, *time),
             Interrupts::Adaptive(adaptive) => (adaptive.frames, self.adapted),
@@ -116,7 +116,7 @@ impl Moderation {
         if self.frames == 1 {
             self.due = now.saturating_add(time);
         }
-        if self.frames >= most {
+        if self.frames >= max {
             self.due = self.due.min(now);
         }
     }

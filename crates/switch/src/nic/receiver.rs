@@ -342,14 +342,14 @@ impl Receiver {
 }
 
 /// The first frames that can be taken as one, of up to so many bytes: at least one frame.
-fn take_as_one<P: Packets>(frames: &mut Queue, packets: &mut P, most: u32) -> Queue {
+fn take_as_one<P: Packets>(frames: &mut Queue, packets: &mut P, max: u32) -> Queue {
     let first = *packets.packet(frames.head);
     let (mut taken, mut before) = (Queue::EMPTY, first);
     move_first(frames, &mut taken, packets);
     while !frames.head.is_none() {
         let next = *packets.packet(frames.head);
         let bytes = taken.bytes.saturating_add(next.wire_bytes.into());
-        if bytes > most || !joins(&first, &before, &next) {
+        if bytes > max || !joins(&first, &before, &next) {
             break;
         }
         move_first(frames, &mut taken, packets);

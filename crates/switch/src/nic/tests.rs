@@ -352,8 +352,8 @@ proptest! {
             let taken = host.arrive(now, arriving);
             prop_assert!(taken.is_some() || held >= settings.ring as usize);
             let held = host.receiver.counters(Time::NEVER).frames as usize - host.heard.len();
-            let most = settings.ring + settings.round * u32::from(settings.processors);
-            prop_assert!(held <= most as usize, "{held} frames are here");
+            let max = settings.ring + settings.round * u32::from(settings.processors);
+            prop_assert!(held <= max as usize, "{held} frames are here");
             came.extend(taken.map(|handle| (now, handle, flow)));
         }
         let ends = host.answered().len() as u64;
@@ -384,8 +384,8 @@ proptest! {
             + settings.per_answer * answers.count() as u64;
         prop_assert_eq!(counters.busy, work);
         if let Some(last) = host.heard.iter().map(|heard| heard.at).max() {
-            let most = u128::from(last.as_ps()) * u128::from(settings.processors);
-            prop_assert!(u128::from(work.as_ps()) <= most, "more than all could do");
+            let max = u128::from(last.as_ps()) * u128::from(settings.processors);
+            prop_assert!(u128::from(work.as_ps()) <= max, "more than all could do");
         }
     }
 }

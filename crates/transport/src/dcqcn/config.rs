@@ -10,7 +10,7 @@ pub struct Config {
     /// The rate at which a flow begins, and the greatest one: that of the NIC.
     pub line_rate: BitRate,
     /// The least rate. The paper names none; chosen: that of 802.1Qau, 10 Mb/s.
-    pub least_rate: BitRate,
+    pub min_rate: BitRate,
     /// `alpha` is averaged with the gain 2^-`gain_shift` (the paper: 8, which is 1/256).
     pub gain_shift: u8,
     /// Time without a CNP after which `alpha` falls (the paper: 55 us).
@@ -49,7 +49,7 @@ impl Config {
         Config {
             payload_bytes: 9000,
             line_rate,
-            least_rate: scaled(10_000_000).min(line_rate),
+            min_rate: scaled(10_000_000).min(line_rate),
             gain_shift: 8,
             alpha_timer: TimeDelta::from_us(55),
             increase_timer: TimeDelta::from_us(55),

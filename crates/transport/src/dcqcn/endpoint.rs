@@ -11,7 +11,7 @@ use trimline_packet::{BitRate, Flags, HostId, Kind, Packet, Service, Time};
 
 use super::MARK_CNP;
 use super::config::{Config, ReceiverStatistics, SenderStatistics};
-use super::rate::LEAST_TIMER;
+use super::rate::MIN_TIMER;
 use super::receiver::{Arrived, Receiver};
 use super::sender::Sender;
 use super::way::Way;
@@ -35,12 +35,12 @@ impl Endpoint {
     /// A host without connections.
     ///
     /// # Panics
-    /// Rates out of order; timers below [`LEAST_TIMER`]; ACKs of no packet; a gain above one; a time-out of nothing.
+    /// Rates out of order; timers below [`MIN_TIMER`]; ACKs of no packet; a gain above one; a time-out of nothing.
     pub fn new(host: HostId, config: impl Into<Arc<Config>>) -> Endpoint {
         let config = config.into();
-        assert!(config.least_rate <= config.line_rate, "the least rate is not above the line's");
+        assert!(config.min_rate <= config.line_rate, "the least rate is not above the line's");
         for timer in [config.alpha_timer, config.increase_timer] {
-            assert!(timer >= LEAST_TIMER, "a rate's timer is a microsecond or longer");
+            assert!(timer >= MIN_TIMER, "a rate's timer is a microsecond or longer");
         }
         assert!(config.ack_every > 0, "an ACK answers a packet at least");
         assert!(config.gain_shift < 32, "alpha has 32 bits");

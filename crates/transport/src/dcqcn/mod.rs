@@ -37,7 +37,7 @@ mod way;
 pub use crate::flow::{Command, Event};
 pub use config::{Config, ReceiverStatistics, SenderStatistics};
 pub use endpoint::Endpoint;
-pub use rate::{ALPHA_ONE, LEAST_TIMER};
+pub use rate::{ALPHA_ONE, MIN_TIMER};
 
 /// [`Packet::marks`]: congestion notification, packets of the flow were marked. The
 /// receiver of one reacts, and reads nothing else of it.
@@ -69,13 +69,13 @@ mod tests {
         // No source scales below 40 Gb/s; above, increases are as large a part of the rate.
         let of = |gbps| {
             let config = Config::published(BitRate::from_gbps(gbps));
-            [config.least_rate, config.additive_increase, config.hyper_increase]
+            [config.min_rate, config.additive_increase, config.hyper_increase]
         };
         let mbps = |rates: [u64; 3]| rates.map(|rate| BitRate::from_bps(rate * 1_000_000));
         assert_eq!((of(1), of(40)), (mbps([10, 40, 400]), mbps([10, 40, 400])));
         assert_eq!((of(100), of(400)), (mbps([25, 100, 1_000]), mbps([100, 400, 4_000])));
         // No flow begins below its least rate.
         let slow = BitRate::from_bps(2_000_000);
-        assert_eq!(Config::published(slow).least_rate, slow);
+        assert_eq!(Config::published(slow).min_rate, slow);
     }
 }

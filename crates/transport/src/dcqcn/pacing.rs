@@ -39,10 +39,10 @@ impl Pace {
     /// saved up.
     #[inline]
     fn drain(&mut self, until: Time) {
-        let least = -work(self.payload.saturating_add(trimline_packet::Packet::HEADER_BYTES));
+        let min = -work(self.payload.saturating_add(trimline_packet::Packet::HEADER_BYTES));
         let done = u128::from((until - self.at).as_ps()) * u128::from(self.reaction.current_bps());
         let done = i64::try_from(done).unwrap_or(i64::MAX);
-        self.left = self.left.saturating_sub(done).max(least);
+        self.left = self.left.saturating_sub(done).max(min);
         self.at = until;
     }
 
@@ -180,9 +180,9 @@ mod tests {
         #[test]
         fn it_does_not_matter_when_it_is_looked_at(
             steps in prop::collection::vec((0u64..400_000_000, 0u8..4), 1..60),
-            least in 1u64..200,
+            min in 1u64..200,
         ) {
-            let config = Config { least_rate: BitRate::from_bps(least * 1_000_000), ..config() };
+            let config = Config { min_rate: BitRate::from_bps(min * 1_000_000), ..config() };
             let mut seldom = Pace::new(Time::ZERO, &config, config.payload_bytes);
             let mut often = seldom;
             let mut now = Time::ZERO;

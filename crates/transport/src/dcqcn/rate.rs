@@ -11,7 +11,7 @@ use super::config::Config;
 pub const ALPHA_ONE: u64 = 1 << 32;
 
 /// The shortest timer that a rate may have. Shorter ones would expire very often between two packets of a slow flow.
-pub const LEAST_TIMER: TimeDelta = TimeDelta::from_us(1);
+pub const MIN_TIMER: TimeDelta = TimeDelta::from_us(1);
 
 /// The rate of one flow. Until the first CNP it is the line's, and no timer runs (chosen; HPCC's simulator does
 /// so too): what happened before does not count.
@@ -118,7 +118,7 @@ impl Reaction {
         self.alpha = self.alpha_at(now, config);
         self.target_bps = self.current_bps;
         let cut = u128::from(self.current_bps) * u128::from(self.alpha) / u128::from(2 * ALPHA_ONE);
-        self.current_bps = (self.current_bps - cut as u64).max(config.least_rate.as_bps());
+        self.current_bps = (self.current_bps - cut as u64).max(config.min_rate.as_bps());
         self.alpha =
             self.alpha - (self.alpha >> config.gain_shift) + (ALPHA_ONE >> config.gain_shift);
         self.alpha_due = now.saturating_add(config.alpha_timer);
@@ -264,8 +264,8 @@ mod tests {
 
     #[test]
     fn the_rate_keeps_its_bounds() {
-        let least_rate = BitRate::from_bps(3_000_000);
-        let config = Config { least_rate, ..config() };
+        let min_rate = BitRate::from_bps(3_000_000);
+        let config = Config { min_rate, ..config() };
         let mut reaction = Reaction::new(&config);
         for _ in 0..40 {
             reaction.notified(us(0), &config);

@@ -17,7 +17,7 @@ use crate::timers::doubled;
 use crate::{Key, PathList, Stream};
 
 /// The time-out doubles so often at most (chosen).
-const MOST_DOUBLINGS: u8 = 6;
+const MAX_DOUBLINGS: u8 = 6;
 /// From so many time-outs in a row on each is longer by a drawn share of a quarter, and the sender is careful (chosen).
 const MANY_TIMEOUTS: u8 = 3;
 /// What a sender may have outstanding that is not careful.
@@ -63,7 +63,7 @@ pub struct Sender {
     /// Packets since an ACK was asked for.
     unasked: u8,
     /// Packets that may be outstanding while it is careful; else [`UNLIMITED`].
-    most: u32,
+    max: u32,
     /// It is careful until everything before this is acknowledged.
     careful_until: u32,
     /// Time-outs since something was acknowledged.
@@ -112,7 +112,7 @@ impl Sender {
             unacknowledged: 0,
             way,
             unasked: 0,
-            most: UNLIMITED,
+            max: UNLIMITED,
             careful_until: 0,
             backoff: 0,
             payload,
@@ -182,7 +182,7 @@ impl Sender {
     pub(super) fn has_data(&self, config: &Config) -> bool {
         let outstanding = self.in_flight();
         self.is_there(self.next)
-            && outstanding < self.most
+            && outstanding < self.max
             && config.window.is_none_or(|window| {
                 let bytes = (u64::from(outstanding) + 1) * u64::from(self.payload);
                 // One packet at least, however small the window.
@@ -278,7 +278,7 @@ impl Sender {
         if is_overtaken {
             self.next = sequence;
         }
-        if self.most != UNLIMITED {
+        if self.max != UNLIMITED {
             self.widen(new);
         }
         self.backoff = 0;
@@ -294,7 +294,7 @@ impl Sender {
     fn widen(&mut self, packets: u32) {
         let rest = self.careful_until.wrapping_sub(self.unacknowledged);
         let is_over = rest.wrapping_sub(1) >= 1 << 31;
-        self.most = if is_over { UNLIMITED } else { self.most.saturating_add(packets) };
+        self.max = if is_over { UNLIMITED } else { self.max.saturating_add(packets) };
     }
 
     /// Forgets the messages that are acknowledged whole. Gives how many.
@@ -330,9 +330,9 @@ impl Sender {
     /// a few of its packets, and rarely the one that is missing.
     pub(super) fn time_out(&mut self) {
         self.statistics.timeouts += 1;
-        self.backoff = (self.backoff + 1).min(MOST_DOUBLINGS);
-        if self.backoff >= MANY_TIMEOUTS || self.most != UNLIMITED {
-            (self.most, self.careful_until) = (1, self.highest);
+        self.backoff = (self.backoff + 1).min(MAX_DOUBLINGS);
+        if self.backoff >= MANY_TIMEOUTS || self.max != UNLIMITED {
+            (self.max, self.careful_until) = (1, self.highest);
         }
         self.go_back(Cause::Timeout);
     }

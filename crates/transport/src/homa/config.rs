@@ -8,7 +8,7 @@ use super::{ENDLESS, MANY};
 use crate::WINDOW_LIMIT;
 
 /// Waits in vain double so often at most, which makes the longest 1024 times the first.
-pub(super) const MOST_DOUBLINGS: u8 = 10;
+pub(super) const MAX_DOUBLINGS: u8 = 10;
 
 /// How a message ends at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Config {
         assert!(self.unscheduled_bytes > 0, "a message begins with an unscheduled packet");
         assert!(self.unscheduled() <= WINDOW_LIMIT / 2, "unscheduled packets fit half a window");
         assert!(self.overcommitment > 0, "a receiver grants one message at least");
-        let levels = ServiceClass::MOST_URGENT + 1;
+        let levels = ServiceClass::TOP_PRIORITY + 1;
         for count in [self.unscheduled_levels, self.scheduled_levels] {
             assert!((1..=levels).contains(&count), "there are one to eight priorities");
         }
@@ -133,7 +133,7 @@ impl Config {
         let level = self.cutoffs.iter().position(|&cutoff| left <= u64::from(cutoff));
         let level =
             level.unwrap_or(self.cutoffs.len()).min(usize::from(self.unscheduled_levels - 1));
-        ServiceClass::MOST_URGENT - level as u8
+        ServiceClass::TOP_PRIORITY - level as u8
     }
 
     /// The priority of a packet that is granted to the message with this place among so many that are granted at a time,
@@ -156,7 +156,7 @@ pub(super) fn said(packets: u32) -> u16 {
 
 /// A wait that has doubled so often.
 pub(super) fn doubled(wait: TimeDelta, doublings: u8) -> TimeDelta {
-    crate::timers::doubled(wait, doublings.min(MOST_DOUBLINGS))
+    crate::timers::doubled(wait, doublings.min(MAX_DOUBLINGS))
 }
 
 #[cfg(test)]

@@ -185,11 +185,11 @@ impl Endpoint {
         if self.grant_at > now {
             return None;
         }
-        let most = usize::from(self.config.overcommitment);
-        let among = self.granting.among(most);
+        let max = usize::from(self.config.overcommitment);
+        let among = self.granting.among(max);
         let may =
             |&(_, (slot, next_at)): &(usize, (u32, Time))| self.has_room(slot) && next_at <= now;
-        let (place, (slot, _)) = self.granting.first(most).enumerate().find(may)?;
+        let (place, (slot, _)) = self.granting.first(max).enumerate().find(may)?;
         let receiver = message(&mut self.shell.slots[slot as usize]);
         let since = receiver.heard_at();
         let packet = receiver.grant(now, self.shell.host, (place, among), &self.config);

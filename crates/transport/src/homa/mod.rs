@@ -46,7 +46,7 @@ pub use config::{Config, Ending};
 pub use endpoint::Endpoint;
 
 /// Ethernet, IP and UDP take 46 B of a data packet, and Homa's authors' header 30 B. The shortest Ethernet frame has 64 B.
-const FRAMING: Framing = Framing { header: 76, least: Packet::HEADER_BYTES };
+const FRAMING: Framing = Framing { header: 76, min: Packet::HEADER_BYTES };
 
 /// Packets of a message that never runs out of data.
 pub const ENDLESS: u32 = u32::MAX;

@@ -6,15 +6,15 @@ use alloc::vec::Vec;
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time};
 
 use super::MANY;
-use super::config::{Config, MOST_DOUBLINGS, doubled};
+use super::config::{Config, MAX_DOUBLINGS, doubled};
 use super::granting::Rank;
 use crate::spray::Spray;
 use crate::{Arrivals, Key, WINDOW_LIMIT};
 
 /// RESENDs that go at a time, each for packets in a row.
-const MOST_RESENDS: usize = 64;
+const MAX_RESENDS: usize = 64;
 /// Packets that one RESEND asks for.
-const MOST_ASKED: u32 = 0xFFFF;
+const MAX_ASKED: u32 = 0xFFFF;
 
 /// What a packet of data brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,8 +187,8 @@ impl Receiver {
     /// Whether the message wants a GRANT, whoever's turn it is. One that did not answer a RESEND does not: its place is
     /// another's until its data comes.
     pub(super) fn place(&self) -> Option<Rank> {
-        let most = self.arrivals.base().saturating_add(WINDOW_LIMIT - 1);
-        let wants = !self.lost.is_empty() || (self.granted < self.end() && self.granted < most);
+        let max = self.arrivals.base().saturating_add(WINDOW_LIMIT - 1);
+        let wants = !self.lost.is_empty() || (self.granted < self.end() && self.granted < max);
         if !wants || self.silences > 0 {
             return None;
         }
@@ -266,7 +266,7 @@ impl Receiver {
         // All that is missing is asked for.
         self.outstanding += self.bytes_of_lost(config);
         self.lost = BTreeSet::new();
-        self.silences = self.silences.saturating_add(1).min(MOST_DOUBLINGS);
+        self.silences = self.silences.saturating_add(1).min(MAX_DOUBLINGS);
         self.resends(host, config)
     }
 
@@ -281,10 +281,9 @@ impl Receiver {
         let priority = config.unscheduled_priority(config.bytes_of(missing).0);
         let mut packets = Vec::new();
         let mut next = self.arrivals.base();
-        while next < self.granted && packets.len() < MOST_RESENDS {
+        while next < self.granted && packets.len() < MAX_RESENDS {
             let first = next;
-            while next < self.granted && !self.arrivals.contains(next) && next - first < MOST_ASKED
-            {
+            while next < self.granted && !self.arrivals.contains(next) && next - first < MAX_ASKED {
                 next += 1;
             }
             let extra = (next - first) << 16 | u32::from(priority);

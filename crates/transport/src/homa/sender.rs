@@ -7,14 +7,14 @@ use trimline_packet::{
     Flags, Header, HostId, Kind, Packet, Service, ServiceClass, Time, TimeDelta,
 };
 
-use super::config::{Config, Ending, MOST_DOUBLINGS, doubled, said};
+use super::config::{Config, Ending, MAX_DOUBLINGS, doubled, said};
 use super::sending::Turn;
 use crate::shell::UsePaths;
 use crate::spray::Spray;
 use crate::{Key, PathList, Stream, WINDOW_LIMIT};
 
 /// Packets that a sender keeps in mind to be sent again. Further ones are asked for again.
-const MOST_RESENT: usize = 1024;
+const MAX_RESENT: usize = 1024;
 
 /// What a message sends next, by the packet's number.
 #[derive(Clone, Copy, Debug)]
@@ -220,10 +220,10 @@ impl Sender {
             return;
         }
         self.heard(now, config);
-        let most = self.next.saturating_add(WINDOW_LIMIT).min(self.packets);
+        let max = self.next.saturating_add(WINDOW_LIMIT).min(self.packets);
         if header.sequence > self.granted {
-            self.granted = header.sequence.min(most);
-            self.priority = header.extra as u8 & ServiceClass::MOST_URGENT;
+            self.granted = header.sequence.min(max);
+            self.priority = header.extra as u8 & ServiceClass::TOP_PRIORITY;
         }
     }
 
@@ -235,14 +235,14 @@ impl Sender {
             return false;
         }
         self.heard(now, config);
-        let most = self.next.saturating_add(WINDOW_LIMIT).min(self.packets);
-        let end = first.saturating_add(header.extra >> 16).min(most);
-        let priority = header.extra as u8 & ServiceClass::MOST_URGENT;
+        let max = self.next.saturating_add(WINDOW_LIMIT).min(self.packets);
+        let end = first.saturating_add(header.extra >> 16).min(max);
+        let priority = header.extra as u8 & ServiceClass::TOP_PRIORITY;
         if end > self.granted {
             (self.granted, self.priority) = (end, priority);
         }
         self.again_priority = priority;
-        let room = MOST_RESENT.saturating_sub(self.again.len());
+        let room = MAX_RESENT.saturating_sub(self.again.len());
         self.again.extend((first..end.min(self.next)).take(room));
         end > first
     }
@@ -300,7 +300,7 @@ impl Sender {
         // What was not sent yet cannot have been heard.
         if self.upcoming().is_none() {
             self.is_asking = true;
-            self.repeats = self.repeats.saturating_add(1).min(MOST_DOUBLINGS);
+            self.repeats = self.repeats.saturating_add(1).min(MAX_DOUBLINGS);
         }
         self.wait(now, config);
         false

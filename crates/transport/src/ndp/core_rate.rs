@@ -24,7 +24,7 @@ use crate::timers::set_back;
 /// A rate is a share of the link's, in units of 2^-20.
 const LINK: u32 = 1 << 20;
 /// The slowest rate (chosen: more oversubscription than networks have).
-const LEAST: u32 = LINK / 256;
+const MIN: u32 = LINK / 256;
 /// Headers that may come in a row (chosen).
 const BURST: u32 = 4;
 /// Packets over which the mean gap between whole ones is taken (chosen; 4 to 64 differ little).
@@ -112,14 +112,14 @@ impl Core {
 
     /// A packet that was pulled was cut in the core. Whether the rate changed.
     pub(super) fn cut(&mut self, now: Time) -> bool {
-        let most = BURST * u32::from(self.rule.tolerated);
+        let max = BURST * u32::from(self.rule.tolerated);
         self.score += u32::from(self.rule.tolerated);
-        if self.score <= most {
+        if self.score <= max {
             return false;
         }
-        self.score = most;
+        self.score = max;
         let before = self.rate;
-        let floor = LEAST.max(self.arriving(now)).min(before);
+        let floor = MIN.max(self.arriving(now)).min(before);
         self.rate = floor.max(before - before / u32::from(self.rule.cut));
         self.rate != before
     }

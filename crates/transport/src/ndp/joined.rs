@@ -25,13 +25,13 @@ const WAIT_PART: u64 = 4;
 impl Endpoint {
     /// Whether the ACK of a whole packet waits: then a pull for the packet is queued.
     pub(super) fn joins(&mut self, now: Time, slot: u32, header: &Header) -> bool {
-        let (most, wait) = (u32::from(self.config.ack_every), self.wait());
+        let (max, wait) = (u32::from(self.config.ack_every), self.wait());
         let entry = &mut self.slots[slot as usize];
         let receiver = Receiver::of(&mut entry.stream_state);
         let waits = !receiver.held
             && !receiver.complete()
             && receiver.pulls() < receiver.allowance()
-            && self.pulls.queued() < 2 * most;
+            && self.pulls.queued() < 2 * max;
         if !waits {
             // Pulls that are left may be few and far: nothing waits for them.
             self.answer(slot);
@@ -93,9 +93,9 @@ impl Endpoint {
         let (slot, class) = self.pulls.head();
         let entry = &mut self.slots[slot as usize];
         let receiver = Receiver::of(&mut entry.stream_state);
-        let most = receiver.pulls().min(self.config.ack_every.into());
+        let max = receiver.pulls().min(self.config.ack_every.into());
         let (mut counter, mut gap, mut count, mut bytes) = (0, TimeDelta::ZERO, 0, 0);
-        while count == 0 || count < most && !self.pulls.fills_turn(class, bytes) {
+        while count == 0 || count < max && !self.pulls.fills_turn(class, bytes) {
             let length;
             (counter, length) = receiver.send_pull(now);
             gap = gap + self.gaps.pulled(length);

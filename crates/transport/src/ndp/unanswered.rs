@@ -43,7 +43,7 @@ impl Unanswered {
             *self = Unanswered { newest: sequence, before: 0, count: 1, attempt, since: now };
             return true;
         }
-        let reach = u32::from(Joined::MOST) - 1;
+        let reach = u32::from(Joined::MAX) - 1;
         let ahead = sequence.wrapping_sub(self.newest);
         let span = u32::BITS - u32::from(self.before).leading_zeros();
         if attempt != self.attempt {
@@ -125,7 +125,7 @@ mod tests {
     fn seventeen_in_a_row_and_no_more() {
         let mut unanswered = Unanswered::NONE;
         let added = (0..30).filter(|&sequence| unanswered.add(Time::ZERO, &header(sequence, 0)));
-        assert_eq!(added.count(), usize::from(Joined::MOST));
+        assert_eq!(added.count(), usize::from(Joined::MAX));
         assert_eq!(unanswered.take(), (16, u16::MAX, 0));
         let mut unanswered = Unanswered::NONE;
         assert!(unanswered.add(Time::ZERO, &header(20, 1)));

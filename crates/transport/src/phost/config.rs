@@ -6,7 +6,7 @@ use super::ENDLESS;
 
 /// Waits in vain double so often at most, which makes the longest 1024 times the first. Hosts that repeat packets more
 /// often fill links that are much slower than their own.
-pub(super) const MOST_DOUBLINGS: u8 = 10;
+pub(super) const MAX_DOUBLINGS: u8 = 10;
 
 /// Which flows have free tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

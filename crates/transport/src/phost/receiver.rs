@@ -2,7 +2,7 @@
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time, TimeDelta};
 
-use super::config::{Config, MOST_DOUBLINGS, ReceiverRules, times};
+use super::config::{Config, MAX_DOUBLINGS, ReceiverRules, times};
 use super::ranking::Rank;
 use crate::shell::UsePaths;
 use crate::spray::Spray;
@@ -223,7 +223,7 @@ impl Receiver {
     /// A wait after waits that brought nothing. Without this, receivers whose sources cannot answer fill slow links with
     /// tokens for ever, and no data comes through.
     fn in_silence(&self, wait: TimeDelta) -> TimeDelta {
-        let doublings = self.silences.saturating_sub(FIRST_SILENCES - 1).min(MOST_DOUBLINGS);
+        let doublings = self.silences.saturating_sub(FIRST_SILENCES - 1).min(MAX_DOUBLINGS);
         TimeDelta::from_ps(wait.as_ps().saturating_mul(1 << doublings))
     }
 

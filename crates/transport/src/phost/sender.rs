@@ -5,7 +5,7 @@ use core::num::NonZeroU16;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time, TimeDelta};
 
-use super::config::{Config, MOST_DOUBLINGS, packets_of, times};
+use super::config::{Config, MAX_DOUBLINGS, packets_of, times};
 use super::ranking::Rank;
 use crate::shell::UsePaths;
 use crate::spray::Spray;
@@ -225,7 +225,7 @@ impl Sender {
     /// How long an answer to an RTS is waited for.
     fn rts_wait(&self, config: &Config) -> TimeDelta {
         let more = self.repeats.saturating_sub(MANY_REPEATS);
-        let doublings = (self.repeats.min(FIRST_DOUBLINGS) + more).min(MOST_DOUBLINGS.into());
+        let doublings = (self.repeats.min(FIRST_DOUBLINGS) + more).min(MAX_DOUBLINGS.into());
         TimeDelta::from_ps(config.rts_repeat.as_ps().saturating_mul(1 << doublings))
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Notified {
     /// Segments that may be resent at a time in this recovery, before any second try.
     half_window: u32,
     /// The most tries of a segment of this recovery.
-    most_tries: u8,
+    max_tries: u8,
     /// When the window was last halved after a time-out.
     halved_at: Time,
 }
@@ -52,7 +52,7 @@ impl Notified {
 
     /// Half of this window may be resent at a time.
     pub(super) fn bound(&mut self, window: u32) {
-        (self.half_window, self.most_tries) = (window / 2, 0);
+        (self.half_window, self.max_tries) = (window / 2, 0);
     }
 
     /// A segment was dropped, or dropped again. `first` is the oldest one outstanding.
@@ -70,7 +70,7 @@ impl Notified {
         if let Some(lost) = self.lost.iter_mut().find(|lost| lost.sequence == sequence) {
             lost.is_out = true;
             lost.tries = lost.tries.saturating_add(1);
-            self.most_tries = self.most_tries.max(lost.tries);
+            self.max_tries = self.max_tries.max(lost.tries);
         }
     }
 
@@ -83,7 +83,7 @@ impl Notified {
     /// Segments that may be resent at a time: see the head of the file.
     pub(super) fn max_sim(&self, retry_shift: u8) -> u32 {
         // The first try is not a further one.
-        let shift = u32::from(self.most_tries.saturating_sub(1)) * u32::from(retry_shift);
+        let shift = u32::from(self.max_tries.saturating_sub(1)) * u32::from(retry_shift);
         self.half_window.checked_shr(shift).unwrap_or(0).max(1)
     }
 

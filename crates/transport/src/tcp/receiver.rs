@@ -128,9 +128,9 @@ impl Runs {
     }
 
     /// The most recent three, the run of this segment first if it is in one.
-    fn blocks(&self, most: usize) -> Blocks {
+    fn blocks(&self, max: usize) -> Blocks {
         let mut blocks = Blocks::NONE;
-        for &block in self.list[..usize::from(self.count)].iter().take(most) {
+        for &block in self.list[..usize::from(self.count)].iter().take(max) {
             blocks.push(block);
         }
         blocks

@@ -75,8 +75,8 @@ impl RoundTrip {
     #[inline]
     pub(super) fn timeout(&self, config: &Config) -> TimeDelta {
         let backed_off = u128::from(self.base) << self.backoff;
-        let most = u128::from(config.rto_max.as_ps());
-        TimeDelta::from_ps(backed_off.min(most) as u64)
+        let max = u128::from(config.rto_max.as_ps());
+        TimeDelta::from_ps(backed_off.min(max) as u64)
     }
 }
 

@@ -98,10 +98,10 @@ fn time_outs_double_until_something_is_acknowledged_and_64_times_at_most() {
         sent.windows(2).map(|pair| (pair[1] - pair[0]).as_ps() / 1_000_000).collect();
     assert_eq!(gaps[..3], [1000, 2000, 4000]);
     // From the fourth on each is longer by up to a quarter.
-    let least = [8000, 16_000, 32_000, 64_000, 64_000, 64_000];
+    let min = [8000, 16_000, 32_000, 64_000, 64_000, 64_000];
     assert!(gaps.len() >= 9, "{gaps:?}");
-    for (gap, least) in gaps[3..].iter().zip(least) {
-        assert!((least..least + least / 4).contains(gap), "{gaps:?}");
+    for (gap, min) in gaps[3..].iter().zip(min) {
+        assert!((min..min + min / 4).contains(gap), "{gaps:?}");
     }
     assert!(gaps[6] != gaps[7] && gaps[7] != gaps[8], "{gaps:?}");
     pair.fate = Box::new(|_, _| Fate::Pass);

@@ -10,14 +10,14 @@ use crate::world::World;
 fn world(config: &Config, seed: u64, loss: u64) -> World<Endpoint> {
     let mut world = World::new(4, |host| Endpoint::new(host, config.clone()), seed, loss);
     // What goes unasked is on its way whatever a receiver grants.
-    let most = config.rtt_bytes.max(config.unscheduled_bytes * 2);
+    let max = config.rtt_bytes.max(config.unscheduled_bytes * 2);
     world.check = Some(Box::new(move |endpoint, table, packet| {
         if packet.header.kind == Kind::Pull
             && let Some(slot) = table.receiving(packet.header.connection)
         {
             // The last GRANT may take it beyond a round trip, by less than a packet.
             let outstanding = endpoint.outstanding_bytes(slot);
-            assert!(outstanding < u64::from(most) + 1100, "{outstanding} B on their way");
+            assert!(outstanding < u64::from(max) + 1100, "{outstanding} B on their way");
         }
     }));
     world.open_all();

@@ -277,11 +277,8 @@ fn a_burst_that_begins_has_the_rate_at_which_it_comes() {
             lone.hear(&trimmed(data(1, sequence, 0)));
         });
         let gap = next_gap(&mut lone);
-        let least = between.as_ps() - between.as_ps() / 100;
-        assert!(
-            (least..least * 102 / 99).contains(&gap.as_ps()),
-            "{silence:?}, {between:?}: {gap:?}"
-        );
+        let min = between.as_ps() - between.as_ps() / 100;
+        assert!((min..min * 102 / 99).contains(&gap.as_ps()), "{silence:?}, {between:?}: {gap:?}");
     }
 }
 

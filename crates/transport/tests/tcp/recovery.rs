@@ -171,8 +171,8 @@ fn a_spurious_timeout_is_seen_and_taken_back() {
             let resent = (statistics.packets_sent - 600, plainly - 600);
             assert!(resent.0 * 3 < resent.1, "{name}: resent {resent:?}");
         }
-        let least = network.windows.iter().rev().take(50).map(|&(_, window)| window >> 16).min();
-        assert!(least > Some(19), "{name}: the window is {least:?} at the end");
+        let min = network.windows.iter().rev().take(50).map(|&(_, window)| window >> 16).min();
+        assert!(min > Some(19), "{name}: the window is {min:?} at the end");
     }
 }
 

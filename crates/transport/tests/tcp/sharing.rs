@@ -92,9 +92,9 @@ fn dctcp_keeps_its_queue_at_the_threshold() {
             .collect();
         (late.iter().sum::<usize>() / late.len(), *late.iter().max().unwrap())
     };
-    let (dctcp, most) = queue(Control::Dctcp { gain_shift: 4 }, true);
+    let (dctcp, max) = queue(Control::Dctcp { gain_shift: 4 }, true);
     let (reno, _) = queue(Control::NewReno, false);
-    assert!((10..30).contains(&dctcp) && most < 40, "{dctcp} on the average, {most} at most");
+    assert!((10..30).contains(&dctcp) && max < 40, "{dctcp} on the average, {max} at most");
     assert!(reno > 2 * dctcp, "{reno} against {dctcp}");
 }
 
@@ -117,13 +117,13 @@ fn the_sawtooth_is_as_deep_as_its_analysis_says() {
         .filter(|(at, _): &&(Time, usize)| *at > us(700_000))
         .map(|&(_, length)| length)
         .collect();
-    let (least, most) = (*late.iter().min().unwrap(), *late.iter().max().unwrap());
+    let (min, max) = (*late.iter().min().unwrap(), *late.iter().max().unwrap());
     // In hundredths of a segment.
     let amplitude = (2 * (42 + threshold) * 10_000 / 4).isqrt();
-    let depth = (most - least) * 100;
-    println!("queue from {least} to {most}: {depth} deep, {amplitude} by the analysis");
-    assert!(depth.abs_diff(amplitude) < amplitude * 35 / 100, "{least} {most} {amplitude}");
-    assert!(most.abs_diff(threshold + 1) <= 2, "the peak is K + N, not {most}");
+    let depth = (max - min) * 100;
+    println!("queue from {min} to {max}: {depth} deep, {amplitude} by the analysis");
+    assert!(depth.abs_diff(amplitude) < amplitude * 35 / 100, "{min} {max} {amplitude}");
+    assert!(max.abs_diff(threshold + 1) <= 2, "the peak is K + N, not {max}");
 }
 
 /// RFC 3168: a mark halves the window once in a round trip, without a loss.

@@ -307,7 +307,7 @@ proptest! {
             }
         }
         bytes.truncate(length);
-        let is = |ether_type: [u8; 2], least: usize| bytes.len() >= least && bytes[12..14] == ether_type;
+        let is = |ether_type: [u8; 2], min: usize| bytes.len() >= min && bytes[12..14] == ether_type;
         let (v4, v6) = (is([8, 0], 34), is([0x86, 0xdd], 54));
         let plain = v4 && bytes[14] & 0xf == 5;
         let sum = |bytes: &[u8]| {

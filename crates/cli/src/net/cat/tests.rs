@@ -39,9 +39,9 @@ struct Odd<C, H> {
 }
 
 impl<C: FnMut(&mut [u8]), H: FnMut() -> bool> PacketIo for Odd<C, H> {
-    fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+    fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let Odd { end, hears, .. } = self;
-        end.rx_burst(most, &mut |frame| {
+        end.rx_burst(max, &mut |frame| {
             if hears() {
                 take(frame);
             }

@@ -13,7 +13,7 @@ fn config(keys: &str) -> Config {
 #[test]
 fn timers_have_presets_and_slow_ones_are_said() {
     let ms = TimeDelta::from_ms;
-    for (keys, delay, least, first, is_slow) in [
+    for (keys, delay, min, first, is_slow) in [
         ("transport.tcp = {}", ms(40), ms(200), ms(1000), true),
         ("transport.dctcp.timers = \"linux\"", ms(40), ms(200), ms(1000), true),
         ("transport.dctcp.timers = \"datacenter\"", ms(1), ms(5), ms(10), false),
@@ -28,7 +28,7 @@ fn timers_have_presets_and_slow_ones_are_said() {
     ] {
         let chosen = config(keys);
         let timers = (chosen.ack_delay, chosen.rto_min, chosen.rto_initial);
-        assert_eq!(timers, (delay, least, first), "{keys}");
+        assert_eq!(timers, (delay, min, first), "{keys}");
         let plan = plan(keys).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(plan.transports[0].slow_timers().is_some(), is_slow, "{keys}");
     }

@@ -218,7 +218,7 @@ impl Core {
         {
             let SenderProgress { credit, .. } = self.endpoint.sender_progress(slot);
             let bounds = Bounds {
-                most: self.endpoint.window(slot).saturating_add(MORE_PULLS),
+                max: self.endpoint.window(slot).saturating_add(MORE_PULLS),
                 used: entry.outgoing.on_their_way().saturating_add(credit),
                 sent: self.endpoint.sender_statistics(slot).packets_sent,
             };
@@ -426,8 +426,8 @@ impl Core {
         if !entry.in_use {
             return;
         }
-        let (unread, most) = (entry.incoming.unread(), self.config.limits.receive_buffer);
-        entry.held = if entry.held { unread > most / 2 } else { unread >= most };
+        let (unread, max) = (entry.incoming.unread(), self.config.limits.receive_buffer);
+        entry.held = if entry.held { unread > max / 2 } else { unread >= max };
         self.count_kept(index);
         self.tell_holds(index);
     }

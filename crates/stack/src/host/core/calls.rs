@@ -152,7 +152,7 @@ impl Core {
             (of_all.unacked, limits.host_unacked),
         ]
         .into_iter()
-        .all(|(used, most)| used == 0 || used + length <= most)
+        .all(|(used, max)| used == 0 || used + length <= max)
     }
 
     /// Counts anew the bytes that a connection has to send or that wait for ACKs.

@@ -16,13 +16,13 @@ use super::super::peers::ME;
 use super::{Core, Name};
 
 /// ACKs that one packet carries, at most.
-const MOST: usize = 4;
+const MAX: usize = 4;
 
 /// Control packets that wait, at most (chosen: as many as connections that one peer may have opened).
 const MAX_WAITING: usize = 4096;
 
 /// Bytes that a host puts behind a payload, at most: a tag, records of the packet, and ACKs that ride in it.
-pub(crate) const BEHIND_PAYLOAD: usize = TAG_BYTES + EXTENSION_ROOM + MOST * ACKED_BYTES;
+pub(crate) const BEHIND_PAYLOAD: usize = TAG_BYTES + EXTENSION_ROOM + MAX * ACKED_BYTES;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -93,7 +93,7 @@ impl Core {
         acks.push_back(first);
         let next = loop {
             match self.poll_endpoint(at) {
-                Some(packet) if is_idle_ack(&packet) && acks.len() < MOST => acks.push_back(packet),
+                Some(packet) if is_idle_ack(&packet) && acks.len() < MAX => acks.push_back(packet),
                 other => break other,
             }
         };

@@ -40,8 +40,8 @@ impl Core {
     }
 
     /// The scoreboard: each path to each peer that data was sent to, and what became of the packets.
-    /// No more rows than `most`: a host may have many peers.
-    pub fn paths(&self, now: Time, most: usize) -> Vec<PathStatus> {
+    /// No more rows than `max`: a host may have many peers.
+    pub fn paths(&self, now: Time, max: usize) -> Vec<PathStatus> {
         let mut all = Vec::new();
         for (host, board) in (0..).map(HostId::new).zip(&self.boards) {
             let (Some(board), Some(peer)) = (board, self.peers.canonical(host)) else { continue };
@@ -53,7 +53,7 @@ impl Core {
                 };
                 let removed_until =
                     avoided.iter().find(|&&(other, _)| other == path).map(|&(_, until)| until);
-                if all.len() >= most {
+                if all.len() >= max {
                     return all;
                 }
                 all.push(PathStatus { peer, path, address, source_port, counters, removed_until });

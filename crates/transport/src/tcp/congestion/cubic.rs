@@ -52,11 +52,11 @@ const fn cube_root(number: u128) -> u64 {
 /// C x (`us` microseconds)^3, in segments Q32.32; the sign is that of `us`.
 const fn cube(us: i64) -> i128 {
     // 0.4 x us^3 / 10^18, shifted by 32; beyond 100 s it no longer matters.
-    let most = 100_000_000;
-    let us = if us > most {
-        most
-    } else if us < -most {
-        -most
+    let max = 100_000_000;
+    let us = if us > max {
+        max
+    } else if us < -max {
+        -max
     } else {
         us
     } as i128;

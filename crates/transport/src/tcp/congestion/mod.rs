@@ -28,7 +28,7 @@ pub(super) use law::{Acked, Linked, Signals};
 pub(super) use linked::linked;
 
 /// RFC 5681: what a loss leaves at least.
-const LEAST_THRESHOLD: u64 = 2 * ONE;
+const MIN_THRESHOLD: u64 = 2 * ONE;
 
 /// The law of a subflow. Those that remember much are boxed: a subflow stays small.
 #[derive(Debug)]
@@ -154,7 +154,7 @@ impl Congestion {
     pub(super) fn lost(&mut self, flight: u32) {
         let used = self.begin_reduction(flight);
         let reduced = with_law!(&mut self.law, law => law.reduce_for_loss(used));
-        self.threshold = reduced.max(LEAST_THRESHOLD);
+        self.threshold = reduced.max(MIN_THRESHOLD);
         self.window = self.threshold;
     }
 
@@ -162,13 +162,13 @@ impl Congestion {
     pub(super) fn told(&mut self) {
         self.before = (self.window, self.threshold);
         let reduced = with_law!(&mut self.law, law => law.reduce_for_loss(self.window));
-        self.threshold = reduced.max(LEAST_THRESHOLD);
+        self.threshold = reduced.max(MIN_THRESHOLD);
         self.window = self.threshold;
     }
 
     /// The same in the slow start after a time-out: half the window, and on from there.
     pub(super) fn told_after_timeout(&mut self) {
-        self.threshold = (self.window / 2).max(LEAST_THRESHOLD);
+        self.threshold = (self.window / 2).max(MIN_THRESHOLD);
         self.window = (self.window / 2).max(ONE);
         with_law!(&mut self.law, law => law.end_stage());
     }
@@ -198,7 +198,7 @@ impl Congestion {
         if first {
             let used = self.begin_reduction(flight);
             let reduced = with_law!(&mut self.law, law => law.reduce_for_timeout(used));
-            self.threshold = reduced.max(LEAST_THRESHOLD);
+            self.threshold = reduced.max(MIN_THRESHOLD);
         }
         self.window = ONE;
     }
