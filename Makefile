@@ -73,7 +73,7 @@ venv: .venv/installed
 demo: prerequisites
 	@scripts/stage "make demo" $(MAKE) --no-print-directory demo-stages
 demo-stages:
-	@scripts/beside out/venv.log 'scripts/stage "Python packages" $(MAKE) --no-print-directory venv' \
+	@scripts/concurrently out/venv.log 'scripts/stage "Python packages" $(MAKE) --no-print-directory venv' \
 		'scripts/stage "compile" $(MAKE) --no-print-directory release'
 	@scripts/stage "Figures 14, 16 and 21" sh -c '$(TRIMLINE) reproduce $(FIGURES) || [ $$? -eq 1 ]'
 
@@ -87,13 +87,13 @@ hashes: quick
 test: prerequisites
 	@scripts/stage "make test" $(MAKE) --no-print-directory test-stages
 test-stages:
-	@scripts/beside out/venv.log 'scripts/stage "Python packages" $(MAKE) --no-print-directory venv' \
+	@scripts/concurrently out/venv.log 'scripts/stage "Python packages" $(MAKE) --no-print-directory venv' \
 		'$(MAKE) --no-print-directory module-tested'
 	@scripts/stage "schema and golden run" $(MAKE) --no-print-directory golden
 	@scripts/stage "experiments, judged twice" $(MAKE) --no-print-directory quick-tested
 	@scripts/stage "vectors" cargo xtask vectors
 	@scripts/stage "Rust tests, the simulator's runs" cargo test --quiet --workspace --locked --test runs
-	@scripts/beside out/python-test.log 'scripts/stage "Python tests" $(MAKE) --no-print-directory python-test' \
+	@scripts/concurrently out/python-test.log 'scripts/stage "Python tests" $(MAKE) --no-print-directory python-test' \
 		'scripts/stage "Rust tests, others" $(MAKE) --no-print-directory other-tests'
 
 # Many of these wait for clocks; the simulator's runs have both cores for themselves.

@@ -211,27 +211,27 @@ def judge(finding, runs):
     return ours, (lo is None and hi is None) or room(ours) >= 0, of_seeds
 
 
-def theirs_of(finding):
+def baseline_of(finding):
     """(least, greatest) of what the authors' program gives: measured for the finding, else its reference."""
-    theirs = finding.get("theirs")
-    if theirs is None:
+    baseline = finding.get("baseline")
+    if baseline is None:
         min = greatest = finding.get("reference")
     else:
-        min, greatest = (theirs.get("value", theirs.get(key)) for key in ("from", "to"))
+        min, greatest = (baseline.get("value", baseline.get(key)) for key in ("from", "to"))
     return None if min is None else (exact(min), exact(greatest))
 
 
 def missed_by(finding, ours):
     """What is known of a miss: theirs misses the same bound; ours alone does; there is no program; or a cause.
     `ours` is None where the runs have no such value."""
-    theirs = theirs_of(finding)
-    if ours is None or theirs is None:
-        if ours is not None and "theirs" in finding:
+    baseline = baseline_of(finding)
+    if ours is None or baseline is None:
+        if ours is not None and "baseline" in finding:
             return "no-program"
         return "cause-known" if "cause" in finding else None
     lo, hi = finding.get("lo"), finding.get("hi")
-    below = lo is not None and ours < exact(lo) and theirs[0] < exact(lo)
-    above = hi is not None and ours > exact(hi) and theirs[1] > exact(hi)
+    below = lo is not None and ours < exact(lo) and baseline[0] < exact(lo)
+    above = hi is not None and ours > exact(hi) and baseline[1] > exact(hi)
     return "as-theirs" if below or above else "both"
 
 
@@ -241,9 +241,9 @@ def is_sign(finding):
     return "against" in finding and bounds == [0]
 
 
-def same_theirs(finding, reported):
+def same_baseline(finding, reported):
     """Whether the report has the numbers of the finding, and no others."""
-    expected = theirs_of(finding) if "theirs" in finding else None
+    expected = baseline_of(finding) if "baseline" in finding else None
     if expected is None or reported is None:
         return expected is None and reported is None
     return [exact(reported[key]) for key in ("from", "to")] == list(expected)
@@ -392,24 +392,24 @@ def main():
                 needed = {finding.get("series"), finding.get("against", finding.get("series"))}
                 not_judged = not needed <= set(report["series"])
             holds = holds or not_judged
-            theirs = reported.get(finding["name"], {"ours": None, "holds": None})
-            same_value = (ours is None) == (theirs["ours"] is None) and (
-                ours is None or abs(float(ours) - theirs["ours"]) <= 1e-9 * max(1, abs(float(ours)))
+            baseline = reported.get(finding["name"], {"ours": None, "holds": None})
+            same_value = (ours is None) == (baseline["ours"] is None) and (
+                ours is None or abs(float(ours) - baseline["ours"]) <= 1e-9 * max(1, abs(float(ours)))
             )
-            bounds = all(finding.get(key) == theirs.get(key) for key in ("lo", "hi", "paper", "reference"))
-            interval = same_interval(of_seeds, theirs.get("seeds"))
-            agrees = same_value and bounds and interval and holds == theirs["holds"]
-            agrees = agrees and not_judged == theirs.get("not_judged", False)
+            bounds = all(finding.get(key) == baseline.get(key) for key in ("lo", "hi", "paper", "reference"))
+            interval = same_interval(of_seeds, baseline.get("seeds"))
+            agrees = same_value and bounds and interval and holds == baseline["holds"]
+            agrees = agrees and not_judged == baseline.get("not_judged", False)
             missed = None if holds else missed_by(finding, ours)
-            agrees = agrees and is_sign(finding) == theirs.get("sign", False)
-            agrees = agrees and missed == theirs.get("missed")
-            agrees = agrees and same_theirs(finding, theirs.get("theirs"))
+            agrees = agrees and is_sign(finding) == baseline.get("sign", False)
+            agrees = agrees and missed == baseline.get("missed")
+            agrees = agrees and same_baseline(finding, baseline.get("baseline"))
             differences += not agrees
             value = "-" if ours is None else f"{float(ours):.4f}"
             verdict = "not judged" if not_judged else "holds" if holds else "does not hold"
             verdict += f" ({missed})" if missed else ""
-            note = "" if agrees else f"   DIFFERS: reported {theirs}"
-            print(f"{name}  {finding['name']}: {value} {theirs.get('unit', '')}, {verdict}{note}")
+            note = "" if agrees else f"   DIFFERS: reported {baseline}"
+            print(f"{name}  {finding['name']}: {value} {baseline.get('unit', '')}, {verdict}{note}")
     print("the same verdicts" if differences == 0 else f"{differences} differences")
     return int(differences > 0)
 

@@ -5,10 +5,10 @@ Reads OUT/ndp-evaluation/tables2-9/runs/**/flows.csv and the report's rows in ex
 with what `trimline reproduce` found in it (measures.json), to the last digit of a double; the numbers of all seeds of a series with its
 findings (findings.json there, or its --json output).
 With --stalls: of each run of ndp-evaluation/seeds50 how much of its time are the ideal times of its completed transfers and the gaps
-between them, over that of the median run of its series; and how many transfers they are, and their payload. With --kept also of the runs in a file of scripts/kept_runs.py, which has the
+between them, over that of the median run of its series; and how many transfers they are, and their payload. With --cached also of the runs in a file of scripts/cached_runs.py, which has the
 numbers that this program computed from their flows.csv. Shares no code with the simulator: Python standard library only.
 
-    scripts/fct_tables.py OUT [--json FILE] [--experiments DIR] [--kept FILE] [--stalls]
+    scripts/fct_tables.py OUT [--json FILE] [--experiments DIR] [--cached FILE] [--stalls]
 
 Exit status: 0 the same numbers (and no run below 95 %), 1 a difference, 2 misuse.
 """
@@ -82,10 +82,10 @@ def in_us(row):
     return {name: us(name, value) for name, value in row.items()}
 
 
-def rows_of(out, kept):
+def rows_of(out, cached):
     """By series and seed: the numbers of each run (None of one that is kept without them), and what the program found in it."""
     found = defaultdict(dict)
-    for line, series, seed in kept_lines(kept, TABLES):
+    for line, series, seed in cached_lines(cached, TABLES):
         found[series][seed] = (in_us(line["row"]), line["measures"]) if "row" in line else None
     for series, seeds in runs_of(out / TABLES).items():
         for seed, directory in seeds.items():
@@ -94,9 +94,9 @@ def rows_of(out, kept):
     return found
 
 
-def kept_lines(kept, identifier):
+def cached_lines(cached, identifier):
     """The lines of a file about an experiment, each with series and seed."""
-    for line in map(json.loads, kept.read_text().splitlines()) if kept else ():
+    for line in map(json.loads, cached.read_text().splitlines()) if cached else ():
         if line["experiment"] == identifier:
             series, seed = line["run"].rsplit("/seed-", 1)
             yield line, series, int(seed)
@@ -165,14 +165,14 @@ def compare(name, rows, findings):
     return compared, differences
 
 
-def tables(out, experiments, report, kept):
+def tables(out, experiments, report, cached):
     """The rows beside the report's. Gives the differences from the program's findings."""
     import tomllib
 
     expected = tomllib.loads((experiments / TABLES / "expected.toml").read_text())["finding"]
     over = {finding["name"]: finding.get("over_seeds", "each") for finding in expected}
     findings = [{**finding, "over_seeds": over.get(finding["name"], "each")} for finding in report]
-    runs = rows_of(out, kept)
+    runs = rows_of(out, cached)
     columns = ("completed", "min", *QUANTILES)
     print("workload  load  protocol  seeds  " + "  ".join(f"{column}: ours (report)" for column in columns))
     with open(experiments / "reference" / "ndp-evaluation-fct-tables.csv", newline="") as file:
@@ -181,11 +181,11 @@ def tables(out, experiments, report, kept):
     # Of each series and of each run: numbers compared, and how many of them differ.
     of_series, of_runs = [(0, 0)], []
     # MPTCP of the authors' program beside MPTCP: the same row of the report.
-    uncoupled = [{**theirs, "variant": "uncoupled"} for theirs in published if theirs["protocol"] == "mptcp"]
-    for theirs in published + uncoupled:
-        short, long = SIZES[theirs["workload"]]
-        protocol, variant = theirs["protocol"], theirs.get("variant")
-        series = f"{short}-{theirs['load'].replace(':', 'to')}-{protocol}{f'-{variant}' if variant else ''}"
+    uncoupled = [{**baseline, "variant": "uncoupled"} for baseline in published if baseline["protocol"] == "mptcp"]
+    for baseline in published + uncoupled:
+        short, long = SIZES[baseline["workload"]]
+        protocol, variant = baseline["protocol"], baseline.get("variant")
+        series = f"{short}-{baseline['load'].replace(':', 'to')}-{protocol}{f'-{variant}' if variant else ''}"
         if series not in runs:
             missing += variant is None
             continue
@@ -199,7 +199,7 @@ def tables(out, experiments, report, kept):
         cells = []
         for column, key in zip(columns, keys, strict=True):
             scale = 1 if column == "completed" else 1000
-            said = float(theirs[key]) * scale if theirs[key] else None
+            said = float(baseline[key]) * scale if baseline[key] else None
             ours = [row[column] for row in rows if row[column] is not None]
             span = "-" if not ours else "..".join(text_of(v) for v in sorted({min(ours), max(ours)}))
             cells.append(f"{span} ({text_of(said)})")
@@ -207,12 +207,12 @@ def tables(out, experiments, report, kept):
         # Of some of the seeds the findings, which are of all, cannot be computed.
         is_whole = len(rows) == len(runs[series])
         seeds = len(rows) if is_whole else f"{len(rows)} of {len(runs[series])}"
-        print(f"{short}  {theirs['load']}  {words}  {seeds}  " + "  ".join(cells))
+        print(f"{short}  {baseline['load']}  {words}  {seeds}  " + "  ".join(cells))
         for seed, run in with_row.items():
             of_runs.append(compare_run(f"{series}, seed {seed}", *run))
         if is_whole:
             whole += variant is None
-            of_series.append(compare(f"{long} {theirs['load']}, {words}", rows, findings))
+            of_series.append(compare(f"{long} {baseline['load']}, {words}", rows, findings))
     for protocol in ("ndp", "dctcp", "dcqcn", "mptcp"):
         rows = [run[0] for run in runs[f"small-{protocol}"].values() if run is not None]
         if rows:
@@ -223,10 +223,10 @@ def tables(out, experiments, report, kept):
     return differences + (compared == 0)
 
 
-def completed_by_runs(out, kept):
+def completed_by_runs(out, cached):
     """How many transfers were completed, and the sum of their ideal times, by series and seed."""
     found = defaultdict(dict)
-    for line, series, seed in kept_lines(kept, SEEDS):
+    for line, series, seed in cached_lines(cached, SEEDS):
         transfer = line["workloads"]["transfer"]
         found[series][seed] = (transfer["ended"], transfer["ideal_sender_ps"])
     for series, seeds in runs_of(out / SEEDS).items():
@@ -242,10 +242,10 @@ def payload_of(ended, ideal_ps):
     return None if rest else (ended + more) * PACKET_BYTES
 
 
-def stalls(out, kept):
+def stalls(out, cached):
     """Runs whose completed transfers and gaps are less than 95 % of the median run's."""
     stalled = 0
-    for series, completed in completed_by_runs(out, kept).items():
+    for series, completed in completed_by_runs(out, cached).items():
         used = {seed: ideal + ended * GAP_PS for seed, (ended, ideal) in completed.items()}
         ordered = sorted(used.values())
         median = ordered[len(ordered) // 2]
@@ -278,10 +278,10 @@ def main():
     parser.add_argument("--json", type=Path, help="the output of reproduce --json")
     parser.add_argument("--experiments", type=Path, default=Path(__file__).parent.parent / "experiments")
     parser.add_argument("--stalls", action="store_true", help="ndp-evaluation/seeds50 instead")
-    parser.add_argument("--kept", type=Path, help="runs that were made elsewhere, as scripts/kept_runs.py writes them")
+    parser.add_argument("--cached", type=Path, help="runs that were made elsewhere, as scripts/cached_runs.py writes them")
     arguments = parser.parse_args()
     if arguments.stalls:
-        return 1 if stalls(arguments.out, arguments.kept) else 0
+        return 1 if stalls(arguments.out, arguments.cached) else 0
     path = arguments.json or arguments.out / TABLES / "findings.json"
     try:
         report = json.loads(path.read_text())
@@ -293,7 +293,7 @@ def main():
     if not own:
         print(f"{path}: nothing of {TABLES}", file=sys.stderr)
         return 2
-    return 1 if tables(arguments.out, arguments.experiments, own[0]["findings"], arguments.kept) else 0
+    return 1 if tables(arguments.out, arguments.experiments, own[0]["findings"], arguments.cached) else 0
 
 
 if __name__ == "__main__":

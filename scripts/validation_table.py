@@ -50,9 +50,9 @@ MISSED = {
 }
 
 
-def theirs(finding: dict) -> str:
+def baseline(finding: dict) -> str:
     """What the authors' files say, or what their program gave: a number, or two ends."""
-    measured = finding.get("theirs")
+    measured = finding.get("baseline")
     if measured is None:
         return number(finding.get("reference"))
     ends = [number(measured[key]) for key in ("from", "to")]
@@ -83,7 +83,7 @@ def row(finding: dict) -> str:
     cells = [
         finding["name"],
         number(finding.get("paper")),
-        theirs(finding),
+        baseline(finding),
         number(finding.get("ours")),
         bounds(finding),
         finding.get("unit", ""),
@@ -150,7 +150,7 @@ def counted(text: str) -> str:
     return text[: match.start(2)] + made + text[match.end(2) :]
 
 
-def asks_for_theirs(finding: dict) -> bool:
+def asks_for_baseline(finding: dict) -> bool:
     """Whether a finding misses the paper, and expected.toml gives neither the authors' result nor a cause."""
     return finding.get("paper") is not None and finding.get("missed") is None
 
@@ -172,8 +172,8 @@ def main(arguments: list[str]) -> int:
             name = f"{experiment['id']}: {finding['name']}"
             if not finding["holds"]:
                 print(f"{name} does not hold: say why in {page}")
-                if asks_for_theirs(finding):
-                    print(f"{name}: write `theirs` or `cause` into expected.toml")
+                if asks_for_baseline(finding):
+                    print(f"{name}: write `baseline` or `cause` into expected.toml")
     for identifier in homeless:
         print(f"{page}: no `<!-- measured: {identifier} -->`", file=sys.stderr)
     return 1 if homeless else 0

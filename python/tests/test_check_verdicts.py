@@ -121,28 +121,28 @@ class Rules(unittest.TestCase):
         self.check({"hi": 99, "flows_from": 2}, [*runs, run("a", 3, 7, count=2)], 7, True)
 
     def test_who_else_misses(self) -> None:
-        """Theirs must be beyond the same bound; without `theirs` the reference speaks for it."""
+        """Theirs must be beyond the same bound; without `baseline` the reference speaks for it."""
         bounds: dict = {"lo": 3.0, "hi": 9.0}
-        for theirs, ours, missed in (
+        for baseline, ours, missed in (
             ({"from": 8.0, "to": 9.5}, 10, "as-theirs"),
             ({"from": 8.0, "to": 9.0}, 10, "both"),
             ({"value": 2.0}, 10, "both"),
             ({"value": 2.0}, 1, "as-theirs"),
             ({"none": "why"}, 1, "no-program"),
         ):
-            finding = bounds | {"theirs": theirs}
+            finding = bounds | {"baseline": baseline}
             self.assertEqual(JUDGE.missed_by(finding, Fraction(ours)), missed)
         self.assertEqual(JUDGE.missed_by(bounds, Fraction(1)), None)
         for ours in (Fraction(1), None):
             self.assertEqual(JUDGE.missed_by(bounds | {"cause": "why"}, ours), "cause-known")
-            known = bounds | {"cause": "why", "theirs": {"none": "why"}}
+            known = bounds | {"cause": "why", "baseline": {"none": "why"}}
             self.assertEqual(JUDGE.missed_by(known, ours), "no-program" if ours else "cause-known")
         self.assertEqual(JUDGE.missed_by(bounds | {"reference": 5.0}, Fraction(1)), "both")
-        measured = {"theirs": {"value": 2.0}}
-        self.assertTrue(JUDGE.same_theirs(measured, {"from": 2.0, "to": 2.0}))
-        self.assertFalse(JUDGE.same_theirs(measured, {"from": 2.0, "to": 2.5}))
-        self.assertFalse(JUDGE.same_theirs(measured, None))
-        self.assertTrue(JUDGE.same_theirs({"reference": 1.0}, None))
+        measured = {"baseline": {"value": 2.0}}
+        self.assertTrue(JUDGE.same_baseline(measured, {"from": 2.0, "to": 2.0}))
+        self.assertFalse(JUDGE.same_baseline(measured, {"from": 2.0, "to": 2.5}))
+        self.assertFalse(JUDGE.same_baseline(measured, None))
+        self.assertTrue(JUDGE.same_baseline({"reference": 1.0}, None))
 
     def test_a_sign_is_one_bound_at_zero_of_a_comparison(self) -> None:
         """A bound of zero on a number of its own asks for zero, and not for a sign."""

@@ -30,7 +30,7 @@ ALL = sorted((ROOT / "docs").glob("*.md"))
 DOCUMENTS = (ROOT / "README.md", *(path for path in ALL if path.name not in RUN))
 
 #: First words of a line in a shell.
-SHELL = ("make", "trimline", "trimline-switch", "cargo", "cd", "scripts/beside.py")
+SHELL = ("make", "trimline", "trimline-switch", "cargo", "cd", "scripts/compare_simulators.py")
 
 #: Blocks that are neither Python, TOML nor commands, by their first line.
 OTHERS = {

@@ -68,17 +68,17 @@ class Tables(unittest.TestCase):
         (run / "measures.json").write_text(text, encoding="utf-8")
 
     def keep(self, seed: int, **line: object) -> None:
-        """A line of scripts/kept_runs.py about a third run."""
+        """A line of scripts/cached_runs.py about a third run."""
         run = {"run": f"web-1to1-dctcp/seed-{seed}", "experiment": "ndp-evaluation/tables2-9"}
-        (self.out / "kept.jsonl").write_text(json.dumps(run | line) + "\n", encoding="utf-8")
+        (self.out / "cached.jsonl").write_text(json.dumps(run | line) + "\n", encoding="utf-8")
 
     def said(self, *findings: dict[str, object]) -> tuple[int, str]:
         """What the program ends with, and prints."""
         report = {"id": "ndp-evaluation/tables2-9", "findings": findings}
         (self.out / "report.json").write_text(json.dumps(report), encoding="utf-8")
         command = ["fct_tables.py", str(self.out), "--json", str(self.out / "report.json")]
-        if (kept := self.out / "kept.jsonl").exists():
-            command += ["--kept", str(kept)]
+        if (cached := self.out / "cached.jsonl").exists():
+            command += ["--cached", str(cached)]
         printed = io.StringIO()
         with mock.patch("sys.argv", command), contextlib.redirect_stdout(printed):
             return fct_tables.main(), printed.getvalue()
@@ -100,7 +100,7 @@ class Tables(unittest.TestCase):
         self.assertIn("1 numbers compared, 0 differ", printed)
         self.assertEqual(status, 0)
 
-    def test_rows_of_kept_runs_count(self) -> None:
+    def test_rows_of_cached_runs_count(self) -> None:
         """Their flows.csv may be gone."""
         times = {"min": 70_000_000, "median": 70_000_000}
         row = {"completed": 7, **times, "95th percentile": None, "99th percentile": None}
@@ -203,8 +203,8 @@ class Stalls(unittest.TestCase):
         self.assertIn("10 to 10 transfers, of sizes that are no whole packets", said)
         self.assertEqual(fct_tables.payload_of(3, 2 * 63065600 + 1665580800), (2 * 2 + 223) * 9000)
 
-    def test_kept_runs_count_as_those_that_are_there(self) -> None:
-        """A line of kept_runs.py has the sums."""
+    def test_cached_runs_count_as_those_that_are_there(self) -> None:
+        """A line of cached_runs.py has the sums."""
         self.run_of("a-bank", 1, 10)
         of_it = {"ended": 10, "ideal_sender_ps": 10 * 63065600}
         line = {
@@ -212,9 +212,9 @@ class Stalls(unittest.TestCase):
             "run": "a-bank/seed-2",
             "workloads": {"transfer": of_it},
         }
-        kept = self.out / "kept.jsonl"
-        kept.write_text(json.dumps(line) + "\n", encoding="utf-8")
-        status, said = self.told("--kept", str(kept))
+        cached = self.out / "cached.jsonl"
+        cached.write_text(json.dumps(line) + "\n", encoding="utf-8")
+        status, said = self.told("--cached", str(cached))
         self.assertEqual(status, 0)
         self.assertIn("a-bank: 2 runs, the least 100.0 % of the median", said)
 

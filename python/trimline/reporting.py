@@ -492,12 +492,12 @@ MISSED = {
 }
 
 
-def of_theirs(row: dict[str, Any]) -> str:
+def of_baseline(row: dict[str, Any]) -> str:
     """What the authors' program gave for a finding, or what their files say."""
-    theirs = row.get("theirs")
-    if not theirs:
+    baseline = row.get("baseline")
+    if not baseline:
         return cell(row.get("reference"))
-    min, greatest = cell(theirs["from"]), cell(theirs["to"])
+    min, greatest = cell(baseline["from"]), cell(baseline["to"])
     return min if min == greatest else f"{min}..{greatest}"
 
 
@@ -515,7 +515,7 @@ def findings(rows: Sequence[dict[str, Any]]) -> str:
             word, kind = "not judged", "none"
         elif bounds == "-" and kind == "holds":
             word, kind = "reported", "none"
-        cells = [cell(row.get("paper")), of_theirs(row), cell(row.get("ours"))]
+        cells = [cell(row.get("paper")), of_baseline(row), cell(row.get("ours"))]
         cells += [bounds, html.escape(str(row.get("unit", "")))]
         inside = "".join(f"<td>{each}</td>" for each in cells)
         name = html.escape(str(row.get("name", "")))

@@ -8,7 +8,7 @@ use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
 use crate::failure::Failure;
-use crate::foreign::FlowFormat;
+use crate::import::FlowFormat;
 use crate::reproduce::{call_package, check_package};
 use crate::run::{self, run_scenario};
 use crate::scenario_file::{default_folder, parse_scenario, scenario_text};

@@ -161,7 +161,7 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
         flows: flows * rounds,
         alive: match workload.connection {
             Connection::New => flows * rounds.min(1.0 + remembered(plan) * rounds / seconds),
-            Connection::Kept => flows * rounds.min(partners(workload, hosts)),
+            Connection::Persistent => flows * rounds.min(partners(workload, hosts)),
             Connection::Pool(pool) => {
                 flows * rounds.min(partners(workload, hosts) * f64::from(pool.each))
             }
@@ -348,8 +348,8 @@ mod tests {
             let plan = &scenario.runs[0].plan;
             groups(plan, &plan.workloads[0]).iter().map(|group| group.alive).sum::<f64>()
         };
-        assert_eq!(alive("permutation = {}", "kept"), 10.0);
-        assert_eq!(alive("random = {}", "kept"), 90.0);
+        assert_eq!(alive("permutation = {}", "persistent"), 10.0);
+        assert_eq!(alive("random = {}", "persistent"), 90.0);
         // Each flow is remembered for a while.
         assert!(alive("permutation = {}", "new") > 1000.0);
     }

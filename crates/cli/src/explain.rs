@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use trimline_sim::scenario::{Run, Scenario, Warning};
 use trimline_sim::transports::Transports;
 
+use crate::describe_plan::{Line, describe, different, plural};
 use crate::estimate::Estimate;
 use crate::failure::Failure;
-use crate::foreign::FlowFormat;
+use crate::import::FlowFormat;
 use crate::memory::human_bytes;
-use crate::plan_words::{Line, different, plural, words};
 use crate::scenario_file::read_scenario;
 use crate::terminal::{print, shortened};
 use crate::warnings::once;
@@ -30,7 +30,7 @@ fn text(scenario: &Scenario) -> String {
     if !scenario.name.is_empty() {
         let description = match scenario.description.as_str() {
             "" => String::new(),
-            words => format!(": {words}"),
+            described => format!(": {described}"),
         };
         text += &format!("{}{description}\n", scenario.name);
     }
@@ -40,7 +40,7 @@ fn text(scenario: &Scenario) -> String {
     // One description for each series: seeds and the sweep follow it.
     for of_series in scenario.runs.chunk_by(|a, b| a.plan.series == b.plan.series) {
         let run = &of_series[0];
-        let lines = words(&run.plan, &run.output);
+        let lines = describe(&run.plan, &run.output);
         let shown = match &first {
             None => {
                 text += &title(&run.plan.series, "");
@@ -66,8 +66,8 @@ fn title(series: &str, more: &str) -> String {
 fn warnings(runs: &[Run]) -> String {
     let line = |(warning, run): &(Warning, &Run)| {
         let of = if runs.len() > 1 { format!(" ({})", run.name) } else { String::new() };
-        let words = format!("{}{of}", warning.sentence);
-        Line { about: warning.about.to_owned(), words }.text()
+        let described = format!("{}{of}", warning.sentence);
+        Line { about: warning.about.to_owned(), described }.text()
     };
     let lines = once(runs).iter().take(24).map(line).collect::<String>();
     if lines.is_empty() { lines } else { format!("\n{lines}") }
@@ -100,8 +100,8 @@ fn varied(runs: &[Run]) -> String {
                 values.push(&value.1);
             }
         }
-        let words = format!("{key}: {}", shortened(&values));
-        text += &Line { about: "sweep".to_owned(), words }.text();
+        let described = format!("{key}: {}", shortened(&values));
+        text += &Line { about: "sweep".to_owned(), described }.text();
     }
     let mut seeds: Vec<String> = Vec::new();
     for seed in runs.iter().map(|run| run.plan.seed.to_string()) {
@@ -110,11 +110,11 @@ fn varied(runs: &[Run]) -> String {
         }
     }
     let numbers: Vec<&str> = seeds.iter().map(String::as_str).collect();
-    let words = match &numbers[..] {
+    let described = match &numbers[..] {
         [only] => format!("one, number {only}"),
         several => format!("{}: {}", several.len(), shortened(several)),
     };
-    text + &Line { about: "seeds".to_owned(), words }.text()
+    text + &Line { about: "seeds".to_owned(), described }.text()
 }
 
 fn human_time(seconds: f64) -> String {

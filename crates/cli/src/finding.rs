@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use trimline_metrics::Measure;
 
-use crate::theirs::{Span, Theirs};
+use crate::baseline::{Baseline, Span};
 
 /// One finding. It holds when the measure of every run that it is about lies within the bounds, or
 /// its mean over the seeds.
@@ -49,7 +49,7 @@ pub(crate) struct Finding<M = Measure> {
     /// What the authors' files say.
     pub(crate) reference: Option<f64>,
     /// What their published program gives for this work, or that none does it; without it `reference`.
-    pub(crate) theirs: Option<Theirs>,
+    pub(crate) baseline: Option<Baseline>,
     /// Why our runs miss it, where they do and the cause is known. docs/validation.md shows it below the table.
     pub(crate) cause: Option<String>,
     pub(crate) lo: Option<f64>,
@@ -114,9 +114,9 @@ impl<M> Finding<M> {
     }
 
     /// What the authors' program gives: as it was measured, else as their files say.
-    pub(crate) fn span_of_theirs(&self) -> Option<Span> {
-        match &self.theirs {
-            Some(theirs) => theirs.span(),
+    pub(crate) fn span_of_baseline(&self) -> Option<Span> {
+        match &self.baseline {
+            Some(baseline) => baseline.span(),
             None => self.reference.map(|value| Span { from: value, to: value }),
         }
     }

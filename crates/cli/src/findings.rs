@@ -8,11 +8,11 @@ use trimline_metrics::measure::Needs;
 use trimline_metrics::{Measure, interval};
 use trimline_sim::scenario::{Run, Scenario};
 
+use crate::baseline::{Baseline, Missed};
 use crate::failure::Failure;
 use crate::finding::{At, Finding, OverSeeds};
 use crate::outcome::Outcome;
 use crate::quick::Quick;
-use crate::theirs::{Missed, Theirs};
 use crate::verdicts::{Tier, Verdict};
 
 /// expected.toml, and testbed.toml, whose measures are names of what a testbed program measures.
@@ -49,7 +49,7 @@ impl<M: DeserializeOwned> Expected<M> {
             if expected.finding.iter().filter(|other| other.name == finding.name).count() > 1 {
                 return Err(mistake("another finding has the same name"));
             }
-            if let Some(what) = finding.theirs.as_ref().and_then(Theirs::mistake) {
+            if let Some(what) = finding.baseline.as_ref().and_then(Baseline::mistake) {
                 return Err(mistake(what));
             }
             if finding.cause.as_ref().is_some_and(|cause| cause.trim().is_empty()) {
@@ -195,7 +195,7 @@ impl<M> Finding<M> {
         let not_judged = match tier {
             Tier::Full => false,
             Tier::Quick => is_of_all || !has_runs,
-            Tier::Part => {
+            Tier::PartialRun => {
                 let has = |series: &String| runs.iter().any(|run| run.series == *series);
                 self.series.is_none() || !has_runs || !self.against.iter().all(has)
             }
@@ -223,12 +223,14 @@ impl<M> Finding<M> {
         let holds = ours.is_some_and(|ours| {
             self.lo.is_none_or(|lo| ours >= lo) && self.hi.is_none_or(|hi| ours <= hi)
         });
-        let theirs = self.span_of_theirs();
+        let baseline = self.span_of_baseline();
         let is_missed = !holds && !not_judged;
         // A miss without a value, as of flows that never end, has a cause as well.
         let missed = if is_missed {
-            ours.and_then(|ours| Missed::of(ours, [self.lo, self.hi], self.theirs.as_ref(), theirs))
-                .or(self.cause.as_ref().map(|_| Missed::CauseKnown))
+            ours.and_then(|ours| {
+                Missed::of(ours, [self.lo, self.hi], self.baseline.as_ref(), baseline)
+            })
+            .or(self.cause.as_ref().map(|_| Missed::CauseKnown))
         } else {
             None
         };
@@ -236,7 +238,7 @@ impl<M> Finding<M> {
             name: self.name.clone(),
             paper: self.paper,
             reference: self.reference,
-            theirs: theirs.filter(|_| self.theirs.is_some()),
+            baseline: baseline.filter(|_| self.baseline.is_some()),
             ours,
             lo: self.lo,
             hi: self.hi,

@@ -11,10 +11,13 @@
 //! [`terminal`], [`log`], [`openmetrics`] and [`writer`].
 #![forbid(unsafe_code)]
 
+mod baseline;
 mod bench;
-mod claim;
+mod cached;
 mod compare;
-mod detour_words;
+mod describe_detour;
+mod describe_plan;
+mod describe_timers;
 mod estimate;
 mod execute;
 mod experiments;
@@ -22,16 +25,15 @@ mod explain;
 mod failure;
 mod finding;
 mod findings;
-mod foreign;
-mod kept;
+mod import;
 mod load;
 pub mod log;
 mod memory;
 mod net;
 pub mod openmetrics;
 mod outcome;
-mod part;
-mod plan_words;
+mod output_lock;
+mod partial_run;
 mod quantity;
 mod quick;
 mod reference;
@@ -47,8 +49,6 @@ mod stats;
 pub mod switch_ports;
 pub mod terminal;
 mod testbed;
-mod theirs;
-mod timer_words;
 mod toml_text;
 mod trace;
 mod transport;
@@ -66,7 +66,7 @@ use trimline_sim::scenario::SCHEMES;
 use trimline_sim::transports::{AnyTransport, Transports};
 
 use failure::Failure;
-use foreign::FlowFormat;
+use import::FlowFormat;
 
 /// What a scenario is laid over with.
 #[derive(Args, Clone, Debug, Default)]
@@ -215,9 +215,9 @@ enum Verb {
         /// Go on where an earlier command was stopped, as in `run`.
         #[arg(long)]
         resume: bool,
-        /// Runs that were made elsewhere, as scripts/kept_runs.py writes them: they are judged and not made again.
+        /// Runs that were made elsewhere, as scripts/cached_runs.py writes them: they are judged and not made again.
         #[arg(long, value_name = "FILE")]
-        kept: Option<PathBuf>,
+        cached: Option<PathBuf>,
         /// Do not draw.
         #[arg(long)]
         no_plot: bool,
@@ -369,8 +369,8 @@ struct Library {
 
 /// Does what the words of a command line say; the first is the program's name. Help and misuse end the process, as
 /// everywhere.
-pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    perform(words, &Transports::built_in())
+pub fn command(described: impl IntoIterator<Item = OsString>) -> ExitCode {
+    perform(described, &Transports::built_in())
 }
 
 /// The same in a program that knows more transports: every command takes their names.
@@ -382,17 +382,17 @@ pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// }
 /// ```
 pub fn command_with(
-    words: impl IntoIterator<Item = OsString>,
+    described: impl IntoIterator<Item = OsString>,
     more: &[&'static dyn AnyTransport],
 ) -> ExitCode {
     match Transports::built_in().with(more) {
-        Ok(transports) => perform(words, &transports),
+        Ok(transports) => perform(described, &transports),
         Err(problem) => Failure::message(problem).report(),
     }
 }
 
-fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -> ExitCode {
-    let outcome = match Command::parse_from(words).verb {
+fn perform(described: impl IntoIterator<Item = OsString>, transports: &Transports) -> ExitCode {
+    let outcome = match Command::parse_from(described).verb {
         Verb::Run { scenario, settings, runs, json } => {
             let format = settings.format;
             run::run(&scenario, format, &settings.texts(), &runs.options(json), transports)
@@ -424,7 +424,7 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
             series,
             out,
             resume,
-            kept,
+            cached,
             no_plot,
             ignore_memory,
             library,
@@ -439,11 +439,11 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
                 tier: match (quick, series.is_empty()) {
                     (true, _) => verdicts::Tier::Quick,
                     (false, true) => verdicts::Tier::Full,
-                    (false, false) => verdicts::Tier::Part,
+                    (false, false) => verdicts::Tier::PartialRun,
                 },
                 series,
                 resume,
-                kept,
+                cached,
                 no_plot,
                 ignore_memory,
                 library: library.directory,
@@ -471,7 +471,7 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
         Verb::New { what: New::Transport { name, path, trimline } } => {
             transport::new(&name, path, trimline, transports)
         }
-        Verb::Formats => foreign::formats(),
+        Verb::Formats => import::formats(),
         Verb::Explain { scenario, settings } => {
             let format = settings.format;
             explain::explain(&scenario, format, &settings.texts(), transports)

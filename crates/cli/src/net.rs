@@ -33,7 +33,7 @@ pub(crate) use cat::cat;
 use server::Server;
 
 /// The longest that a client waits for an answer.
-const PATIENCE: TimeDelta = TimeDelta::from_ms(2000);
+const STALL_TIMEOUT: TimeDelta = TimeDelta::from_ms(2000);
 
 /// The interval at which a command prints news, writes statistics and looks whether it was asked to stop.
 const GLANCE: TimeDelta = TimeDelta::from_ms(100);
@@ -78,7 +78,7 @@ pub(crate) struct Interface {
     poll: bool,
     /// Give a peer up that was not heard for so many seconds.
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    silence: u64,
+    dead_peer: u64,
     /// Believe those alone who share the key in this file (`trimline key new`); a key in its second line is believed
     /// too.
     #[arg(long, value_name = "FILE")]
@@ -289,7 +289,7 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
             config.profile = Profile::KEYED;
         }
         config.idle = if poll { Idle::Poll } else { Idle::Block };
-        config.silence = Some(TimeDelta::from_ms(interface.silence * 1000));
+        config.dead_peer = Some(TimeDelta::from_ms(interface.dead_peer * 1000));
     };
     let host = match &interface.interface {
         Some(name) => {
@@ -314,7 +314,7 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
 /// A connection that failed, in words: with whom, and since when the peer was not heard.
 fn broken(peer: IpAddr, failure: Broken) -> io::Error {
     let text = match failure {
-        Broken::Silent(quiet) => {
+        Broken::DeadPeer(quiet) => {
             let since = SystemTime::now() - Duration::from_nanos(quiet.as_ps() / 1000);
             let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             let (second, quiet) = (since.as_secs() % 86_400, quiet.as_ps() / 1_000_000_000_000);
@@ -334,7 +334,7 @@ fn request(host: &mut AnyHost, peer: IpAddr, message: &[u8]) -> io::Result<Durat
     let connection = host.connect(peer, PING_SERVICE, Options::default())?;
     host.core().send(connection, message)?;
     host.core().close(connection);
-    let (until, mut answer) = (host.now().saturating_add(PATIENCE), Ok(None));
+    let (until, mut answer) = (host.now().saturating_add(STALL_TIMEOUT), Ok(None));
     wait(host, until, |core| {
         answer = core.receive(connection);
         !matches!(answer, Ok(None))
@@ -456,8 +456,9 @@ fn load(
             waiting.push((connection, due));
             asked += 1;
         }
-        let (patience, frames) = (host.now().saturating_add(PATIENCE), host.statistics().frames_in);
-        let until = if asked < count { due.min(patience) } else { patience };
+        let (stall_timeout, frames) =
+            (host.now().saturating_add(STALL_TIMEOUT), host.statistics().frames_in);
+        let until = if asked < count { due.min(stall_timeout) } else { stall_timeout };
         let before = waiting.len();
         let clock = Instant::now();
         let base = host.now();
@@ -476,7 +477,7 @@ fn load(
                             why = Some(failure);
                             is_gone |= matches!(
                                 failure,
-                                Broken::Silent(_) | Broken::Stalled(_) | Broken::PathMtu(_)
+                                Broken::DeadPeer(_) | Broken::Stalled(_) | Broken::PathMtu(_)
                             );
                         }
                         Ok(_) => failed += 1,
@@ -491,11 +492,11 @@ fn load(
             failed += waiting.len() as u64;
             break;
         }
-        // A long answer takes its time while frames arrive; connections fail by themselves where none of it is theirs.
+        // A long answer takes its time while frames arrive; connections fail by themselves where none of it is baseline.
         let is_quiet = host.statistics().frames_in == frames;
-        if waiting.len() == before && host.now() >= patience && is_quiet {
+        if waiting.len() == before && host.now() >= stall_timeout && is_quiet {
             is_gone = true;
-            why = why.or(Some(Broken::Silent(PATIENCE)));
+            why = why.or(Some(Broken::DeadPeer(STALL_TIMEOUT)));
         }
         // Who is not heard is asked nothing more.
         if is_gone {

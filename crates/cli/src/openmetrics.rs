@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The longest that a request may take (chosen): a reader that says nothing keeps others waiting no longer.
-const PATIENCE: Duration = Duration::from_secs(1);
+const STALL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Bytes of the longest request.
 const LONGEST_REQUEST: usize = 8192;
@@ -136,10 +136,10 @@ impl Drop for Endpoint {
 /// Answers one request.
 fn answer(stream: &mut UnixStream, text: &str) -> io::Result<()> {
     let start = Instant::now();
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(STALL_TIMEOUT))?;
     let (mut request, mut chunk) = (Vec::new(), [0; 1024]);
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        let left = PATIENCE.saturating_sub(start.elapsed());
+        let left = STALL_TIMEOUT.saturating_sub(start.elapsed());
         if left.is_zero() || request.len() > LONGEST_REQUEST {
             return Err(io::ErrorKind::TimedOut.into());
         }
@@ -150,8 +150,8 @@ fn answer(stream: &mut UnixStream, text: &str) -> io::Result<()> {
         }
     }
     let line = String::from_utf8_lossy(&request);
-    let mut words = line.split_whitespace();
-    let (status, kind, body) = match (words.next(), words.next()) {
+    let mut described = line.split_whitespace();
+    let (status, kind, body) = match (described.next(), described.next()) {
         (Some("GET"), Some("/" | "/metrics")) => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             ("200 OK", kind, text)
@@ -186,8 +186,8 @@ pub(crate) mod tests {
         for line in body.lines() {
             let wrong = |what: &str| format!("{what}: {line}");
             if let Some(rest) = line.strip_prefix("# ") {
-                let mut words = rest.splitn(3, ' ');
-                let mut word = || words.next().ok_or_else(|| wrong("too short"));
+                let mut described = rest.splitn(3, ' ');
+                let mut word = || described.next().ok_or_else(|| wrong("too short"));
                 let (what, of, value) = (word()?, word()?, word()?);
                 match what {
                     "TYPE" => {

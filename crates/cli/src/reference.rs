@@ -52,7 +52,7 @@ fn links() -> String {
          numbers begin at 0. Layers are `tor` (also leaves, and the switch of a star), `aggregation`, `spine` and `core`.\n\n\
          | network | links |\n|---|---|\n",
     );
-    for (shape, words) in SHAPES {
+    for (shape, described) in SHAPES {
         let scenario =
             format!("{shape}\n[[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"1KB\"\n");
         let read = Scenario::parse("", &scenario, &[]);
@@ -61,7 +61,7 @@ fn links() -> String {
             links.map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ")
         };
         let names = read.ok().and_then(|read| read.runs.first().map(named)).unwrap_or_default();
-        let _ = writeln!(text, "| {words}: `{shape}` | {names} |");
+        let _ = writeln!(text, "| {described}: `{shape}` | {names} |");
     }
     text
 }

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use trimline_metrics::Summary;
 
-use crate::claim::results_below;
 use crate::failure::Failure;
+use crate::output_lock::results_below;
 use crate::reproduce::call_package;
 use crate::run_table;
 use crate::terminal::print;

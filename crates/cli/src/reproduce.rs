@@ -13,15 +13,15 @@ use trimline_metrics::result_folder::{self, MANIFEST};
 use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
-use crate::claim::{Claim, results_below};
+use crate::cached::Cached;
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::experiments::{Experiment, choose, load, reference};
 use crate::failure::Failure;
 use crate::finding::Finding;
-use crate::kept::Kept;
 use crate::memory;
 use crate::outcome::{self, Outcome};
-use crate::part;
+use crate::output_lock::{OutputLock, results_below};
+use crate::partial_run;
 use crate::results::{Earlier, earlier, say_resumed, write_run};
 use crate::terminal::print;
 use crate::verdicts::{self, Tier, Verdict};
@@ -34,11 +34,11 @@ pub(crate) struct Options {
     pub(crate) jobs: Option<usize>,
     pub(crate) out: PathBuf,
     pub(crate) tier: Tier,
-    /// The series that are run, with [`Tier::Part`].
+    /// The series that are run, with [`Tier::PartialRun`].
     pub(crate) series: Vec<String>,
     pub(crate) resume: bool,
     /// Runs that were made elsewhere: they are not made again.
-    pub(crate) kept: Option<PathBuf>,
+    pub(crate) cached: Option<PathBuf>,
     pub(crate) no_plot: bool,
     /// Runs that seem not to fit begin all the same.
     pub(crate) ignore_memory: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Options {
 impl Options {
     /// Whether a run is to be made.
     fn wants(&self, run: &Run) -> bool {
-        self.tier != Tier::Part || self.series.contains(&run.plan.series)
+        self.tier != Tier::PartialRun || self.series.contains(&run.plan.series)
     }
 }
 
@@ -72,20 +72,20 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             experiment.expected.check(&experiment.expected_name, &scenario)?;
             match options.tier {
                 Tier::Quick => experiment.expected.quick.choose(&experiment.id, &mut scenario)?,
-                Tier::Part => part::check(&experiment.id, &scenario, &options.series)?,
+                Tier::PartialRun => partial_run::check(&experiment.id, &scenario, &options.series)?,
                 Tier::Full => {}
             }
             Ok(scenario)
         })
         .collect::<Result<Vec<Scenario>, Failure>>()?;
     // What is kept says nothing of runs with settings of their own.
-    if options.kept.is_some() && !options.settings.is_empty() {
+    if options.cached.is_some() && !options.settings.is_empty() {
         return Err(Failure::message(format!(
-            "--kept beside other settings ({}): kept runs are those of the experiment as it is",
+            "--cached beside other settings ({}): kept runs are those of the experiment as it is",
             options.settings.join(", ")
         )));
     }
-    let elsewhere = options.kept.as_deref().map(Kept::read).transpose()?;
+    let elsewhere = options.cached.as_deref().map(Cached::read).transpose()?;
     for scenario in &scenarios {
         let wanted: Vec<&Run> = scenario.runs.iter().filter(|run| options.wants(run)).collect();
         memory::fitted(&wanted, threads.at_most(1), options.ignore_memory)?;
@@ -98,17 +98,17 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
     for (experiment, scenario) in experiments.iter().zip(&scenarios) {
         let out = options.out.join(&experiment.id);
         let findings = &experiment.expected.finding;
-        let _claim = Claim::take(&out)?;
+        let _lock = OutputLock::take(&out)?;
         let mut found = found(scenario, findings, &out, options);
         let stay: BTreeSet<PathBuf> = (scenario.runs.iter().zip(&found))
             .filter(|(_, found)| found.is_some())
             .map(|(run, _)| run_directory(&out, run))
             .collect();
-        if options.tier == Tier::Part {
+        if options.tier == Tier::PartialRun {
             check_loss(scenario, &out, &stay, options)?;
         }
         forget(&out, &stay).map_err(|error| Failure::io(&out, &error))?;
-        let kept = match &elsewhere {
+        let cached = match &elsewhere {
             Some(elsewhere) => elsewhere.fill(&experiment.id, scenario, findings, &mut found),
             None => 0,
         };
@@ -121,11 +121,11 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             return Ok(interrupted());
         }
         // Fewer seeds than a finding is about would judge it otherwise.
-        let series = part::whole_series(scenario, &outcomes);
-        let is_part = outcomes.len() < scenario.runs.len();
+        let series = partial_run::whole_series(scenario, &outcomes);
+        let is_partial = outcomes.len() < scenario.runs.len();
         outcomes.retain(|outcome| series.contains(&outcome.series));
         let tier = match options.tier {
-            Tier::Part if !is_part => Tier::Full,
+            Tier::PartialRun if !is_partial => Tier::Full,
             tier => tier,
         };
         let verdicts: Vec<Verdict> = findings
@@ -134,11 +134,11 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             .map(|(place, finding)| finding.verdict(&outcomes, place, tier))
             .collect();
         let mut json = verdicts::as_json(&experiment.id, &verdicts, tier);
-        if is_part {
+        if is_partial {
             json["series"] = json!(series);
         }
-        if kept > 0 {
-            json["kept"] = kept.into();
+        if cached > 0 {
+            json["cached"] = cached.into();
         }
         write_findings(experiment, &json, &out, options)?;
         let (id, title) = (&experiment.id, &experiment.expected.title);
@@ -147,7 +147,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         } else if !options.json {
             print(&verdicts::summary(id, title, &verdicts, tier))?;
         }
-        if is_part && !options.no_plot {
+        if is_partial && !options.no_plot {
             eprintln!("no figure: it needs all series of {id}");
         } else if !options.no_plot {
             draw(id, &out, options)?;
@@ -162,8 +162,8 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         print(&format!("\n{} experiments: {}", experiments.len(), count.line()))?;
     } else if !options.verbose {
         let seconds = start.elapsed().as_secs_f64();
-        let words = "-v shows each, and causes of misses";
-        print(&format!("{} ({words}); {seconds:.0} s\n", count.words()))?;
+        let described = "-v shows each, and causes of misses";
+        print(&format!("{} ({described}); {seconds:.0} s\n", count.describe()))?;
     }
     Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -180,10 +180,10 @@ fn found(
     out: &Path,
     options: &Options,
 ) -> Vec<Option<Outcome>> {
-    if !options.resume && options.tier != Tier::Part {
+    if !options.resume && options.tier != Tier::PartialRun {
         return vec![None; scenario.runs.len()];
     }
-    let mut foreign = 0;
+    let mut import = 0;
     let outcome = |run: &Run| {
         if options.wants(run) && !options.resume {
             return None;
@@ -194,8 +194,8 @@ fn found(
                 let text = fs::read_to_string(directory.join(outcome::FILE)).ok()?;
                 Outcome::from_json(findings, run, &text)
             }
-            Earlier::Foreign => {
-                foreign += 1;
+            Earlier::Imported => {
+                import += 1;
                 None
             }
             Earlier::Missing => None,
@@ -205,7 +205,7 @@ fn found(
     let finished = found.iter().flatten().count();
     // With `--series` alone what other series left stays, and is judged too.
     if options.resume || finished > 0 {
-        say_resumed(finished, foreign, found.len());
+        say_resumed(finished, import, found.len());
     }
     found
 }

@@ -12,9 +12,9 @@ use trimline_sim::formats::hpcc::{self, Completion};
 use trimline_sim::plan::EngineChoice;
 use trimline_sim::scenario::{Run, Scenario};
 
+use crate::describe_plan::link_changes;
 use crate::execute::Done;
 use crate::failure::Failure;
-use crate::plan_words::link_changes;
 
 /// The manifest of a run before it begins.
 fn manifest(scenario: &Scenario, settings: &[String], run: &Run) -> Manifest {
@@ -141,7 +141,7 @@ pub(crate) enum Earlier {
     /// Nothing, or a run that was stopped before its end.
     Missing,
     /// The result of something else: another scenario, other settings, another program.
-    Foreign,
+    Imported,
     /// The result of this very run.
     Finished(Box<Summary>),
 }
@@ -157,10 +157,10 @@ pub(crate) fn earlier(
     let Some(found) = Manifest::from_json(&text("manifest.json")) else {
         // A manifest that cannot be read is one of another program.
         let is_result = directory.join("manifest.json").exists();
-        return if is_result { Earlier::Foreign } else { Earlier::Missing };
+        return if is_result { Earlier::Imported } else { Earlier::Missing };
     };
     if !found.is_of_the_same_run(&manifest(scenario, settings, run)) {
-        return Earlier::Foreign;
+        return Earlier::Imported;
     }
     match Summary::from_json(&text("summary.json")) {
         Some(summary) if !found.interrupted || summary.is_deadlocked() => {
@@ -172,11 +172,9 @@ pub(crate) fn earlier(
 
 /// Says on the terminal what a command that goes on has found: how many runs of how many, and how many results
 /// of something else.
-pub(crate) fn say_resumed(finished: usize, foreign: usize, runs: usize) {
+pub(crate) fn say_resumed(finished: usize, import: usize, runs: usize) {
     eprintln!("resumed: {finished} of {runs} runs are there");
-    if foreign > 0 {
-        eprintln!(
-            "{foreign} results are of another scenario or program: these runs are done again"
-        );
+    if import > 0 {
+        eprintln!("{import} results are of another scenario or program: these runs are done again");
     }
 }

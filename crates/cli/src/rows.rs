@@ -43,8 +43,9 @@ pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
 pub fn check_target(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(about) if !about.is_file() => {
-            let words = format!("{}: expected a regular file, or none, to replace", path.display());
-            Err(io::Error::new(io::ErrorKind::InvalidInput, words))
+            let described =
+                format!("{}: expected a regular file, or none, to replace", path.display());
+            Err(io::Error::new(io::ErrorKind::InvalidInput, described))
         }
         Ok(_) | Err(_) => Ok(()),
     }
@@ -119,8 +120,8 @@ mod tests {
         std::os::unix::fs::symlink(file("target"), file("link")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(file("socket")).unwrap();
         for name in ["link", "socket"] {
-            let words = write_file(&file(name), &json!({})).unwrap_err().to_string();
-            assert!(words.contains(&format!("{name}: expected a regular file")), "{words}");
+            let described = write_file(&file(name), &json!({})).unwrap_err().to_string();
+            assert!(described.contains(&format!("{name}: expected a regular file")), "{described}");
         }
         assert!(file("link").is_symlink() && folder.count() == 3);
         assert_eq!(std::fs::read_to_string(file("target")).unwrap(), "kept");
@@ -132,8 +133,8 @@ mod tests {
         let folder = Folder::new("error");
         std::fs::create_dir(folder.0.join("taken")).unwrap();
         for name in ["gone/stats.json", "taken"] {
-            let words = write_file(&folder.0.join(name), &json!({})).unwrap_err().to_string();
-            assert!(words.contains(&format!("{name}: ")), "{words}");
+            let described = write_file(&folder.0.join(name), &json!({})).unwrap_err().to_string();
+            assert!(described.contains(&format!("{name}: ")), "{described}");
         }
         assert_eq!(folder.count(), 1);
     }

@@ -10,11 +10,11 @@ use trimline_metrics::{Aggregate, Summary, result_folder};
 use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
-use crate::claim::{self, Claim};
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::failure::Failure;
-use crate::foreign::FlowFormat;
+use crate::import::FlowFormat;
 use crate::memory;
+use crate::output_lock::{self, OutputLock};
 use crate::results::{Earlier, earlier, say_resumed, write_run};
 use crate::run_table;
 use crate::scenario_file::{default_folder, read_scenario};
@@ -61,8 +61,8 @@ pub(crate) fn run_scenario(
     let threads = Threads::new(options.threads)?.quiet(options.quiet);
     catch_interrupts()?;
     say_warnings(scenario);
-    let claim = Claim::take(out)?;
-    let directory = |run: &Run| claim::directory(out, run);
+    let lock = OutputLock::take(out)?;
+    let directory = |run: &Run| output_lock::directory(out, run);
     let found = match options.resume {
         true => found(scenario, settings, &directory),
         false => vec![None; scenario.runs.len()],
@@ -71,12 +71,14 @@ pub(crate) fn run_scenario(
     let waiting: Vec<&Run> = pending.iter().map(|&run| &scenario.runs[run]).collect();
     let threads = memory::fitted(&waiting, threads, options.ignore_memory)?;
     let places: Vec<_> = scenario.runs.iter().map(|run| (directory(run), run)).collect();
-    if let Some(words) = claim::words_of(out, &claim.clear(scenario, settings, &places)?) {
-        eprintln!("note: {words}");
+    if let Some(described) =
+        output_lock::describe_removed(out, &lock.clear(scenario, settings, &places)?)
+    {
+        eprintln!("note: {described}");
     }
     // With files of the user beside it a result stays until its run has ended.
     for (place, run) in &places {
-        if earlier(place, scenario, settings, run) == Earlier::Foreign {
+        if earlier(place, scenario, settings, run) == Earlier::Imported {
             let place = place.display();
             eprintln!(
                 "note: {place} holds a result of other settings or another program: it is replaced, other files stay"
@@ -120,17 +122,17 @@ fn found(
     settings: &[String],
     directory: &dyn Fn(&Run) -> PathBuf,
 ) -> Vec<Option<Summary>> {
-    let mut foreign = 0;
+    let mut import = 0;
     let of = |run: &Run| match earlier(&directory(run), scenario, settings, run) {
         Earlier::Finished(summary) => Some(*summary),
-        Earlier::Foreign => {
-            foreign += 1;
+        Earlier::Imported => {
+            import += 1;
             None
         }
         Earlier::Missing => None,
     };
     let found: Vec<Option<Summary>> = scenario.runs.iter().map(of).collect();
-    say_resumed(found.iter().flatten().count(), foreign, found.len());
+    say_resumed(found.iter().flatten().count(), import, found.len());
     found
 }
 
@@ -157,7 +159,7 @@ fn say(
     say_not_started(done);
     if options.json {
         let of = |(run, summary): &(&Run, &Summary)| {
-            let folder = claim::directory(out, run);
+            let folder = output_lock::directory(out, run);
             json!({ "run": run.name, "folder": folder.display().to_string(), "summary": summary })
         };
         let runs: Vec<serde_json::Value> = done.iter().map(of).collect();

@@ -7,7 +7,7 @@ use trimline_sim::scenario::{Scenario, ScenarioError};
 use trimline_sim::transports::{Transports, time};
 
 use crate::failure::Failure;
-use crate::foreign::{FlowFormat, format_of, lacks_topology, scenario_of};
+use crate::import::{FlowFormat, format_of, lacks_topology, scenario_of};
 
 /// Reads a scenario file and everything laid over it. Without a name it has that of its file.
 pub(crate) fn read_scenario(
@@ -23,8 +23,8 @@ pub(crate) fn read_scenario(
         Err(Failure::Scenario(error))
             if is_of_flows && (error.place.source.text == text || is_topology_named(&error)) =>
         {
-            if let Some(words) = lacks_topology(path, format, settings) {
-                return Err(Failure::message(words));
+            if let Some(described) = lacks_topology(path, format, settings) {
+                return Err(Failure::message(described));
             }
             let is_named = is_topology_named(&error);
             let ScenarioError { problem, expected, .. } = *error;
@@ -144,8 +144,8 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let said = refused(include_str!("../../../examples/switch.toml"));
-        let words = "unknown key `rate`, in what looks like a configuration of trimline-switch";
-        assert!(said.contains(words), "{said}");
+        let described = "unknown key `rate`, in what looks like a configuration of trimline-switch";
+        assert!(said.contains(described), "{said}");
         for text in ["rate = \"1Gbps\"\n", "rate = \"1Gbps\"\nworkload = []\n[[host]]\n"] {
             assert!(!refused(text).contains("trimline-switch"), "{text}");
         }

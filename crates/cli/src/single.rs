@@ -10,11 +10,11 @@ use trimline_sim::Progress;
 use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
-use crate::claim;
-pub use crate::claim::Claim;
 use crate::execute::Done;
 use crate::failure::Failure;
-use crate::foreign::scenario_of;
+use crate::import::scenario_of;
+use crate::output_lock;
+pub use crate::output_lock::OutputLock;
 use crate::results::{Earlier, earlier, write_run};
 use crate::scenario_file;
 use crate::{compare, memory, warnings};
@@ -109,16 +109,16 @@ impl Named {
     ///
     /// # Errors
     /// One line: another command is writing there, the folder holds something else, or there is no such run.
-    pub fn claim(
+    pub fn lock(
         &self,
         folder: &Path,
         places: &[usize],
-    ) -> Result<(Claim, Option<String>), String> {
+    ) -> Result<(OutputLock, Option<String>), String> {
         let runs = self.runs_at(places)?.into_iter();
-        let runs: Vec<_> = runs.map(|run| (claim::directory(folder, run), run)).collect();
-        let claim = Claim::take(folder).map_err(one_line)?;
-        let removed = claim.clear(&self.scenario, &self.settings, &runs).map_err(one_line)?;
-        Ok((claim, claim::words_of(folder, &removed)))
+        let runs: Vec<_> = runs.map(|run| (output_lock::directory(folder, run), run)).collect();
+        let lock = OutputLock::take(folder).map_err(one_line)?;
+        let removed = lock.clear(&self.scenario, &self.settings, &runs).map_err(one_line)?;
+        Ok((lock, output_lock::describe_removed(folder, &removed)))
     }
 
     /// How many of the runs at `places` memory holds at the same time, at most `at_once`.

@@ -172,9 +172,9 @@ mod tests {
             overrun,
             refused_source,
         };
-        let (words, state) = (losses(&lost), state(&config, &fabric, &lost));
+        let (described, state) = (losses(&lost), state(&config, &fabric, &lost));
         for (name, count) in lost.named() {
-            assert!(words.contains(&format!("{name} {count}")), "{words}");
+            assert!(described.contains(&format!("{name} {count}")), "{described}");
             assert_eq!(state[name], json!(count));
         }
         assert_eq!(state[KEY].as_array().map(Vec::len), Some(1));

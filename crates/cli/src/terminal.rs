@@ -38,8 +38,8 @@ fn write_to(out: &mut impl Write, text: &str) -> io::Result<bool> {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => {
-            let words = format!("standard output: {error}; what is there is not whole");
-            Err(io::Error::new(error.kind(), words))
+            let described = format!("standard output: {error}; what is there is not whole");
+            Err(io::Error::new(error.kind(), described))
         }
     }
 }

@@ -6,17 +6,17 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use trimline_metrics::capture::{Capture, Frames};
-use trimline_metrics::parts::{self, Part};
+use trimline_metrics::fct_breakdown::{self, Part};
 use trimline_metrics::{FlowRecord, RunRecord, Timeline, capture, perfetto};
 use trimline_packet::Packet;
 use trimline_sim::plan::{EngineChoice, Plan, Watch, Workload};
 use trimline_sim::scenario::Scenario;
 use trimline_sim::transports::Transports;
 
-use crate::claim::{self, Claim};
 use crate::execute::{Done, catch_interrupts, interrupted, is_stopped};
 use crate::failure::Failure;
-use crate::foreign::FlowFormat;
+use crate::import::FlowFormat;
+use crate::output_lock::{self, OutputLock};
 use crate::results::write_run;
 use crate::scenario_file::{default_folder, read_scenario};
 use crate::terminal::{columns, print};
@@ -43,8 +43,8 @@ pub(crate) fn trace(
     let mut scenario = read_scenario(path, format, settings, transports)?;
     let place = place_of(&scenario, options.run.as_deref())?;
     let out = options.out.clone().unwrap_or_else(|| default_folder(path, "trace"));
-    let claim = Claim::take(&out)?;
-    claim.survey(&scenario, settings, &[(out.clone(), &scenario.runs[place])])?;
+    let lock = OutputLock::take(&out)?;
+    lock.survey(&scenario, settings, &[(out.clone(), &scenario.runs[place])])?;
     catch_interrupts()?;
     let plan = &mut scenario.runs[place].plan;
     let mut only: Option<FlowRecord> = None;
@@ -67,7 +67,7 @@ pub(crate) fn trace(
     let mut apart = None;
     if let Some(flow) = &only {
         keep(&mut record, flow);
-        apart = parts::parts(&record.timeline, flow);
+        apart = fct_breakdown::parts(&record.timeline, flow);
         if apart.is_none() && flow.fct_receiver_ps.is_some() {
             eprintln!(
                 "note: no parts.csv: the timeline does not tell which transmission of its last packet arrived"
@@ -84,9 +84,9 @@ pub(crate) fn trace(
     let events = record.timeline.events.len();
     let json = perfetto::trace(&record.timeline);
     // A mistake in the command, or a stop, leaves what was there.
-    let removed = claim.clear(&scenario, settings, &[(out.clone(), &scenario.runs[place])])?;
-    if let Some(words) = claim::words_of(&out, &removed) {
-        eprintln!("note: {words}");
+    let removed = lock.clear(&scenario, settings, &[(out.clone(), &scenario.runs[place])])?;
+    if let Some(described) = output_lock::describe_removed(&out, &removed) {
+        eprintln!("note: {described}");
     }
     scenario.runs[place].output.timeline = true;
     let run = &scenario.runs[place];
@@ -94,7 +94,7 @@ pub(crate) fn trace(
     write_run(&out, &scenario, settings, run, &done, &[("trace.json", json)])?;
     write_capture(&out, &captured.bytes, apart.as_deref())?;
     if let Some(parts) = &apart {
-        print(&words_of(parts))?;
+        print(&describe_removed(parts))?;
     }
     print(&format!(
         "{events} events, {} packets\n\
@@ -150,11 +150,11 @@ fn write_capture(out: &Path, capture: &[u8], apart: Option<&[Part]>) -> Result<(
             .map_err(|error| Failure::io(&file, &error))
     };
     write("trace.pcapng", capture)?;
-    apart.map_or(Ok(()), |parts| write("parts.csv", &parts::csv(parts)))
+    apart.map_or(Ok(()), |parts| write("parts.csv", &fct_breakdown::csv(parts)))
 }
 
 /// A completion time and its parts, for a terminal.
-fn words_of(parts: &[Part]) -> String {
+fn describe_removed(parts: &[Part]) -> String {
     let us = |ps: u64| format!("{:.3} us", ps as f64 / 1e6);
     let all = parts.iter().map(|part| part.ps).sum();
     let mut rows = vec![vec!["completion time".to_owned(), us(all)]];
@@ -181,7 +181,7 @@ fn perform(plan: &Plan) -> Result<RunRecord, Failure> {
 fn keep(record: &mut RunRecord, flow: &FlowRecord) {
     let timeline = &mut record.timeline;
     let workload = timeline.workloads.iter().position(|name| *name == flow.workload);
-    let kept: Vec<usize> = (0..timeline.events.len())
+    let cached: Vec<usize> = (0..timeline.events.len())
         .filter(|&place| {
             let name = timeline.events[place].flow;
             Some(name.workload as usize) == workload
@@ -189,7 +189,7 @@ fn keep(record: &mut RunRecord, flow: &FlowRecord) {
                     == (flow.index, flow.source, flow.destination)
         })
         .collect();
-    timeline.events = kept.iter().map(|&place| timeline.events[place]).collect();
+    timeline.events = cached.iter().map(|&place| timeline.events[place]).collect();
     timeline.packets =
-        kept.iter().filter_map(|&place| timeline.packets.get(place)).copied().collect();
+        cached.iter().filter_map(|&place| timeline.packets.get(place)).copied().collect();
 }

@@ -45,7 +45,7 @@ pub(crate) fn list(transports: &Transports, as_json: bool) -> Result<ExitCode, F
             .collect();
         print(&format!("{:#}\n", json!(all)))?;
     } else {
-        let row = |words: [&str; 3]| words.map(str::to_owned).to_vec();
+        let row = |described: [&str; 3]| described.map(str::to_owned).to_vec();
         let mut rows = vec![row(["transport", "figures", "what it is"])];
         rows.extend(transports.iter().map(|t| row([t.name(), t.label(), t.about()])));
         print(&columns(&rows))?;

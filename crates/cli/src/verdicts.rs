@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde_json::json;
 use trimline_metrics::{Interval, result_folder};
 
+use crate::baseline::{Missed, Span};
 use crate::failure::Failure;
 use crate::terminal::columns;
-use crate::theirs::{Missed, Span};
 
 /// Whether all runs of an experiment were run, or some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) enum Tier {
     /// Those that expected.toml names.
     Quick,
     /// All of some series.
-    Part,
+    PartialRun,
 }
 
 impl Tier {
@@ -27,16 +27,16 @@ impl Tier {
         match self {
             Tier::Full => None,
             Tier::Quick => Some("quick"),
-            Tier::Part => Some("part"),
+            Tier::PartialRun => Some("part"),
         }
     }
 
     /// Behind a title.
-    fn words(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Tier::Full => "",
             Tier::Quick => " (quick tier: some of the runs)",
-            Tier::Part => " (some of the series)",
+            Tier::PartialRun => " (some of the series)",
         }
     }
 }
@@ -49,7 +49,7 @@ pub(crate) struct Verdict {
     pub(crate) reference: Option<f64>,
     /// What the authors' program gave, where it was run for this.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) theirs: Option<Span>,
+    pub(crate) baseline: Option<Span>,
     /// Of all runs, the value nearest to breaking a bound or furthest beyond it; without bounds the
     /// mean. `None` when a run has no such value.
     pub(crate) ours: Option<f64>,
@@ -110,7 +110,7 @@ impl Count {
     }
 
     /// Of both kinds together.
-    pub(crate) fn words(self) -> String {
+    pub(crate) fn describe(self) -> String {
         let Count { ranges, signs } = self;
         format!("{} of {} findings hold", ranges[1] + signs[1], ranges[0] + signs[0])
     }
@@ -128,15 +128,15 @@ impl Count {
 pub(crate) fn summary(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> String {
     let mut count = Count::default();
     count.add(verdicts);
-    let counted = format!("  {}", count.words());
-    let mut text = format!("{id}: {title}{}\n{counted}", tier.words());
+    let counted = format!("  {}", count.describe());
+    let mut text = format!("{id}: {title}{}\n{counted}", tier.describe());
     let first = verdicts.iter().find(|one| !one.not_judged && one.lo.or(one.hi).is_some());
     if let Some(Verdict { name, ours: Some(ours), unit, paper, .. }) = first {
         let paper = paper.map_or(String::new(), |paper| format!(" (paper {})", significant(paper)));
-        let words = format!("{name}: {} {unit}{paper}", significant(*ours));
-        let is_short = counted.chars().count() + 2 + words.chars().count() <= 80;
+        let described = format!("{name}: {} {unit}{paper}", significant(*ours));
+        let is_short = counted.chars().count() + 2 + described.chars().count() <= 80;
         text += if is_short { "; " } else { "\n  " };
-        text += &words;
+        text += &described;
     }
     text + "\n"
 }
@@ -164,7 +164,7 @@ pub(crate) fn table(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> 
         rows.push(vec![
             verdict.name.clone(),
             number(verdict.paper),
-            match verdict.theirs {
+            match verdict.baseline {
                 Some(Span { from, to }) if from < to => {
                     format!("{}..{}", significant(from), significant(to))
                 }
@@ -179,12 +179,12 @@ pub(crate) fn table(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> 
                 _ if verdict.not_judged => "not judged",
                 (true, Some(_)) => "holds",
                 (true, None) => "reported",
-                (false, _) => verdict.missed.map_or("DOES NOT HOLD", Missed::words),
+                (false, _) => verdict.missed.map_or("DOES NOT HOLD", Missed::describe),
             }
             .to_owned(),
         ]);
     }
-    let mut text = format!("\n{id}: {title}{}\n", tier.words());
+    let mut text = format!("\n{id}: {title}{}\n", tier.describe());
     let lines = columns(&rows);
     for (line, verdict) in lines.lines().zip(std::iter::once(None).chain(verdicts.iter().map(Some)))
     {

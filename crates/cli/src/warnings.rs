@@ -2,8 +2,8 @@
 
 use trimline_sim::scenario::{Run, Warning};
 
+use crate::describe_timers::hasty;
 use crate::load::overload;
-use crate::timer_words::hasty;
 
 /// The warnings of one run: about its scenario, its load and its time-outs.
 fn of(run: &Run) -> impl Iterator<Item = Warning> {

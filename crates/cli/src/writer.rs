@@ -8,7 +8,7 @@ use crate::terminal;
 
 /// How long the end of a command waits for what it told last (chosen: a disk that is busy gets through, a reader that
 /// does not read holds nobody up).
-const PATIENCE: Duration = Duration::from_secs(5);
+const STALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Who writes. Of what it is told the newest is kept while it is busy with an older one. That something could not be
 /// written is said once, and it goes on.
@@ -76,20 +76,20 @@ impl<T: Send + 'static> Writer<T> {
     /// # Errors
     /// The last was not written, or not in time.
     pub fn finish(self, last: T) -> io::Result<()> {
-        self.finish_within(last, PATIENCE)
+        self.finish_within(last, STALL_TIMEOUT)
     }
 
-    fn finish_within(self, last: T, patience: Duration) -> io::Result<()> {
+    fn finish_within(self, last: T, stall_timeout: Duration) -> io::Result<()> {
         self.tell(last);
         let mut told = self.shared.told();
         told.is_over = true;
         self.shared.changed.notify_all();
         let is_waited_for = |told: &mut Told<T>| told.outcome.is_none();
-        let waited = self.shared.changed.wait_timeout_while(told, patience, is_waited_for);
+        let waited = self.shared.changed.wait_timeout_while(told, stall_timeout, is_waited_for);
         let (mut told, _) = waited.unwrap_or_else(PoisonError::into_inner);
         told.outcome.take().unwrap_or_else(|| {
-            let words = format!("{}: nobody takes what is written there", self.place);
-            Err(io::Error::new(io::ErrorKind::TimedOut, words))
+            let described = format!("{}: nobody takes what is written there", self.place);
+            Err(io::Error::new(io::ErrorKind::TimedOut, described))
         })
     }
 }

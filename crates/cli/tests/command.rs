@@ -218,9 +218,9 @@ fn a_run_beyond_memory_is_refused_with_the_number() {
     let large =
         large.replace("[[workload]]", "[output]\ntimeline = { flows = [[0, 1]] }\n[[workload]]");
     scratch.write("large.toml", large.trim_end_matches("output.timeline.flows = [[0, 1]]\n"));
-    let words = succeeded(&scratch.trimline(&["explain", "large.toml"]));
-    let number = words.lines().last().unwrap().split(", ").last().unwrap().replace(" a run", "");
-    assert!(number.ends_with(" TB"), "{words}");
+    let text = succeeded(&scratch.trimline(&["explain", "large.toml"]));
+    let number = text.lines().last().unwrap().split(", ").last().unwrap().replace(" a run", "");
+    assert!(number.ends_with(" TB"), "{text}");
     let refused = scratch.trimline(&["run", "large.toml"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(said(&refused).contains(&format!("seed-1 needs roughly {number} of memory")));
@@ -231,8 +231,8 @@ fn a_run_beyond_memory_is_refused_with_the_number() {
     let paths = ["--set", "duration=100000s", "--set", "output.timeline.flows=[[0, 431]]"];
     let refused = scratch.trimline(&[&["reproduce", "ndp/fig14"], &paths[..]].concat());
     assert_eq!(refused.status.code(), Some(2));
-    let words = said(&refused);
-    assert!(words.contains("of memory") && words.contains("--ignore-memory"), "{words}");
+    let text = said(&refused);
+    assert!(text.contains("of memory") && text.contains("--ignore-memory"), "{text}");
     assert!(!scratch.0.join("out/ndp").exists());
 }
 
@@ -272,8 +272,8 @@ fn overload_and_what_seeds_mean_are_said() {
     let output = scratch.trimline(&["run", "w.toml"]);
     succeeded(&output);
     assert!(said(&output).starts_with("warning: workload w: 201 % of what"), "{}", said(&output));
-    let words = succeeded(&scratch.trimline(&["explain", "w.toml"]));
-    assert!(words.contains("  overload   workload w: 201 % of what"), "{words}");
+    let text = succeeded(&scratch.trimline(&["explain", "w.toml"]));
+    assert!(text.contains("  overload   workload w: 201 % of what"), "{text}");
     let misread = scratch.trimline(&["run", "w.toml", "--seeds", "3"]);
     assert_eq!(misread.status.code(), Some(2));
     assert!(said(&misread).contains("3 may be one seed or 3 seeds"), "{}", said(&misread));
@@ -584,16 +584,16 @@ fn reproduce_judges_and_says_so_in_json() {
 
 /// What is kept says nothing of runs with settings of their own.
 #[test]
-fn kept_runs_beside_settings_are_refused() {
+fn cached_runs_beside_settings_are_refused() {
     let scratch = Scratch::new("kept-settings");
-    scratch.write("kept.jsonl", "");
-    let base = ["reproduce", "ndp/base", "--no-plot", "--kept", "kept.jsonl"];
+    scratch.write("cached.jsonl", "");
+    let base = ["reproduce", "ndp/base", "--no-plot", "--cached", "cached.jsonl"];
     for setting in [["--set", "links.delay=2us"], ["--seeds", "1..2"]] {
         let output = scratch.trimline(&[&base[..], &setting[..]].concat());
         assert_eq!(output.status.code(), Some(2), "{setting:?}");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("--kept beside other settings"), "{said}");
-        assert_eq!(scratch.names(), ["kept.jsonl"], "{setting:?}");
+        assert!(said.contains("--cached beside other settings"), "{said}");
+        assert_eq!(scratch.names(), ["cached.jsonl"], "{setting:?}");
     }
 }
 
@@ -619,8 +619,8 @@ fn list_schema_and_explain_print() {
     assert!(list["experiments"].as_array().unwrap().iter().any(|e| e["id"] == "ndp/fig14"));
     let schema = succeeded(&scratch.trimline(&["schema"]));
     assert_eq!(schema, include_str!("../../../schema/scenario.schema.json"));
-    let words = succeeded(&scratch.trimline(&["explain", "incast.toml"]));
-    assert!(words.contains("8 hosts send to host 0") && words.contains("packet-hops"), "{words}");
+    let text = succeeded(&scratch.trimline(&["explain", "incast.toml"]));
+    assert!(text.contains("8 hosts send to host 0") && text.contains("packet-hops"), "{text}");
     assert_eq!(scratch.names(), ["incast.toml"]);
 }
 
@@ -742,10 +742,10 @@ fn workloads_of_one_run_have_transports_of_their_own() {
                     [[workload]]\nname = \"new\"\ntransport = \"ndp\"\npermutation = {}\nsize = \"90KB\"\n\
                     [[workload]]\nname = \"old\"\ntransport = \"dctcp\"\npermutation = {}\nsize = \"90KB\"\n";
     scratch.write("mixed.toml", scenario);
-    let words = succeeded(&scratch.trimline(&["explain", "mixed.toml"]));
+    let text = succeeded(&scratch.trimline(&["explain", "mixed.toml"]));
     for line in ["transport  NDP: ", "transport  DCTCP: ", "with ndp\n", "with dctcp\n", "roughly "]
     {
-        assert!(words.contains(line), "{line}: {words}");
+        assert!(text.contains(line), "{line}: {text}");
     }
     succeeded(&scratch.trimline(&["run", "mixed.toml"]));
     let rows = scratch.read("out/mixed/seed-1/flows.csv");
@@ -791,9 +791,9 @@ fn schemes_are_named_or_stand_in_a_file() {
     assert!(succeeded(&output).contains("mine/seed-1"));
     // The same in a scenario.
     scratch.write("both.toml", &format!("schemes = [\"hull\", \"mine\"]\n{scenario}{own}"));
-    let words = succeeded(&scratch.trimline(&["explain", "both.toml"]));
+    let text = succeeded(&scratch.trimline(&["explain", "both.toml"]));
     for line in ["profile drop-tail", "class 3 to class 0, each", "phantom"] {
-        assert!(words.contains(line), "{line}: {words}");
+        assert!(text.contains(line), "{line}: {text}");
     }
     succeeded(&scratch.trimline(&["run", "both.toml"]));
     assert!(scratch.read("out/both/hull/seed-1/flows.csv").contains(",completed"));

@@ -67,7 +67,7 @@ impl Drop for Ends {
     }
 }
 
-fn words(output: &Output) -> (String, String) {
+fn describe(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
@@ -82,7 +82,7 @@ fn requests_are_answered_over_udp_without_any_right() {
     for _ in 0..20 {
         let ping = ["ping", "127.0.0.2", "--udp", "-a", "127.0.0.3", "-c", "2", "--gap", "1"];
         let output = place.run("trimline", &ping);
-        let (said, problem) = words(&output);
+        let (said, problem) = describe(&output);
         assert!(problem.is_empty(), "{problem}");
         answered = output.status.success() && said.contains("2 of 2 answered");
         if answered {
@@ -94,9 +94,9 @@ fn requests_are_answered_over_udp_without_any_right() {
     for shape in [["--concurrency", "8"], ["--rate-rps", "2000"]] {
         let load = ["rpc", "load", "127.0.0.2", "--udp", "-a", "127.0.0.3", "-c", "500"];
         let load = [&load[..], &["--bytes", "5000", "--stats", "stats.json"], &shape].concat();
-        let (said, problem) = words(&place.run("trimline", &load));
+        let (said, problem) = describe(&place.run("trimline", &load));
         assert!(said.contains("500 answered, 0 not"), "{said}{problem}");
-        let (said, _) = words(&place.run("trimline", &["stats", "stats.json"]));
+        let (said, _) = describe(&place.run("trimline", &["stats", "stats.json"]));
         assert!(said.contains("frames_in") && said.contains("udp"), "{said}");
         // The scoreboard: the one path to the server, and all of it ACKed.
         let line = said.lines().find(|line| line.starts_with("127.0.0.2 ")).expect("a path");
@@ -120,10 +120,10 @@ fn requests_are_checked_where_both_ends_ask() {
     // The server takes a moment.
     let answered = (0..20).any(|_| {
         std::thread::sleep(Duration::from_millis(100));
-        words(&place.run("trimline", &checked)).0.contains("50 answered, 0 not")
+        describe(&place.run("trimline", &checked)).0.contains("50 answered, 0 not")
     });
     assert!(answered);
-    let (said, problem) = words(&place.run("trimline", &load));
+    let (said, problem) = describe(&place.run("trimline", &load));
     assert!(said.contains("0 answered") && problem.contains("nobody listens"), "{said}{problem}");
 }
 
@@ -138,7 +138,7 @@ fn options_of_the_path_that_cannot_be_are_refused() {
         ("--mtu", "100", "128"),
     ] {
         let output = place.run("trimline", &[&ping[..], &[option, value]].concat());
-        let (_, problem) = words(&output);
+        let (_, problem) = describe(&output);
         assert!(!output.status.success() && problem.contains(expected), "{option}: {problem}");
         assert!(problem.contains(option), "{option}: {problem}");
     }
@@ -156,8 +156,8 @@ fn a_key_is_shared_or_nothing_is_answered() {
         let _ = std::os::unix::fs::chown(&file, Some(NOBODY), Some(NOBODY));
     };
     let made = place.run("trimline", &["key", "new", "key"]);
-    assert!(made.status.success(), "{:?}", words(&made));
-    let again = words(&place.run("trimline", &["key", "new", "key"])).1;
+    assert!(made.status.success(), "{:?}", describe(&made));
+    let again = describe(&place.run("trimline", &["key", "new", "key"])).1;
     assert!(again.contains("key: a file is there"), "{again}");
     let old = "100102030405060708090a0b0c0d0e0f\n";
     let new = fs::read_to_string(place.0.join("key")).unwrap();
@@ -169,7 +169,7 @@ fn a_key_is_shared_or_nothing_is_answered() {
     let _server = Ends(place.program("trimline", &serve).spawn().unwrap());
     let ping = |key: &[&str]| {
         let ping = ["ping", "127.0.0.21", "--udp", "-a", "127.0.0.22", "-c", "1", "--gap", "1"];
-        words(&place.run("trimline", &[&ping[..], key].concat()))
+        describe(&place.run("trimline", &[&ping[..], key].concat()))
     };
     // The server takes a moment.
     let mut said = String::new();
@@ -205,7 +205,7 @@ fn a_file_crosses_over_udp() {
     let mut send =
         place.program("trimline", &["cat", "send", "127.0.0.4", "--udp", "-a", "127.0.0.5"]);
     let output = send.stdin(fs::File::open(place.0.join("sent")).unwrap()).output().unwrap();
-    let (_, said) = words(&output);
+    let (_, said) = describe(&output);
     assert!(output.status.success(), "{said}");
     // How fast it was.
     assert!(said.starts_with("300000 B in ") && said.ends_with(" Gb/s\n"), "{said}");
@@ -322,7 +322,7 @@ fn an_output_that_fails_ends_both_commands_and_both_say_why() {
     }
     let closed = "exec ./trimline cat listen --udp -a 127.0.36.2 >&-";
     let output = Command::new("sh").args(["-c", closed]).current_dir(&place.0).output().unwrap();
-    let (_, said) = words(&output);
+    let (_, said) = describe(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("standard output is closed"), "{said}");
 }
@@ -381,7 +381,7 @@ fn kill_of_client(place: &Place, round: usize) {
     std::thread::sleep(Duration::from_millis(200) + moment);
     drop(client);
     let ping = ["ping", &far, "--udp", "-a", &near, "-c", "1", "--gap", "1"];
-    let (said, problem) = words(&place.run("trimline", &ping));
+    let (said, problem) = describe(&place.run("trimline", &ping));
     assert!(said.contains("1 of 1 answered"), "{round}: {said}{problem}");
     assert!(server.0.try_wait().unwrap().is_none(), "{round}: the server has ended");
 }
@@ -433,14 +433,14 @@ fn an_address_is_one_process_alone() {
     let serve = ["rpc", "serve", "--udp", "-a", "127.0.2.2", "--seconds", "60"];
     let _server = Ends(place.program("trimline", &serve).spawn().unwrap());
     std::thread::sleep(Duration::from_millis(300));
-    let (_, said) = words(&place.run("trimline", &serve));
+    let (_, said) = describe(&place.run("trimline", &serve));
     assert!(said.contains("127.0.2.2") && said.contains("in use"), "{said}");
     // A client that waits is no server.
     let ping = ["ping", "127.0.2.2", "--udp", "-a", "127.0.2.3", "-c", "3", "--gap", "700"];
     let _client = Ends(place.program("trimline", &ping).spawn().unwrap());
     std::thread::sleep(Duration::from_millis(200));
     let ping = ["ping", "127.0.2.3", "--udp", "-a", "127.0.2.4", "-c", "1", "--gap", "1"];
-    let (said, _) = words(&place.run("trimline", &ping));
+    let (said, _) = describe(&place.run("trimline", &ping));
     assert!(said.contains("refused") && said.contains("0 of 1 answered"), "{said}");
 }
 
@@ -449,7 +449,7 @@ fn an_address_is_one_process_alone() {
 fn the_testbed_runs_without_root_or_says_why_not() {
     let place = Place::new("testbed");
     let output = place.run("trimline", &["testbed", "fig08", "--repeat", "20"]);
-    let (said, problem) = words(&output);
+    let (said, problem) = describe(&output);
     if said.contains("SKIPPED") {
         println!("{said}");
         assert!(said.contains("user namespaces"), "{said}");
@@ -468,7 +468,7 @@ fn the_testbed_runs_without_root_or_says_why_not() {
 fn cat_and_rpc_are_measured_beside_the_kernels_protocols() {
     let place = Place::new("kernel");
     let output = place.run("trimline", &["testbed", "kernel", "--repeat", "1", "--json"]);
-    let (said, problem) = words(&output);
+    let (said, problem) = describe(&output);
     if said.contains("SKIPPED") {
         println!("{said}");
         return;
@@ -479,9 +479,9 @@ fn cat_and_rpc_are_measured_beside_the_kernels_protocols() {
         assert!(measure(name) > 0.0, "{name}: {said}");
     }
     for mode in ["polling", "blocking"] {
-        let [ours, theirs] = ["rpc_us", "udp_us"].map(|name| measure(&format!("{name}_{mode}")));
+        let [ours, baseline] = ["rpc_us", "udp_us"].map(|name| measure(&format!("{name}_{mode}")));
         let ratio = measure(&format!("rpc_over_udp_{mode}"));
-        assert!(theirs > 0.0 && (ratio - ours / theirs).abs() < 1e-9, "{mode}: {said}");
+        assert!(baseline > 0.0 && (ratio - ours / baseline).abs() < 1e-9, "{mode}: {said}");
     }
 }
 
@@ -490,7 +490,7 @@ fn what_is_wrong_is_said_in_words() {
     let place = Place::new("wrong");
     let check = |name: &str, arguments: &[&str], expected: &[&str]| {
         let output = place.run(name, arguments);
-        let (_, said) = words(&output);
+        let (_, said) = describe(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         for word in expected {
             assert!(said.contains(word), "{arguments:?}: {said}");
@@ -556,25 +556,25 @@ fn the_example_of_a_network_is_in_order() {
     let place = Place::new("example");
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/switch.toml");
     fs::copy(example, place.0.join("switch.toml")).unwrap();
-    let (said, problem) = words(&place.run("trimline-switch", &["switch.toml", "--check"]));
+    let (said, problem) = describe(&place.run("trimline-switch", &["switch.toml", "--check"]));
     assert_eq!(said, "4 switches, 4 links, 4 hosts\n", "{problem}");
     let text = fs::read_to_string(place.0.join("switch.toml")).unwrap();
     let text = format!("phantom_queue = {{ tick = \"800ns\" }}\n{text}");
     fs::write(place.0.join("switch.toml"), text).unwrap();
-    let (said, problem) = words(&place.run("trimline-switch", &["switch.toml", "--check"]));
+    let (said, problem) = describe(&place.run("trimline-switch", &["switch.toml", "--check"]));
     let expected = "p0, p1, p2, p3, tor0 to spine0, tor0 to spine1, tor1 to spine0, tor1 to spine1: a phantom queue \
                     drains at 950 Mb/s, every 0.800000 us, and marks what finds more than 1000 B\n";
     assert_eq!(said, format!("4 switches, 4 links, 4 hosts\n{expected}"), "{problem}");
     let security = "rate = \"1Gbps\"\n[[switch]]\nname = \"a\"\n[[host]]\nswitch = \"a\"\ninterface = \"p0\"\n\
                     addresses = [{ address = \"10.0.0.1\" }]\nport_security = {}\n";
     fs::write(place.0.join("switch.toml"), security).unwrap();
-    let (said, problem) = words(&place.run("trimline-switch", &["switch.toml", "--check"]));
+    let (said, problem) = describe(&place.run("trimline-switch", &["switch.toml", "--check"]));
     let line = "p0: accepts the first Ethernet address that sends; IP from 10.0.0.1";
     assert_eq!(said.lines().nth(1), Some(line), "{said}{problem}");
     let text = "rate = \"1Gbps\"\nprofile = \"fastlane-pfabric\"\n[[switch]]\nname = \"a\"\n\
                 [[host]]\nswitch = \"a\"\ninterface = \"p0\"\n";
     fs::write(place.0.join("switch.toml"), text).unwrap();
-    let (said, problem) = words(&place.run("trimline-switch", &["switch.toml", "--check"]));
+    let (said, problem) = describe(&place.run("trimline-switch", &["switch.toml", "--check"]));
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines[1].starts_with("p0: senders are told of drops"), "{said}{problem}");
     assert!(

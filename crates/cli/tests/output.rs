@@ -86,9 +86,9 @@ fn a_result_of_other_settings_is_replaced_and_that_is_said() {
         succeeded(&output);
         said(&output)
     };
-    let words = "a run of an earlier command removed from o: seed-1";
+    let described = "a run of an earlier command removed from o: seed-1";
     let said = [&[][..], &[], &["--set", "duration=1ms"], &["--set", "duration=1ms", "--resume"]]
-        .map(|settings| run(settings).contains(words));
+        .map(|settings| run(settings).contains(described));
     assert_eq!(said, [false, false, true, false]);
 }
 
@@ -130,8 +130,8 @@ fn a_folder_that_is_a_link_gets_the_result_where_it_leads() {
     std::os::unix::fs::symlink("nowhere", scratch.0.join("lost")).unwrap();
     let refused = scratch.trimline(&["run", "incast.toml", "--out", "lost"]);
     assert_eq!(refused.status.code(), Some(2));
-    let words = "lost: a link to a folder that is not there";
-    assert!(said(&refused).contains(words), "{}", said(&refused));
+    let described = "lost: a link to a folder that is not there";
+    assert!(said(&refused).contains(described), "{}", said(&refused));
 }
 
 /// Nothing that was printed is lost without a word; a reader that has gone away is no error.

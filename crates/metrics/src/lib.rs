@@ -10,13 +10,13 @@ pub mod capture;
 pub mod columns;
 mod csv;
 pub mod distribution;
+pub mod fct_breakdown;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub mod flow;
 pub mod flow_store;
 pub mod manifest;
 pub mod measure;
-pub mod parts;
 pub mod perfetto;
 pub mod place;
 pub mod record;

@@ -18,6 +18,6 @@ pub mod wire;
 
 pub use counters::PortCounters;
 pub use ids::{ConnectionId, Handle, HostId, PathId};
-pub use packet::{Flags, Header, Joined, Kind, Packet, Packets, Service, ServiceClass};
+pub use packet::{DelayedAck, Flags, Header, Kind, Packet, Packets, Service, ServiceClass};
 pub use pause::Pause;
 pub use units::{BitRate, ByteCount, Time, TimeDelta};

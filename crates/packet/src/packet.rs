@@ -39,8 +39,8 @@ impl Flags {
     pub const FROM_OPENER: u8 = 1 << 2;
     /// This ACK or NACK carries a valid pull counter.
     pub const PULL: u8 = 1 << 3;
-    /// In an ACK, which never opens a connection, the bit of SYN: it answers several packets ([`Header::joined`]).
-    pub const JOINED: u8 = Flags::SYN;
+    /// In an ACK, which never opens a connection, the bit of SYN: it answers several packets ([`Header::delayed_ack`]).
+    pub const DELAYED_ACK: u8 = Flags::SYN;
     /// In an ACK or a NACK, which have no data, the bit of LAST: the receiver's application does not read, so nothing is
     /// pulled.
     pub const HELD: u8 = Flags::LAST;
@@ -134,28 +134,28 @@ impl Header {
         (payload_length as u32) << 16 | service_port as u32
     }
     /// ACK and NACK: the pull counter that rides along, if one does. Of an ACK of several packets see
-    /// [`Header::joined`].
+    /// [`Header::delayed_ack`].
     #[inline]
     pub const fn pull_counter(&self) -> Option<u32> {
         match self.kind {
             Kind::Pull => Some(self.sequence),
             // That of an ACK of several packets has other bits beside it.
             Kind::Ack | Kind::Nack
-                if self.flags.bits() & (Flags::PULL | Flags::JOINED) == Flags::PULL =>
+                if self.flags.bits() & (Flags::PULL | Flags::DELAYED_ACK) == Flags::PULL =>
             {
                 Some(self.extra)
             }
             Kind::Ack | Kind::Nack | Kind::Data | Kind::Reset => None,
         }
     }
-    /// ACK with [`Flags::JOINED`]: which packets beside [`Header::sequence`] it answers, and the pull counter.
+    /// ACK with [`Flags::DELAYED_ACK`]: which packets beside [`Header::sequence`] it answers, and the pull counter.
     #[inline]
-    pub const fn joined(&self) -> Option<Joined> {
+    pub const fn delayed_ack(&self) -> Option<DelayedAck> {
         match self.kind {
-            Kind::Ack if self.flags.contains(Flags::JOINED) => {
+            Kind::Ack if self.flags.contains(Flags::DELAYED_ACK) => {
                 let carries = self.flags.contains(Flags::PULL);
                 let pulls = if carries { Some(self.extra as u16) } else { None };
-                Some(Joined { before: (self.extra >> 16) as u16, pulls })
+                Some(DelayedAck { before: (self.extra >> 16) as u16, pulls })
             }
             Kind::Ack | Kind::Nack | Kind::Data | Kind::Pull | Kind::Reset => None,
         }
@@ -164,14 +164,14 @@ impl Header {
 
 /// What an ACK of several packets says in its `extra` word. All that it answers had the attempt of its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Joined {
+pub struct DelayedAck {
     /// Bit `i`: packet `sequence - 1 - i` is answered too.
     pub before: u16,
     /// The low half of the pull counter. It is less than 2^15 ahead of any that was heard before.
     pub pulls: Option<u16>,
 }
 
-impl Joined {
+impl DelayedAck {
     /// The most packets that one ACK answers.
     pub const MAX: u8 = 17;
 
@@ -393,7 +393,7 @@ impl Packet {
     pub const MARK_LAST_HOP: u8 = 1 << 5;
     /// [`Packet::marks`] of data that a host's NIC hands over: the next packet of its flow is taken together with it
     /// (generic receive offload), and one answer may do for both. Never on a wire.
-    pub const MARK_JOINED: u8 = 1 << 7;
+    pub const MARK_DELAYED_ACK: u8 = 1 << 7;
     /// The class of headers and control packets: the most urgent one (IEEE 802.1Q, network control).
     pub const CONTROL_CLASS: u8 = 7;
     /// Bytes of a control packet and of a trimmed header (NDP 3.1: 64 bytes).

@@ -26,10 +26,10 @@ struct Scenario(Named);
 
 /// A folder of results that nobody else writes to.
 #[pyclass]
-struct Claim(Option<single::Claim>);
+struct OutputLock(Option<single::OutputLock>);
 
 #[pymethods]
-impl Claim {
+impl OutputLock {
     /// Gives the folder back.
     fn release(&mut self) {
         self.0 = None;
@@ -57,10 +57,10 @@ impl Scenario {
 
     /// Takes a folder for the runs at these places: the claim, and a sentence of what was removed there. What stands
     /// in the way is an `OSError`.
-    fn claim(&self, folder: PathBuf, places: Vec<usize>) -> PyResult<(Claim, Option<String>)> {
+    fn lock(&self, folder: PathBuf, places: Vec<usize>) -> PyResult<(OutputLock, Option<String>)> {
         self.0.check(&places).map_err(PyValueError::new_err)?;
-        let (claim, removed) = self.0.claim(&folder, &places).map_err(PyOSError::new_err)?;
-        Ok((Claim(Some(claim)), removed))
+        let (lock, removed) = self.0.lock(&folder, &places).map_err(PyOSError::new_err)?;
+        Ok((OutputLock(Some(lock)), removed))
     }
 
     /// How many of these runs memory holds at the same time; a `MemoryError` if one alone needs more than there is.
@@ -185,7 +185,7 @@ fn units() -> BTreeMap<&'static str, u64> {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Scenario>()?;
-    module.add_class::<Claim>()?;
+    module.add_class::<OutputLock>()?;
     module.add_function(wrap_pyfunction!(scenario_of, module)?)?;
     module.add_function(wrap_pyfunction!(put, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)?;

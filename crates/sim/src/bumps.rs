@@ -10,7 +10,7 @@ use trimline_switch::bump::{
 use trimline_transport::Stream;
 
 use crate::plan::{self, PacedHosts, PhantomLink};
-use crate::random::{self, Draw};
+use crate::random::{self, NodeRng};
 use crate::table::Shared;
 use crate::topology::Routes;
 
@@ -175,8 +175,8 @@ impl Bumps {
         }
         let Some(Some(paced)) = self.paced.find_mut(host as usize) else { return };
         let Some(model) = &self.model else { return };
-        let chance = &mut Draw { streams: &mut self.coins, node: host };
-        paced.pacer.handle_echo(now, FlowId::of_received(packet), model, chance);
+        let rng = &mut NodeRng { streams: &mut self.coins, node: host };
+        paced.pacer.handle_echo(now, FlowId::of_received(packet), model, rng);
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Flow {
     /// Switches choose its paths.
     pub(crate) switch_random: bool,
     /// Which of the kept connections to its destination carries it, once that is known.
-    pub(crate) lane: Option<u16>,
+    pub(crate) connection_number: Option<u16>,
 }
 
 impl Flow {
@@ -35,6 +35,6 @@ impl Flow {
         start: Time::NEVER,
         class: 0,
         switch_random: false,
-        lane: None,
+        connection_number: None,
     };
 }

@@ -18,7 +18,7 @@
 //! What changes in a flow belongs to one half of it, and so to the thread that drives the host of that half. Places
 //! are forgotten while no thread works.
 
-mod kept;
+mod persistent;
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -30,13 +30,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use trimline_packet::{ByteCount, ConnectionId, Time};
 use trimline_transport::{Key, Side, Stream, flow};
 
-pub(crate) use kept::{Course, Totals};
-use kept::{Kept, Lines, Turn};
+pub(crate) use persistent::{Course, Totals};
+use persistent::{Persistent, PersistentConnections, Turn};
 
 use crate::flow::Flow;
 use crate::random::{self, Purpose};
 use crate::table::{self, Growing, Shared};
-use crate::workload::{Applications, Keeping};
+use crate::workload::{Applications, Persistence};
 
 /// Bits of a connection's number that are the flow's place; the others are its generation.
 const PLACE_BITS: u32 = 22;
@@ -131,7 +131,7 @@ impl Numbers {
 struct Book {
     places: Numbers,
     slots: Numbers,
-    kept: Lines,
+    kept: PersistentConnections,
 }
 
 /// What a thread of the run saw of flows.
@@ -203,9 +203,9 @@ pub(crate) struct Flows {
     /// Whether each workload keeps its connections.
     keeps: Arc<[bool]>,
     /// How.
-    keeping: Arc<[Keeping]>,
+    persistence: Arc<[Persistence]>,
     /// By place, beside `live`; nothing where no workload keeps its connections.
-    kept: Shared<Growing<Kept>>,
+    kept: Shared<Growing<Persistent>>,
     any_switch_random: bool,
     seen: Seen,
     /// Messages of kept connections that ended: those of this thread.
@@ -222,7 +222,7 @@ impl Flows {
         let keepers = if keeps.contains(&true) { hosts } else { 0 };
         Flows {
             keeps,
-            keeping: applications.keeping(),
+            persistence: applications.persistence(),
             kept: (0..keepers).map(|_| Growing::new()).collect(),
             live: (0..hosts).map(|_| Growing::new()).collect(),
             books: (0..hosts).map(|_| Book::default()).collect(),
@@ -250,7 +250,7 @@ impl Flows {
                 live: self.live.view(),
                 books: self.books.view(),
                 keeps: Arc::clone(&self.keeps),
-                keeping: Arc::clone(&self.keeping),
+                persistence: Arc::clone(&self.persistence),
                 kept: self.kept.view(),
                 messages: Vec::new(),
                 applications: self.applications.view(),
@@ -345,8 +345,8 @@ impl Flows {
             [u64::from(flow.source.get()), self.workload_names[flow.workload as usize], flow.index];
         let seed = self.applications.seed();
         let draw = |idle| random::below(&mut random::stream(seed, "connection", &owner), idle);
-        let keeping = &self.keeping[flow.workload as usize];
-        let turn = self.books[host as usize].kept.place(flow, keeping, draw)?;
+        let persistence = &self.persistence[flow.workload as usize];
+        let turn = self.books[host as usize].kept.place(flow, persistence, draw)?;
         if turn.connection.is_some() {
             return Some(Begun::Send(self.hand_over(host, turn)));
         }
@@ -374,13 +374,13 @@ impl Flows {
     fn hand_over(&mut self, host: u32, turn: Turn) -> Further {
         let Turn { flow, connection } = turn;
         let connection = connection.expect("a connection that was opened");
-        self.kept_at(host, connection).begin(flow);
+        self.persistent_at(host, connection).begin(flow);
         let (peer, side) = (flow.destination, Side::Sending);
         let length = flow.size.expect("a message has a size");
         Further { key: Key { peer, connection, opened_here: true, side }, length }
     }
 
-    fn kept_at(&self, opener: u32, connection: ConnectionId) -> &Kept {
+    fn persistent_at(&self, opener: u32, connection: ConnectionId) -> &Persistent {
         let kept = self.kept[opener as usize].find(connection.get() & PLACE);
         kept.expect("a connection that is kept")
     }
@@ -480,7 +480,7 @@ impl Flows {
     pub(crate) fn carried(&self, opener: u32, connection: ConnectionId) -> Option<Flow> {
         let first = *self.description(opener, connection)?;
         match self.keeps[first.workload as usize] {
-            true => self.kept_at(opener, connection).flow(),
+            true => self.persistent_at(opener, connection).flow(),
             false => Some(first),
         }
     }
@@ -495,7 +495,7 @@ impl Flows {
     pub(crate) fn leave(&mut self, opener: u32, connection: ConnectionId, now: Time) -> bool {
         let Some(live) = self.live(opener, connection) else { return false };
         if self.keeps[live.flow().workload as usize] {
-            return self.kept_at(opener, connection).leave(now);
+            return self.persistent_at(opener, connection).leave(now);
         }
         let is_first = live.left.load(Ordering::Relaxed) == Time::NEVER.as_ps();
         if is_first {
@@ -573,27 +573,28 @@ impl Flows {
         self.seen.last_change = self.seen.last_change.max(now);
         match event {
             flow::Event::Delivered { key, .. } => {
-                let kept = self.kept_at(Flows::opener(host, key), key.connection);
+                let kept = self.persistent_at(Flows::opener(host, key), key.connection);
                 let flow = kept.deliver(now, totals);
                 self.seen.delivered += 1;
                 self.applications.delivered(&flow, now);
-                if !self.keeping[flow.workload as usize].answers {
+                if !self.persistence[flow.workload as usize].answers {
                     return None;
                 }
                 // The requests are the workload before.
-                let keeping = &self.keeping[flow.workload as usize - 1];
-                let next = self.books[host as usize].kept.answered(&flow, keeping);
+                let persistence = &self.persistence[flow.workload as usize - 1];
+                let next = self.books[host as usize].kept.answered(&flow, persistence);
                 next.map(|turn| self.hand_over(host, turn))
             }
             flow::Event::Acknowledged { key, .. } => {
                 let live = self.live(host, key.connection).expect("a half is of a flow under way");
                 let before = live.before.load(Ordering::Relaxed);
-                let course = self.kept_at(host, key.connection).acknowledge(now, totals, before);
+                let course =
+                    self.persistent_at(host, key.connection).acknowledge(now, totals, before);
                 self.seen.finished += 1;
                 self.messages.push(course);
                 self.applications.acknowledged(&course.flow, now);
-                let keeping = &self.keeping[course.flow.workload as usize];
-                let next = self.books[host as usize].kept.acknowledged(&course.flow, keeping);
+                let persistence = &self.persistence[course.flow.workload as usize];
+                let next = self.books[host as usize].kept.acknowledged(&course.flow, persistence);
                 next.map(|turn| self.hand_over(host, turn))
             }
         }
@@ -603,7 +604,7 @@ impl Flows {
     /// so much.
     pub(crate) fn course(&self, opened: Opened, sent: Totals, received: Totals) -> Option<Course> {
         let before = self.place(opened).before.load(Ordering::Relaxed);
-        self.kept_at(opened.by, self.connection(opened)).course(sent, received, before)
+        self.persistent_at(opened.by, self.connection(opened)).course(sent, received, before)
     }
 
     /// Takes every message that waits behind another one, host by host.

@@ -357,7 +357,7 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     /// How long both ends remember a flow that has ended.
     fn time_wait(&self) -> TimeDelta;
     /// The parameters in words: lines for `explain`.
-    fn words(&self, plan: &Plan) -> String;
+    fn describe(&self, plan: &Plan) -> String;
     /// Timers that are long beside a data centre's round trips, in words.
     fn slow_timers(&self) -> Option<String>;
     /// The time after which a sender that has measured no round trip sends again what nobody answered, with its key.
@@ -542,7 +542,7 @@ pub enum Connection {
     New,
     /// The one connection of its workload from its source to its destination, which stays open: flows are messages
     /// on it, one after another, and each waits at its source until the one before was acknowledged.
-    Kept,
+    Persistent,
     /// One of several such connections that is idle. Where a client asks, an answer comes back on the connection of
     /// its request, which is idle again when the answer is there.
     Pool(Pool),
@@ -553,7 +553,7 @@ impl Connection {
     pub fn is_kept(self) -> bool {
         match self {
             Connection::New => false,
-            Connection::Kept | Connection::Pool(_) => true,
+            Connection::Persistent | Connection::Pool(_) => true,
         }
     }
 }

@@ -8,7 +8,7 @@ use trimline_packet::{HostId, TimeDelta};
 use trimline_transport::{Endpoint, Side, flow};
 
 /// Longer than time-outs are without backing off.
-pub(crate) const PATIENCE: TimeDelta = TimeDelta::from_ms(30_000);
+pub(crate) const STALL_TIMEOUT: TimeDelta = TimeDelta::from_ms(30_000);
 
 /// A transport's endpoint that the simulator can drive. It speaks [`flow::Command`] and [`flow::Event`]; commands and
 /// events of a transport's own are converted.
@@ -28,8 +28,8 @@ pub trait Protocol:
     fn time_wait(config: &Self::Config) -> TimeDelta;
     /// For how long senders may say nothing and go on all the same. A run without a duration in which no payload has
     /// arrived for longer is given up.
-    fn patience(_config: &Self::Config) -> TimeDelta {
-        PATIENCE
+    fn stall_timeout(_config: &Self::Config) -> TimeDelta {
+        STALL_TIMEOUT
     }
     /// The half in `slot` is forgotten: the slot may be assigned again.
     fn forget(&mut self, slot: u32);

@@ -2,7 +2,7 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use trimline_switch::Chance;
+use trimline_switch::Rng;
 use trimline_transport::Stream;
 
 use crate::table::Shared;
@@ -18,12 +18,12 @@ pub fn mix(value: u64) -> u64 {
 
 /// SplitMix64, for the choices of suites and samples: apart from every stream of the simulator.
 #[derive(Clone, Debug)]
-pub struct Draws(u64);
+pub struct SplitMix(u64);
 
-impl Draws {
+impl SplitMix {
     /// The same draws for the same seed.
-    pub fn new(seed: u64) -> Draws {
-        Draws(seed)
+    pub fn new(seed: u64) -> SplitMix {
+        SplitMix(seed)
     }
     /// A number below `bound`, which is above zero.
     pub fn below(&mut self, bound: u64) -> u64 {
@@ -92,19 +92,19 @@ pub(crate) fn shuffle<T>(stream: &mut Stream, items: &mut [T]) {
 
 /// The chance of a port or another unit, drawn from its own stream. The stream is looked for when something is drawn:
 /// most packets draw nothing.
-pub(crate) struct Draw<'a> {
+pub(crate) struct NodeRng<'a> {
     pub(crate) streams: &'a mut Shared<Stream>,
     pub(crate) node: u32,
 }
 
-impl Draw<'_> {
+impl NodeRng<'_> {
     #[inline]
     fn stream(&mut self) -> &mut Stream {
         &mut self.streams[self.node as usize]
     }
 }
 
-impl Chance for Draw<'_> {
+impl Rng for NodeRng<'_> {
     #[inline]
     fn coin(&mut self) -> bool {
         self.stream().next_u64() >> 63 != 0
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_coin_falls_on_either_side_equally_often() {
         let mut streams = Shared::from(vec![stream(1, "test", &[])]);
-        let mut draw = Draw { streams: &mut streams, node: 0 };
+        let mut draw = NodeRng { streams: &mut streams, node: 0 };
         let heads = (0..10_000).filter(|_| draw.coin()).count();
         assert!((4_800..5_200).contains(&heads), "{heads}");
     }

@@ -84,7 +84,7 @@ impl<'a> Records<'a> {
     }
 
     /// Takes the record of the message under way on a kept connection, if there is one, at the end of the run.
-    fn take_kept(&mut self, network: &Network, opened: Opened, now: Time) -> io::Result<()> {
+    fn take_persistent(&mut self, network: &Network, opened: Opened, now: Time) -> io::Result<()> {
         let Seat { flow, sender, receiver, .. } = network.core.flows.seat(opened);
         let totals = |host, side, slot: Option<u32>| {
             slot.map_or(Totals::default(), |slot| network.hosts.totals(host, side, slot))
@@ -246,7 +246,7 @@ impl<'a> Records<'a> {
         let under_way: Vec<Opened> = network.core.flows.under_way().collect();
         for opened in under_way {
             match network.core.flows.carries_messages(opened) {
-                true => self.take_kept(network, opened, now)?,
+                true => self.take_persistent(network, opened, now)?,
                 false => self.take(network, opened, now)?,
             }
         }

@@ -117,7 +117,7 @@ fn flows(plan: &Plan) -> Result<Flows, RunError> {
         let problem = format!("workload `{}` has none of the plan's", workload.name);
         return Err(RunError::Transport(problem));
     }
-    plan.workloads.iter().try_for_each(|workload| check_kept(plan, workload))?;
+    plan.workloads.iter().try_for_each(|workload| check_persistent(plan, workload))?;
     let leads = |fixed_route: &FixedRoute| {
         topology::leads_to(&plan.topology, fixed_route.over, fixed_route.by)
             && !topology::leads_to_host(&plan.topology, fixed_route.by)
@@ -132,19 +132,19 @@ fn flows(plan: &Plan) -> Result<Flows, RunError> {
 }
 
 /// Refuses to keep connections that take no further message.
-fn check_kept(plan: &Plan, workload: &Workload) -> Result<(), RunError> {
+fn check_persistent(plan: &Plan, workload: &Workload) -> Result<(), RunError> {
     let transport = plan.transport_of(workload);
     let problem = match (workload.connection, &workload.size) {
         (Connection::New, _) => return Ok(()),
         (Connection::Pool(Pool { each: 0, .. }), _) => "of which there are none".to_owned(),
-        (Connection::Kept | Connection::Pool(_), Size::LongLived) => {
+        (Connection::Persistent | Connection::Pool(_), Size::LongLived) => {
             "whose flows never end".to_owned()
         }
-        (Connection::Kept | Connection::Pool(_), _) if !transport.takes_messages() => {
+        (Connection::Persistent | Connection::Pool(_), _) if !transport.takes_messages() => {
             format!("and transport `{}` sends one message on each", transport.name())
         }
         (
-            Connection::Kept | Connection::Pool(_),
+            Connection::Persistent | Connection::Pool(_),
             Size::Fixed(_) | Size::Drawn(_) | Size::Pareto(_),
         ) => return Ok(()),
     };
@@ -274,17 +274,17 @@ fn have_ended(flows: &Flows, quiet: TimeDelta, time_wait: TimeDelta) -> bool {
 /// Tells when a run without a duration is given up: no payload arrives and nothing else is due. Flows that end show
 /// that it goes on; only where none has for long the payload of those under way is added up, twice.
 #[derive(Default)]
-struct Patience {
+struct SpinLimit {
     /// When payload was last found to have arrived.
     since: Time,
     /// What had arrived when half of the time was over.
     arrived: Option<u64>,
 }
 
-impl Patience {
+impl SpinLimit {
     fn is_spent(&mut self, network: &mut Network, engine: &mut dyn Engine, now: Time) -> bool {
         let quiet = now.saturating_since(network.core.flows.last_change().max(self.since));
-        let max = network.hosts.patience();
+        let max = network.hosts.stall_timeout();
         if quiet * 2 <= max {
             self.arrived = None;
             return false;
@@ -301,7 +301,7 @@ impl Patience {
         let is_due = network.core.next_link_event() != Time::NEVER || network.any_start();
         let goes_on = is_due || arrived != before;
         if goes_on {
-            *self = Patience { since: now, arrived: None };
+            *self = SpinLimit { since: now, arrived: None };
         }
         !goes_on
     }
@@ -317,7 +317,7 @@ impl Drive<'_, '_> {
         let (mut next_check, mut epochs) = (0, 0u64);
         let forget_every = forget_every(plan);
         let mut deadlocks = Deadlocks::default();
-        let mut patience = Patience::default();
+        let mut spin_limit = SpinLimit::default();
         let mut sampler = plan.sample_every.map(|every| Sampler::new(network, plan, every));
         loop {
             if now == warm_up {
@@ -331,7 +331,7 @@ impl Drive<'_, '_> {
                 None => {
                     let quiet = now.saturating_since(network.core.flows.last_change());
                     have_ended(&network.core.flows, quiet, network.hosts.time_wait())
-                        || patience.is_spent(network, engine, now)
+                        || spin_limit.is_spent(network, engine, now)
                 }
             };
             let is_stuck = deadlocks.look(network, engine, now);

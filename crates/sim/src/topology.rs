@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub use idle::{HostDelay, Processing, Way};
 use trimline_metrics::{Direction, Layer, LinkPlace, PortPlace};
 use trimline_packet::{BitRate, ByteCount, HostId, PathId, TimeDelta};
-use trimline_switch::Chance;
+use trimline_switch::Rng;
 use trimline_transport::{ANY_PATH, PathList};
 
 use crate::table::Shared;
@@ -490,8 +490,8 @@ impl Routes {
     }
 
     /// A path, all being as likely.
-    pub(crate) fn draw_path(&self, chance: &mut impl Chance) -> PathId {
-        let mut below = |count: u32| if count > 1 { chance.below(count) } else { 0 };
+    pub(crate) fn draw_path(&self, rng: &mut impl Rng) -> PathId {
+        let mut below = |count: u32| if count > 1 { rng.below(count) } else { 0 };
         let aggregation = below(self.clos.aggregations_per_pod);
         let core = below(self.clos.cores_per_aggregation);
         PathId::new((core << self.up_bits | aggregation) as u16)

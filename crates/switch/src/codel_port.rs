@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 
 use trimline_packet::{Handle, Packet, Packets, Time};
 
-use crate::Chance;
+use crate::Rng;
 use crate::codel::CoDel;
 use crate::model::{Marker, ServiceModel, Signal, is_header};
 use crate::output_port::{OutputPort, Wrapper};
@@ -35,7 +35,7 @@ struct Waits {
 
 impl<P: OutputPort<Model = ServiceModel>> CodelPort<P> {
     /// A packet of the CoDel queue leaves: whether it has waited too long for long enough, and what is done about it.
-    fn look<K: Packets, C: Chance>(
+    fn look<K: Packets, C: Rng>(
         &mut self,
         queue: usize,
         sent: Handle,
@@ -108,7 +108,7 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for CodelPort<P> {
             && self.port.enqueue_plainly(packet, model, packets)
     }
 
-    fn enqueue<K: Packets, C: Chance>(
+    fn enqueue<K: Packets, C: Rng>(
         &mut self,
         packet: Handle,
         context: &mut PortContext<'_, ServiceModel, K, C>,
@@ -123,7 +123,7 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for CodelPort<P> {
     }
 
     #[inline(always)]
-    fn dequeue<K: Packets, C: Chance>(
+    fn dequeue<K: Packets, C: Rng>(
         &mut self,
         context: &mut PortContext<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {

@@ -7,7 +7,7 @@
 
 use trimline_packet::{Kind, Packet, Service};
 
-use crate::Chance;
+use crate::Rng;
 use crate::model::{Limit, ServiceModel};
 
 /// Which packets a switch may detour.
@@ -245,13 +245,13 @@ impl DetourModel {
         &self,
         candidates: u32,
         mut packets: impl FnMut(u32) -> u32,
-        chance: &mut impl Chance,
+        rng: &mut impl Rng,
     ) -> Option<u32> {
         match (candidates, self.pick) {
             (0, _) => None,
-            (_, Pick::One) => Some(chance.below(candidates)),
+            (_, Pick::One) => Some(rng.below(candidates)),
             (_, Pick::ShorterOfTwo) => {
-                let (first, second) = (chance.below(candidates), chance.below(candidates));
+                let (first, second) = (rng.below(candidates), rng.below(candidates));
                 Some(if packets(second) < packets(first) { second } else { first })
             }
         }
@@ -279,7 +279,7 @@ mod tests {
     /// Draws that were laid out.
     struct Laid(&'static [u32]);
 
-    impl Chance for Laid {
+    impl Rng for Laid {
         fn coin(&mut self) -> bool {
             unreachable!("no rule here tosses a coin")
         }

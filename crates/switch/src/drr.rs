@@ -2,7 +2,7 @@
 
 use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
-use crate::Chance;
+use crate::Rng;
 use crate::deficits::Deficits;
 use crate::model::{Limit, ServiceModel};
 use crate::output_port::{OutputPort, PortModel, QueueView, Returning};
@@ -167,7 +167,7 @@ where
         }
     }
 
-    fn enqueue<K: Packets, C: Chance>(
+    fn enqueue<K: Packets, C: Rng>(
         &mut self,
         packet: Handle,
         context: &mut PortContext<'_, DrrModel, K, C>,
@@ -179,7 +179,7 @@ where
         }
     }
 
-    fn dequeue<K: Packets, C: Chance>(
+    fn dequeue<K: Packets, C: Rng>(
         &mut self,
         context: &mut PortContext<'_, DrrModel, K, C>,
     ) -> Option<Handle> {

@@ -18,6 +18,7 @@ pub mod bump;
 mod codel;
 mod codel_port;
 mod deficits;
+mod describe;
 pub mod detour;
 mod dispositions;
 mod drop_list;
@@ -40,7 +41,6 @@ mod rate_limited;
 mod setting;
 #[cfg(test)]
 mod testing;
-mod words;
 
 pub use codel_port::CodelPort;
 pub use deficits::Deficits;
@@ -65,7 +65,7 @@ pub use rate_limited::RateLimited;
 /// Chance, as an argument: a port owns no random stream.
 ///
 /// Drawn lazily, only when a rule needs it, so that a port without collisions moves no stream.
-pub trait Chance {
+pub trait Rng {
     /// A fair coin. `true` trims the tail, `false` the newcomer ([`Action::TrimByCoin`]).
     fn coin(&mut self) -> bool;
     /// A uniform number below `bound`, which is positive.

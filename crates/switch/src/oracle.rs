@@ -10,8 +10,8 @@ use trimline_packet::{BitRate, ByteCount, Handle, Packet, Packets, Service, Serv
 use crate::model::{MAX_QUEUES, MarkAt, Marker, Unit};
 use crate::testing::{Arena, packet};
 use crate::{
-    Action, Alpha, Cap, Chance, Choices, Classifier, Disposition, DropList, Limit, Order,
-    OutputPort, Pool, Port, PortContext, QueueChoices, QueueView, Scheduler,
+    Action, Alpha, Cap, Choices, Classifier, Disposition, DropList, Limit, Order, OutputPort, Pool,
+    Port, PortContext, QueueChoices, QueueView, Rng, Scheduler,
 };
 
 /// A coin that anyone can recompute, and how often it was drawn.
@@ -29,7 +29,7 @@ impl Stream {
     }
 }
 
-impl Chance for Stream {
+impl Rng for Stream {
     fn coin(&mut self) -> bool {
         self.next() >> 31 == 1
     }
@@ -477,7 +477,7 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
                 model: &model,
                 packets: &mut packets,
                 pool: &mut pool,
-                chance: &mut stream,
+                rng: &mut stream,
                 drop_list: &mut drop_list,
             }
         };

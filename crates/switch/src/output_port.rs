@@ -2,7 +2,7 @@
 
 use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
-use crate::Chance;
+use crate::Rng;
 use crate::model::{Limit, ServiceModel};
 use crate::pool::Pool;
 use crate::port_context::PortContext;
@@ -199,7 +199,7 @@ pub trait OutputPort: QueueView + Default + Send + Sync {
 
     /// A packet arrives. It is queued, or it or others lose their place: they are appended to
     /// [`PortContext::drop_list`], in the order in which it happened.
-    fn enqueue<K: Packets, C: Chance>(
+    fn enqueue<K: Packets, C: Rng>(
         &mut self,
         packet: Handle,
         context: &mut PortContext<'_, Self::Model, K, C>,
@@ -207,7 +207,7 @@ pub trait OutputPort: QueueView + Default + Send + Sync {
 
     /// The transmitter is free: what was on the wire has left, and its memory is released. The scheduler chooses
     /// the next packet, which is now on the wire; `None` when nothing may go.
-    fn dequeue<K: Packets, C: Chance>(
+    fn dequeue<K: Packets, C: Rng>(
         &mut self,
         context: &mut PortContext<'_, Self::Model, K, C>,
     ) -> Option<Handle>;

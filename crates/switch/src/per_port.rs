@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use trimline_packet::{Handle, Packets, Time};
 
-use crate::Chance;
+use crate::Rng;
 use crate::output_port::{OutputPort, PortModel, Returning, Wrapper};
 use crate::pool::Pool;
 use crate::port_context::PortContext;
@@ -115,7 +115,7 @@ impl<P: OutputPort> OutputPort for PerPort<P> {
         self.port.enqueue_plainly(packet, model, packets)
     }
 
-    fn enqueue<K: Packets, C: Chance>(
+    fn enqueue<K: Packets, C: Rng>(
         &mut self,
         packet: Handle,
         context: &mut PortContext<'_, Models<P::Model>, K, C>,
@@ -124,7 +124,7 @@ impl<P: OutputPort> OutputPort for PerPort<P> {
         self.port.enqueue(packet, &mut context.with(model));
     }
 
-    fn dequeue<K: Packets, C: Chance>(
+    fn dequeue<K: Packets, C: Rng>(
         &mut self,
         context: &mut PortContext<'_, Models<P::Model>, K, C>,
     ) -> Option<Handle> {

@@ -6,7 +6,7 @@ use core::hint::select_unpredictable;
 
 use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
-use crate::Chance;
+use crate::Rng;
 use crate::drop_list::Disposition;
 use crate::list::{Held, Queue};
 use crate::model::{Action, Classifier, Limit, Marker, Scheduler, ServiceModel, is_header};
@@ -142,7 +142,7 @@ impl<const Q: usize> Port<Q> {
     }
 
     #[inline]
-    fn push<K: Packets, C: Chance>(
+    fn push<K: Packets, C: Rng>(
         &mut self,
         queue: usize,
         packet: Handle,
@@ -196,7 +196,7 @@ impl<const Q: usize> Port<Q> {
 
     /// A packet arrives that does not fit, or whose model has more to look at than limits.
     #[inline(never)]
-    fn enqueue_slowly<K: Packets, C: Chance>(
+    fn enqueue_slowly<K: Packets, C: Rng>(
         &mut self,
         packet: Handle,
         context: &mut PortContext<'_, ServiceModel, K, C>,
@@ -235,7 +235,7 @@ impl<const Q: usize> Port<Q> {
     }
 
     /// The packet does not fit its queue: the first step of the queue's list that applies to it.
-    fn overflow<K: Packets, C: Chance>(
+    fn overflow<K: Packets, C: Rng>(
         &mut self,
         queue: usize,
         packet: Handle,
@@ -249,7 +249,7 @@ impl<const Q: usize> Port<Q> {
                 Action::TrimByCoin if is_trimmable => {
                     // NDP 3.1: the newcomer or the tail, 50 % each.
                     if !self.is_tail_trimmable(queue, context.packets)
-                        || !context.chance.coin()
+                        || !context.rng.coin()
                         || !self.trim_tails(queue, packet, context)
                     {
                         self.trim(packet, context);
@@ -283,7 +283,7 @@ impl<const Q: usize> Port<Q> {
 
     /// Cuts a packet that is in no queue and queues its header, which runs the list of its own
     /// queue. It is not trimmable any more, so that this happens at most once.
-    fn trim<K: Packets, C: Chance>(
+    fn trim<K: Packets, C: Rng>(
         &mut self,
         packet: Handle,
         context: &mut PortContext<'_, ServiceModel, K, C>,
@@ -293,7 +293,7 @@ impl<const Q: usize> Port<Q> {
     }
 
     /// Cuts a packet that is in no queue.
-    fn cut<K: Packets, C: Chance>(
+    fn cut<K: Packets, C: Rng>(
         &self,
         packet: Handle,
         context: &mut PortContext<'_, ServiceModel, K, C>,
@@ -313,7 +313,7 @@ impl<const Q: usize> Port<Q> {
 
     /// Trims tails until the packet fits, and queues it. Does nothing and gives `false` when it would
     /// not fit, or when a packet that may not be trimmed stands in the way.
-    fn trim_tails<K: Packets, C: Chance>(
+    fn trim_tails<K: Packets, C: Rng>(
         &mut self,
         queue: usize,
         packet: Handle,
@@ -516,7 +516,7 @@ impl<const Q: usize> OutputPort for Port<Q> {
     /// # Panics
     /// A model of more than `Q` queues.
     #[inline]
-    fn enqueue<K: Packets, C: Chance>(
+    fn enqueue<K: Packets, C: Rng>(
         &mut self,
         packet: Handle,
         context: &mut PortContext<'_, ServiceModel, K, C>,
@@ -529,7 +529,7 @@ impl<const Q: usize> OutputPort for Port<Q> {
     }
 
     #[inline(always)]
-    fn dequeue<K: Packets, C: Chance>(
+    fn dequeue<K: Packets, C: Rng>(
         &mut self,
         context: &mut PortContext<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {

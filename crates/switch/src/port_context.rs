@@ -2,7 +2,7 @@
 
 use trimline_packet::{Packets, Time};
 
-use crate::Chance;
+use crate::Rng;
 use crate::drop_list::DropList;
 use crate::pool::Pool;
 
@@ -19,12 +19,12 @@ pub struct PortContext<'a, M: ?Sized, K, C> {
     /// The memory that the ports of the switch share.
     pub pool: &'a mut Pool,
     /// The port's random stream.
-    pub chance: &'a mut C,
+    pub rng: &'a mut C,
     /// Takes the packets that lose their place, in the order in which they do.
     pub drop_list: &'a mut DropList,
 }
 
-impl<K: Packets, C: Chance, M: ?Sized> PortContext<'_, M, K, C> {
+impl<K: Packets, C: Rng, M: ?Sized> PortContext<'_, M, K, C> {
     /// The same around a port inside this one, which has a model of its own.
     #[inline(always)]
     pub fn with<'b, N: ?Sized>(&'b mut self, model: &'b N) -> PortContext<'b, N, K, C> {
@@ -33,7 +33,7 @@ impl<K: Packets, C: Chance, M: ?Sized> PortContext<'_, M, K, C> {
             model,
             packets: self.packets,
             pool: self.pool,
-            chance: self.chance,
+            rng: self.rng,
             drop_list: self.drop_list,
         }
     }

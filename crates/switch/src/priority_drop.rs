@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use trimline_packet::{ConnectionId, Handle, HostId, Packet, Packets, ServiceClass, Time};
 
-use crate::Chance;
+use crate::Rng;
 use crate::list::Queue;
 use crate::model::{Limit, Order, ServiceModel, is_header};
 use crate::output_port::{OutputPort, QueueView};
@@ -104,7 +104,7 @@ impl<const Q: usize> PriorityDrop<Q> {
 
     /// Makes room for a packet of this rank by evicting less urgent ones. Whether there is room now; if not, nothing has
     /// happened.
-    fn make_room<K: Packets, C: Chance>(
+    fn make_room<K: Packets, C: Rng>(
         &mut self,
         (rank, bytes): (u32, u32),
         limit: Limit,
@@ -201,7 +201,7 @@ impl<const Q: usize> OutputPort for PriorityDrop<Q> {
         false
     }
 
-    fn enqueue<K: Packets, C: Chance>(
+    fn enqueue<K: Packets, C: Rng>(
         &mut self,
         packet: Handle,
         context: &mut PortContext<'_, ServiceModel, K, C>,
@@ -229,7 +229,7 @@ impl<const Q: usize> OutputPort for PriorityDrop<Q> {
         }
     }
 
-    fn dequeue<K: Packets, C: Chance>(
+    fn dequeue<K: Packets, C: Rng>(
         &mut self,
         context: &mut PortContext<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {

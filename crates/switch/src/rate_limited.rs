@@ -2,7 +2,7 @@
 
 use trimline_packet::{Handle, Packets, Service, Time, TimeDelta};
 
-use crate::Chance;
+use crate::Rng;
 use crate::model::ServiceModel;
 use crate::output_port::{OutputPort, Wrapper};
 use crate::pool::Pool;
@@ -52,7 +52,7 @@ impl<P: OutputPort<Model = ServiceModel>> RateLimited<P> {
 
     /// The same as [`OutputPort::dequeue`] while the first queue has something that nobody outside holds back.
     #[inline(never)]
-    fn dequeue_rate_limited<K: Packets, C: Chance>(
+    fn dequeue_rate_limited<K: Packets, C: Rng>(
         &mut self,
         context: &mut PortContext<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {
@@ -120,7 +120,7 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for RateLimited<P> {
         self.port.enqueue_pooled(packet, model, packets, pool)
     }
 
-    fn enqueue<K: Packets, C: Chance>(
+    fn enqueue<K: Packets, C: Rng>(
         &mut self,
         packet: Handle,
         context: &mut PortContext<'_, ServiceModel, K, C>,
@@ -130,7 +130,7 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for RateLimited<P> {
     }
 
     #[inline(always)]
-    fn dequeue<K: Packets, C: Chance>(
+    fn dequeue<K: Packets, C: Rng>(
         &mut self,
         context: &mut PortContext<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {

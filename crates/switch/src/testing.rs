@@ -7,7 +7,7 @@ use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
 };
 
-use crate::{Chance, DropList, OutputPort, Pool, Port, PortContext, ServiceModel};
+use crate::{DropList, OutputPort, Pool, Port, PortContext, Rng, ServiceModel};
 
 /// Packets by handle; nothing is ever freed.
 #[derive(Clone, Debug, Default)]
@@ -37,9 +37,9 @@ impl Packets for Arena {
 
 /// Coins that were laid out beforehand. One more than that is a failure.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Coins(pub(crate) VecDeque<bool>);
+pub(crate) struct ScriptedRng(pub(crate) VecDeque<bool>);
 
-impl Chance for Coins {
+impl Rng for ScriptedRng {
     fn coin(&mut self) -> bool {
         self.0.pop_front().expect("a coin was drawn that the test did not lay out")
     }
@@ -50,9 +50,9 @@ impl Chance for Coins {
 
 /// Draws that anyone can repeat (SplitMix64).
 #[derive(Clone, Debug)]
-pub(crate) struct Draws(pub(crate) u64);
+pub(crate) struct SplitMix(pub(crate) u64);
 
-impl Draws {
+impl SplitMix {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -61,7 +61,7 @@ impl Draws {
     }
 }
 
-impl Chance for Draws {
+impl Rng for SplitMix {
     fn coin(&mut self) -> bool {
         self.next() >> 63 != 0
     }
@@ -94,14 +94,14 @@ pub(crate) fn packet(service: Service, wire_bytes: u16, sequence: u32) -> Packet
 pub(crate) struct World {
     pub(crate) packets: Arena,
     pub(crate) pool: Pool,
-    pub(crate) coins: Coins,
+    pub(crate) coins: ScriptedRng,
     pub(crate) drop_list: DropList,
 }
 
 impl World {
     pub(crate) fn new() -> World {
         let (packets, pool) = (Arena::default(), Pool::none());
-        World { packets, pool, coins: Coins::default(), drop_list: DropList::new() }
+        World { packets, pool, coins: ScriptedRng::default(), drop_list: DropList::new() }
     }
 
     /// What is around a port with this model.
@@ -109,9 +109,9 @@ impl World {
         &'a mut self,
         now: Time,
         model: &'a M,
-    ) -> PortContext<'a, M, Arena, Coins> {
+    ) -> PortContext<'a, M, Arena, ScriptedRng> {
         let World { packets, pool, coins, drop_list } = self;
-        PortContext { now, model, packets, pool, chance: coins, drop_list }
+        PortContext { now, model, packets, pool, rng: coins, drop_list }
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct Bench<const Q: usize> {
     pub(crate) port: Port<Q>,
     pub(crate) packets: Arena,
     pub(crate) pool: Pool,
-    pub(crate) coins: Coins,
+    pub(crate) coins: ScriptedRng,
     pub(crate) drop_list: DropList,
 }
 
@@ -132,7 +132,7 @@ impl<const Q: usize> Bench<Q> {
             port: Port::new(),
             packets: Arena::default(),
             pool: Pool::none(),
-            coins: Coins::default(),
+            coins: ScriptedRng::default(),
             drop_list: DropList::new(),
         }
     }
@@ -152,8 +152,11 @@ impl<const Q: usize> Bench<Q> {
     }
 
     /// The port, and what is around it at this time.
-    fn split(&mut self, now: Time) -> (&mut Port<Q>, PortContext<'_, ServiceModel, Arena, Coins>) {
+    fn split(
+        &mut self,
+        now: Time,
+    ) -> (&mut Port<Q>, PortContext<'_, ServiceModel, Arena, ScriptedRng>) {
         let Bench { model, port, packets, pool, coins, drop_list } = self;
-        (port, PortContext { now, model, packets, pool, chance: coins, drop_list })
+        (port, PortContext { now, model, packets, pool, rng: coins, drop_list })
     }
 }

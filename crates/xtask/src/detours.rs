@@ -12,7 +12,7 @@ use trimline_packet::{
 };
 use trimline_switch::detour::{Counts, Seen, Steps, Target};
 use trimline_switch::{
-    Chance, Choices, DetourModel, DropList, OutputPort, Pool, Port, PortContext, QueueView,
+    Choices, DetourModel, DropList, OutputPort, Pool, Port, PortContext, QueueView, Rng,
     ServiceModel,
 };
 
@@ -50,7 +50,7 @@ pub(crate) enum Command {
         packets: u16,
     },
     /// Places among so many ports.
-    Draw {
+    NodeRng {
         places: Vec<u32>,
         of: u32,
     },
@@ -172,7 +172,7 @@ fn parse_command(verb: &str, rest: &[&str], sequence: u32) -> Result<Command, St
         }
         ("draw", [places @ .., "of", of]) if !places.is_empty() => {
             let places = places.iter().map(|place| number(place)).collect::<Result<_, _>>()?;
-            Command::Draw { places, of: number(of)? }
+            Command::NodeRng { places, of: number(of)? }
         }
         ("packet", [input, own, kind, fields @ ..]) => {
             let (input, own) = (port_of(input)?, port_of(own)?);
@@ -244,12 +244,12 @@ pub(crate) fn packet_of(
 
 /// The draws of a vector, in order, and among how many ports. One beyond them, or among others, is remembered.
 #[derive(Default)]
-pub(crate) struct Draws {
+pub(crate) struct SplitMix {
     laid_out: VecDeque<(u32, u32)>,
     wrong: Option<String>,
 }
 
-impl Draws {
+impl SplitMix {
     /// What is drawn next, each of so many ports.
     pub(crate) fn lay_out(&mut self, places: &[u32], of: u32) {
         self.laid_out.extend(places.iter().map(|&place| (place, of)));
@@ -265,7 +265,7 @@ impl Draws {
     }
 }
 
-impl Chance for Draws {
+impl Rng for SplitMix {
     fn coin(&mut self) -> bool {
         self.below(2) == 1
     }
@@ -292,7 +292,7 @@ pub(crate) struct Harness {
     packets: Arena,
     /// What each packet found in its queue.
     found: Vec<u16>,
-    draws: Draws,
+    draws: SplitMix,
     /// The port of the last packet, which must be expected.
     way: Option<usize>,
 }
@@ -307,7 +307,7 @@ impl Harness {
             detoured: [0; PORTS],
             packets: Arena::default(),
             found: Vec::new(),
-            draws: Draws::default(),
+            draws: SplitMix::default(),
             way: None,
         }
     }
@@ -329,7 +329,7 @@ impl Harness {
     fn obey(&mut self, command: &Command) -> Result<(), String> {
         match command {
             Command::Length { port, packets } => self.set_length(*port, *packets),
-            Command::Draw { places, of } => self.lay_out(places, *of),
+            Command::NodeRng { places, of } => self.lay_out(places, *of),
             Command::Packet(arriving) => {
                 self.check_registers()?;
                 self.way = Some(self.arrive(arriving)?);
@@ -433,7 +433,7 @@ impl Harness {
     fn context<T>(
         &mut self,
         port: usize,
-        act: impl FnOnce(&mut Port<1>, &mut PortContext<'_, ServiceModel, Arena, Draws>) -> T,
+        act: impl FnOnce(&mut Port<1>, &mut PortContext<'_, ServiceModel, Arena, SplitMix>) -> T,
     ) -> T {
         let model = Choices::drop_tail(DEPTH).build().expect("the profile can be built");
         let (mut pool, mut drop_list) = (Pool::none(), DropList::new());
@@ -442,7 +442,7 @@ impl Harness {
             model: &model,
             packets: &mut self.packets,
             pool: &mut pool,
-            chance: &mut self.draws,
+            rng: &mut self.draws,
             drop_list: &mut drop_list,
         };
         act(&mut self.ports[port], &mut context)

@@ -24,7 +24,7 @@ const HEAD: &str = "\
 const BAR: &str = " | ";
 
 /// Keys that explain a finding and do not decide its verdict.
-const EXPLANATIONS: [&str; 6] = ["source", "paper", "reference", "theirs", "cause", "companion"];
+const EXPLANATIONS: [&str; 6] = ["source", "paper", "reference", "baseline", "cause", "companion"];
 
 /// File and name of a finding. The file is `paper/figure`, or `paper/figure/testbed` for testbed.toml.
 type Id = (String, String);
@@ -118,18 +118,18 @@ impl Lock {
     fn parse(text: &str) -> Result<Lock, String> {
         let mut lock = Lock::default();
         for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.starts_with('#')) {
-            let mistake = |what: &str| format!("{LOCK}:{number}: {what}");
+            let mutant = |what: &str| format!("{LOCK}:{number}: {what}");
             let parts: Vec<&str> = line.splitn(5, BAR).collect();
             let &[file, name, range, of, ref reason @ ..] = &parts[..] else {
-                return Err(mistake("expected FILE | NAME | RANGE | QUESTION [| CHANGE: REASON]"));
+                return Err(mutant("expected FILE | NAME | RANGE | QUESTION [| CHANGE: REASON]"));
             };
             let question = Question::parse(range, of)
-                .ok_or_else(|| mistake("expected a range such as 1..2, ..2, 1.. or -"))?;
+                .ok_or_else(|| mutant("expected a range such as 1..2, ..2, 1.. or -"))?;
             let id = (file.to_owned(), name.to_owned());
             match reason {
                 [] => {
                     if lock.current.insert(id, question).is_some() {
-                        return Err(mistake("the finding has another line without a reason"));
+                        return Err(mutant("the finding has another line without a reason"));
                     }
                 }
                 [reason, ..] => {
@@ -137,7 +137,7 @@ impl Lock {
                         .split_once(": ")
                         .is_some_and(|(change, why)| !change.is_empty() && !why.trim().is_empty());
                     if !has_reason {
-                        return Err(mistake("expected CHANGE: REASON"));
+                        return Err(mutant("expected CHANGE: REASON"));
                     }
                     lock.former.push((id, question, (*reason).to_owned()));
                 }
@@ -224,7 +224,7 @@ pub(crate) fn check_all(root: &Path) -> Result<Vec<String>, String> {
 fn check(text: &str, files: &BTreeMap<Id, Question>) -> Vec<String> {
     let lock = match Lock::parse(text) {
         Ok(lock) => lock,
-        Err(mistake) => return vec![mistake],
+        Err(mutant) => return vec![mutant],
     };
     let differences: Vec<String> = lock
         .differences(files)

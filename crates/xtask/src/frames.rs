@@ -201,7 +201,7 @@ pub(crate) fn expand(vector: &Vector, profile: &str) -> Result<Option<String>, S
                 }
             }
             Command::Serve { port, times } => line(format!("serve {port} {times}")),
-            Command::Coin(coins) => {
+            Command::ScriptedBit(coins) => {
                 let coins: Vec<&str> =
                     coins.iter().map(|&coin| if coin { "1" } else { "0" }).collect();
                 line(format!("coin {}", coins.join(" ")));

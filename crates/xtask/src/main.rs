@@ -11,10 +11,10 @@ mod detours;
 mod findings;
 mod frames;
 mod generate;
-mod mistakes;
+mod module_graph;
+mod mutants;
 mod mutations;
 mod p4;
-mod rooms;
 mod tidy;
 mod vectors;
 
@@ -51,8 +51,8 @@ fn locked(outcome: Result<usize, Vec<String>>) -> ExitCode {
 fn finders(outcome: Result<Vec<(&str, Vec<String>)>, Vec<String>>) -> ExitCode {
     match outcome {
         Ok(found) => {
-            for (mistake, finders) in found {
-                println!("{mistake}: found by {}", finders.join(" "));
+            for (mutant, finders) in found {
+                println!("{mutant}: found by {}", finders.join(" "));
             }
             ExitCode::SUCCESS
         }
@@ -65,12 +65,12 @@ fn finders(outcome: Result<Vec<(&str, Vec<String>)>, Vec<String>>) -> ExitCode {
 
 /// Mistakes in the sources: whether they can be made (`--check`), or which tests find them.
 fn mutations(root: &Path, arguments: &[&str]) -> ExitCode {
-    let mut selection = mistakes::Selection::default();
+    let mut selection = mutants::Selection::default();
     let mut rest = arguments.iter();
     while let Some(&argument) = rest.next() {
         match argument {
             "--check" if arguments.len() == 1 => {
-                return mistakes_checked(root);
+                return mutants_checked(root);
             }
             "--crate" => match rest.next() {
                 Some(&package) => selection.package = Some(package.to_owned()),
@@ -80,7 +80,7 @@ fn mutations(root: &Path, arguments: &[&str]) -> ExitCode {
                 }
             },
             "--part" => {
-                selection.part = rest.next().and_then(|part| mistakes::parse_part(part));
+                selection.part = rest.next().and_then(|part| mutants::parse_part(part));
                 if selection.part.is_none() {
                     eprintln!("--part: expected K/N with K from 1 to N, such as 2/8");
                     return ExitCode::from(2);
@@ -93,12 +93,12 @@ fn mutations(root: &Path, arguments: &[&str]) -> ExitCode {
             name => selection.names.push(name.to_owned()),
         }
     }
-    match mistakes::run(root, &selection) {
-        Ok(mistakes::Outcome { found, missed }) if missed.is_empty() => {
+    match mutants::run(root, &selection) {
+        Ok(mutants::Outcome { found, missed }) if missed.is_empty() => {
             println!("{found} mistakes are found");
             ExitCode::SUCCESS
         }
-        Ok(mistakes::Outcome { found, missed }) => {
+        Ok(mutants::Outcome { found, missed }) => {
             missed.iter().for_each(|line| eprintln!("{line}"));
             eprintln!("{found} mistakes are found, {} are not", missed.len());
             ExitCode::FAILURE
@@ -111,10 +111,10 @@ fn mutations(root: &Path, arguments: &[&str]) -> ExitCode {
 }
 
 /// Whether mistakes can be made, and claims are cited.
-fn mistakes_checked(root: &Path) -> ExitCode {
-    match mistakes::check(root) {
-        Ok((mistakes, claims::Covered { claims, code, tests })) => {
-            println!("{mistakes} mistakes can be made");
+fn mutants_checked(root: &Path) -> ExitCode {
+    match mutants::check(root) {
+        Ok((mutants, claims::Covered { claims, code, tests })) => {
+            println!("{mutants} mistakes can be made");
             println!("{claims} claims are cited {code} times by code and {tests} times by tests");
             ExitCode::SUCCESS
         }
@@ -180,7 +180,7 @@ fn main() -> ExitCode {
         ["tidy"] => match tidy::run_all(&root) {
             Ok(files) => {
                 println!("{files} files are tidy");
-                mistakes_checked(&root)
+                mutants_checked(&root)
             }
             Err(findings) => {
                 findings.iter().for_each(|finding| eprintln!("{finding}"));

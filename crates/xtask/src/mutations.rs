@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_mistake_is_found_by_a_vector() {
+    fn every_mutant_is_found_by_a_vector() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         for outcome in [check_all(&root), check_detours(&root)] {
             if let Err(missed) = outcome {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{arrows, findings, rooms};
+use crate::{arrows, findings, module_graph};
 
 /// A file longer than this is more than one concept.
 const LONGEST: usize = 800;
@@ -129,7 +129,7 @@ pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
         findings.extend(check(&path.to_string_lossy().replace('\\', "/"), &text));
         count += 1;
     }
-    for check_all in [rooms::check_all, arrows::check_all, findings::check_all] {
+    for check_all in [module_graph::check_all, arrows::check_all, findings::check_all] {
         findings.extend(check_all(root).map_err(|error| vec![error])?);
     }
     if findings.is_empty() { Ok(count) } else { Err(findings) }

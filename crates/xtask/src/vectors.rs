@@ -13,8 +13,8 @@ use trimline_packet::{
     Time, TimeDelta,
 };
 use trimline_switch::{
-    Chance, Choices, CodelPort, Demands, Disposition, DropList, Limit, OutputPort, Pool, Port,
-    PortContext, PriorityDrop, RateLimited, Scheduler, ServiceModel, profiles,
+    Choices, CodelPort, Demands, Disposition, DropList, Limit, OutputPort, Pool, Port, PortContext,
+    PriorityDrop, RateLimited, Rng, Scheduler, ServiceModel, profiles,
 };
 
 /// The vectors that were written by hand.
@@ -115,7 +115,7 @@ pub(crate) enum Command {
     At(Time),
     Packet { port: usize, packets: Vec<(String, Packet)> },
     Serve { port: usize, times: usize },
-    Coin(Vec<bool>),
+    ScriptedBit(Vec<bool>),
     Expect { port: usize, packets: Vec<(String, Packet)> },
     Count { name: String, number: u64 },
 }
@@ -350,7 +350,7 @@ fn parse_command(verb: &str, rest: &[&str], names: &mut Names) -> Result<Option<
                 "1" => Ok(true),
                 _ => Err(format!("expected a coin of 0 or 1, not {coin:?}")),
             });
-            Command::Coin(coins.collect::<Result<_, String>>()?)
+            Command::ScriptedBit(coins.collect::<Result<_, String>>()?)
         }
         ("count", [name, count]) => {
             Command::Count { name: (*name).to_owned(), number: number(count)? }
@@ -465,7 +465,7 @@ impl Packets for Arena {
 
 /// The coins of the vector, in order. A draw beyond them is remembered, not answered with luck.
 #[derive(Default)]
-pub(crate) struct Coins {
+pub(crate) struct ScriptedRng {
     pub(crate) laid_out: VecDeque<bool>,
     pub(crate) drawn: u64,
     missing: bool,
@@ -473,7 +473,7 @@ pub(crate) struct Coins {
     pub(crate) opposite: bool,
 }
 
-impl Chance for Coins {
+impl Rng for ScriptedRng {
     fn coin(&mut self) -> bool {
         self.drawn += 1;
         let coin = self.laid_out.pop_front().unwrap_or_else(|| {
@@ -501,7 +501,7 @@ pub(crate) struct Harness<'a, P> {
     pub(crate) ports: [P; PORTS],
     packets: Arena,
     pool: Pool,
-    pub(crate) coins: Coins,
+    pub(crate) coins: ScriptedRng,
     drop_list: DropList,
     /// Bytes that were cut from packets to make notifications of them.
     notified_bytes: u64,
@@ -519,7 +519,7 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
             ports: std::array::from_fn(|_| P::default()),
             packets: Arena::default(),
             pool: Pool::none(),
-            coins: Coins::default(),
+            coins: ScriptedRng::default(),
             drop_list: DropList::new(),
             notified_bytes: 0,
             left: Default::default(),
@@ -564,7 +564,7 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
                 return Err("time never falls".to_owned());
             }
             Command::At(time) => self.now = *time,
-            Command::Coin(coins) => self.coins.laid_out.extend(coins),
+            Command::ScriptedBit(coins) => self.coins.laid_out.extend(coins),
             Command::Packet { port, packets } => {
                 for (_, packet) in packets {
                     if packet.destination.index() != *port {
@@ -614,8 +614,8 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
             let host = self.packets.packet(packet).destination;
             let port = self.ports.get_mut(host.index()).ok_or("no port leads to that host")?;
             let Harness { model, packets, pool, coins, drop_list, .. } = self;
-            let (now, model, chance) = (self.now, *model, coins);
-            port.enqueue(packet, &mut PortContext { now, model, packets, pool, chance, drop_list });
+            let (now, model, rng) = (self.now, *model, coins);
+            port.enqueue(packet, &mut PortContext { now, model, packets, pool, rng, drop_list });
             travelling.extend(self.apply_dispositions());
         }
         Err("packets are returned again and again".to_owned())
@@ -651,8 +651,8 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
     pub(crate) fn serve(&mut self, line: usize, port: usize) -> Result<(), String> {
         let Harness { model, packets, pool, coins, drop_list, .. } = self;
         let server = self.ports.get_mut(port).ok_or("no such port")?;
-        let (now, model, chance) = (self.now, *model, coins);
-        let mut context = PortContext { now, model, packets, pool, chance, drop_list };
+        let (now, model, rng) = (self.now, *model, coins);
+        let mut context = PortContext { now, model, packets, pool, rng, drop_list };
         if let Some(packet) = server.dequeue(&mut context) {
             self.left[port].push_back((line, *self.packets.packet(packet)));
         }
@@ -700,7 +700,7 @@ fn name(packet: &Packet, vector: &Vector) -> String {
         Command::Config(_)
         | Command::At(_)
         | Command::Serve { .. }
-        | Command::Coin(_)
+        | Command::ScriptedBit(_)
         | Command::Count { .. } => &[],
     });
     let mut known = known.filter(|(_, known)| known == packet);

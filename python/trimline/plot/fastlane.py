@@ -464,8 +464,8 @@ def table2(experiment: Experiment) -> Figure:
                 marker=".",
                 label=f"{size} MB",
             )
-            theirs = [-row[place] for row in TABLE2[base].values()]
-            axes.plot(LOADS, theirs, "x--", color=colour, linewidth=0.8, markersize=5)
+            baseline = [-row[place] for row in TABLE2[base].values()]
+            axes.plot(LOADS, baseline, "x--", color=colour, linewidth=0.8, markersize=5)
         axes.plot([], [], "x--", color=style.BLACK, linewidth=0.8, label="paper")
         axes.axhline(0, color=style.GREY, linewidth=0.8)
         axes.set_title(words, fontsize=9)

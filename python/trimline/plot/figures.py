@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from trimline.files import MalformedResult
 from trimline.plot import (
-    beside,
+    with_long_flows,
     detours,
     dynamic,
     evaluation,
@@ -140,14 +140,14 @@ def fig16(experiment: Experiment) -> Figure:
     reference = experiment.reference
     if reference:
         senders = reference["senders"]
-        theirs = {
+        baseline = {
             panel: [seconds * 1e3 for seconds in reference[column]]
             for panel, column in ((last, "fct_max_s"), (first, "fct_min_s"))
         }
-        theirs[over] = [
-            ideal.over_percent(fct, n) for n, fct in zip(senders, theirs[last], strict=True)
+        baseline[over] = [
+            ideal.over_percent(fct, n) for n, fct in zip(senders, baseline[last], strict=True)
         ]
-        for axes, values in theirs.items():
+        for axes, values in baseline.items():
             axes.plot(
                 senders, values, color=style.BLACK, linestyle="none", marker="o", markersize=3
             )
@@ -305,8 +305,8 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "hull/table4": dynamic.table4,
     "ndp-evaluation/fig02": fig14,
     "ndp-evaluation/fig03": evaluation.fig03,
-    "ndp-evaluation/seeds50": beside.seeds50,
-    "ndp-evaluation/tables2-9": beside.tables,
+    "ndp-evaluation/seeds50": with_long_flows.seeds50,
+    "ndp-evaluation/tables2-9": with_long_flows.tables,
     "ndp/coexist": transfers.coexist,
     "ndp/fig02": sweeps.fig02,
     "ndp/fig03": packets.fig03,

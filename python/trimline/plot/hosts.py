@@ -45,7 +45,7 @@ def table2(experiment: Experiment) -> Figure:
         axes.bar(places, [each[number] for each in ours], 0.55, color=style.SKY, label="simulated")
         axes.plot(
             places,
-            [theirs[number] for _, _, theirs in rows],
+            [baseline[number] for _, _, baseline in rows],
             color=style.VERMILION,
             linestyle="none",
             marker="D",

@@ -46,15 +46,15 @@ def pairs(
     runs: Sequence[Run], base: Sequence[Run], value: Callable[[Run], float]
 ) -> list[tuple[float, float]]:
     """A number of the base and of the series for each seed that both have."""
-    own, theirs = ({run.seed: run for run in each} for each in (runs, base))
-    if len(own) != len(runs) or len(theirs) != len(base):
+    own, baseline = ({run.seed: run for run in each} for each in (runs, base))
+    if len(own) != len(runs) or len(baseline) != len(base):
         raise MalformedResult(f"series {runs[0].series!r}: more than one run of a seed")
-    both = sorted(own.keys() & theirs.keys())
+    both = sorted(own.keys() & baseline.keys())
     if not both:
         raise MalformedResult(
             f"series {runs[0].series!r} and {base[0].series!r} have no seed in common"
         )
-    found = [(value(theirs[seed]), value(own[seed])) for seed in both]
+    found = [(value(baseline[seed]), value(own[seed])) for seed in both]
     if any(before <= 0 for before, _ in found):
         raise MalformedResult(f"series {base[0].series!r}: nothing that a change could be of")
     return found

@@ -153,14 +153,14 @@ fn run(options: &Options) -> Result<(), String> {
     if options.check {
         let (switches, links) = (config.switch.len(), config.link.len());
         let mut text = format!("{switches} switches, {links} links, {} hosts\n", fabric.hosts());
-        let words = [
-            config.phantom_words(),
-            config.notification_words(),
-            config.urgency_words(),
-            config.detour_words(),
+        let described = [
+            config.describe_phantom(),
+            config.describe_notifications(),
+            config.describe_pfabric(),
+            config.describe_detour(),
             config.security_words(),
         ];
-        for lines in words {
+        for lines in described {
             for line in lines.map_err(|error| format!("{path}: {error}"))? {
                 text += &format!("{line}\n");
             }

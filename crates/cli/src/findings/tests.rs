@@ -208,7 +208,8 @@ fn the_quick_tier_may_lack_runs_but_no_value() {
 fn a_part_judges_what_all_of_its_series_are_there_for() {
     let part = |more: &str, record: &RunRecord| {
         let findings = parse(&format!("{HEAD}hi = 30.0\n{more}"));
-        let verdict = findings[0].verdict(&[Outcome::new(&findings, &[], record)], 0, Tier::Part);
+        let verdict =
+            findings[0].verdict(&[Outcome::new(&findings, &[], record)], 0, Tier::PartialRun);
         (verdict.not_judged, verdict.holds, verdict.ours)
     };
     let (ended, unfinished) = (record(1, &[Some(10)]), record(1, &[Some(10), None]));
@@ -318,9 +319,9 @@ fn a_miss_has_a_cause_also_without_a_value() {
     assert_eq!(missed(cause, Some(5)), None);
     assert_eq!(missed("hi = 5.0", Some(6)), None);
     // What the authors' program gives says more.
-    assert_eq!(missed(&format!("{cause}reference = 7.0"), Some(6)), Some(Missed::AsTheirs));
+    assert_eq!(missed(&format!("{cause}reference = 7.0"), Some(6)), Some(Missed::AsBaseline));
     assert_eq!(
-        missed(&format!("{cause}theirs = {{ none = \"n\" }}"), Some(6)),
+        missed(&format!("{cause}baseline = {{ none = \"n\" }}"), Some(6)),
         Some(Missed::NoProgram)
     );
     assert!(refused(&format!("{HEAD}cause = \" \"")).contains("`cause` is empty"));

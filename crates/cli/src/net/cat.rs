@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use trimline_packet::{Time, TimeDelta};
-use trimline_stack::host::{Bell, Connection, Core, Failure as Broken, Options};
+use trimline_stack::host::{Connection, Core, Failure as Broken, Options, Waker};
 use trimline_stack::io::standard_output;
 
 use super::{AnyHost, Cat, GLANCE, broken, status, with_host};
@@ -171,11 +171,11 @@ struct Output {
 }
 
 impl Output {
-    fn new(mut out: impl Write + Send + 'static, bell: Bell) -> Output {
+    fn new(mut out: impl Write + Send + 'static, waker: Waker) -> Output {
         let (filled, chunks) = mpsc::sync_channel::<(Vec<u8>, usize)>(1);
         let (back, written) = mpsc::sync_channel::<Vec<u8>>(2);
         let (done, outcome) = mpsc::sync_channel(1);
-        let ends = bell.clone();
+        let ends = waker.clone();
         let mut write = move || -> io::Result<u32> {
             let mut sum = 0;
             for (chunk, count) in &chunks {
@@ -183,7 +183,7 @@ impl Output {
                 sum = crc32c::crc32c_append(sum, &chunk[..count]);
                 // Where there is no room for it, it is not used again.
                 let _ = back.try_send(chunk);
-                bell.ring()?;
+                waker.ring()?;
                 if count < FEW {
                     std::thread::sleep(GATHER);
                 }
@@ -358,7 +358,7 @@ fn receive(
     meter: Meter,
 ) -> io::Result<ExitCode> {
     host.listen(SERVICE);
-    let mut output = Output::new(out, host.bell()?);
+    let mut output = Output::new(out, host.waker()?);
     let mut listener = Listener { host, account, meter, from, connection: None };
     let taken = listener.take(&mut output);
     let Some(connection) = listener.connection else { return taken.map(|()| ExitCode::SUCCESS) };
@@ -429,17 +429,17 @@ impl Source {
     fn of(file: File, host: &mut AnyHost) -> io::Result<Source> {
         let is_regular = file.metadata()?.is_file();
         let input = Summed { input: Box::new(file), sum: 0 };
-        Ok(if is_regular { Source::File(input) } else { Source::thread(input, host.bell()?) })
+        Ok(if is_regular { Source::File(input) } else { Source::thread(input, host.waker()?) })
     }
 
-    fn thread(mut input: Summed, bell: Bell) -> Source {
+    fn thread(mut input: Summed, waker: Waker) -> Source {
         let (chunks, read) = mpsc::sync_channel(INPUTS);
         let (sent, used) = mpsc::sync_channel::<Vec<u8>>(INPUTS);
         std::thread::spawn(move || {
             loop {
                 let read = input.read(used.try_recv().unwrap_or_default());
                 let is_last = !matches!(&read, Ok((_, 1..)));
-                if chunks.send(read).is_err() || bell.ring().is_err() || is_last {
+                if chunks.send(read).is_err() || waker.ring().is_err() || is_last {
                     return;
                 }
             }

@@ -16,25 +16,25 @@ struct Lines(Arc<Mutex<Vec<String>>>);
 impl Lines {
     fn of(child: &mut Child) -> Lines {
         let lines = Lines(Arc::default());
-        let (kept, said) = (Arc::clone(&lines.0), child.stderr.take().unwrap());
+        let (cached, said) = (Arc::clone(&lines.0), child.stderr.take().unwrap());
         std::thread::spawn(move || {
             for line in BufReader::new(said).lines().map_while(Result::ok) {
-                kept.lock().unwrap().push(line);
+                cached.lock().unwrap().push(line);
             }
         });
         lines
     }
 
     /// Waits for a line with all of these words, which is taken away with those before it.
-    fn wait_for(&self, words: &[&str]) -> String {
+    fn wait_for(&self, described: &[&str]) -> String {
         let start = Instant::now();
         loop {
             let mut lines = self.0.lock().unwrap();
-            let is_it = |line: &String| words.iter().all(|word| line.contains(word));
+            let is_it = |line: &String| described.iter().all(|word| line.contains(word));
             if let Some(place) = lines.iter().position(is_it) {
                 return lines.drain(..=place).next_back().unwrap();
             }
-            assert!(start.elapsed() < Duration::from_secs(10), "{words:?}: {lines:?}");
+            assert!(start.elapsed() < Duration::from_secs(10), "{described:?}: {lines:?}");
             drop(lines);
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -74,16 +74,17 @@ fn counters_of_a_server_are_read_at_a_socket() {
     counters(&socket, "trimline_host_received_frames_total 0");
     // A second server does not take the socket.
     let other = ["rpc", "serve", "--udp", "-a", "127.0.50.2", "--metrics", "unix:counters"];
-    let (_, said) = words(&place.run("trimline", &other));
+    let (_, said) = describe(&place.run("trimline", &other));
     assert!(said.contains("counters: another process answers there"), "{said}");
     let ping = ["ping", "127.0.50.1", "--udp", "-a", "127.0.50.3", "-c", "3", "--gap", "1"];
-    let (said, problem) = words(&place.run("trimline", &ping));
+    let (said, problem) = describe(&place.run("trimline", &ping));
     assert!(said.contains("3 of 3 answered"), "{said}{problem}");
     counters(&socket, "trimline_host_peers 1");
     signal(&server.0, "-TERM");
     assert_eq!(server.0.wait().unwrap().code(), Some(130));
     assert!(!socket.exists());
-    let (_, said) = words(&place.run("trimline", &[&serve[..5], &["--metrics", "here"]].concat()));
+    let (_, said) =
+        describe(&place.run("trimline", &[&serve[..5], &["--metrics", "here"]].concat()));
     assert!(said.contains("expected unix:PATH"), "{said}");
 }
 
@@ -97,13 +98,13 @@ fn a_server_that_is_heard_is_waited_for() {
     std::thread::sleep(Duration::from_millis(300));
     let load = ["rpc", "load", "127.0.51.1", "--udp", "-a", "127.0.51.2", "-c", "1"];
     let load = [&load[..], &["--bytes", "1500000", "--rate", "4Mbps"]].concat();
-    let (said, problem) = words(&place.run("trimline", &load));
+    let (said, problem) = describe(&place.run("trimline", &load));
     assert!(said.contains("1 answered, 0 not"), "{said}{problem}");
     // Nobody is there.
     let load =
         ["rpc", "load", "127.0.51.9", "--udp", "-a", "127.0.51.2", "-c", "1", "--log", "json"];
     let output = place.run("trimline", &load);
-    let (_, problem) = words(&output);
+    let (_, problem) = describe(&output);
     assert!(problem.contains("\"event\":\"request_failed\""), "{problem}");
     assert!(
         problem.contains("\"server\":\"127.0.51.9\"") && problem.contains("was not heard for 2 s")

@@ -729,7 +729,10 @@ fn what_cannot_be_is_not_emitted() {
     let service = |service: Service| Datagram { service: service.into(), ..data(0) };
     assert_eq!(emit(service(Service::Control), &[]), Err(What::Service));
     assert_eq!(emit(Datagram { marks: Packet::MARK_CE, ..data(0) }, &[]), Err(What::Marks));
-    assert_eq!(emit(Datagram { marks: Packet::MARK_JOINED, ..data(0) }, &[]), Err(What::Marks));
+    assert_eq!(
+        emit(Datagram { marks: Packet::MARK_DELAYED_ACK, ..data(0) }, &[]),
+        Err(What::Marks)
+    );
     let marks = Packet::MARK_UNSCHEDULED;
     let trimmed = Datagram { service: Service::Trimmed.into(), marks, ..data(0) };
     assert_eq!(emit(trimmed, &[]), Err(What::Marks));

@@ -27,12 +27,12 @@ use crate::workload::Notice;
 /// doubles it. Now and then a thread spins although it failed before: threads that began to sleep arrive late for each
 /// other, and would otherwise never stop sleeping.
 #[derive(Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct SpinLimit {
     looks: u32,
     meetings: u32,
 }
 
-impl Patience {
+impl SpinLimit {
     const MAX: u32 = 8_000;
     const ANEW: u32 = 2_000;
     const MIN: u32 = 100;
@@ -40,24 +40,24 @@ impl Patience {
     /// Calls of `sched_yield` after that, about a microsecond each, before it sleeps.
     const YIELDS: u32 = 2_000;
 
-    pub(super) fn new() -> Patience {
-        Patience { looks: Patience::MAX, meetings: 0 }
+    pub(super) fn new() -> SpinLimit {
+        SpinLimit { looks: SpinLimit::MAX, meetings: 0 }
     }
 
     fn looks(&mut self) -> u32 {
         self.meetings = self.meetings.wrapping_add(1);
-        if self.meetings.is_multiple_of(Patience::TRY_ANEW) {
-            self.looks = self.looks.max(Patience::ANEW);
+        if self.meetings.is_multiple_of(SpinLimit::TRY_ANEW) {
+            self.looks = self.looks.max(SpinLimit::ANEW);
         }
         self.looks
     }
 
     fn is_rewarded(&mut self) {
-        self.looks = (self.looks * 2).min(Patience::MAX);
+        self.looks = (self.looks * 2).min(SpinLimit::MAX);
     }
 
     fn is_in_vain(&mut self) {
-        self.looks = (self.looks / 2).max(Patience::MIN);
+        self.looks = (self.looks / 2).max(SpinLimit::MIN);
     }
 }
 
@@ -162,7 +162,7 @@ pub(super) struct Exchange {
     /// Threads that sleep, or are about to.
     sleepers: AtomicU32,
     bed: Mutex<()>,
-    bell: Condvar,
+    waker: Condvar,
 }
 
 impl Exchange {
@@ -179,7 +179,7 @@ impl Exchange {
             is_broken: AtomicBool::new(false),
             sleepers: AtomicU32::new(0),
             bed: Mutex::new(()),
-            bell: Condvar::new(),
+            waker: Condvar::new(),
         }
     }
 
@@ -207,10 +207,10 @@ impl Exchange {
     }
 
     /// Waits until all threads have ended a round, the one that this thread ended last.
-    pub(super) fn wait(&self, round: u32, patience: &mut Patience) -> Result<(), Broken> {
+    pub(super) fn wait(&self, round: u32, spin_limit: &mut SpinLimit) -> Result<(), Broken> {
         // A thread may have ended the next one too, but not more.
         let has_ended = |ended: &Apart<AtomicU32>| ended.0.load(Ordering::SeqCst) != round;
-        self.until(|| self.ended.iter().all(has_ended), patience)
+        self.until(|| self.ended.iter().all(has_ended), spin_limit)
     }
 
     /// After all have put: hands over what each of the others sent in a round.
@@ -231,7 +231,7 @@ impl Exchange {
     }
 
     /// Waits until all threads are here.
-    pub(super) fn meet(&self, patience: &mut Patience) -> Result<(), Broken> {
+    pub(super) fn meet(&self, spin_limit: &mut SpinLimit) -> Result<(), Broken> {
         let meeting = self.meetings.0.load(Ordering::Acquire);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.threads as u32 {
             self.arrived.0.store(0, Ordering::Relaxed);
@@ -239,23 +239,23 @@ impl Exchange {
             self.wake();
             return Ok(());
         }
-        self.until(|| self.meetings.0.load(Ordering::SeqCst) != meeting, patience)
+        self.until(|| self.meetings.0.load(Ordering::SeqCst) != meeting, spin_limit)
     }
 
-    fn until(&self, is_over: impl Fn() -> bool, patience: &mut Patience) -> Result<(), Broken> {
+    fn until(&self, is_over: impl Fn() -> bool, spin_limit: &mut SpinLimit) -> Result<(), Broken> {
         // Nothing to be learned from what was over before.
         if is_over() {
             return Ok(());
         }
-        for _ in 0..patience.looks() {
+        for _ in 0..spin_limit.looks() {
             if is_over() {
-                patience.is_rewarded();
+                spin_limit.is_rewarded();
                 return Ok(());
             }
             std::hint::spin_loop();
         }
-        patience.is_in_vain();
-        for _ in 0..Patience::YIELDS {
+        spin_limit.is_in_vain();
+        for _ in 0..SpinLimit::YIELDS {
             if is_over() {
                 return Ok(());
             }
@@ -269,7 +269,7 @@ impl Exchange {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
         while !is_over() && !self.is_broken.load(Ordering::SeqCst) {
-            bed = self.bell.wait(bed).unwrap_or_else(PoisonError::into_inner);
+            bed = self.waker.wait(bed).unwrap_or_else(PoisonError::into_inner);
         }
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
         if is_over() { Ok(()) } else { Err(Broken) }
@@ -278,7 +278,7 @@ impl Exchange {
     fn wake(&self) {
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             let _bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
-            self.bell.notify_all();
+            self.waker.notify_all();
         }
     }
 

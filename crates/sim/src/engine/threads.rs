@@ -19,7 +19,7 @@ use std::thread;
 
 use trimline_packet::Time;
 
-use super::exchange::{Broken, Exchange, Outgoing, Patience};
+use super::exchange::{Broken, Exchange, Outgoing, SpinLimit};
 use super::windows::Windows;
 use super::{Engine, Network};
 use crate::partition::Partition;
@@ -71,7 +71,7 @@ struct Part {
     round: u32,
     /// What the others sent in the last round was not taken yet.
     has_mail: bool,
-    patience: Patience,
+    spin_limit: SpinLimit,
 }
 
 /// What the threads have in common.
@@ -106,7 +106,7 @@ pub(crate) fn together<R>(
         windows_a_round,
         round: 0,
         has_mail: false,
-        patience: Patience::new(),
+        spin_limit: SpinLimit::new(),
     };
     let first = part(windows.remove(0));
     let member = |(place, windows)| {
@@ -162,8 +162,8 @@ impl Team {
     /// What a thread does that was not the one that called.
     fn serve(&self, member: &Mutex<Member>) {
         let _alarm = Alarm(&self.exchange);
-        let mut patience = Patience::new();
-        while self.exchange.meet(&mut patience).is_ok() {
+        let mut spin_limit = SpinLimit::new();
+        while self.exchange.meet(&mut spin_limit).is_ok() {
             let order = Order::from_bits(self.order.load(Ordering::Relaxed));
             if order == Order::Stop {
                 return;
@@ -240,7 +240,7 @@ impl Part {
         exchange: &Exchange,
     ) -> Result<(), Broken> {
         let round = self.round.wrapping_sub(1);
-        exchange.wait(round, &mut self.patience)?;
+        exchange.wait(round, &mut self.spin_limit)?;
         exchange.take(round, me, |mail| self.windows.take(network, mail));
         self.has_mail = false;
         Ok(())
@@ -252,7 +252,7 @@ impl Threads<'_> {
         table::hand_over();
         self.team.order.store(order.to_bits(), Ordering::Relaxed);
         let exchange = &self.team.exchange;
-        let met = exchange.meet(&mut self.part.patience);
+        let met = exchange.meet(&mut self.part.spin_limit);
         let done = met.and_then(|()| self.part.perform(order, network, 0, exchange));
         done.expect("no thread of the run panics");
         table::hand_over();
@@ -293,7 +293,7 @@ impl Drop for Threads<'_> {
         } else {
             self.team.order.store(Order::STOP, Ordering::Relaxed);
             // Nobody is left to wait for if this fails.
-            let _ = self.team.exchange.meet(&mut self.part.patience);
+            let _ = self.team.exchange.meet(&mut self.part.spin_limit);
         }
     }
 }

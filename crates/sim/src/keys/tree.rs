@@ -182,11 +182,15 @@ pub(crate) trait Rules {
 /// Lays `over` on `base`. Tables merge. Arrays of tables merge by name, one without a name is added, and a name is a
 /// key of such an array. Of several alternatives a laid one that is not there yet replaces those that are not laid
 /// too, with what belongs to these. Anything else is replaced.
-pub(crate) fn lay(base: &mut Node, over: &Node, rules: &dyn Rules) -> Result<(), ScenarioError> {
-    lay_at(base, over, "", rules)
+pub(crate) fn overlay(
+    base: &mut Node,
+    over: &Node,
+    rules: &dyn Rules,
+) -> Result<(), ScenarioError> {
+    overlay_at(base, over, "", rules)
 }
 
-fn lay_at(
+fn overlay_at(
     base: &mut Node,
     over: &Node,
     path: &str,
@@ -209,7 +213,7 @@ fn lay_at(
                         .retain(|other| above.find(&other.key).is_some() || !goes(&other.key));
                 }
                 match below.entries.iter_mut().find(|other| other.key == entry.key) {
-                    Some(other) => lay_at(&mut other.node, &entry.node, &child, rules)?,
+                    Some(other) => overlay_at(&mut other.node, &entry.node, &child, rules)?,
                     None => below.entries.push(entry.clone()),
                 }
             }
@@ -222,7 +226,7 @@ fn lay_at(
                     .iter_mut()
                     .find(|other| name(node).is_some_and(|n| name(other) == Some(n)))
                 {
-                    Some(other) => lay_at(other, node, path, rules)?,
+                    Some(other) => overlay_at(other, node, path, rules)?,
                     None => below.push(node.clone()),
                 }
             }
@@ -230,7 +234,7 @@ fn lay_at(
         (Value::List(below), Value::Table(above)) => {
             for entry in &above.entries {
                 match below.iter_mut().find(|other| name(other) == Some(&entry.key)) {
-                    Some(other) => lay_at(other, &entry.node, path, rules)?,
+                    Some(other) => overlay_at(other, &entry.node, path, rules)?,
                     None => {
                         let names: Vec<&str> = below.iter().filter_map(name).collect();
                         return Err(ScenarioError::new(

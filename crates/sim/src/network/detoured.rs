@@ -11,7 +11,7 @@ use trimline_transport::ANY_PATH;
 use super::port::{Switches, pool_of};
 use super::{Core, EventSink};
 use crate::detours::{Detours, seen};
-use crate::random::Draw;
+use crate::random::NodeRng;
 
 impl<P: OutputPort> Switches<P> {
     /// Whether all that a port does stays at the port while so many packets come to it: none is detoured, and no header
@@ -101,8 +101,8 @@ impl<P: OutputPort> Switches<P> {
         let chosen = {
             // What is drawn and what is seen are apart.
             let held: Vec<u32> = targets.iter().map(|&target| seen(detours, target)).collect();
-            let chance = &mut Draw { streams: &mut detours.streams, node: switch };
-            model.choose(candidates, |place| held[place as usize], chance)
+            let rng = &mut NodeRng { streams: &mut detours.streams, node: switch };
+            model.choose(candidates, |place| held[place as usize], rng)
         };
         let chosen = chosen.map(|place| targets[place as usize]);
         detours.targets = targets;
@@ -110,7 +110,7 @@ impl<P: OutputPort> Switches<P> {
         core.counters[port as usize].detoured += 1;
         if packet.header.path != ANY_PATH && !model.targets.equal_cost {
             // Its own path would bring it straight back.
-            let mut draw = Draw { streams: &mut detours.streams, node: switch };
+            let mut draw = NodeRng { streams: &mut detours.streams, node: switch };
             core.arena.packet_mut(handle).header.path = core.routes.draw_path(&mut draw);
         }
         (way, steps.detoured())

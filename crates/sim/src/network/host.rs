@@ -463,8 +463,8 @@ impl<E: Protocol> HostTable for Hosts<E> {
     fn time_wait(&self) -> TimeDelta {
         E::time_wait(&self.config)
     }
-    fn patience(&self) -> TimeDelta {
-        E::patience(&self.config)
+    fn stall_timeout(&self) -> TimeDelta {
+        E::stall_timeout(&self.config)
     }
     fn series_columns(&self) -> Vec<SeriesColumn> {
         E::series_columns(&self.config)

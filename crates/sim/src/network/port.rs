@@ -14,7 +14,7 @@ use crate::arena::Arena;
 use crate::detours::Detours;
 use crate::flows::Flows;
 use crate::pauses::Pauses;
-use crate::random::Draw;
+use crate::random::NodeRng;
 use crate::table::Shared;
 use crate::topology::Routes;
 
@@ -152,7 +152,7 @@ impl<P: OutputPort> Switches<P> {
             model: &self.model,
             packets: &mut core.arena,
             pool,
-            chance: &mut Draw { streams: &mut core.coins, node: port },
+            rng: &mut NodeRng { streams: &mut core.coins, node: port },
             drop_list: &mut core.drop_list,
         };
         if let Some(handle) = node.port.dequeue(&mut context) {
@@ -217,7 +217,7 @@ impl<P: OutputPort> Switches<P> {
             model: &self.model,
             packets: &mut core.arena,
             pool: &mut core.pools[pool_of(&self.model, &core.routes, port)],
-            chance: &mut Draw { streams: &mut core.coins, node: port },
+            rng: &mut NodeRng { streams: &mut core.coins, node: port },
             drop_list: &mut core.drop_list,
         };
         self.ports[port as usize].port.enqueue(handle, &mut context);

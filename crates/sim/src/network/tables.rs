@@ -64,7 +64,7 @@ pub(crate) trait HostTable: Send {
     /// How long both halves of a flow are kept after its end, to answer what is late.
     fn time_wait(&self) -> TimeDelta;
     /// How long senders may be silent in a run that is not stuck.
-    fn patience(&self) -> TimeDelta;
+    fn stall_timeout(&self) -> TimeDelta;
     /// The transport's own columns of `output.series`.
     fn series_columns(&self) -> Vec<SeriesColumn>;
     /// Statistics of the half in `slot`.

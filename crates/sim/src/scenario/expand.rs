@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::check::{Extent, range};
 use super::grammar::{SCENARIO, SCHEMES_FILE};
-use super::laying::{self, Scheme};
+use super::overlay::{self, Scheme};
 use super::payload;
 use super::resolve::resolve;
-use super::rules::Laying;
+use super::rules::Overlay;
 use super::sweep::{self, MAX_RUNS, axis_name, file_name, label, refuse_overridden};
 use super::warnings::warnings;
 use super::{Run, Scenario};
@@ -41,10 +41,10 @@ pub(super) fn expand(
         if over.table().is_none_or(|table| table.entries.is_empty()) {
             return Err(ScenarioError::new(&over.place, "no scheme", "at least one [[scheme]]"));
         }
-        for key in ["series", laying::TABLES, laying::CHOSEN] {
+        for key in ["series", overlay::TABLES, overlay::CHOSEN] {
             base.take(key);
         }
-        tree::lay(&mut base, &over, &Laying)?;
+        tree::overlay(&mut base, &over, &Overlay)?;
     }
     let written = base.child("series").and_then(Node::list).unwrap_or(&[]);
     written.iter().chain([&base]).try_for_each(unmistakable)?;
@@ -75,7 +75,7 @@ pub(super) fn expand(
             ));
         }
         let mut variant = base.clone();
-        payload::lay(&mut variant, &over)?;
+        payload::overlay(&mut variant, &over)?;
         variants.push((text, variant, Some(over)));
     }
     if variants.is_empty() {
@@ -90,16 +90,17 @@ pub(super) fn expand(
     };
     let mut names: Vec<String> = Vec::new();
     for (series, variant, own) in variants {
-        let mut laid = variant.clone();
+        let mut overlaid = variant.clone();
         for setting in &settings {
-            payload::lay(&mut laid, setting)?;
+            payload::overlay(&mut overlaid, setting)?;
         }
-        let described = |key| laid.child(key).and_then(Node::text).unwrap_or_default().to_owned();
+        let described =
+            |key| overlaid.child(key).and_then(Node::text).unwrap_or_default().to_owned();
         scenario.name = described("name");
         scenario.description = described("description");
-        let schemes = laying::take(&mut laid)?;
+        let schemes = overlay::take(&mut overlaid)?;
         if let Some(own) = own.as_ref().filter(|_| !schemes.is_empty()) {
-            laying::refuse_replaced(own)?;
+            overlay::refuse_replaced(own)?;
         }
         let alone = schemes.is_empty().then_some(None);
         for scheme in schemes.iter().map(Some).chain(alone) {
@@ -115,7 +116,7 @@ pub(super) fn expand(
             }
             let basis =
                 Basis { variant: &variant, series: own.as_ref(), settings: &settings, scheme };
-            runs_of(&name, laid.clone(), basis, known, &mut scenario.runs)?;
+            runs_of(&name, overlaid.clone(), basis, known, &mut scenario.runs)?;
             names.push(name);
         }
     }
@@ -152,9 +153,9 @@ impl Basis<'_> {
             let mut later =
                 Node { value: Value::Table(Table::default()), place: whole.place.clone() };
             for over in self.settings.iter().chain(point) {
-                payload::lay(&mut later, over)?;
+                payload::overlay(&mut later, over)?;
             }
-            laying::lay(&mut tree, (whole, &later), scheme, language)?;
+            overlay::overlay(&mut tree, (whole, &later), scheme, language)?;
         }
         let own = self.series.filter(|series| series.child("transport").is_some());
         let is_named = self.scheme.is_some() || own.is_some();
@@ -162,13 +163,13 @@ impl Basis<'_> {
             if is_named || !chooses_transport(setting) {
                 refuse_other_transport(name, &tree, setting, is_named)?;
             }
-            payload::lay(&mut tree, setting)?;
+            payload::overlay(&mut tree, setting)?;
         }
         for over in point {
             refuse_other_transport(name, &tree, over, is_named)?;
-            payload::lay(&mut tree, over)?;
+            payload::overlay(&mut tree, over)?;
         }
-        for key in ["sweep", laying::TABLES, laying::CHOSEN] {
+        for key in ["sweep", overlay::TABLES, overlay::CHOSEN] {
             tree.take(key);
         }
         Ok(tree)
@@ -242,15 +243,15 @@ fn runs_of(
             *slot = rest % axis.values.len();
             rest /= axis.values.len();
         }
-        let mut laid = Vec::new();
+        let mut overlaid = Vec::new();
         for (slot, axis) in chosen.iter().zip(&axes) {
             let value = &axis.values[*slot];
             let branch = tree::branch(&axis.path, value.clone());
-            payload::lay(&mut tree, &branch)?;
-            laid.push(branch);
+            payload::overlay(&mut tree, &branch)?;
+            overlaid.push(branch);
             point.push((axis_name(axis, &axes), label(value)));
         }
-        let mut tree = basis.tree(series, &tree, &laid, known.language)?;
+        let mut tree = basis.tree(series, &tree, &overlaid, known.language)?;
         payload::give(&mut tree, known.transports.default().name(), known.language)?;
         SCENARIO.check(&tree, Extent::Whole, known.language)?;
         let (plan, output) = resolve(&tree, known.transports)?;

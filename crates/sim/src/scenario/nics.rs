@@ -197,8 +197,8 @@ fn interrupts(node: Option<&Node>) -> Result<Interrupts, ScenarioError> {
 }
 
 fn bypass(node: &Node) -> Bypass {
-    let words = node.child("bypass").and_then(Node::list).unwrap_or(&[]);
-    let has = |word: &str| words.iter().any(|node| node.text() == Some(word));
+    let described = node.child("bypass").and_then(Node::list).unwrap_or(&[]);
+    let has = |word: &str| described.iter().any(|node| node.text() == Some(word));
     Bypass { notifications: has("notifications"), probes: has("probes") }
 }
 

@@ -3,7 +3,7 @@
 //! A layer is the scenario, a series, a scheme, a `--set` or a point of the sweep, in this order. A layer with `payload`
 //! takes the place of the payloads of single transports in the layers below it.
 
-use super::rules::Laying;
+use super::rules::Overlay;
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{Form, Language};
 use crate::keys::tree::{self, Entry, Node, Table, Value};
@@ -12,13 +12,13 @@ use crate::keys::tree::{self, Entry, Node, Table, Value};
 pub(super) const KEY: &str = "payload";
 
 /// Lays a layer over those below it.
-pub(super) fn lay(below: &mut Node, layer: &Node) -> Result<(), ScenarioError> {
+pub(super) fn overlay(below: &mut Node, layer: &Node) -> Result<(), ScenarioError> {
     if layer.child(KEY).is_some() {
         transports_of(below).for_each(|entry| {
             entry.node.take(KEY);
         });
     }
-    tree::lay(below, layer, &Laying)?;
+    tree::overlay(below, layer, &Overlay)?;
     // Payloads of all transports take the place of one below them.
     if layer.child(KEY).is_none() && of_transports(layer).next().is_some() && are_all_own(below) {
         below.take(KEY);
@@ -77,7 +77,7 @@ pub(super) fn give(
     if tree.child("transport").is_none() {
         let table = || Node { value: Value::Table(Table::default()), place: place.clone() };
         let path = [("transport".to_owned(), place.clone()), (default.to_owned(), place.clone())];
-        tree::lay(tree, &tree::branch(&path, table()), &Laying)?;
+        tree::overlay(tree, &tree::branch(&path, table()), &Overlay)?;
     }
     for entry in transports_of(tree) {
         if !takes_payload(&entry.key, language) {

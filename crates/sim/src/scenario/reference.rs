@@ -64,7 +64,7 @@ pub fn profiles() -> String {
         let about = profile.about.trim_end_matches('.');
         let _ = write!(text, "\n### `{}`\n\n{about}.\n\n", profile.name);
         let model = (profile.build)(sizes).build();
-        for words in model.map(|model| model.words()).unwrap_or_default() {
+        for words in model.map(|model| model.describe()).unwrap_or_default() {
             let _ = writeln!(text, "- {words}");
         }
     }

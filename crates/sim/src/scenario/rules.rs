@@ -9,9 +9,9 @@ const OF_ALTERNATIVES: [(&str, &str); 3] =
     [("topology.format", "file"), ("workload.format", "file"), ("workload.priorities", "file")];
 
 /// How trees of the scenario are laid over each other.
-pub(crate) struct Laying;
+pub(crate) struct Overlay;
 
-impl Rules for Laying {
+impl Rules for Overlay {
     fn is_alternative(&self, path: &str) -> bool {
         let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
         // Another transport takes the place of those that were there.

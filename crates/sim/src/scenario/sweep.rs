@@ -1,8 +1,8 @@
 //! What a sweep varies: its keys, their values, and who says the same otherwise.
 
 use super::check::range;
-use super::rules::Laying;
-use super::{laying, payload};
+use super::rules::Overlay;
+use super::{overlay, payload};
 use crate::keys::error::{Place, ScenarioError};
 use crate::keys::tree::{self, Entry, Node, Rules, Table, Value};
 
@@ -77,7 +77,7 @@ fn refuse_both_payloads(axes: &[Axis]) -> Result<(), ScenarioError> {
 /// A point is laid over a scheme, which is made before it.
 fn refuse_schemes(axis: &Axis) -> Result<(), ScenarioError> {
     match axis.path.first() {
-        Some((first, place)) if [laying::TABLES, laying::CHOSEN].contains(&first.as_str()) => {
+        Some((first, place)) if [overlay::TABLES, overlay::CHOSEN].contains(&first.as_str()) => {
             Err(ScenarioError::new(
                 place,
                 format!("`{}`: schemes are not swept", axis.key()),
@@ -246,7 +246,7 @@ fn conflict(layer: &Node, tree: &Node, axis: &Axis) -> Option<Conflict> {
         let is_last = place + 1 == axis.path.len();
         tree = tree.and_then(|tree| element(tree, step));
         if let Some(table) = node.table() {
-            let is_alternative = |key: &str| Laying.is_alternative(&tree::join(&path, key));
+            let is_alternative = |key: &str| Overlay.is_alternative(&tree::join(&path, key));
             // What is there already is changed, and keeps what stands beside it.
             let others = tree.is_none() && is_alternative(step);
             let other = |entry: &&Entry| others && is_alternative(&entry.key);

@@ -352,7 +352,7 @@ fn profiles_bring_their_pacing_and_overrides_change_them() {
         ServiceModel::paper(8, 9000)
     );
     let to = |whom: &str| plan(&format!("switch.trim_to = \"{whom}\"")).switch;
-    let overflow = |whom: &str| to(whom).words().join("; ");
+    let overflow = |whom: &str| to(whom).describe().join("; ");
     assert_eq!(to("receiver"), ServiceModel::paper(8, 9000));
     assert!(overflow("sender").contains("trimmed to 64 B and returned"), "{}", overflow("sender"));
     let ndp = "transport.ndp = { payload = \"1500B\", initial_window = 23, rto = \"5ms\", \

@@ -140,7 +140,7 @@ fn connection(node: &Node, size: &Size, transport: &Chosen) -> Result<Connection
     let Some(asked) = node.child("connection") else { return Ok(Connection::New) };
     let kept = match (asked.table(), asked.text()) {
         (Some(_), _) => Connection::Pool(pool(asked)),
-        (None, Some("kept")) => Connection::Kept,
+        (None, Some("persistent")) => Connection::Persistent,
         (None, _) => return Ok(Connection::New),
     };
     let refuse =

@@ -13,11 +13,11 @@ use super::variations::{
     share_memory, stop_inputs, take_time, trims_towards_senders, vary_ports,
 };
 use crate::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Size, Spraying};
-use crate::random::Draws;
+use crate::random::SplitMix;
 use crate::topology::{self, Clos, LinkSpec};
 use crate::transports::{AnyTransport, Keys, Ndp, Transport};
 
-fn topology(draws: &mut Draws) -> Clos {
+fn topology(draws: &mut SplitMix) -> Clos {
     let mut clos = match draws.below(5) {
         0 => star(2 + draws.below(14) as u32),
         1 => fattree(4),
@@ -45,10 +45,10 @@ fn topology(draws: &mut Draws) -> Clos {
 
 /// A random small network with NDP: topology, switch profile, workloads, tiny queues.
 pub fn case(number: u64) -> Plan {
-    let mut draws = Draws::new(number);
+    let mut draws = SplitMix::new(number);
     let topology = topology(&mut draws);
     let hosts = topology.hosts();
-    let host = |draws: &mut Draws| draws.below(u64::from(hosts)) as u32;
+    let host = |draws: &mut SplitMix| draws.below(u64::from(hosts)) as u32;
     let mut workloads = Vec::new();
     for place in 0..1 + draws.below(3) {
         let mut new = match draws.below(4) {
@@ -116,7 +116,7 @@ pub fn case(number: u64) -> Plan {
 }
 
 /// What happens to the links of a run. Links that fail are restored, but for one, perhaps.
-pub fn unsettle(plan: &mut Plan, draws: &mut Draws) {
+pub fn unsettle(plan: &mut Plan, draws: &mut SplitMix) {
     let links = topology::links(&plan.topology);
     for _ in 0..draws.below(4) {
         let link = links[draws.below(links.len() as u64) as usize].1;
@@ -277,7 +277,7 @@ pub fn lossless_networks(transports: &[&'static dyn AnyTransport], seeds: Range<
 /// The network of a seed: two seeds of three have the first of `transports`, the third one of the others in turn, and
 /// every seventh two of them beside each other.
 fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
-    let mut draws = Draws::new(seed ^ 0x6c69_6e6b_7300_0000);
+    let mut draws = SplitMix::new(seed ^ 0x6c69_6e6b_7300_0000);
     let mut plan = case(seed);
     let others = transports.len() as u64 - 1;
     let place = match (others, seed % 3) {
@@ -289,7 +289,7 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
         let beside = transports[((place + 1 + seed / 7 % others) % (others + 1)) as usize];
         let payload_bytes = plan.transports[0].payload_bytes();
         let beside =
-            beside.random(&mut Draws::new(seed ^ 0x6265_7369), payload_bytes, &plan.topology);
+            beside.random(&mut SplitMix::new(seed ^ 0x6265_7369), payload_bytes, &plan.topology);
         plan.transports.push(beside);
         for (place, workload) in plan.workloads.iter_mut().enumerate() {
             workload.transport = (place % 2) as u8;
@@ -337,7 +337,7 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
 /// A transport with random parameters; one that by default sends through switches that do not trim finds one of them
 /// three times of four.
 fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTransport) {
-    let mut draws = Draws::new(seed ^ 0x7463_7000);
+    let mut draws = SplitMix::new(seed ^ 0x7463_7000);
     let payload_bytes = plan.transports[0].payload_bytes();
     plan.transports = vec![transport.random(&mut draws, payload_bytes, &plan.topology)];
     let profile = transport.profile(&Keys::none(transport.grammar()));
@@ -381,7 +381,7 @@ fn told_of_drops(seed: u64, by_urgency: bool, packet_bytes: u16) -> ServiceModel
 }
 
 /// Eight priorities, half of the time with a limit over all of them, and with selective dropping.
-fn priorities(packets: u32, packet_bytes: u16, draws: &mut Draws) -> ServiceModel {
+fn priorities(packets: u32, packet_bytes: u16, draws: &mut SplitMix) -> ServiceModel {
     let mut choices = Choices::priorities(packets, packet_bytes);
     if draws.below(2) == 0 {
         choices.port = Limit::packets(packets + draws.one_of(&[0, 3, 60]));

@@ -20,13 +20,13 @@ use crate::plan::{
     Pool, PortRule, Queries, ReceiveHosts, Servers, SharedMemory, Size, SizeDistribution, Spraying,
     TransmitHosts, WhenBusy, Workload,
 };
-use crate::random::Draws;
+use crate::random::SplitMix;
 use crate::topology::{self, HostDelay, Processing, Routes};
 use crate::transports::{Family, Ndp, Transport};
 
 /// Queues that share memory, of four packets and more, whatever the transport.
 pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
-    let mut draws = Draws::new(seed ^ 0x706f_6f6c_0000);
+    let mut draws = SplitMix::new(seed ^ 0x706f_6f6c_0000);
     let payload = plan.transports[0].payload_bytes();
     let packets = draws.one_of(&[2, 8, 60]);
     let mut switch = match draws.below(5) {
@@ -53,7 +53,7 @@ pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
 /// Inputs that stop their senders early or late, whatever the transport; control packets in a queue of their own, or
 /// not.
 pub(super) fn stop_inputs(plan: &mut Plan, seed: u64) {
-    let mut draws = Draws::new(seed ^ 0x7066_6300_0000);
+    let mut draws = SplitMix::new(seed ^ 0x7066_6300_0000);
     let packet = u32::from(plan.full_wire_bytes());
     let mut choices = trimline_switch::Choices::drop_tail(1);
     let queue = &mut choices.queues[0];
@@ -94,7 +94,7 @@ pub(super) fn trims_towards_senders(both: bool, packets: u32, payload_bytes: u16
 /// Switches that detour packets early or late, seldom or always, whatever the transport. Without priority flow control:
 /// ways that are no longer up and down may make a circle of paused ports.
 pub(super) fn detour(plan: &mut Plan, seed: u64) {
-    let mut draws = Draws::new(seed ^ 0x6f70_6600_0000);
+    let mut draws = SplitMix::new(seed ^ 0x6f70_6600_0000);
     let routes = Routes::new(&plan.topology);
     let has_ways = (0..routes.ports()).any(|port| routes.leads_to_switch(port));
     if plan.lossless.is_some() || !has_ways {
@@ -130,7 +130,7 @@ pub(super) fn detour(plan: &mut Plan, seed: u64) {
 
 /// Phantom queues on some links, and pacers at some hosts, whatever the transport.
 pub(super) fn bump_links(plan: &mut Plan, seed: u64) {
-    let mut draws = Draws::new(seed ^ 0x6275_6d70_0000);
+    let mut draws = SplitMix::new(seed ^ 0x6275_6d70_0000);
     let routes = Routes::new(&plan.topology);
     let one_in = draws.one_of(&[1, 3]);
     for (_, link) in topology::links(&plan.topology) {
@@ -153,7 +153,7 @@ pub(super) fn bump_links(plan: &mut Plan, seed: u64) {
 }
 
 /// Pacers that follow their flows fast or slowly, with little room or much.
-fn pace(plan: &Plan, draws: &mut Draws) -> PacedHosts {
+fn pace(plan: &Plan, draws: &mut SplitMix) -> PacedHosts {
     let link = plan.topology.host_link.rate;
     let packet = plan.full_wire_bytes();
     let settings = PacerSettings {
@@ -178,11 +178,11 @@ fn pace(plan: &Plan, draws: &mut Draws) -> PacedHosts {
 
 /// Queues in the NICs of hosts, and processors that take what arrives, whatever the transport.
 pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
-    let mut draws = Draws::new(seed ^ 0x6e69_6373_0000);
+    let mut draws = SplitMix::new(seed ^ 0x6e69_6373_0000);
     let packet = plan.full_wire_bytes();
     let us = TimeDelta::from_us;
     let hosts = plan.topology.hosts();
-    let some = |draws: &mut Draws| match draws.below(3) {
+    let some = |draws: &mut SplitMix| match draws.below(3) {
         0 => Some((0..hosts).filter(|_| draws.below(2) == 0).collect()),
         _ => None,
     };
@@ -221,9 +221,9 @@ pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
 
 /// Ports that differ, and a queue beside the others for what may only be dropped.
 pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
-    let mut draws = Draws::new(seed ^ 0x706f_7274_7300);
+    let mut draws = SplitMix::new(seed ^ 0x706f_7274_7300);
     let payload = plan.transports[0].payload_bytes();
-    let beside = |draws: &mut Draws| match draws.below(3) {
+    let beside = |draws: &mut SplitMix| match draws.below(3) {
         0 => None,
         1 => Some(ServiceModel::drop_tail(draws.one_of(&[2, 9, 50]))),
         _ => Some(ServiceModel::ecn(draws.one_of(&[6, 50]), 3)),
@@ -266,7 +266,7 @@ fn selective(packets: u32, above: u32) -> ServiceModel {
 
 /// Hosts and switches take a random time, one way and the other, and links have framing.
 pub fn take_time(plan: &mut Plan, seed: u64) {
-    let mut draws = Draws::new(seed ^ 0x7061_7274_7300);
+    let mut draws = SplitMix::new(seed ^ 0x7061_7274_7300);
     let mut host = || HostDelay {
         min: TimeDelta::from_ns(draws.one_of(&[0, 1, 800, 20_000])),
         spread: TimeDelta::from_ns(draws.one_of(&[0, 0, 1, 900, 30_000])),
@@ -291,13 +291,13 @@ pub fn take_time(plan: &mut Plan, seed: u64) {
 /// Every workload keeps its connections, and its flows follow each other; clients ask servers besides. TCP begins
 /// again after a pause, or does not.
 pub(super) fn keep_connections(plan: &mut Plan, seed: u64) {
-    let mut draws = Draws::new(seed ^ 0x6b65_7074_0000);
+    let mut draws = SplitMix::new(seed ^ 0x6b65_7074_0000);
     for workload in &mut plan.workloads {
         workload.arrivals = arrivals(workload, &mut draws);
     }
     plan.workloads.extend(queries(plan.topology.hosts(), &mut draws));
     for workload in may_keep(plan) {
-        workload.connection = Connection::Kept;
+        workload.connection = Connection::Persistent;
     }
     let families = [Family::Tcp, Family::Dctcp, Family::Mptcp];
     for chosen in &mut plan.transports {
@@ -325,7 +325,7 @@ fn may_keep(plan: &mut Plan) -> impl Iterator<Item = &mut Workload> {
 /// one of two.
 pub(super) fn pool_connections(plan: &mut Plan, seed: u64) {
     keep_connections(plan, seed);
-    let mut draws = Draws::new(seed ^ 0x706f_6f6c_7300);
+    let mut draws = SplitMix::new(seed ^ 0x706f_6f6c_7300);
     for workload in may_keep(plan) {
         workload.size = heavy_tail(&workload.size, &mut draws);
         if let Matrix::Requests(queries) = &mut workload.matrix {
@@ -341,14 +341,14 @@ pub(super) fn pool_connections(plan: &mut Plan, seed: u64) {
 
 /// Every workload has sizes of a Pareto distribution, whatever its transport takes.
 pub(super) fn draw_sizes(plan: &mut Plan, seed: u64) {
-    let mut draws = Draws::new(seed ^ 0x7061_7265_746f);
+    let mut draws = SplitMix::new(seed ^ 0x7061_7265_746f);
     for workload in &mut plan.workloads {
         workload.size = heavy_tail(&workload.size, &mut draws);
     }
 }
 
 /// Sizes about as large as those of before, few of them much larger.
-fn heavy_tail(size: &Size, draws: &mut Draws) -> Size {
+fn heavy_tail(size: &Size, draws: &mut SplitMix) -> Size {
     let mean = size.mean_millibytes().unwrap_or(0) / 1000;
     let max = 200_000;
     let mean = mean.clamp(100, max / 4);
@@ -365,7 +365,7 @@ fn heavy_tail(size: &Size, draws: &mut Draws) -> Size {
 }
 
 /// Some flows for each that a workload has, sooner or later than they end.
-fn arrivals(workload: &Workload, draws: &mut Draws) -> Arrivals {
+fn arrivals(workload: &Workload, draws: &mut SplitMix) -> Arrivals {
     let gap = TimeDelta::from_us(draws.one_of(&[0, 1, 20, 300, 5_000]));
     let every = TimeDelta::from_us(draws.one_of(&[1, 20, 200]));
     let until = workload.start + every * (1 + draws.below(8));
@@ -382,7 +382,7 @@ fn arrivals(workload: &Workload, draws: &mut Draws) -> Arrivals {
 }
 
 /// Requests of all hosts, and their answers.
-fn queries(hosts: u32, draws: &mut Draws) -> [Workload; 2] {
+fn queries(hosts: u32, draws: &mut SplitMix) -> [Workload; 2] {
     let servers = Servers::Fixed(1 + draws.below(u64::from(hosts - 1).min(3)) as u32);
     let service_time = Gap::Fixed(TimeDelta::from_us(draws.below(30)));
     let asked = Matrix::Requests(Queries {
@@ -413,7 +413,7 @@ fn queries(hosts: u32, draws: &mut Draws) -> [Workload; 2] {
 /// Flows of a payload of their own beside others, flows that are drawn in all, paths that a pair keeps, memory in cells,
 /// hosts that discard credits: what the critique of NDP asks for.
 pub(super) fn mix(plan: &mut Plan, seed: u64) {
-    let mut draws = Draws::new(seed ^ 0x6d69_7800_0000);
+    let mut draws = SplitMix::new(seed ^ 0x6d69_7800_0000);
     let hosts = plan.topology.hosts();
     let matrix = Matrix::RandomPairs {
         total: 1 + draws.below(20) as u32,

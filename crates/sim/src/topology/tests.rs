@@ -277,7 +277,7 @@ fn found_minimum(clos: &Clos, full_packets: usize, full: u64, last: u64) -> Time
 /// Packets are followed over every path. Between the farthest hosts of random networks with links of any rates.
 #[test]
 fn an_ideal_time_is_the_minimum_over_all_paths() {
-    let mut draws = crate::random::Draws::new(12);
+    let mut draws = crate::random::SplitMix::new(12);
     let (mut exact, mut below) = (0, 0);
     for case in 0..300 {
         let tiers = draws.one_of(&[2, 3]);

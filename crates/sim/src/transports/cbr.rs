@@ -6,10 +6,10 @@ use trimline_packet::{BitRate, HostId, TimeDelta};
 use trimline_transport::cbr::{Config, Endpoint};
 use trimline_transport::{Framing, flow};
 
-use super::words::time;
+use super::describe::time;
 use super::{
-    BYTES, Draws, Form, Grammar, Group, Keys, Plan, Protocol, RATE, Sample, ScenarioError, Setting,
-    Traits, Transport, Work, computed, constant_rate, fixed,
+    BYTES, Form, Grammar, Group, Keys, Plan, Protocol, RATE, Sample, ScenarioError, Setting,
+    SplitMix, Traits, Transport, Work, computed, constant_rate, fixed,
 };
 use crate::random;
 use crate::topology::Clos;
@@ -132,7 +132,7 @@ impl Transport for Cbr {
         Ok(Config { payload_bytes, ..config.clone() })
     }
 
-    fn words(self, config: &Config) -> String {
+    fn describe(self, config: &Config) -> String {
         let clocks = match config.clock_lag {
             TimeDelta::ZERO => String::new(),
             lag => format!("; a host's clock loses up to {} in each", time(lag)),
@@ -155,7 +155,7 @@ impl Transport for Cbr {
         vec![Sample { name: "cbr", config, min_bytes: 4_000_000 }]
     }
 
-    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
+    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Config {
         let rate = topology.host_link.rate.as_bps() / draws.one_of(&[1, 2, 10]);
         let clock_lag = TimeDelta::from_ps(draws.below(2_000));
         let marks_unscheduled = draws.below(2) == 0;

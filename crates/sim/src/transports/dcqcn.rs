@@ -9,11 +9,11 @@ use trimline_transport::dcqcn::{ALPHA_ONE, Config, Endpoint, MARK_CNP, MIN_TIMER
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Side, flow};
 
+use super::describe::time;
 use super::roce::Queues;
-use super::words::time;
 use super::{
-    BYTES, DURATION, Draws, Form, Frames, Grammar, Group, Keys, PacketKind, Plan, Protocol, RATE,
-    Sample, ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
+    BYTES, DURATION, Form, Frames, Grammar, Group, Keys, PacketKind, Plan, Protocol, RATE, Sample,
+    ScenarioError, Setting, SplitMix, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::topology::Clos;
 
@@ -288,7 +288,7 @@ impl Transport for Dcqcn {
         config.window.map(|window| ("window", (window.get() / payload).max(1)))
     }
 
-    fn words(self, config: &Config) -> String {
+    fn describe(self, config: &Config) -> String {
         let window = match config.window {
             None => String::new(),
             Some(window) => format!(", {window} outstanding at most"),
@@ -330,7 +330,7 @@ impl Transport for Dcqcn {
         ]
     }
 
-    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
+    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Config {
         let line_rate = topology.host_link.rate;
         let min = draws.one_of(&[1_000_000, 10_000_000, 500_000_000]);
         let mut us = |times: &[u64]| TimeDelta::from_us(draws.one_of(times));

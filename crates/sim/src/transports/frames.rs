@@ -260,9 +260,9 @@ fn address(host: HostId) -> [u8; 4] {
 
 /// The check of the Internet (RFC 1071) over pieces of whole words, but for the last.
 fn ones_complement(pieces: &[&[u8]]) -> u16 {
-    let words = pieces.iter().flat_map(|piece| piece.chunks(2));
+    let described = pieces.iter().flat_map(|piece| piece.chunks(2));
     let sum: u64 =
-        words.map(|word| u64::from(word[0]) << 8 | u64::from(*word.get(1).unwrap_or(&0))).sum();
+        described.map(|word| u64::from(word[0]) << 8 | u64::from(*word.get(1).unwrap_or(&0))).sum();
     let mut sum = sum;
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

@@ -8,11 +8,11 @@ use trimline_transport::homa::{Config, Ending, Endpoint};
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Side, WINDOW_LIMIT, flow};
 
+use super::describe::time;
 use super::homa_cutoffs::{Costs, cutoffs};
-use super::words::time;
 use super::{
-    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample,
-    ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
+    BYTES, DURATION, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample, ScenarioError,
+    Setting, SplitMix, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::distributions::{self, distribution};
 use crate::keys::quantity::{self, Quantity};
@@ -320,7 +320,7 @@ impl Transport for Homa {
         Some(("rtt_bytes", config.rtt_bytes.div_ceil(packet).into()))
     }
 
-    fn words(self, config: &Config) -> String {
+    fn describe(self, config: &Config) -> String {
         let cutoffs: Vec<String> = config.cutoffs.iter().map(u32::to_string).collect();
         format!(
             "Homa: {} B a packet, {} B a round trip; {} B of a message go unasked{}, with {}{}; {} at a time {} granted, with {}; RESEND after {}, first packet again after {}{}{}",
@@ -381,7 +381,7 @@ impl Transport for Homa {
         ]
     }
 
-    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
+    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Config {
         let base = defaults(payload_bytes, topology);
         let rtt = draws.one_of(&[base.rtt_bytes, base.rtt_bytes, 1, 100_000]);
         let base = with_rtt(payload_bytes, &topology.host_link, rtt);
@@ -604,7 +604,7 @@ mod tests {
 
     #[test]
     fn keys_that_contradict_each_other_are_refused() {
-        for (keys, words) in [
+        for (keys, described) in [
             ("unscheduled_levels = 6, scheduled_levels = 3", "8 together"),
             ("unscheduled_levels = 8", "8 together"),
             ("scheduled_levels = 2, overcommitment = 3", "at most 2, one for each"),
@@ -621,7 +621,7 @@ mod tests {
             ("cutoffs = { distribution = \"homa-w7\" }", "nearest"),
         ] {
             let error = refused(keys);
-            assert!(error.contains(words) && error.contains("s.toml:3:"), "{keys}: {error}");
+            assert!(error.contains(described) && error.contains("s.toml:3:"), "{keys}: {error}");
         }
     }
 }

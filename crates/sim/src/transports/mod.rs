@@ -10,6 +10,7 @@
 
 mod cbr;
 mod dcqcn;
+mod describe;
 mod estimate;
 mod frames;
 mod homa;
@@ -26,7 +27,6 @@ mod tcp;
 mod testing;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::any::Any;
 use std::fmt;
@@ -43,6 +43,7 @@ use trimline_transport::{Allowed, Disposition, Endpoint, Framing, HostTables, Si
 
 pub use cbr::Cbr;
 pub use dcqcn::Dcqcn;
+pub use describe::time;
 pub use estimate::{constant_rate, windowed};
 pub use homa::Homa;
 pub use keys::{Keys, Setting};
@@ -51,7 +52,6 @@ pub(crate) use ndp::defaults as ndp_defaults;
 pub use pfabric::Pfabric;
 pub use phost::Phost;
 pub use tcp::Family;
-pub use words::time;
 
 pub use crate::keys::error::ScenarioError;
 pub use crate::keys::form::{
@@ -63,7 +63,7 @@ pub use crate::protocol::Protocol;
 
 use crate::keys::form::Language;
 use crate::keys::tree::Node;
-use crate::random::Draws;
+use crate::random::SplitMix;
 use crate::run::run_hosts;
 use crate::topology::Clos;
 use several::{Nothing, Several, several};
@@ -157,7 +157,7 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
         self.traits().ends_flows
     }
     /// The parameters in words, after the name, for `explain`.
-    fn words(self, config: &ConfigOf<Self>) -> String;
+    fn describe(self, config: &ConfigOf<Self>) -> String;
     /// Timers that are long beside a data centre's round trips, in words: in a comparison they tell more of the timers
     /// than of the transport. `None` without such timers.
     fn slow_timers(self, _config: &ConfigOf<Self>) -> Option<String> {
@@ -178,7 +178,7 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     /// Parameters that the suite `every_transport` runs under every switch profile: at least one.
     fn samples(self) -> Vec<Sample<ConfigOf<Self>>>;
     /// Parameters for a random network, with this payload in a full packet.
-    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> ConfigOf<Self>;
+    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> ConfigOf<Self>;
 
     /// The transport with these parameters, for a plan.
     fn with(self, config: ConfigOf<Self>) -> Chosen {
@@ -224,7 +224,7 @@ pub trait AnyTransport: fmt::Debug + Send + Sync + 'static {
     /// See [`Transport::samples`].
     fn samples(&self) -> Vec<Sample<Chosen>>;
     /// See [`Transport::random`].
-    fn random(&self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Chosen;
+    fn random(&self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Chosen;
 }
 
 impl<T: Transport> AnyTransport for T {
@@ -263,7 +263,7 @@ impl<T: Transport> AnyTransport for T {
         };
         samples.map(chosen).collect()
     }
-    fn random(&self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Chosen {
+    fn random(&self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Chosen {
         self.with(Transport::random(*self, draws, payload_bytes, topology))
     }
 }
@@ -317,11 +317,11 @@ impl<T: Transport> Choice for Configured<T> {
     fn time_wait(&self) -> TimeDelta {
         T::Endpoint::time_wait(&self.config)
     }
-    fn words(&self, plan: &Plan) -> String {
-        let words = self.transport.words(&self.config);
-        let mut text = format!("  transport  {words}\n");
+    fn describe(&self, plan: &Plan) -> String {
+        let described = self.transport.describe(&self.config);
+        let mut text = format!("  transport  {described}\n");
         if self.traits().ends_flows {
-            text += &round_trip_words(&plan.topology, self);
+            text += &describe_round_trip(&plan.topology, self);
         }
         text
     }
@@ -359,7 +359,7 @@ impl<T: Transport> Choice for Configured<T> {
 }
 
 /// The bandwidth-delay product, beside which the initial window stands.
-fn round_trip_words(clos: &Clos, choice: &dyn Choice) -> String {
+fn describe_round_trip(clos: &Clos, choice: &dyn Choice) -> String {
     let round_trip = clos.idle_round_trip(choice.payload_bytes(), choice.framing());
     let packet_bits = f64::from(choice.full_wire_bytes()) * 8.0;
     let packets =

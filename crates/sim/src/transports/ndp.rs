@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency, Reading, Readings, SeriesColumn};
-use trimline_packet::{BitRate, ByteCount, HostId, Joined, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, DelayedAck, HostId, TimeDelta};
 use trimline_transport::ndp::{Config, CoreRate, Endpoint, Order, PathPenalty, PullSpacing};
 use trimline_transport::{Framing, Side, flow};
 
-use super::words::time;
+use super::describe::time;
 use super::{
-    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError,
-    Setting, Traits, Transport, Work, computed, fixed, optional, pull_gaps,
+    BYTES, DURATION, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError, Setting,
+    SplitMix, Traits, Transport, Work, computed, fixed, optional, pull_gaps,
 };
 use crate::keys::read::{duration_of, number};
 use crate::keys::tree::Node;
@@ -186,7 +186,7 @@ static GRAMMAR: Grammar = Grammar {
         ),
         fixed(
             "ack_every",
-            Form::Integer(1, Joined::MAX as i64),
+            Form::Integer(1, DelayedAck::MAX as i64),
             "1",
             "Whole packets of a connection that one ACK answers at most, and pulls that go together in it: for small packets. 1, each its own, is NDP's.",
         ),
@@ -450,7 +450,7 @@ impl Transport for Ndp {
         Some((key, config.initial_window.into()))
     }
 
-    fn words(self, config: &Config) -> String {
+    fn describe(self, config: &Config) -> String {
         format!(
             "NDP: initial window {}{}, {} B a packet, RTO {}, {}{}{}{}{}{}{}{}",
             config.initial_window,
@@ -495,15 +495,16 @@ impl Transport for Ndp {
     fn samples(self) -> Vec<Sample<Config>> {
         let config = Config { initial_window: 23, ..defaults() };
         let aeolus = Config { aeolus: true, ..config.clone() };
-        let joined = Config { ack_every: 6, core_rate: Some(CORE), turn: 9000, ..config.clone() };
+        let delayed_ack =
+            Config { ack_every: 6, core_rate: Some(CORE), turn: 9000, ..config.clone() };
         vec![
             Sample { name: "ndp", config, min_bytes: 4_000_000 },
             Sample { name: "ndp, aeolus", config: aeolus, min_bytes: 4_000_000 },
-            Sample { name: "ndp, joined", config: joined, min_bytes: 4_000_000 },
+            Sample { name: "ndp, joined", config: delayed_ack, min_bytes: 4_000_000 },
         ]
     }
 
-    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
+    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Config {
         let mut config = Config {
             payload_bytes,
             initial_window: draws.one_of(&[1, 2, 8, 23, 30]),

@@ -8,10 +8,10 @@ use trimline_transport::pfabric::{Config, Endpoint, Priority};
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Side, flow};
 
-use super::words::time;
+use super::describe::time;
 use super::{
-    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample,
-    ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
+    BYTES, DURATION, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample, ScenarioError,
+    Setting, SplitMix, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::topology::Clos;
 
@@ -208,7 +208,7 @@ impl Transport for Pfabric {
         Some(("window", config.window.into()))
     }
 
-    fn words(self, config: &Config) -> String {
+    fn describe(self, config: &Config) -> String {
         format!(
             "pFabric: {} packets of {} B in flight, urgent by {}, RTO of {}, probes after {} of them{}",
             config.window,
@@ -243,7 +243,7 @@ impl Transport for Pfabric {
         vec![sample("pfabric", base), sample("pfabric, told of drops", told)]
     }
 
-    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
+    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Config {
         Config {
             window: draws.one_of(&[1, 3, 8, 40]),
             priority: draws.one_of(&[Priority::Remaining, Priority::Total]),

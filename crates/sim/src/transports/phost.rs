@@ -8,10 +8,10 @@ use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order, ReceiverRul
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Side, flow};
 
-use super::words::time;
+use super::describe::time;
 use super::{
-    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample,
-    ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
+    BYTES, DURATION, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample, ScenarioError,
+    Setting, SplitMix, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::topology::{Clos, LinkSpec};
 
@@ -247,7 +247,7 @@ impl Transport for Phost {
         Some(("token_window", config.token_window.into()))
     }
 
-    fn words(self, config: &Config) -> String {
+    fn describe(self, config: &Config) -> String {
         let order = |order| match order {
             Order::Srpt => "the shortest first",
             Order::Fair => "in turn",
@@ -292,9 +292,9 @@ impl Transport for Phost {
         vec![sample("phost", base), sample("phost, free tokens for short flows", short)]
     }
 
-    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
+    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Config {
         let base = with_tokens(payload_bytes, &topology.host_link, TOKENS);
-        let packets = |draws: &mut Draws, counts: &[u64]| {
+        let packets = |draws: &mut SplitMix, counts: &[u64]| {
             TimeDelta::from_ps(base.packet_time.as_ps().saturating_mul(draws.one_of(counts)))
         };
         let mut config = Config {

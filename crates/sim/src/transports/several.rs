@@ -11,7 +11,7 @@ use trimline_switch::Deficits;
 use trimline_transport::{Allowed, Disposition, Endpoint, Framing, HostTables, Key, Side, flow};
 
 use super::{Hosted, Parameters, Protocol};
-use crate::protocol::PATIENCE;
+use crate::protocol::STALL_TIMEOUT;
 
 /// From the list of transports: the list itself, and the closed choices of endpoints and parameters of a host that
 /// has several.
@@ -50,14 +50,14 @@ macro_rules! transports {
                 let config = parameters.downcast_ref::<Arc<C>>();
                 Parameters::Outside(Arc::clone(config.expect("one transport from outside")))
             }
-            fn patience<X: Protocol<Config = C>>(&self) -> TimeDelta {
+            fn stall_timeout<X: Protocol<Config = C>>(&self) -> TimeDelta {
                 match self {
                     $(
                         Parameters::$Variant(config) => {
-                            <$Endpoint as Protocol>::patience(config)
+                            <$Endpoint as Protocol>::stall_timeout(config)
                         }
                     )+
-                    Parameters::Outside(config) => X::patience(config),
+                    Parameters::Outside(config) => X::stall_timeout(config),
                 }
             }
             fn time_wait<X: Protocol<Config = C>>(&self) -> TimeDelta {
@@ -326,8 +326,8 @@ impl<X: Protocol> Protocol for Several<X> {
     fn time_wait(config: &Self::Config) -> TimeDelta {
         config.iter().map(Parameters::time_wait::<X>).max().unwrap_or(TimeDelta::ZERO)
     }
-    fn patience(config: &Self::Config) -> TimeDelta {
-        config.iter().map(Parameters::patience::<X>).max().unwrap_or(PATIENCE)
+    fn stall_timeout(config: &Self::Config) -> TimeDelta {
+        config.iter().map(Parameters::stall_timeout::<X>).max().unwrap_or(STALL_TIMEOUT)
     }
     fn forget(&mut self, slot: u32) {
         let owner = self.owner(slot);

@@ -10,13 +10,13 @@ use trimline_transport::tcp::{
 };
 use trimline_transport::{Framing, Side, flow};
 
+use super::describe::time;
 use super::frames::Segments;
-use super::words::time;
 use super::{
-    BYTES, DURATION, Draws, Form, Frames, Grammar, Group, Key, Keys, PacketKind, Plan, Protocol,
-    Sample, ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
+    BYTES, DURATION, Form, Frames, Grammar, Group, Key, Keys, PacketKind, Plan, Protocol, Sample,
+    ScenarioError, Setting, SplitMix, Traits, Transport, Work, computed, fixed, windowed,
 };
-use crate::protocol::PATIENCE;
+use crate::protocol::STALL_TIMEOUT;
 use crate::topology::Clos;
 
 /// Segments of a receive window at most: half of what an ACK's 16 bits can say.
@@ -282,8 +282,8 @@ impl Protocol for Endpoint {
     }
 
     /// Of a segment that was lost again and again the next time-out is so long.
-    fn patience(config: &Config) -> TimeDelta {
-        PATIENCE.max(config.rto_max * 4)
+    fn stall_timeout(config: &Config) -> TimeDelta {
+        STALL_TIMEOUT.max(config.rto_max * 4)
     }
 
     fn forget(&mut self, slot: u32) {
@@ -533,7 +533,7 @@ impl Transport for Family {
         Some(("receive_window", config.receive_window.into()))
     }
 
-    fn words(self, config: &Config) -> String {
+    fn describe(self, config: &Config) -> String {
         let name = match (self, config.control) {
             (Family::Dctcp, _) => "DCTCP".to_owned(),
             (Family::Mptcp, _) => format!(
@@ -635,7 +635,7 @@ impl Transport for Family {
         }
     }
 
-    fn random(self, draws: &mut Draws, payload_bytes: u16, _topology: &Clos) -> Config {
+    fn random(self, draws: &mut SplitMix, payload_bytes: u16, _topology: &Clos) -> Config {
         let sack = self != Family::Mptcp && draws.below(2) == 0;
         let mut config = Config {
             payload_bytes,

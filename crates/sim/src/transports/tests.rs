@@ -53,7 +53,7 @@ impl Transport for Other {
     fn payload_bytes(self, _config: &(u32, u64)) -> u16 {
         1000
     }
-    fn words(self, config: &(u32, u64)) -> String {
+    fn describe(self, config: &(u32, u64)) -> String {
         format!("another of strength {}", config.0)
     }
     fn work(self, config: &(u32, u64), plan: &Plan, group: &Group) -> Work {
@@ -62,7 +62,7 @@ impl Transport for Other {
     fn samples(self) -> Vec<Sample<(u32, u64)>> {
         vec![Sample { name: "other", config: (3, 10_000_000_000), min_bytes: 1 }]
     }
-    fn random(self, draws: &mut Draws, _payload_bytes: u16, _topology: &Clos) -> (u32, u64) {
+    fn random(self, draws: &mut SplitMix, _payload_bytes: u16, _topology: &Clos) -> (u32, u64) {
         (draws.below(3) as u32, 1_000_000_000)
     }
 }
@@ -163,13 +163,13 @@ fn names(plan: &Plan) -> Vec<&'static str> {
 /// A name that led to another transport's parameters would be found by its words, its profile or its own name.
 #[test]
 fn every_name_leads_to_itself() {
-    let (mut words, mut labels) = (BTreeSet::new(), BTreeSet::new());
+    let (mut described, mut labels) = (BTreeSet::new(), BTreeSet::new());
     for transport in known().iter() {
         let plan = plan(&format!("transport.{} = {{}}", transport.name()));
         assert_eq!(names(&plan), [transport.name()]);
         let chosen = &plan.transports[0];
         assert_eq!(chosen.traits(), transport.traits());
-        assert!(words.insert(chosen.words(&plan)), "the words of another: {transport:?}");
+        assert!(described.insert(chosen.describe(&plan)), "the words of another: {transport:?}");
         assert!(labels.insert(transport.label()), "the label of another: {transport:?}");
         assert!(transport.colour().starts_with('#') && transport.colour().len() == 7);
         let group = Group {
@@ -186,7 +186,7 @@ fn every_name_leads_to_itself() {
         for sample in transport.samples() {
             assert_eq!(sample.config.name(), transport.name(), "a sample of another");
         }
-        let random = transport.random(&mut Draws::new(1), 1000, &plan.topology);
+        let random = transport.random(&mut SplitMix::new(1), 1000, &plan.topology);
         assert_eq!((random.name(), random.payload_bytes()), (transport.name(), 1000));
     }
     assert_eq!(names(&plan("")), ["ndp"]);
@@ -248,7 +248,7 @@ fn a_transport_that_says_nothing_of_messages_keeps_no_connection() {
     assert_eq!(parsed("new"), Ok(()));
     let expected = "s.toml:7:14: a kept connection of ending, which sends one flow on each (at `\"kept\"`); \
                     expected \"new\" with this transport";
-    assert_eq!(parsed("kept"), Err(expected.to_owned()));
+    assert_eq!(parsed("persistent"), Err(expected.to_owned()));
 }
 
 #[test]

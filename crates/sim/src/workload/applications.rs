@@ -18,7 +18,7 @@ use super::arrivals::{ClosedLoop, OpenLoop};
 use super::due::{Activation, Due, Next, What};
 use super::incasts::Incasts;
 use super::queries::{Client, answer};
-use super::setup::{Asked, Keeping, Kind, Setup};
+use super::setup::{Asked, Kind, Persistence, Setup};
 use crate::flow::Flow;
 use crate::plan::Spraying;
 use crate::table::Shared;
@@ -130,8 +130,8 @@ impl Applications {
         self.setup.workloads.iter().map(|workload| workload.connection.is_kept()).collect()
     }
     /// How.
-    pub(crate) fn keeping(&self) -> Arc<[Keeping]> {
-        self.setup.keeping()
+    pub(crate) fn persistence(&self) -> Arc<[Persistence]> {
+        self.setup.persistence()
     }
     /// Payload of a full packet of a workload's flows, if not that of their transport.
     pub(crate) fn payload(&self, workload: u32) -> Option<NonZeroU16> {
@@ -206,8 +206,8 @@ impl Applications {
                 let answer = flow(client, 0);
                 match own.asked.remove(&(due.workload, due.index)) {
                     None => answer,
-                    Some(Asked { lane, at }) => {
-                        Flow { lane, start: at.unwrap_or(answer.start), ..answer }
+                    Some(Asked { connection_number, at }) => {
+                        Flow { connection_number, start: at.unwrap_or(answer.start), ..answer }
                     }
                 }
             }

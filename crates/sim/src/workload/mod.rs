@@ -32,7 +32,7 @@ pub(crate) use building::applications;
 pub(crate) use matrix::MAX_PAIRS;
 use matrix::self_pairs as drawn_to_itself;
 pub(crate) use queries::REQUEST;
-pub(crate) use setup::Keeping;
+pub(crate) use setup::Persistence;
 
 use crate::plan::Plan;
 

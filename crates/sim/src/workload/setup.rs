@@ -30,9 +30,9 @@ pub(super) enum Kind {
 
 /// How a workload keeps its connections, if it does.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Keeping {
+pub(crate) struct Persistence {
     /// How many from a source to a destination.
-    pub(crate) lanes: u16,
+    pub(crate) connections: u16,
     /// What a flow does that finds none idle.
     pub(crate) when_busy: WhenBusy,
     /// Its flows are requests, and a connection that carries one is busy until the answer is there.
@@ -45,7 +45,7 @@ pub(crate) struct Keeping {
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     /// The connection of the pool that it came by.
-    pub(super) lane: Option<u16>,
+    pub(super) connection_number: Option<u16>,
     /// When its client asked, if the answer counts from then.
     pub(super) at: Option<Time>,
 }
@@ -176,10 +176,10 @@ impl Setup {
     }
 
     /// How each workload keeps its connections.
-    pub(super) fn keeping(&self) -> Arc<[Keeping]> {
+    pub(super) fn persistence(&self) -> Arc<[Persistence]> {
         let of = |(place, workload): (usize, &Workload)| {
-            let (lanes, when_busy, is_pool) = match workload.connection {
-                Connection::New | Connection::Kept => (1, WhenBusy::Wait, false),
+            let (connections, when_busy, is_pool) = match workload.connection {
+                Connection::New | Connection::Persistent => (1, WhenBusy::Wait, false),
                 Connection::Pool(Pool { each, when_busy }) => (each, when_busy, true),
             };
             let (asks, answers) = match self.kind(place as u32) {
@@ -187,7 +187,7 @@ impl Setup {
                 Kind::Responses => (false, is_pool),
                 Kind::Plain | Kind::Listed => (false, false),
             };
-            Keeping { lanes, when_busy, asks, answers }
+            Persistence { connections, when_busy, asks, answers }
         };
         self.workloads.iter().enumerate().map(of).collect()
     }
@@ -196,12 +196,12 @@ impl Setup {
     pub(super) fn asked(&self, request: &Flow) -> Option<Asked> {
         let workload = &self.workloads[request.workload as usize];
         let Matrix::Requests(queries) = &workload.matrix else { return None };
-        let lane = match workload.connection {
-            Connection::New | Connection::Kept => None,
-            Connection::Pool(_) => request.lane,
+        let connection_number = match workload.connection {
+            Connection::New | Connection::Persistent => None,
+            Connection::Pool(_) => request.connection_number,
         };
         let at = queries.from_request.then_some(request.start);
-        (lane.is_some() || at.is_some()).then_some(Asked { lane, at })
+        (connection_number.is_some() || at.is_some()).then_some(Asked { connection_number, at })
     }
 
     pub(super) fn is_closed(&self, workload: u32) -> bool {
@@ -265,7 +265,7 @@ impl Setup {
     ) -> Flow {
         let Workload { class, spraying, .. } = self.workloads[workload as usize];
         let switch_random = spraying == Spraying::SwitchRandom;
-        let lane = None;
+        let connection_number = None;
         Flow {
             source,
             destination,
@@ -276,7 +276,7 @@ impl Setup {
             start,
             class,
             switch_random,
-            lane,
+            connection_number,
         }
     }
 

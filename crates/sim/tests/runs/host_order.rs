@@ -67,7 +67,7 @@ fn a_fifo_of_tcp_is_in_order_of_arrival_and_acks_overtake_it() {
 /// the first window and each later one. Before they did, messages took 396 us.
 #[test]
 fn messages_of_one_packet_take_turns_on_any_connection() {
-    for connection in [Connection::New, Connection::Kept] {
+    for connection in [Connection::New, Connection::Persistent] {
         let long = |place: u32| flow("long", (0, 20 + 16 * place), 36_000_000, TimeDelta::ZERO);
         let mut workloads: Vec<Workload> = (0..4).map(long).collect();
         let gap = Gap::Fixed(TimeDelta::from_us(200));

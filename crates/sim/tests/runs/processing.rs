@@ -9,13 +9,13 @@ use trimline_metrics::timeline::What;
 use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
 use trimline_sim::division;
 use trimline_sim::plan::{LinkChange, Matrix, Plan, Watch};
-use trimline_sim::random::Draws;
+use trimline_sim::random::SplitMix;
 use trimline_sim::suites::take_time;
 use trimline_sim::topology::{Clos, HostDelay, LinkSpec, Processing, links};
 use trimline_sim::transports::{Cbr, Family, Ndp, Transport};
 use trimline_transport::{Framing, cbr, ndp, tcp};
 
-fn shape(choices: &mut Draws) -> Clos {
+fn shape(choices: &mut SplitMix) -> Clos {
     match choices.below(4) {
         0 => star(2 + choices.below(5) as u32),
         1 => fattree(4),
@@ -35,11 +35,11 @@ fn shape(choices: &mut Draws) -> Clos {
 /// One flow alone between random hosts, in a network where everything takes its time. No link between switches is
 /// slower than the hosts' links.
 fn alone(number: u64) -> Plan {
-    let mut choices = Draws::new(number);
+    let mut choices = SplitMix::new(number);
     let mut clos = shape(&mut choices);
     let rate = choices.one_of(&[1, 3, 10, 40, 100]);
     let framing_bytes = choices.one_of(&[0, 20, 24, 1_000]);
-    let inner = |choices: &mut Draws| LinkSpec {
+    let inner = |choices: &mut SplitMix| LinkSpec {
         rate: BitRate::from_gbps(rate * choices.one_of(&[1, 2, 4])),
         delay: TimeDelta::from_ps(choices.below(5_000_000)),
         framing_bytes: choices.below(u64::from(framing_bytes) + 1) as u16,

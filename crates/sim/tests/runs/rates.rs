@@ -181,7 +181,7 @@ fn derived(plan: &Plan) -> String {
     } else {
         said.push(format!("queue {bytes} B"));
     }
-    let words = plan.switch.words();
+    let words = plan.switch.describe();
     let rules = words.iter().flat_map(|line| line.split([',', ';']).map(str::trim));
     let rules = rules.filter(|rule| {
         ["marks ", "unscheduled ", "1 % "].iter().any(|begin| rule.starts_with(begin))

@@ -189,7 +189,7 @@ fn messages_of_a_kept_connection_have_rows_of_their_own() {
                 duration = \"400us\"\n[[workload]]\nname = \"w\"\npairs = [[0, 1]]\nsize = \"90KB\"\n\
                 arrivals.closed_loop = { gap = \"30us\", count = 3 }\nconnection = \"kept\"\n";
     let plan = plan(text);
-    assert_eq!(plan.workloads[0].connection, Connection::Kept);
+    assert_eq!(plan.workloads[0].connection, Connection::Persistent);
     let series = run(&plan).samples.flows;
     let sent: u64 = series.rows.iter().map(|row| row.counted[0]).sum();
     assert_eq!(sent, 30);

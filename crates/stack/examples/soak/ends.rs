@@ -21,7 +21,7 @@ use super::{CLIENT, HOSTS, LASTING_CLIENT, LASTING_SERVER, SERVER};
 const SERVICE: u16 = 9;
 
 /// How long a peer may be silent.
-const SILENCE: TimeDelta = TimeDelta::from_ms(4000);
+const DEAD_PEER: TimeDelta = TimeDelta::from_ms(4000);
 
 /// Plays a role. `left_ms` is the time until the clock of this process begins again.
 ///
@@ -58,7 +58,7 @@ fn open(number: u32, clock: Clock) -> io::Result<Host<AfPacket>> {
     let mut config = Config::new(address, io.caps().mtu, rate).map_err(io::Error::other)?;
     config.ethernet = io.ethernet();
     config.validates_addresses = true;
-    config.silence = Some(SILENCE);
+    config.dead_peer = Some(DEAD_PEER);
     Ok(Host::new(io, config, clock))
 }
 

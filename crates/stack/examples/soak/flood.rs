@@ -24,9 +24,9 @@ const BURST: usize = 16;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Chance.
-struct Draw(u64);
+struct NodeRng(u64);
 
-impl Draw {
+impl NodeRng {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -45,7 +45,7 @@ impl Draw {
 
 /// Floods until it is over.
 pub(crate) fn run(place: &Namespace, kind: u64, over: &AtomicBool, sent: &AtomicU64) {
-    let mut draw = Draw(0x1234_5678_9abc_def1 ^ kind << 20);
+    let mut draw = NodeRng(0x1234_5678_9abc_def1 ^ kind << 20);
     let Ok(mut socket) = place.inside(|| AfPacket::open(&format!("h{FLOODER}"))) else { return };
     while !over.load(Ordering::Relaxed) {
         let frames: Vec<Vec<u8>> = (0..BURST).map(|_| frame(kind, &mut draw)).collect();
@@ -61,7 +61,7 @@ pub(crate) fn run(place: &Namespace, kind: u64, over: &AtomicBool, sent: &Atomic
     }
 }
 
-fn frame(kind: u64, draw: &mut Draw) -> Vec<u8> {
+fn frame(kind: u64, draw: &mut NodeRng) -> Vec<u8> {
     // Each pair floods in the name of its other end as well.
     let pairs = [[CLIENT, SERVER], [LASTING_CLIENT, LASTING_SERVER]];
     let [client, server] = pairs[draw.below(2) as usize];

@@ -62,7 +62,7 @@ impl Cause {
             | Failure::Full
             | Failure::Empty
             | Failure::Unchecked
-            | Failure::Silent(_) => Cause::Unknown,
+            | Failure::DeadPeer(_) => Cause::Unknown,
         }
     }
 }

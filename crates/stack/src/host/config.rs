@@ -97,9 +97,9 @@ pub struct Config {
     pub send_buffer: usize,
     /// What is kept for others.
     pub limits: Limits,
-    /// A connection fails whose peer was not heard for so long ([`super::Failure::Silent`]), or on which nothing moved
+    /// A connection fails whose peer was not heard for so long ([`super::Failure::DeadPeer`]), or on which nothing moved
     /// for so long though it was heard ([`super::Failure::Stalled`]). Both ends ask several times before. `None`: never.
-    pub silence: Option<TimeDelta>,
+    pub dead_peer: Option<TimeDelta>,
     /// A connection is opened for those alone who show a token of this host; others are given one, and nothing is kept
     /// of them (RFC 9000, section 8). The first connection of a peer takes a round trip more, later ones do not.
     pub validates_addresses: bool,
@@ -233,7 +233,7 @@ impl Config {
             shares_scores: true,
             send_buffer: 1 << 20,
             limits: Limits::default(),
-            silence: Some(TimeDelta::from_ms(30_000)),
+            dead_peer: Some(TimeDelta::from_ms(30_000)),
             validates_addresses: false,
             joins_acks: false,
             key: None,

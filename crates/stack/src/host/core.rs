@@ -12,10 +12,10 @@ use trimline_transport::ndp::{self, Command};
 use trimline_transport::{Endpoint, Key, PathList, Side};
 
 use super::config::Config;
+use super::connection_ids::ConnectionIds;
 use super::directory::{Slots, Streams, View};
 use super::hashing::Quick;
 use super::incoming::Incoming;
-use super::numbers::Numbers;
 use super::outgoing::Outgoing;
 use super::peers::{ME, Peers};
 use super::scoreboard::Board;
@@ -25,15 +25,15 @@ use crate::random;
 
 mod arrivals;
 mod calls;
+mod dead_peer;
 mod riding;
 mod scores;
-mod silence;
 mod transmit;
 mod validation;
 
+use dead_peer::{Moved, Watch};
 pub(crate) use riding::BEHIND_PAYLOAD;
 use riding::Riding;
-use silence::{Moved, Watch};
 pub(super) use transmit::Written;
 
 /// The bit of a service port that says that messages are checked: a host that does not know of checks listens on no such
@@ -117,7 +117,7 @@ pub struct Core {
     entries: Vec<Entry>,
     free: Vec<u32>,
     names: HashMap<Name, u32, Quick>,
-    numbers: Numbers,
+    connection_ids: ConnectionIds,
     /// Service ports that connections are accepted to.
     services: Vec<u16>,
     /// Connections that peers opened, for the application to take.
@@ -170,7 +170,7 @@ impl Core {
             entries: Vec::new(),
             free: Vec::new(),
             names: HashMap::default(),
-            numbers: Numbers::default(),
+            connection_ids: ConnectionIds::default(),
             services: Vec::new(),
             ended: Vec::new(),
             watch: Watch::new(streams.seed()),
@@ -200,7 +200,7 @@ impl Core {
 
     /// The number of the next connection that is opened here: for runs that are to be the same again.
     pub fn number_connections_from(&mut self, first: u32) {
-        self.numbers = Numbers::from(first);
+        self.connection_ids = ConnectionIds::from(first);
     }
 
     /// Random streams for the connections to come.
@@ -409,7 +409,7 @@ impl Core {
         if entry.failure.is_none() {
             entry.failure = Some(failure);
             self.watch.closed();
-            if !matches!(failure, Failure::Refused(_) | Failure::Silent(_)) {
+            if !matches!(failure, Failure::Refused(_) | Failure::DeadPeer(_)) {
                 self.reset_peer(index, Cause::of(failure));
             }
         }
@@ -534,7 +534,7 @@ impl Core {
     /// When a connection's deadline is due, or a look for silence.
     fn next_deadline(&self) -> Time {
         let deadline = self.deadlines.first().map_or(Time::NEVER, |&(time, ..)| time);
-        let watch = if self.config.silence.is_some() { self.watch.next() } else { Time::NEVER };
+        let watch = if self.config.dead_peer.is_some() { self.watch.next() } else { Time::NEVER };
         deadline.min(watch)
     }
 
@@ -555,7 +555,7 @@ impl Core {
     pub fn expire(&mut self, now: Time) -> bool {
         let mut any = false;
         self.close_ended(now);
-        self.look_for_silence(now);
+        self.find_dead_peers(now);
         if self.endpoint.poll_timeout() <= now {
             any = true;
             self.clock = self.clock.max(now);
@@ -588,7 +588,7 @@ mod tests {
     fn timers_wait_for_each_other_and_deadlines_do_not() {
         let ms = |ms| Time::ZERO.saturating_add(TimeDelta::from_ms(ms));
         let mut config = Config::new([10, 0, 0, 1].into(), 1500, BitRate::from_gbps(10)).unwrap();
-        config.silence = None;
+        config.dead_peer = None;
         config.ndp.rto = TimeDelta::from_ms(20);
         let mut core = Core::new(config);
         let peer = [10, 0, 0, 2].into();

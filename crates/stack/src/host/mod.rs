@@ -13,10 +13,10 @@
 //! packets open none. Numbers of connections start at random in each process: a client that is started
 //! again does not meet what its servers remember of it.
 
-mod bell;
 mod buffer;
 mod cause;
 mod config;
+mod connection_ids;
 mod core;
 mod credit;
 mod directory;
@@ -24,13 +24,13 @@ mod hashing;
 mod incoming;
 mod key;
 mod links;
-mod numbers;
 mod open;
 mod outgoing;
 mod peers;
 mod scoreboard;
 mod tokens;
 mod wait;
+mod waker;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -48,7 +48,6 @@ use crate::io::{Caps, LinkState, PacketIo, Pieces};
 use self::links::Links;
 
 pub(crate) use self::core::BEHIND_PAYLOAD;
-pub use bell::Bell;
 pub use cause::Cause;
 pub use config::{Config, Limits, payload_of_mtu};
 pub use core::Core;
@@ -57,6 +56,7 @@ pub use key::Key;
 pub use links::News;
 pub use scoreboard::{PathCounters, PathStatus};
 pub use wait::{Idle, Waiter};
+pub use waker::Waker;
 
 /// A connection of one host, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -97,7 +97,7 @@ pub enum Failure {
     /// This host keeps as much of the peer, or of all, as it may ([`Limits`]), and the message is not whole.
     NoRoom,
     /// The peer was not heard for so long.
-    Silent(TimeDelta),
+    DeadPeer(TimeDelta),
     /// The peer was heard, and for so long nothing of what was under way arrived at its end. What comes between loses
     /// packets of some kind, or somebody forges answers.
     Stalled(TimeDelta),
@@ -112,7 +112,7 @@ pub enum Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = match self {
+        let described = match self {
             Failure::Unreachable => "no way to the peer is known",
             Failure::Refused(cause) => return cause.fmt(f),
             Failure::Closed => "the connection is closed",
@@ -121,7 +121,7 @@ impl fmt::Display for Failure {
             Failure::Empty => "a message needs at least one byte",
             Failure::TooLong => "a message is longer than this host takes",
             Failure::NoRoom => "this host has no room for the rest of a message",
-            Failure::Silent(_) => "the peer was not heard",
+            Failure::DeadPeer(_) => "the peer was not heard",
             Failure::Stalled(_) => "the peer answers, but no data has arrived",
             Failure::Altered => "a message is not what was sent: its CRC-32C is another",
             Failure::Unchecked => "a checked connection carries messages alone, no stream",
@@ -133,8 +133,8 @@ impl fmt::Display for Failure {
                 );
             }
         };
-        f.write_str(words)?;
-        if let Failure::Silent(time) | Failure::Stalled(time) = self {
+        f.write_str(described)?;
+        if let Failure::DeadPeer(time) | Failure::Stalled(time) = self {
             let tenths = time.as_ps() / 100_000_000_000;
             write!(f, " for {}.{} s", tenths / 10, tenths % 10)?;
         }
@@ -150,9 +150,10 @@ impl From<Failure> for io::Error {
             Failure::Unreachable => io::ErrorKind::HostUnreachable,
             Failure::Refused(_) => io::ErrorKind::ConnectionRefused,
             Failure::Closed => io::ErrorKind::NotConnected,
-            Failure::Deadline | Failure::Silent(_) | Failure::Stalled(_) | Failure::PathMtu(_) => {
-                io::ErrorKind::TimedOut
-            }
+            Failure::Deadline
+            | Failure::DeadPeer(_)
+            | Failure::Stalled(_)
+            | Failure::PathMtu(_) => io::ErrorKind::TimedOut,
             Failure::Full => io::ErrorKind::WouldBlock,
             Failure::Empty | Failure::TooLong | Failure::Unchecked => io::ErrorKind::InvalidInput,
             Failure::Altered => io::ErrorKind::InvalidData,
@@ -236,7 +237,7 @@ pub struct Host<I> {
     /// Whether it has.
     begun_again: bool,
     /// What other threads wake it by.
-    bell: Option<Bell>,
+    waker: Option<Waker>,
     /// Frames that had found the ring of the interface full.
     overran: u64,
 }
@@ -261,7 +262,7 @@ impl<I: PacketIo> Host<I> {
             links,
             latest: Time::ZERO,
             begun_again: false,
-            bell: None,
+            waker: None,
             overran: 0,
         }
     }
@@ -270,11 +271,11 @@ impl<I: PacketIo> Host<I> {
     ///
     /// # Errors
     /// The system has no descriptor left.
-    pub fn bell(&mut self) -> io::Result<Bell> {
-        if self.bell.is_none() {
-            self.bell = Some(Bell::new()?);
+    pub fn waker(&mut self) -> io::Result<Waker> {
+        if self.waker.is_none() {
+            self.waker = Some(Waker::new()?);
         }
-        Ok(self.bell.clone().expect("it was just made"))
+        Ok(self.waker.clone().expect("it was just made"))
     }
 
     /// Connections, messages, streams.
@@ -501,11 +502,11 @@ impl<I: PacketIo> Host<I> {
             } else {
                 let due = self.wakes_at(now).min(deadline);
                 let wait = self.waiter.pause(self.core.config.idle, now, due);
-                let bell = self.bell.as_ref();
-                if let Some(wait) = wait.filter(|_| bell.is_none_or(Bell::may_block)) {
-                    let fds = self.io.poll_fd().into_iter().chain(bell.map(Bell::as_fd));
+                let waker = self.waker.as_ref();
+                if let Some(wait) = wait.filter(|_| waker.is_none_or(Waker::may_block)) {
+                    let fds = self.io.poll_fd().into_iter().chain(waker.map(Waker::as_fd));
                     self.waiter.block(now, wait, fds)?;
-                    bell.into_iter().for_each(Bell::silence);
+                    waker.into_iter().for_each(Waker::dead_peer);
                 }
             }
         }

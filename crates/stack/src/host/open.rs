@@ -98,10 +98,10 @@ impl<I: PacketIo + 'static> Host<I> {
             links,
             latest,
             begun_again,
-            bell,
+            waker,
             overran,
         } = self;
         let io = Box::new(io);
-        Host { io, core, clock, waiter, pending, spare, links, latest, begun_again, bell, overran }
+        Host { io, core, clock, waiter, pending, spare, links, latest, begun_again, waker, overran }
     }
 }

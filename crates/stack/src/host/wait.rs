@@ -84,13 +84,13 @@ impl Waiter {
     pub(super) fn pause(&mut self, policy: Idle, now: Time, due: Time) -> Option<TimeDelta> {
         self.turns = self.turns.saturating_add(1);
         let left = due.saturating_since(now);
-        let (patience, early) = match policy {
+        let (stall_timeout, early) = match policy {
             Idle::Poll => (u32::MAX, OVERSLEEP),
             Idle::Block if self.crowded > 0 => (SPINS, OVERSLEEP),
             Idle::Block => (SPINS + YIELDS, OVERSLEEP),
             Idle::Sleep => (0, TimeDelta::ZERO),
         };
-        if self.turns <= patience || left <= early {
+        if self.turns <= stall_timeout || left <= early {
             if self.turns > SPINS && self.turns.is_multiple_of(YIELD_EVERY) {
                 self.let_others_run();
             } else {
@@ -145,14 +145,14 @@ mod tests {
 
     #[test]
     fn who_shares_a_processor_blocks_without_yielding() {
-        let bell = sys::event_fd().unwrap();
-        sys::ring(&bell).unwrap();
+        let waker = sys::event_fd().unwrap();
+        sys::ring(&waker).unwrap();
         let due = Time::ZERO.saturating_add(TimeDelta::from_ms(90_000));
         let mut waiter = Waiter { crowded: 2, ..Waiter::default() };
         // How many turns it takes to block, when something is heard each time.
         let mut check = |policy: Idle, turns: u32| {
             let mut one = || {
-                let fds = std::iter::once(bell.as_fd());
+                let fds = std::iter::once(waker.as_fd());
                 waiter.idle(policy, Time::ZERO, due, fds).unwrap()
             };
             assert!((1..turns).all(|_| !one()) && one(), "{policy:?}: {turns}");
@@ -165,12 +165,12 @@ mod tests {
 
     #[test]
     fn an_alarm_stays_set_unless_something_is_due_earlier() {
-        let bell = sys::event_fd().unwrap();
-        sys::ring(&bell).unwrap();
+        let waker = sys::event_fd().unwrap();
+        sys::ring(&waker).unwrap();
         let ms = |ms| Time::ZERO.saturating_add(TimeDelta::from_ms(ms));
         let mut waiter = Waiter::default();
         let mut check = |now: Time, due: Time, rings: Option<Time>| {
-            let fds = std::iter::once(bell.as_fd());
+            let fds = std::iter::once(waker.as_fd());
             assert!(waiter.idle(Idle::Sleep, now, due, fds).unwrap());
             assert_eq!(waiter.rings, rings);
         };

@@ -6,7 +6,7 @@
 //! cannot send anything else.
 //!
 //! A kernel at the other end of a virtual cable may leave checksums, and the cutting of datagrams that it joined, to a
-//! device that is not there. What it left is done here (`unfinished`).
+//! device that is not there. What it left is done here (`offload`).
 //!
 //! The kernel of the host sees every frame too. [`AfPacket::open_host`] keeps NDP's packets from it where it may, and
 //! from being answered with ICMP errors where not.
@@ -272,8 +272,8 @@ impl PacketIo for AfPacket {
         self.ring.refused()
     }
 
-    fn unfinished(&self) -> u64 {
-        self.ring.unfinished()
+    fn offload(&self) -> u64 {
+        self.ring.offload()
     }
 
     fn overrun(&self) -> u64 {

@@ -119,8 +119,8 @@ impl<I: PacketIo> PacketIo for Captured<I> {
         self.io.unreadable()
     }
 
-    fn unfinished(&self) -> u64 {
-        self.io.unfinished()
+    fn offload(&self) -> u64 {
+        self.io.offload()
     }
 
     fn overrun(&self) -> u64 {

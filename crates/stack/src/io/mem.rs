@@ -107,7 +107,7 @@ const SPARE_FRAMES: usize = 64;
 struct Direction {
     lane: Mutex<Lane>,
     /// Readable while frames may wait.
-    bell: OwnedFd,
+    waker: OwnedFd,
 }
 
 impl Direction {
@@ -144,7 +144,7 @@ pub fn impaired_pair(mtu: usize, rules: Impairments, seed: u64) -> io::Result<(M
         let impairer = (!is_clean).then(|| Impairer::new(rules, random::stream(seed, owner)));
         Ok(Arc::new(Direction {
             lane: Mutex::new(Lane { impairer, ..Lane::default() }),
-            bell: sys::event_fd()?,
+            waker: sys::event_fd()?,
         }))
     };
     let (there, back) = (direction(0)?, direction(1)?);
@@ -166,7 +166,7 @@ impl PacketIo for Mem {
                 self.taken.push_back(frame);
             }
             if lane.frames.is_empty() && !self.taken.is_empty() {
-                sys::silence(&self.incoming.bell);
+                sys::silence(&self.incoming.waker);
             }
         }
         let count = self.taken.len();
@@ -211,7 +211,7 @@ impl PacketIo for Mem {
             taken += 1;
         }
         if was_empty && !lane.frames.is_empty() {
-            sys::ring(&self.outgoing.bell)?;
+            sys::ring(&self.outgoing.waker)?;
         }
         Ok(taken)
     }
@@ -221,7 +221,7 @@ impl PacketIo for Mem {
     }
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.incoming.bell.as_fd())
+        Some(self.incoming.waker.as_fd())
     }
 
     fn caps(&self) -> Caps {

@@ -13,7 +13,7 @@ pub mod neighbours;
 pub(crate) mod sys;
 pub mod udp;
 
-mod unfinished;
+mod offload;
 
 use std::fs::File;
 use std::io;
@@ -129,7 +129,7 @@ pub trait PacketIo {
 
     /// Frames that arrived joined, or without a checksum: their sender's kernel had left that to a device. They were
     /// handed over as they should be.
-    fn unfinished(&self) -> u64 {
+    fn offload(&self) -> u64 {
         0
     }
 
@@ -181,8 +181,8 @@ impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
         (**self).unreadable()
     }
 
-    fn unfinished(&self) -> u64 {
-        (**self).unfinished()
+    fn offload(&self) -> u64 {
+        (**self).offload()
     }
 
     fn overrun(&self) -> u64 {

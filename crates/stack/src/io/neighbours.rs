@@ -10,7 +10,7 @@ use super::sys::netlink::{Neighbour, Netlink};
 const DISCARD: u16 = 9;
 
 /// How long the kernel may look for a neighbour.
-const PATIENCE: Duration = Duration::from_secs(2);
+const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The Ethernet address to which packets for `destination` are sent on the interface with this number: the
 /// destination's own, or that of the gateway of the kernel's route. The kernel is made to look for it if it
@@ -35,7 +35,7 @@ pub fn next_hop(interface: u32, destination: IpAddr) -> io::Result<[u8; 6]> {
         if let Some(known) = found.known {
             return Ok(known.ethernet);
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > STALL_TIMEOUT {
             let text = format!("nobody answers for {neighbour}");
             return Err(io::Error::new(io::ErrorKind::HostUnreachable, text));
         }

@@ -35,7 +35,7 @@ const KNOWN: u16 = 0x02 | STALE | 0x08 | 0x10 | 0x80;
 /// Bytes of a message's header.
 const HEADER: usize = 16;
 /// How long the kernel may take to answer.
-const PATIENCE_SECONDS: libc::time_t = 1;
+const STALL_TIMEOUT_SECONDS: libc::time_t = 1;
 
 fn family(address: IpAddr) -> u8 {
     match address {
@@ -156,8 +156,8 @@ impl Netlink {
             let fd = checked(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE))?;
             OwnedFd::from_raw_fd(fd)
         };
-        let patience = libc::timeval { tv_sec: PATIENCE_SECONDS, tv_usec: 0 };
-        super::set(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &patience)?;
+        let stall_timeout = libc::timeval { tv_sec: STALL_TIMEOUT_SECONDS, tv_usec: 0 };
+        super::set(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &stall_timeout)?;
         Ok(Netlink { socket, asked: 0, buffer: vec![0; 1 << 16] })
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use super::super::unfinished::{self, Unfinished};
+use super::super::offload::{self, Offload};
 use super::{Link, checked, is_fatal, set, set_number, step};
 
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
@@ -38,7 +38,7 @@ pub(crate) struct Ring {
     /// Long frames for which there was no memory, and which were not told of by [`Ring::lost`].
     cut: u32,
     /// Frames of which the sender's kernel had left something to do.
-    unfinished: u64,
+    offload: u64,
 }
 
 /// The places of a ring, one behind the other.
@@ -53,7 +53,7 @@ struct Places {
 /// What lies in a place.
 enum Place<'a> {
     /// A frame.
-    Frame(Unfinished, &'a mut [u8]),
+    Frame(Offload, &'a mut [u8]),
     /// The beginning of a frame, which waits at the socket.
     Long,
     /// A frame that has lost its tag: it is for another network.
@@ -69,7 +69,7 @@ impl Places {
     /// Shows what is in the next place, if the kernel has put something there, and gives the place back.
     #[inline]
     fn next(&mut self, look: impl FnOnce(Place<'_>)) -> bool {
-        const BEFORE: usize = size_of::<libc::tpacket2_hdr>() + unfinished::BYTES;
+        const BEFORE: usize = size_of::<libc::tpacket2_hdr>() + offload::BYTES;
         const LONG: u32 = 1 << 1;
         const VLAN: u32 = 1 << 4;
         // SAFETY: the place is inside the memory, aligned to 16 bytes at least, and the kernel only
@@ -92,9 +92,9 @@ impl Places {
             } else if is_long {
                 Place::Long
             } else if whole && inside {
-                let said = start.add(mac - unfinished::BYTES).cast::<[u8; unfinished::BYTES]>();
+                let said = start.add(mac - offload::BYTES).cast::<[u8; offload::BYTES]>();
                 let frame = std::slice::from_raw_parts_mut(start.add(mac), length);
-                Place::Frame(Unfinished::of(&said.read()), frame)
+                Place::Frame(Offload::of(&said.read()), frame)
             } else {
                 Place::Cut
             });
@@ -110,7 +110,7 @@ impl Places {
 
 /// A frame that waits at a packet socket, and what the kernel says of it.
 #[cold]
-fn receive_long<'a>(fd: &OwnedFd, memory: &'a mut Vec<u8>) -> Option<(Unfinished, &'a mut [u8])> {
+fn receive_long<'a>(fd: &OwnedFd, memory: &'a mut Vec<u8>) -> Option<(Offload, &'a mut [u8])> {
     memory.resize(LONGEST_FRAME, 0);
     let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
     let (place, room) = (memory.as_mut_ptr().cast(), memory.len());
@@ -125,8 +125,8 @@ fn receive_long<'a>(fd: &OwnedFd, memory: &'a mut Vec<u8>) -> Option<(Unfinished
         }
     };
     let frame = memory.get_mut(..usize::try_from(got).unwrap_or(0))?;
-    let (said, frame) = frame.split_first_chunk_mut::<{ unfinished::BYTES }>()?;
-    Some((Unfinished::of(said), frame))
+    let (said, frame) = frame.split_first_chunk_mut::<{ offload::BYTES }>()?;
+    Some((Offload::of(said), frame))
 }
 
 /// A packet socket that is bound to nothing.
@@ -249,8 +249,7 @@ impl Ring {
         }
         let places = Places { memory: memory.cast(), frame_bytes, frames, at: 0 };
         let (long, part) = (Vec::new(), Vec::new());
-        let ring =
-            Ring { fd, sender, places, bytes, long, part, refused: 0, cut: 0, unfinished: 0 };
+        let ring = Ring { fd, sender, places, bytes, long, part, refused: 0, cut: 0, offload: 0 };
         bind_packet_socket(&ring.fd, link, libc::ETH_P_ALL as u16)?;
         Ok(ring)
     }
@@ -272,12 +271,12 @@ impl Ring {
 
     /// Counts on from where another ring was.
     pub(crate) fn count_on(&mut self, other: &Ring) {
-        (self.refused, self.unfinished) = (other.refused, other.unfinished);
+        (self.refused, self.offload) = (other.refused, other.offload);
     }
 
     /// Frames that arrived joined, or without a checksum: their sender's kernel had left that to a device.
-    pub(crate) fn unfinished(&self) -> u64 {
-        self.unfinished
+    pub(crate) fn offload(&self) -> u64 {
+        self.offload
     }
 
     /// Says whether this socket is still bound to the interface: the kernel unbinds it when the interface
@@ -295,9 +294,9 @@ impl Ring {
     /// Hands the next frame over, if there is one, or the frames that came as one.
     #[inline]
     pub(crate) fn next(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
-        let Ring { places, fd, long, part, refused, cut, unfinished, .. } = self;
-        let mut finish = |said: Unfinished, frame: &mut [u8]| {
-            *unfinished += u64::from(said.is_unfinished());
+        let Ring { places, fd, long, part, refused, cut, offload, .. } = self;
+        let mut finish = |said: Offload, frame: &mut [u8]| {
+            *offload += u64::from(said.is_offloaded());
             said.finish(frame, part, take)
         };
         places.next(|place| {
@@ -360,8 +359,8 @@ mod tests {
         let (near, far) = (bind(), bind());
         near.connect(far.local_addr().unwrap()).unwrap();
         far.connect(near.local_addr().unwrap()).unwrap();
-        let first = [&[0; unfinished::BYTES][..], b"the first frame"].concat();
-        let second = [&[0; unfinished::BYTES][..], b"the second frame"].concat();
+        let first = [&[0; offload::BYTES][..], b"the first frame"].concat();
+        let second = [&[0; offload::BYTES][..], b"the second frame"].concat();
         far.send(&first).unwrap();
         far.send(&second).unwrap();
         drop(far);
@@ -403,7 +402,7 @@ mod tests {
                 (*header).tp_mac = MAC as u16;
                 (*header).tp_snaplen = frame.len() as u32;
                 (*header).tp_len = length;
-                start.add(MAC - unfinished::BYTES).write(said);
+                start.add(MAC - offload::BYTES).write(said);
                 start.add(MAC).copy_from_nonoverlapping(frame.as_ptr(), frame.len());
                 (*header).tp_status = libc::TP_STATUS_USER | status;
             }
@@ -421,7 +420,7 @@ mod tests {
             let mut seen = Vec::new();
             assert!(places.next(|place| match place {
                 Place::Frame(said, bytes) => {
-                    assert_eq!(said, Unfinished::default());
+                    assert_eq!(said, Offload::default());
                     seen = bytes.to_vec();
                     // It is the reader's while it reads.
                     bytes.fill(0);
@@ -436,7 +435,7 @@ mod tests {
             let mut what = "";
             places.next(|place| {
                 what = match place {
-                    Place::Frame(said, _) if said == Unfinished::default() => "frame",
+                    Place::Frame(said, _) if said == Offload::default() => "frame",
                     Place::Frame(..) => "unfinished",
                     Place::Long => "long",
                     Place::Tagged { is_long: true } => "long and tagged",

@@ -49,10 +49,10 @@ pub(crate) fn event_fd() -> io::Result<OwnedFd> {
 }
 
 /// Makes an event descriptor readable.
-pub(crate) fn ring(bell: &OwnedFd) -> io::Result<()> {
+pub(crate) fn ring(waker: &OwnedFd) -> io::Result<()> {
     let one = 1u64.to_ne_bytes();
     // SAFETY: eight bytes that live through the call.
-    let written = unsafe { libc::write(bell.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+    let written = unsafe { libc::write(waker.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     // Full is readable, too.
     match io::Error::last_os_error() {
         error if written < 0 && error.kind() != io::ErrorKind::WouldBlock => Err(error),
@@ -61,10 +61,10 @@ pub(crate) fn ring(bell: &OwnedFd) -> io::Result<()> {
 }
 
 /// Makes an event descriptor unreadable.
-pub(crate) fn silence(bell: &OwnedFd) {
+pub(crate) fn silence(waker: &OwnedFd) {
     let mut count = [0u8; 8];
     // SAFETY: eight bytes that live through the call. That nothing was rung is no mistake.
-    unsafe { libc::read(bell.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+    unsafe { libc::read(waker.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
 }
 
 fn timespec(ns: u64) -> libc::timespec {
@@ -367,9 +367,9 @@ mod tests {
         assert!(alarm.wait(std::iter::empty()).unwrap(), "it goes on ringing");
         // Somebody else is heard while it is set for later.
         alarm.set(60_000_000_000).unwrap();
-        let bell = event_fd().unwrap();
-        ring(&bell).unwrap();
-        assert!(!alarm.wait(std::iter::once(bell.as_raw_fd())).unwrap());
+        let waker = event_fd().unwrap();
+        ring(&waker).unwrap();
+        assert!(!alarm.wait(std::iter::once(waker.as_raw_fd())).unwrap());
         alarm.set(0).unwrap();
         assert!(alarm.wait(std::iter::empty()).unwrap(), "at once");
         assert!(start.elapsed().as_secs() < 30);

@@ -30,13 +30,13 @@ use trimline_switch::bump::{PhantomModel, PhantomSettings};
 use trimline_switch::profiles::{self, Sizes};
 use trimline_switch::{Demands, DrrModel, Models, Order, ServiceModel};
 
-use super::caps::{self, NotificationsConfig};
 use super::detour::{Detour, DetourConfig};
 use super::forwarding::Spread;
+use super::notifications_config::{self, NotificationsConfig};
+use super::pfabric;
 use super::phantom::{self, PhantomConfig};
 use super::quantity::{Delay, Rate, Share};
 use super::security::{Guard, PortSecurityConfig};
-use super::urgency;
 use crate::io::mem::Impairments;
 
 /// A network as its file has it.
@@ -237,9 +237,9 @@ pub(super) enum PortModels {
     /// All ports the same.
     Alike(Box<DrrModel>),
     /// All ports the same: the most urgent packet first.
-    ByUrgency(Box<ServiceModel>),
+    Pfabric(Box<ServiceModel>),
     /// They tell senders of drops, under caps that follow their lines.
-    Telling {
+    Notifying {
         /// In which order packets leave that are no notifications.
         order: Order,
         /// A table.
@@ -333,13 +333,13 @@ impl Config {
     /// Whether ports tell senders of drops, and in which order all else leaves them; and that nothing stands beside them that
     /// cannot.
     fn tells(&self) -> Result<Option<Order>, String> {
-        let tells = caps::order_of(&self.profile);
+        let tells = notifications_config::order_of(&self.profile);
         let profile = profiles::named(&self.profile).map_or("", |profile| profile.name);
         match (tells, self.notifications, self.droppable_queue) {
             (None, Some(_), _) => Err(format!(
                 "notifications: profile {profile:?} tells nobody of drops; nearest: profile = \"{}\", whose queue drops \
                  where others trim",
-                caps::PROFILE
+                notifications_config::PROFILE
             )),
             (Some(_), _, Some(packets)) => Err(format!(
                 "droppable_queue = {packets}: packets that profile {profile:?} tells of would be dropped there untold; \
@@ -350,14 +350,14 @@ impl Config {
     }
 
     /// Whether ports look at urgencies and tell nobody of drops, and that no queue stands beside theirs.
-    fn is_by_urgency(&self) -> Result<bool, String> {
-        match (self.profile == urgency::PROFILE, self.droppable_queue) {
+    fn is_pfabric(&self) -> Result<bool, String> {
+        match (self.profile == pfabric::PROFILE, self.droppable_queue) {
             (true, Some(packets)) => Err(format!(
                 "droppable_queue = {packets}: packets that profile {:?} orders by urgency would all go there; nearest: no \
                  droppable_queue",
                 self.profile
             )),
-            (is_by_urgency, _) => Ok(is_by_urgency),
+            (is_pfabric, _) => Ok(is_pfabric),
         }
     }
 
@@ -393,10 +393,10 @@ impl Config {
     ///
     /// # Errors
     /// What cannot be.
-    pub fn notification_words(&self) -> Result<Vec<String>, String> {
+    pub fn describe_notifications(&self) -> Result<Vec<String>, String> {
         match self.tells()? {
             None => Ok(Vec::new()),
-            Some(_) => self.notifications.unwrap_or_default().words(
+            Some(_) => self.notifications.unwrap_or_default().describe(
                 self.packets,
                 self.packet_bytes(),
                 &self.rates(),
@@ -408,7 +408,7 @@ impl Config {
     ///
     /// # Errors
     /// What cannot be.
-    pub fn urgency_words(&self) -> Result<Vec<String>, String> {
+    pub fn describe_pfabric(&self) -> Result<Vec<String>, String> {
         let tells = self.tells()?;
         let bytes = match tells {
             Some(Order::Arrival) => return Ok(Vec::new()),
@@ -417,10 +417,12 @@ impl Config {
                 let (bytes, told) = bounds.memory(self.packets, self.packet_bytes())?;
                 bytes - told
             }
-            None if self.is_by_urgency()? => caps::port_bytes(self.packets, self.packet_bytes())?,
+            None if self.is_pfabric()? => {
+                notifications_config::port_bytes(self.packets, self.packet_bytes())?
+            }
             None => return Ok(Vec::new()),
         };
-        Ok(vec![urgency::words(tells, bytes)])
+        Ok(vec![pfabric::describe(tells, bytes)])
     }
 
     /// What ports do. The rates of all lines are known.
@@ -431,12 +433,12 @@ impl Config {
             let bounds = self.notifications.unwrap_or_default();
             let (model, of_port) =
                 bounds.models(order, self.packets, packet_bytes, &self.rates())?;
-            return Ok(PortModels::Telling { order, model, of_port });
+            return Ok(PortModels::Notifying { order, model, of_port });
         }
-        if self.is_by_urgency()? {
+        if self.is_pfabric()? {
             self.marks_nothing()?;
-            let model = urgency::model(self.packets, packet_bytes)?;
-            return Ok(PortModels::ByUrgency(Box::new(model)));
+            let model = pfabric::model(self.packets, packet_bytes)?;
+            return Ok(PortModels::Pfabric(Box::new(model)));
         }
         self.model().map(|model| PortModels::Alike(Box::new(model)))
     }
@@ -456,7 +458,7 @@ impl Config {
                 "detour: no switch has a port to another one; expected a [[link]]".to_owned()
             );
         }
-        let why = match (self.tells()?, self.is_by_urgency()?) {
+        let why = match (self.tells()?, self.is_pfabric()?) {
             (Some(_), _) => Some("tell senders of what they drop"),
             (None, true) => Some("have room for what is urgent although they are full"),
             (None, false) => None,
@@ -478,8 +480,8 @@ impl Config {
     ///
     /// # Errors
     /// What cannot be.
-    pub fn detour_words(&self) -> Result<Vec<String>, String> {
-        Ok(self.detour()?.iter().map(|detour| format!("detour: {}", detour.words())).collect())
+    pub fn describe_detour(&self) -> Result<Vec<String>, String> {
+        Ok(self.detour()?.iter().map(|detour| format!("detour: {}", detour.describe())).collect())
     }
 
     /// The phantom queue of a port, which says so itself or has that of all ports.
@@ -511,7 +513,7 @@ impl Config {
     pub fn security_words(&self) -> Result<Vec<String>, String> {
         let line = |host: &HostConfig| -> Result<Option<String>, String> {
             let guard = self.guard(host)?;
-            Ok(guard.map(|guard| format!("{}: accepts {}", host.interface, guard.words())))
+            Ok(guard.map(|guard| format!("{}: accepts {}", host.interface, guard.describe())))
         };
         self.host.iter().filter_map(|host| line(host).transpose()).collect()
     }
@@ -520,7 +522,7 @@ impl Config {
     ///
     /// # Errors
     /// One that cannot be.
-    pub fn phantom_words(&self) -> Result<Vec<String>, String> {
+    pub fn describe_phantom(&self) -> Result<Vec<String>, String> {
         let hosts = self.host.iter();
         let hosts = hosts.map(|host| (host.interface.clone(), host.phantom_queue, host.rate));
         let links = self.link.iter();
@@ -529,14 +531,15 @@ impl Config {
         for (place, own, rate) in hosts.chain(links) {
             let Some(Rate(rate)) = rate.or(self.rate) else { continue };
             let Some((settings, _)) = self.phantom(&place, own, rate)? else { continue };
-            let words = phantom::words(&settings);
-            match kinds.iter_mut().find(|(known, _)| *known == words) {
+            let described = phantom::describe(&settings);
+            match kinds.iter_mut().find(|(known, _)| *known == described) {
                 Some((_, places)) => places.push(place),
-                None => kinds.push((words, vec![place])),
+                None => kinds.push((described, vec![place])),
             }
         }
-        let line =
-            |(words, places): (String, Vec<String>)| format!("{}: {words}", places.join(", "));
+        let line = |(described, places): (String, Vec<String>)| {
+            format!("{}: {described}", places.join(", "))
+        };
         Ok(kinds.into_iter().map(line).collect())
     }
 

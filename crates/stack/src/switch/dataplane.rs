@@ -12,7 +12,7 @@ use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{
     ByteCount, Handle, Packet, Packets, PortCounters, Service, ServiceClass, Time, TimeDelta,
 };
-use trimline_switch::{Chance, Disposition, DropList, Pool, PortContext, apply_dispositions};
+use trimline_switch::{Disposition, DropList, Pool, PortContext, Rng, apply_dispositions};
 use trimline_transport::Stream;
 
 use super::config::{FarEnd, ForwardingLayer, Layout, Line, SwitchConfig};
@@ -32,9 +32,9 @@ const MAX_QUEUES: usize = 9;
 
 /// A port's coins.
 #[derive(Debug)]
-struct Coins(Stream);
+struct ScriptedRng(Stream);
 
-impl Chance for Coins {
+impl Rng for ScriptedRng {
     fn coin(&mut self) -> bool {
         self.0.next_u64() >> 63 != 0
     }
@@ -54,7 +54,7 @@ struct Port<E> {
     busy_until: Time,
     /// The next departure among the events; never if there is none. Others are obsolete.
     planned: Time,
-    coins: Coins,
+    coins: ScriptedRng,
     impairer: Option<Impairer>,
     counters: PortCounters,
     queues: [QueueCounters; MAX_QUEUES],
@@ -107,7 +107,7 @@ struct Switch {
 #[derive(Debug)]
 struct Detours {
     detour_state: DetourState,
-    draws: Coins,
+    draws: ScriptedRng,
 }
 
 /// In this order at one instant: transmitters before arrivals.
@@ -237,7 +237,7 @@ impl<E: Egress> Dataplane<E> {
             far_end,
             busy_until: Time::ZERO,
             planned: Time::NEVER,
-            coins: Coins(coins(number)),
+            coins: ScriptedRng(coins(number)),
             impairer: impairer(line.rules, u64::from(number) << 1 | 1),
             counters: PortCounters::default(),
             queues: [QueueCounters::default(); MAX_QUEUES],
@@ -250,7 +250,7 @@ impl<E: Egress> Dataplane<E> {
         let switches = switches.map(|((number, (ports, routes)), described)| Switch {
             detours: detour.map(|detour| {
                 let detour_state = DetourState::new(detour, ports.len());
-                let draws = Coins(random::stream(seed ^ random::mix(2), number));
+                let draws = ScriptedRng(random::stream(seed ^ random::mix(2), number));
                 Box::new(Detours { detour_state, draws })
             }),
             ports,
@@ -569,14 +569,14 @@ impl<E: Egress> Dataplane<E> {
         &mut self,
         now: Time,
         number: u32,
-    ) -> (&mut E, PortContext<'_, E::Model, Frames, Coins>) {
+    ) -> (&mut E, PortContext<'_, E::Model, Frames, ScriptedRng>) {
         let port = &mut self.ports[number as usize];
         let context = PortContext {
             now,
             model: &self.model,
             packets: &mut self.frames,
             pool: &mut self.pool,
-            chance: &mut port.coins,
+            rng: &mut port.coins,
             drop_list: &mut self.drop_list,
         };
         (&mut port.egress, context)

@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 use trimline_packet::Packet;
-use trimline_switch::Chance;
+use trimline_switch::Rng;
 use trimline_switch::detour::{Counts, DetourModel, Hot, Seen, Steps, Target};
 
 /// The TTL that hosts send with where nothing is stated: Linux's, and that of this protocol's hosts.
@@ -128,7 +128,7 @@ impl Detour {
     }
 
     /// In words.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let DetourModel { hot, limit, seen, .. } = self.model;
         let what = match hot {
             Some(Hot::Above(threshold)) => {
@@ -197,7 +197,7 @@ impl DetourState {
         (packet, ttl): (&Packet, u8),
         (input, own): (u16, u16),
         ports: &mut impl LocalPorts,
-        chance: &mut impl Chance,
+        rng: &mut impl Rng,
     ) -> u16 {
         let model = &self.detour.model;
         let switches = self.detour.switches(ttl);
@@ -222,7 +222,7 @@ impl DetourState {
         let place = model.choose(
             admitted.len() as u32,
             |place| self.seen(admitted[place as usize], ports),
-            chance,
+            rng,
         );
         place.map_or(own, |place| admitted[place as usize])
     }

@@ -8,13 +8,13 @@ use trimline_switch::{Drr, OutputPort, PerPort, Port, PriorityDrop, RateLimited,
 pub(super) type Plain = Drr<Port<8>, Port<1>>;
 
 /// FastLane's queues, whose cap follows the rate of the port's line.
-pub(super) type Telling = PerPort<RateLimited<Port<2>>>;
+pub(super) type Notifying = PerPort<RateLimited<Port<2>>>;
 
 /// pFabric's queue.
-pub(super) type ByUrgency = PriorityDrop<1>;
+pub(super) type Pfabric = PriorityDrop<1>;
 
 /// pFabric's queue beside a queue for notifications, as FastLane has it.
-pub(super) type TellingByUrgency = PerPort<RateLimited<PriorityDrop<2>>>;
+pub(super) type NotifyingPfabric = PerPort<RateLimited<PriorityDrop<2>>>;
 
 /// The queues of an output port. The machine around them is compiled for each kind, so that none pays for another.
 pub(super) trait Egress: OutputPort {

@@ -6,7 +6,7 @@ use trimline_transport::Stream;
 
 use super::config::{Config, Layout, PortModels};
 use super::dataplane::{Dataplane, QueueCounters, Queues, Ties, Waits};
-use super::egress::{ByUrgency, Plain, Telling, TellingByUrgency};
+use super::egress::{Notifying, NotifyingPfabric, Pfabric, Plain};
 use super::ingress::Ingress;
 use super::notification::Untold;
 use crate::random;
@@ -17,9 +17,9 @@ pub struct Fabric(Kind);
 /// Each kind of ports has a data plane of its own, so that a frame pays for what its port does and no more.
 enum Kind {
     Plain(Box<Dataplane<Plain>>),
-    Telling(Box<Dataplane<Telling>>),
-    ByUrgency(Box<Dataplane<ByUrgency>>),
-    TellingByUrgency(Box<Dataplane<TellingByUrgency>>),
+    Notifying(Box<Dataplane<Notifying>>),
+    Pfabric(Box<Dataplane<Pfabric>>),
+    NotifyingPfabric(Box<Dataplane<NotifyingPfabric>>),
 }
 
 /// Asks the data plane, whichever it is.
@@ -27,9 +27,9 @@ macro_rules! of_each {
     ($kind:expr, $plane:ident => $act:expr) => {
         match $kind {
             Kind::Plain($plane) => $act,
-            Kind::Telling($plane) => $act,
-            Kind::ByUrgency($plane) => $act,
-            Kind::TellingByUrgency($plane) => $act,
+            Kind::Notifying($plane) => $act,
+            Kind::Pfabric($plane) => $act,
+            Kind::NotifyingPfabric($plane) => $act,
         }
     };
 }
@@ -46,7 +46,7 @@ impl Fabric {
             random::mix(seed ^ random::mix(before << 32 | u64::from(line)))
         };
         let coins = |port| random::stream(seed, u64::from(port));
-        Fabric::with_chance(config, coins, Box::new(ties))
+        Fabric::with_rng(config, coins, Box::new(ties))
     }
 
     /// The same, with the stream of each port's coins and the order of what arrives at one instant.
@@ -55,7 +55,7 @@ impl Fabric {
     ///
     /// # Errors
     /// What is wrong with the configuration.
-    pub fn with_chance(
+    pub fn with_rng(
         config: &Config,
         coins: impl Fn(u32) -> Stream,
         ties: Ties,
@@ -69,20 +69,20 @@ impl Fabric {
                 let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
                 Kind::Plain(Box::new(plane))
             }
-            PortModels::ByUrgency(model) => {
+            PortModels::Pfabric(model) => {
                 let queues = Queues { model: *model, of_port: Vec::new() };
                 let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
-                Kind::ByUrgency(Box::new(plane))
+                Kind::Pfabric(Box::new(plane))
             }
-            PortModels::Telling { order: Order::Arrival, model, of_port } => {
+            PortModels::Notifying { order: Order::Arrival, model, of_port } => {
                 let queues = Queues { model, of_port };
                 let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
-                Kind::Telling(Box::new(plane))
+                Kind::Notifying(Box::new(plane))
             }
-            PortModels::Telling { order: Order::Urgency, model, of_port } => {
+            PortModels::Notifying { order: Order::Urgency, model, of_port } => {
                 let queues = Queues { model, of_port };
                 let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
-                Kind::TellingByUrgency(Box::new(plane))
+                Kind::NotifyingPfabric(Box::new(plane))
             }
         }))
     }
@@ -97,7 +97,7 @@ impl Fabric {
         of_each!(&self.0, plane => plane.hosts())
     }
 
-    /// What happened at each port, in the order of [`Fabric::with_chance`], with its number at its
+    /// What happened at each port, in the order of [`Fabric::with_rng`], with its number at its
     /// switch.
     pub fn counters(&self) -> impl Iterator<Item = (u32, u16, PortCounters)> + '_ {
         let counters: Vec<_> = of_each!(&self.0, plane => plane.counters().collect());
@@ -137,9 +137,9 @@ impl Fabric {
     /// Frames that were dropped and of which nobody was told, for each reason, where senders are told of drops.
     pub fn untold(&self) -> Option<[(Untold, u64); Untold::ALL.len()]> {
         match &self.0 {
-            Kind::Plain(_) | Kind::ByUrgency(_) => None,
-            Kind::Telling(plane) => Some(plane.untold()),
-            Kind::TellingByUrgency(plane) => Some(plane.untold()),
+            Kind::Plain(_) | Kind::Pfabric(_) => None,
+            Kind::Notifying(plane) => Some(plane.untold()),
+            Kind::NotifyingPfabric(plane) => Some(plane.untold()),
         }
     }
 

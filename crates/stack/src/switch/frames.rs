@@ -13,7 +13,7 @@ use crate::host::BEHIND_PAYLOAD;
 use super::egress::Egress;
 use super::ip_header::IpHeader;
 use super::notification::{self, LONGEST, Untold};
-use super::urgency;
+use super::pfabric;
 
 /// Bytes of the FCS, which no buffer contains.
 const FCS_BYTES: usize = 4;
@@ -164,7 +164,7 @@ impl Frames {
     /// says nothing of it goes before all that does, whatever its header has in that place.
     pub fn weigh(&mut self, handle: Handle) {
         let Stored { packet, bytes, .. } = &mut self.slots[handle.index()];
-        packet.header.extra = urgency::of(bytes).unwrap_or(0);
+        packet.header.extra = pfabric::of(bytes).unwrap_or(0);
         // Two flows of one hash keep their order among each other, which costs one of them some time.
         let flow = IpHeader::of(bytes).map_or(0, |network| network.flow_hash(bytes, 0));
         packet.source = HostId::new((flow >> 32) as u32);

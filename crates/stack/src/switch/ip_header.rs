@@ -90,8 +90,8 @@ impl IpHeader {
         match self {
             IpHeader::V6 => true,
             IpHeader::V4(header) => {
-                let words = bytes[IP..IP + header].chunks(2);
-                let sum: u32 = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+                let described = bytes[IP..IP + header].chunks(2);
+                let sum: u32 = described.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
                 (sum & 0xffff) + (sum >> 16) == 0xffff
             }
         }

@@ -6,7 +6,6 @@
 //! rate. A switch classifies by DSCP and knows nothing of connections; one that tells senders of drops makes notifications
 //! of the bytes of TCP and UDP, whose ends need not be of this protocol.
 
-mod caps;
 mod config;
 mod dataplane;
 mod detour;
@@ -17,6 +16,8 @@ mod frames;
 mod ingress;
 mod ip_header;
 mod notification;
+mod notifications_config;
+mod pfabric;
 mod phantom;
 mod places;
 mod port_news;
@@ -24,9 +25,7 @@ pub mod quantity;
 mod reload;
 mod run;
 mod security;
-mod urgency;
 
-pub use caps::NotificationsConfig;
 pub use config::{
     AddressConfig, Config, ForwardingLayer, HostConfig, ImpairmentConfig, LinkConfig, SwitchConfig,
 };
@@ -36,6 +35,7 @@ pub use fabric::Fabric;
 pub use forwarding::Spread;
 pub use frames::Frames;
 pub use notification::Untold;
+pub use notifications_config::NotificationsConfig;
 pub use phantom::PhantomConfig;
 pub use port_news::{PortEvent, PortNews};
 pub use run::{Losses, Runner};

@@ -50,19 +50,19 @@ impl PhantomConfig {
 }
 
 /// What a phantom queue does, in words.
-pub(super) fn words(settings: &PhantomSettings) -> String {
+pub(super) fn describe(settings: &PhantomSettings) -> String {
     let PhantomSettings { drain, threshold, clock } = settings;
     let clock = match clock {
         Clock::Continuous => "at every instant".to_owned(),
         Clock::Tick(tick) => format!("every {tick}"),
     };
-    let mut words = format!(
+    let mut described = format!(
         "a phantom queue drains at {drain}, {clock}, and marks what finds more than {threshold}"
     );
     for warning in settings.warnings() {
-        words += &format!("; warning: {warning}");
+        described += &format!("; warning: {warning}");
     }
-    words
+    described
 }
 
 /// The phantom queue of a port, and what it has done.

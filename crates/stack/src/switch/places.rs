@@ -52,9 +52,9 @@ mod tests {
         };
         let link = |other: &str| format!("[[link]]\nbetween = [\"s\", \"{other}\"]\n");
         let check = |text: String| Config::parse(&text).unwrap().check_places();
-        let refused = |text: String, words: &[&str]| {
+        let refused = |text: String, described: &[&str]| {
             let error = check(text).unwrap_err();
-            words.iter().for_each(|word| assert!(error.contains(word), "{error}"));
+            described.iter().for_each(|word| assert!(error.contains(word), "{error}"));
         };
         let longest = "a".repeat(LONGEST_NAME);
         assert_eq!(

@@ -23,7 +23,7 @@ pub enum PortEvent {
     /// An interface of this name is there again, and the port works.
     Back,
     /// The first frame arrived of which the sender's kernel had left something to a device.
-    Unfinished,
+    Offload,
     /// The first frame arrived that could not be read.
     Unreadable,
     /// The first frame arrived from a source that the port does not accept.
@@ -38,7 +38,7 @@ impl PortEvent {
             PortEvent::Up => "link_up",
             PortEvent::Lost(_) => "port_lost",
             PortEvent::Back => "port_back",
-            PortEvent::Unfinished => "offloads_seen",
+            PortEvent::Offload => "offloads_seen",
             PortEvent::Unreadable => "frame_unreadable",
             PortEvent::Intruder(_) => "source_refused",
         }
@@ -52,7 +52,7 @@ impl fmt::Display for PortEvent {
             PortEvent::Up => f.write_str("the link is up"),
             PortEvent::Lost(why) => write!(f, "{why}; this port waits for an interface of its name"),
             PortEvent::Back => f.write_str("the interface is back"),
-            PortEvent::Unfinished => f.write_str(
+            PortEvent::Offload => f.write_str(
                 "a frame arrived joined or without its checksum (TSO, GSO, GRO, checksum offload); the switch cuts and \
                  sums such frames itself. To spare it that, at the host's end of this cable: \
                  ethtool -K INTERFACE tso off gso off tx off; at this end: gro off",

@@ -18,9 +18,11 @@ impl Config {
     /// # Errors
     /// The first key that differs and needs a restart.
     pub(super) fn check_change(&self, other: &Config) -> Result<(), String> {
-        let follows_rates = match self.phantom_words()?.is_empty() {
+        let follows_rates = match self.describe_phantom()?.is_empty() {
             false => Some("phantom queues drain"),
-            true if !self.notification_words()?.is_empty() => Some("caps of notifications grow"),
+            true if !self.describe_notifications()?.is_empty() => {
+                Some("caps of notifications grow")
+            }
             true => None,
         };
         if let Some(who) = follows_rates

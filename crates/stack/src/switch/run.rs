@@ -42,7 +42,7 @@ struct Seen {
     /// Its link was up.
     running: bool,
     /// Events that are said once, and were said.
-    unfinished: bool,
+    offload: bool,
     unreadable: bool,
     intruder: bool,
 }
@@ -152,7 +152,7 @@ impl<I: PacketIo> Runner<I> {
             lost: vec![false; count],
             unsaid: Vec::new(),
             seen: vec![
-                Seen { running: true, unfinished: false, unreadable: false, intruder: false };
+                Seen { running: true, offload: false, unreadable: false, intruder: false };
                 count
             ],
             looked: None,
@@ -231,8 +231,8 @@ impl<I: PacketIo> Runner<I> {
                     say(PortEvent::Lost(error.to_string()));
                 }
             }
-            if interface.unfinished() > 0 && !std::mem::replace(&mut seen.unfinished, true) {
-                say(PortEvent::Unfinished);
+            if interface.offload() > 0 && !std::mem::replace(&mut seen.offload, true) {
+                say(PortEvent::Offload);
             }
             if interface.unreadable() > 0 && !std::mem::replace(&mut seen.unreadable, true) {
                 say(PortEvent::Unreadable);

@@ -61,7 +61,7 @@ pub(super) struct Guard {
 
 impl Guard {
     /// The sources in words.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let known = self.known.iter().map(|&address| ethernet_text(address).to_string());
         let first = match self.room {
             0 => None,
@@ -197,16 +197,19 @@ mod tests {
         check(&mut named, true, (2, 0x0800, other));
         check(&mut named, false, (3, 0x0800, other));
         assert_eq!(named.refused, 3, "counts go on");
-        for (wrong, words) in [("learn = 0", "accept nothing"), ("", "no `addresses`")] {
+        for (wrong, described) in [("learn = 0", "accept nothing"), ("", "no `addresses`")] {
             let said = guard(wrong, &[]).unwrap_err();
-            assert!(said.contains(words), "{said}");
+            assert!(said.contains(described), "{said}");
         }
-        let words = |text: &str| guard(text, &["10.0.0.1", "fd00::1"]).unwrap().words();
-        assert_eq!(words(""), "the first Ethernet address that sends; IP from 10.0.0.1, fd00::1");
+        let described = |text: &str| guard(text, &["10.0.0.1", "fd00::1"]).unwrap().describe();
+        assert_eq!(
+            described(""),
+            "the first Ethernet address that sends; IP from 10.0.0.1, fd00::1"
+        );
         let both = "ethernet = [\"02:00:00:00:00:01\"]\nlearn = 2\nip = false";
         let expected =
             "02:00:00:00:00:01, the first 2 Ethernet addresses that send; any IP address";
-        assert_eq!(words(both), expected);
+        assert_eq!(described(both), expected);
         assert!(guard("ethernet = [\"02:00\"]", &[]).unwrap_err().contains("Ethernet address"));
     }
 }

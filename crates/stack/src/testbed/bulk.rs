@@ -68,13 +68,13 @@ fn config(network: &TestNetwork, number: u32, flow: &Flow) -> io::Result<Config>
 }
 
 /// How long the other end may take to be there.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Waits for the receiver: what is sent before it is there is lost.
 fn wait_for(ready: &AtomicBool) -> io::Result<()> {
     let start = Instant::now();
     while !ready.load(Ordering::Acquire) {
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > STALL_TIMEOUT {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the receiver does not start"));
         }
         thread::sleep(Duration::from_millis(1));

@@ -22,7 +22,7 @@ const MTU: usize = 1500;
 const ONE_BITS: u64 = 64 * 8;
 
 /// How long the switch may take to send the last notification.
-const PATIENCE: Duration = Duration::from_secs(20);
+const STALL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,7 +216,7 @@ pub fn sized_flows(setting: &Setting, capture: Option<&Path>) -> io::Result<Meas
             if later.held == 0 && later.ports == seen.ports {
                 break later;
             }
-            if start.elapsed() > time + PATIENCE {
+            if start.elapsed() > time + STALL_TIMEOUT {
                 let text = "the switch does not come to rest";
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }

@@ -29,7 +29,7 @@ pub(super) const REQUEST_BYTES: usize = 8;
 /// Hosts that answer.
 const SERVERS: u32 = 7;
 /// The longest that one incast may take.
-const PATIENCE: TimeDelta = TimeDelta::from_ms(60_000);
+const STALL_TIMEOUT: TimeDelta = TimeDelta::from_ms(60_000);
 
 /// What one answer of an incast is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +136,7 @@ pub(super) fn ndp_incast(
     }
     let mut completions = vec![Duration::ZERO; answers.len()];
     let mut wrong = None;
-    let deadline = group.now().saturating_add(PATIENCE);
+    let deadline = group.now().saturating_add(STALL_TIMEOUT);
     let done = group.run_until(deadline, |hosts| {
         answer_requests(hosts, data);
         let core = hosts[0].core();

@@ -112,7 +112,7 @@ pub fn ethernet(host: u32) -> [u8; 6] {
 }
 
 /// How long the kernel may take to bring a link up.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The kernel notices a link that is up a moment later, on a busy machine much later. Until then it throws away what
 /// its sockets send.
@@ -120,7 +120,7 @@ fn wait_until_running(interface: &str) -> io::Result<()> {
     let (mut netlink, link) = (Netlink::open()?, link(interface)?);
     let start = Instant::now();
     while !netlink.link(link.index)?.running {
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > STALL_TIMEOUT {
             let text = format!("{interface} does not come up");
             return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         }

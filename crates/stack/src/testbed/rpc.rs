@@ -92,7 +92,7 @@ pub(super) struct Run<'a> {
     polls: bool,
     requests: u64,
     /// How long anybody waits for the other end.
-    patience: Duration,
+    stall_timeout: Duration,
     /// The server is there.
     ready: AtomicBool,
     /// One of the two has ended.
@@ -162,8 +162,8 @@ impl Wait<'_> {
             std::hint::spin_loop();
         }
         let is_looked_at = !self.run.polls || self.turns.is_multiple_of(1024);
-        match is_looked_at && !self.until_over && self.since.elapsed() > self.run.patience {
-            true => Err(io::Error::new(io::ErrorKind::TimedOut, self.run.silence(what))),
+        match is_looked_at && !self.until_over && self.since.elapsed() > self.run.stall_timeout {
+            true => Err(io::Error::new(io::ErrorKind::TimedOut, self.run.dead_peer(what))),
             false => Ok(true),
         }
     }
@@ -177,8 +177,8 @@ impl<'a> Run<'a> {
         requests: u64,
     ) -> Run<'a> {
         let (ready, over) = (AtomicBool::new(false), AtomicBool::new(false));
-        let patience = Duration::from_secs(5);
-        Run { network, carrier, polls, requests, patience, ready, over }
+        let stall_timeout = Duration::from_secs(5);
+        Run { network, carrier, polls, requests, stall_timeout, ready, over }
     }
 
     /// What a client does on a processor of its own, beside the server on another.
@@ -205,8 +205,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn silence(&self, what: &str) -> String {
-        let (carrier, seconds) = (self.carrier.name(), self.patience.as_secs_f32());
+    fn dead_peer(&self, what: &str) -> String {
+        let (carrier, seconds) = (self.carrier.name(), self.stall_timeout.as_secs_f32());
         format!("{carrier}: no {what} in {seconds} s")
     }
 
@@ -262,7 +262,7 @@ impl<'a> Run<'a> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
         socket.set_nonblocking(self.polls)?;
         // A server sees the end of a run, a client loses patience.
-        socket.set_read_timeout(Some(if port == 0 { self.patience } else { GLANCE }))?;
+        socket.set_read_timeout(Some(if port == 0 { self.stall_timeout } else { GLANCE }))?;
         Ok(socket)
     }
 
@@ -402,8 +402,8 @@ impl<'a> Run<'a> {
                         continue;
                     }
                     thread::yield_now();
-                    if start.elapsed() > self.patience {
-                        let text = self.silence("room for a message");
+                    if start.elapsed() > self.stall_timeout {
+                        let text = self.dead_peer("room for a message");
                         return Err(io::Error::new(io::ErrorKind::TimedOut, text));
                     }
                 }
@@ -417,8 +417,8 @@ impl<'a> Run<'a> {
     fn wait_for_server(&self) -> io::Result<()> {
         let start = Instant::now();
         while !self.ready.load(Ordering::Acquire) {
-            if self.is_over() || start.elapsed() > self.patience {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, self.silence("server")));
+            if self.is_over() || start.elapsed() > self.stall_timeout {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, self.dead_peer("server")));
             }
             thread::sleep(Duration::from_millis(1));
         }
@@ -476,12 +476,12 @@ impl<'a> Run<'a> {
 
     /// A request and its answer, on a connection of their own: nanoseconds.
     pub(super) fn request(&self, host: &mut Host<AfPacket>) -> io::Result<u64> {
-        let patience = TimeDelta::from_ns(self.patience.as_nanos() as u64);
+        let stall_timeout = TimeDelta::from_ns(self.stall_timeout.as_nanos() as u64);
         let start = Instant::now();
         let connection = host.connect(address(1, 0).into(), SERVICE, Options::default())?;
         host.core().send(connection, &REQUEST)?;
         host.core().close(connection);
-        let answer = host.receive(connection, patience)?;
+        let answer = host.receive(connection, stall_timeout)?;
         if answer != REQUEST {
             return Err(io::Error::other("another answer"));
         }
@@ -508,7 +508,7 @@ impl<'a> Run<'a> {
         let connect = || {
             let opened = sys::tcp_connect(address(1, 0), SERVICE, open, !self.polls, &REQUEST)?;
             // Of a socket that blocks by itself: as long as it has patience.
-            opened.0.set_read_timeout(Some(self.patience))?;
+            opened.0.set_read_timeout(Some(self.stall_timeout))?;
             Ok::<_, io::Error>(opened)
         };
         let mut kept = None;
@@ -537,7 +537,7 @@ impl<'a> Run<'a> {
         }
         match stream.read_exact(answer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                Err(io::Error::new(io::ErrorKind::TimedOut, self.silence("answer")))
+                Err(io::Error::new(io::ErrorKind::TimedOut, self.dead_peer("answer")))
             }
             done => done.map(|()| true),
         }
@@ -583,7 +583,7 @@ mod tests {
         for polls in [true, false] {
             for is_ready in [false, true] {
                 let mut run = Run::new(&network, Carrier::Raw, polls, 3);
-                run.patience = Duration::from_millis(100);
+                run.stall_timeout = Duration::from_millis(100);
                 run.ready = AtomicBool::new(is_ready);
                 let error =
                     run.wait_for_server().and_then(|()| run.ask()).expect_err("nobody is there");
@@ -598,7 +598,7 @@ mod tests {
         for carrier in [Carrier::Ndp, Carrier::Tcp, Carrier::FastOpen] {
             for polls in [true, false] {
                 let mut run = Run::new(&network, carrier, polls, 3);
-                run.patience = Duration::from_millis(100);
+                run.stall_timeout = Duration::from_millis(100);
                 run.ready = AtomicBool::new(true);
                 let outcome = thread::scope(|scope| scope.spawn(|| run.ask()).join().unwrap());
                 let error = outcome.expect_err("nobody answers");

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long the switches may take to say what they counted.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long this thread was ready to run and had no processor, as far as the kernel counts that.
 pub(super) fn held_up() -> Option<Duration> {
@@ -49,7 +49,7 @@ impl<T> Watch<T> {
             if let Some(seen) = self.seen.lock().unwrap_or_else(PoisonError::into_inner).take() {
                 return Ok(seen);
             }
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > STALL_TIMEOUT {
                 let text = "the switch does not say what it counted";
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }

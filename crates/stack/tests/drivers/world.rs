@@ -139,12 +139,12 @@ impl World {
             let name = link.checked_sub(ports).map_or(link, |host| host | 1 << 31);
             random::mix(seed ^ random::mix(before << 32 | u64::from(name)))
         };
-        let fabric = Fabric::with_chance(&config, coins, Box::new(ties));
+        let fabric = Fabric::with_rng(&config, coins, Box::new(ties));
         let hosts = (0..count).map(|host| {
             let mut config = Config::new(address(host, 0), 9100, clos.host_link.rate).unwrap();
             config.ndp = ndp.clone();
             // The simulator's connections know nothing of each other.
-            (config.shares_scores, config.silence) = (false, None);
+            (config.shares_scores, config.dead_peer) = (false, None);
             config.ways = (0..ways).map(|way| address(host, way)).collect();
             Core::new(config)
         });

@@ -93,7 +93,7 @@ fn a_cause_that_is_not_known_is_none() {
 /// A peer that still asks, after both ends' RESETs were lost, is told that the connection has ended.
 #[test]
 fn who_asks_about_a_connection_that_has_ended_is_told() {
-    let mut two = Two::new(|config| config.silence = Some(TimeDelta::from_ms(4000)));
+    let mut two = Two::new(|config| config.dead_peer = Some(TimeDelta::from_ms(4000)));
     let (near, far) = two.open(b"think");
     two.connected = false;
     two.server.abandon(two.now, far);

@@ -111,7 +111,7 @@ fn forged_pulls_bring_no_more_than_a_window_and_do_not_slow_what_follows() {
 #[test]
 fn a_header_behind_the_true_end_is_not_waited_for() {
     for ahead in [0, 5, 59, 60, 1000] {
-        let (mut two, near) = under_way(&[7; 20_000], |config| config.silence = None);
+        let (mut two, near) = under_way(&[7; 20_000], |config| config.dead_peer = None);
         let end = two.data as u32;
         for attempt in 0..4 {
             two.server.receive_frame(two.now, &header(40, end + ahead, attempt, 0));
@@ -199,7 +199,7 @@ fn a_connection_that_has_just_begun_is_no_stall() {
     two.run_for(TimeDelta::from_ms(29_000));
     assert_eq!(two.client.failure(late), None);
     two.run_for(TimeDelta::from_ms(4000));
-    assert!(matches!(two.client.failure(late), Some(Failure::Silent(_))));
+    assert!(matches!(two.client.failure(late), Some(Failure::DeadPeer(_))));
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn a_question_is_not_the_packet_that_never_arrived() {
     two.run_for(TimeDelta::from_ms(70_000));
     assert!(matches!(
         two.client.read(near, &mut bytes),
-        Err(Failure::Silent(_) | Failure::Refused(_) | Failure::Stalled(_))
+        Err(Failure::DeadPeer(_) | Failure::Refused(_) | Failure::Stalled(_))
     ));
     assert!(two.server.read(far, &mut bytes).is_err());
 }
@@ -278,16 +278,16 @@ fn a_packet_that_somebody_else_acked_ends_the_connection() {
         let [near, far] = ends;
         assert!(
             matches!(near, Failure::Refused(_))
-                && matches!(far, Failure::Silent(_) | Failure::Stalled(_)),
+                && matches!(far, Failure::DeadPeer(_) | Failure::Stalled(_)),
             "packet {missing}: {near:?}, {far:?}"
         );
     }
 }
 
 /// Numbers by chance.
-struct Chance(u64);
+struct Rng(u64);
 
-impl Chance {
+impl Rng {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -314,7 +314,7 @@ const DELAY: TimeDelta = TimeDelta::from_us(10);
 /// A client that sends to a server, and somebody between them.
 struct World {
     now: Time,
-    chance: Chance,
+    rng: Rng,
     cores: [Core; 2],
     /// Frames under way: when they arrive, and at which of the two.
     wire: VecDeque<(Time, usize, Vec<u8>)>,
@@ -334,23 +334,23 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> World {
-        let mut chance = Chance(seed);
-        let window = chance.of(&[2, 4, 12]);
+        let mut rng = Rng(seed);
+        let window = rng.of(&[2, 4, 12]);
         let change = |config: &mut Config| {
             config.ndp.initial_window = window;
-            config.silence = Some(TimeDelta::from_ms(2000));
+            config.dead_peer = Some(TimeDelta::from_ms(2000));
         };
         let mut client = config(2);
         change(&mut client);
         let mut client = Core::new(client);
         client.add_peer(address(1), &[], [2; 6]);
         client.number_connections_from(40);
-        let (trims, loses) = (chance.of(&[0, 10, 60]), chance.of(&[0, 0, 5]));
+        let (trims, loses) = (rng.of(&[0, 10, 60]), rng.of(&[0, 0, 5]));
         World {
             now: ms(1),
-            is_rough: chance.percent(20),
+            is_rough: rng.percent(20),
             has_put: false,
-            chance,
+            rng,
             cores: [client, server(change)],
             wire: VecDeque::new(),
             seen: Vec::new(),
@@ -397,10 +397,10 @@ impl World {
         if self.seen.len() < 200 {
             self.seen.push((1 - from, frame.clone()));
         }
-        if self.chance.percent(self.loses) {
+        if self.rng.percent(self.loses) {
             return;
         }
-        if fields.kind == Kind::Data && frame.len() > 100 && self.chance.percent(self.trims) {
+        if fields.kind == Kind::Data && frame.len() > 100 && self.rng.percent(self.trims) {
             let left = Frame::trim(&mut frame, &Profile::PAPER, false, Lengths::Updated).unwrap();
             frame.truncate(left);
         }
@@ -423,20 +423,20 @@ impl World {
 
     /// Something forged arrives.
     fn attack(&mut self) {
-        let chance = &mut self.chance;
-        let near = self.sequence.wrapping_add(chance.below(80) as u32).wrapping_sub(20);
-        let sequence = match chance.below(10) {
-            0 => chance.next() as u32,
+        let rng = &mut self.rng;
+        let near = self.sequence.wrapping_add(rng.below(80) as u32).wrapping_sub(20);
+        let sequence = match rng.below(10) {
+            0 => rng.next() as u32,
             1 => self.sequence + 1000,
             _ => near,
         };
-        let ahead = chance.of(&[0, 1, 2, 30, 64, 200, 5000, 1 << 20, 1 << 30, 1 << 31]);
-        let counter = match chance.percent(20) {
+        let ahead = rng.of(&[0, 1, 2, 30, 64, 200, 5000, 1 << 20, 1 << 30, 1 << 31]);
+        let counter = match rng.percent(20) {
             true => self.counter.wrapping_sub(ahead),
             false => self.counter.wrapping_add(ahead),
         };
-        let flags = Flags::from_bits(chance.next() as u8);
-        let what = chance.below(if self.is_rough { 10 } else { 6 });
+        let flags = Flags::from_bits(rng.next() as u8);
+        let what = rng.below(if self.is_rough { 10 } else { 6 });
         let (from_client, from_server) =
             (flags.with(Flags::FROM_OPENER), flags.without(Flags::FROM_OPENER));
         // An ACK of its own would be an answer to what never arrived.
@@ -444,16 +444,16 @@ impl World {
             0..=2 => (Kind::Data, from_client, Service::Trimmed, sequence, 0),
             3 => (Kind::Pull, from_server, Service::Control, counter, 0),
             4 => (Kind::Nack, from_server, Service::Control, sequence, counter),
-            5 if chance.percent(50) => (Kind::Data, from_client, Service::Returned, sequence, 0),
+            5 if rng.percent(50) => (Kind::Data, from_client, Service::Returned, sequence, 0),
             5 => return self.repeat(),
             6 => (Kind::Ack, from_server, Service::Control, sequence, counter),
             7 | 8 => (Kind::Data, from_client, Service::Trimmable, sequence, 0),
-            _ if chance.percent(50) => (Kind::Reset, from_server, Service::Control, sequence, 0),
+            _ if rng.percent(50) => (Kind::Reset, from_server, Service::Control, sequence, 0),
             _ => (Kind::Reset, from_client, Service::Control, counter, 0),
         };
         let length = match what {
             7 => 0,
-            _ => chance.of(&[1, 700, 1400]),
+            _ => rng.of(&[1, 700, 1400]),
         };
         let extra = if kind == Kind::Data { Header::data_extra(length, SERVICE) } else { extra };
         self.has_put |= service == Service::Trimmable;
@@ -462,7 +462,7 @@ impl World {
         let fields = Fields { kind, flags, connection, sequence, extra };
         let to = usize::from(flags.contains(Flags::FROM_OPENER) && service != Service::Returned);
         let (from, at) = if to == 1 { (2, 1) } else { (1, 2) };
-        let many = if self.chance.percent(5) { self.chance.below(300) } else { 1 };
+        let many = if self.rng.percent(5) { self.rng.below(300) } else { 1 };
         for n in 0..many as u32 {
             let fields = Fields { sequence: fields.sequence.wrapping_add(n), ..fields };
             self.cores[to].receive_frame(self.now, &forge(from, at, service, fields, &payload));
@@ -472,7 +472,7 @@ impl World {
     /// A genuine frame comes again.
     fn repeat(&mut self) {
         if !self.seen.is_empty() {
-            let place = self.chance.below(self.seen.len() as u64) as usize;
+            let place = self.rng.below(self.seen.len() as u64) as usize;
             let (to, frame) = &self.seen[place];
             self.cores[*to].receive_frame(self.now, frame);
         }
@@ -483,16 +483,16 @@ impl World {
 fn disturbed(seed: u64) {
     let mut world = World::new(seed);
     let near = world.cores[0].connect(address(1), SERVICE, Default::default()).unwrap();
-    let lengths = [0; 2].map(|_: u32| 1 + world.chance.below(40_000) as usize);
+    let lengths = [0; 2].map(|_: u32| 1 + world.rng.below(40_000) as usize);
     let messages = lengths.map(|length| (0..length).map(|n| (n / 3) as u8).collect::<Vec<u8>>());
     world.cores[0].send(near, &messages[0]).unwrap();
     // A server that does not know the connection refuses it.
     while world.cores[1].connections() == 0 {
         world.run_to(world.now + TimeDelta::from_us(10));
     }
-    let (forgeries, mut was_second_sent) = (world.chance.below(60), false);
+    let (forgeries, mut was_second_sent) = (world.rng.below(60), false);
     for number in 0..forgeries {
-        let pause = world.chance.of(&[0, 0, 1, 10, 100, 3000]);
+        let pause = world.rng.of(&[0, 0, 1, 10, 100, 3000]);
         world.run_to(world.now + TimeDelta::from_us(pause));
         world.attack();
         if number == forgeries / 2 {
@@ -506,8 +506,8 @@ fn disturbed(seed: u64) {
     (world.trims, world.loses) = (0, 0);
     let (mut far, mut got, mut failure) = (None, Vec::new(), None);
     // Eight times the longest RTO.
-    let patience = TimeDelta::from_ms(if world.is_rough { 12_000 } else { 1300 });
-    while world.now < attacked_until + patience && got.len() < 2 && failure.is_none() {
+    let stall_timeout = TimeDelta::from_ms(if world.is_rough { 12_000 } else { 1300 });
+    while world.now < attacked_until + stall_timeout && got.len() < 2 && failure.is_none() {
         world.run_to(world.now + TimeDelta::from_ms(20));
         far = far.or_else(|| world.cores[1].accept());
         let Some(far) = far else {

@@ -123,7 +123,7 @@ fn what_a_forged_request_draws_ends_with_the_silence() {
     assert_eq!((first, then), (22, 0), "docs/security.md has this number");
     assert_eq!(server.connections(), 1, "the application is told");
     let connection = server.next_readable().unwrap();
-    assert!(matches!(server.receive(connection), Err(Failure::Silent(_))));
+    assert!(matches!(server.receive(connection), Err(Failure::DeadPeer(_))));
     assert_eq!(serve(&mut server), 0);
     server.abandon(ms(120_000), connection);
     assert_eq!(server.connections(), 0);

@@ -78,7 +78,7 @@ fn a_kernel_with_offloads_is_as_fast_through_a_switch() {
             let pair = [false, true].map(|are_on| {
                 network.set_offloads(are_on).unwrap();
                 let rate = transfer(&network);
-                let is_said = said.lock().unwrap().iter().any(|n| n.event == PortEvent::Unfinished);
+                let is_said = said.lock().unwrap().iter().any(|n| n.event == PortEvent::Offload);
                 assert!(are_on || !pairs.is_empty() || !is_said, "frames were plain: {said:?}");
                 rate
             });
@@ -96,9 +96,9 @@ fn a_kernel_with_offloads_is_as_fast_through_a_switch() {
     assert_eq!(runner.losses().unreadable, 0);
     let said = said.into_inner().unwrap();
     for port in 0..2 {
-        let of_port = said.iter().filter(|n| n.port == port && n.event == PortEvent::Unfinished);
+        let of_port = said.iter().filter(|n| n.port == port && n.event == PortEvent::Offload);
         assert_eq!(of_port.count(), 1, "port {port}: {said:?}");
     }
-    let words = PortEvent::Unfinished.to_string();
+    let words = PortEvent::Offload.to_string();
     assert!(words.contains("ethtool -K INTERFACE tso off"), "{words}");
 }

@@ -82,10 +82,10 @@ impl Sent {
                 frame.extend([length[0], length[1], protocol, 64]);
             }
             false => {
-                let words = (20 + options[0]) / 4;
-                let length = ((words * 4 + behind) as u16).to_be_bytes();
+                let described = (20 + options[0]) / 4;
+                let length = ((described * 4 + behind) as u16).to_be_bytes();
                 let [high, low] = fragment.to_be_bytes();
-                frame.extend([8, 0, 0x40 | words as u8, class, length[0], length[1]]);
+                frame.extend([8, 0, 0x40 | described as u8, class, length[0], length[1]]);
                 frame.extend([0x12, 0x34, high, low, 64, protocol, 0, 0]);
             }
         }
@@ -460,7 +460,7 @@ fn a_cap_follows_the_rate_of_its_port() {
     };
     let config = text(["200Mbps", "100Mbps", "50Mbps"]);
     assert_eq!(
-        config.notification_words().unwrap().iter().map(|line| &line[..2]).collect::<Vec<_>>(),
+        config.describe_notifications().unwrap().iter().map(|line| &line[..2]).collect::<Vec<_>>(),
         ["p1", "p2", "p3"]
     );
     let mut fabric = Fabric::new(&config).unwrap();
@@ -572,7 +572,7 @@ fn what_notifications_cannot_have_is_refused_by_its_place() {
             "rate = \"1Gbps\"\n{head}\n[[switch]]\nname = \"s\"\n[[host]]\nswitch = \"s\"\ninterface = \"p1\"\n"
         );
         match Config::parse(&text).and_then(|config| Fabric::new(&config).map(|_| config)) {
-            Ok(config) => config.notification_words().unwrap().join("\n"),
+            Ok(config) => config.describe_notifications().unwrap().join("\n"),
             Err(error) => error,
         }
     };
@@ -601,10 +601,11 @@ fn what_notifications_cannot_have_is_refused_by_its_place() {
     assert!(memory("64B").contains("in 64 B") && memory("63448B").contains("in 63448 B"));
     assert!(fastlane("packets = 1").contains("nearest: 2"), "{}", fastlane("packets = 1"));
     for profile in ["paper", "drop-tail"] {
-        let words = said(&format!("profile = \"{profile}\"\nnotifications = {{}}"));
+        let described = said(&format!("profile = \"{profile}\"\nnotifications = {{}}"));
         assert!(
-            words.contains("tells nobody") && words.contains("nearest: profile = \"fastlane\""),
-            "{words}"
+            described.contains("tells nobody")
+                && described.contains("nearest: profile = \"fastlane\""),
+            "{described}"
         );
     }
     assert!(fastlane("droppable_queue = 100").contains("nearest: no droppable_queue"));

@@ -8,9 +8,9 @@ use super::fastlane::{DATA, DSCP, Sent, sign};
 use super::{address, frame, run};
 
 /// A packet of TCP with the option behind two bytes that fill, and two behind it.
-fn urgent(sent: Sent, urgency: u32) -> Vec<u8> {
+fn urgent(sent: Sent, pfabric: u32) -> Vec<u8> {
     let mut option = vec![1, 1, 253, 8, 0x70, 0x46];
-    option.extend(urgency.to_be_bytes());
+    option.extend(pfabric.to_be_bytes());
     with_options(sent, &option)
 }
 
@@ -83,8 +83,8 @@ fn small(v6: bool) -> Sent {
 fn the_flow_of_the_most_urgent_packet_sends_in_order() {
     for v6 in [false, true] {
         let mut fabric = network("pfabric", 4);
-        let of = |name: u8, flow: u8, urgency: u32| {
-            named(name, of_flow(flow, urgent(small(v6), urgency)))
+        let of = |name: u8, flow: u8, pfabric: u32| {
+            named(name, of_flow(flow, urgent(small(v6), pfabric)))
         };
         let frames = [of(1, 1, 9000), of(2, 2, 8000), of(3, 1, 7500), of(4, 3, 8500)];
         assert_eq!(order(&mut fabric, &frames), [1, 3, 2, 4], "v6: {v6}");
@@ -95,7 +95,7 @@ fn the_flow_of_the_most_urgent_packet_sends_in_order() {
 #[test]
 fn the_least_urgent_packet_loses_its_place() {
     let mut fabric = network("pfabric", 4);
-    let of = |name: u8, urgency: u32| named(name, of_flow(name, urgent(DATA, urgency)));
+    let of = |name: u8, pfabric: u32| named(name, of_flow(name, urgent(DATA, pfabric)));
     // Two find room behind the one on the wire.
     let frames = [of(1, 50_000), of(2, 90_000), of(3, 70_000), of(4, 90_000), of(5, 60_000)];
     assert_eq!(order(&mut fabric, &frames), [1, 5]);
@@ -121,8 +121,8 @@ fn what_says_nothing_goes_first_and_keeps_its_place() {
 #[test]
 fn senders_of_evicted_packets_are_told_by_their_own_ports() {
     let mut fabric = network("fastlane-pfabric", 3);
-    let of = |name: u8, from: u8, urgency: u32| {
-        named(name, of_flow(name, urgent(Sent { from, ..DATA }, urgency)))
+    let of = |name: u8, from: u8, pfabric: u32| {
+        named(name, of_flow(name, urgent(Sent { from, ..DATA }, pfabric)))
     };
     // One on the wire and one behind it.
     let out = sent(&mut fabric, &[of(1, 2, 5), of(2, 1, 90_000), of(3, 4, 10)]);
@@ -251,7 +251,7 @@ fn what_ports_by_urgency_do_is_said_and_what_they_cannot_have_is_refused() {
             address(1, false)
         );
         match Config::parse(&text).and_then(|config| Fabric::new(&config).map(|_| config)) {
-            Ok(config) => config.urgency_words().unwrap().join("\n"),
+            Ok(config) => config.describe_pfabric().unwrap().join("\n"),
             Err(error) => error,
         }
     };
@@ -263,7 +263,7 @@ fn what_ports_by_urgency_do_is_said_and_what_they_cannot_have_is_refused() {
     let told = said("profile = \"fastlane-pfabric\"\npackets = 80\npayload = 1536");
     assert!(told.contains("is evicted and told of where 124800 B are full"), "{told}");
     assert_eq!([said("profile = \"paper\""), said("profile = \"fastlane\"")], ["", ""]);
-    for (keys, words) in [
+    for (keys, described) in [
         (
             "droppable_queue = 9",
             "droppable_queue = 9: packets that profile \"pfabric\" orders by urgency would all go there",
@@ -276,7 +276,7 @@ fn what_ports_by_urgency_do_is_said_and_what_they_cannot_have_is_refused() {
         ("packets = 0", "profile pfabric: "),
     ] {
         let error = said(&format!("profile = \"pfabric\"\n{keys}"));
-        assert!(error.contains(words), "{keys}: {error}");
+        assert!(error.contains(described), "{keys}: {error}");
     }
     let error = said("profile = \"fastlane-pfabric\"\ndroppable_queue = 9");
     assert!(error.contains("nearest: no droppable_queue"), "{error}");

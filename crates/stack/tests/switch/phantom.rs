@@ -42,8 +42,8 @@ fn frame(from: u8, v6: bool, ecn: u8, number: u16, bytes: usize) -> Vec<u8> {
 
 /// The sum over an IPv4 header: all ones where its checksum is right (RFC 791).
 fn header_sum(frame: &[u8]) -> u16 {
-    let words = frame[14..34].chunks(2);
-    let sum: u32 = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    let described = frame[14..34].chunks(2);
+    let sum: u32 = described.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
@@ -216,7 +216,7 @@ fn a_phantom_queue_that_cannot_be_is_refused_by_its_place() {
             "rate = \"10Gbps\"\n[[switch]]\nname = \"s\"\n[[host]]\nswitch = \"s\"\ninterface = \"p1\"\n{host}\n"
         );
         match Config::parse(&text).and_then(|config| Fabric::new(&config).map(|_| config)) {
-            Ok(config) => config.phantom_words().unwrap().join("\n"),
+            Ok(config) => config.describe_phantom().unwrap().join("\n"),
             Err(error) => error,
         }
     };

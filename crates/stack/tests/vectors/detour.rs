@@ -9,7 +9,7 @@ use trimline_switch::{
     Choices, DropList, OutputPort, Pool, Port, PortContext, QueueView, ServiceModel,
 };
 
-use super::detours::{Arriving, Command, Config, Draws, PORTS, packet_of, read_all};
+use super::detours::{Arriving, Command, Config, PORTS, SplitMix, packet_of, read_all};
 
 /// The TTL that hosts send with here: more switches than any vector counts.
 const INITIAL_TTL: u8 = 200;
@@ -24,7 +24,7 @@ struct Switch<'a> {
     ports: [Port<1>; PORTS],
     detoured: [u64; PORTS],
     frames: Frames,
-    draws: Draws,
+    draws: SplitMix,
     way: Option<usize>,
 }
 
@@ -98,7 +98,7 @@ impl Switch<'_> {
     fn context<T>(
         &mut self,
         port: usize,
-        act: impl FnOnce(&mut Port<1>, &mut PortContext<'_, ServiceModel, Frames, Draws>) -> T,
+        act: impl FnOnce(&mut Port<1>, &mut PortContext<'_, ServiceModel, Frames, SplitMix>) -> T,
     ) -> T {
         let (mut pool, mut drop_list, model) = (Pool::none(), DropList::new(), model());
         let mut context = PortContext {
@@ -106,7 +106,7 @@ impl Switch<'_> {
             model: &model,
             packets: &mut self.frames,
             pool: &mut pool,
-            chance: &mut self.draws,
+            rng: &mut self.draws,
             drop_list: &mut drop_list,
         };
         act(&mut self.ports[port], &mut context)
@@ -122,7 +122,7 @@ impl Switch<'_> {
                 self.detour_state.set_register(*port as u16, *packets);
                 Ok(())
             }
-            Command::Draw { places, of } => {
+            Command::NodeRng { places, of } => {
                 self.draws.lay_out(places, *of);
                 Ok(())
             }
@@ -167,7 +167,7 @@ fn every_vector_of_detour_holds_for_frames() {
             ports: [const { Port::new() }; PORTS],
             detoured: [0; PORTS],
             frames: Frames::new(Profile::PAPER, Lengths::Updated),
-            draws: Draws::default(),
+            draws: SplitMix::default(),
             way: None,
         };
         for (line, command) in &vector.commands {

@@ -24,7 +24,7 @@ mod detours;
 #[path = "../../../xtask/src/vectors.rs"]
 mod vectors;
 
-use vectors::{Coins, Command, FOLDER, PORTS, Vector, list, read};
+use vectors::{Command, FOLDER, PORTS, ScriptedRng, Vector, list, read};
 
 /// Host N is 10.0.0.N.
 struct Hosts;
@@ -122,7 +122,7 @@ struct Switch<'a, P> {
     now: Time,
     ports: [P; PORTS],
     frames: Frames,
-    coins: Coins,
+    coins: ScriptedRng,
     drop_list: DropList,
     left: [VecDeque<Packet>; PORTS],
     dispositions: [u64; 3],
@@ -178,7 +178,7 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
             let Switch { model, now, frames, coins, drop_list, .. } = self;
             let (now, model, pool) = (*now, *model, &mut Pool::none());
             let context =
-                &mut PortContext { now, model, packets: frames, pool, chance: coins, drop_list };
+                &mut PortContext { now, model, packets: frames, pool, rng: coins, drop_list };
             self.ports[port].enqueue(handle, context);
             self.apply_dispositions(&mut travelling);
         }
@@ -242,7 +242,7 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
         match command {
             Command::Config(_) => {}
             Command::At(time) => self.now = *time,
-            Command::Coin(coins) => self.coins.laid_out.extend(coins),
+            Command::ScriptedBit(coins) => self.coins.laid_out.extend(coins),
             Command::Packet { packets, .. } => {
                 packets.iter().for_each(|(_, packet)| self.arrive(packet));
             }
@@ -255,7 +255,7 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
                         model,
                         packets: frames,
                         pool,
-                        chance: coins,
+                        rng: coins,
                         drop_list,
                     };
                     let sent = self.ports[*port].dequeue(context);
@@ -304,7 +304,7 @@ fn has_frames(vector: &Vector, by_urgency: bool) -> bool {
         }
         Command::Config(_)
         | Command::At(_)
-        | Command::Coin(_)
+        | Command::ScriptedBit(_)
         | Command::Serve { .. }
         | Command::Count { .. } => true,
     })
@@ -321,7 +321,7 @@ fn run_on<P: OutputPort<Model = ServiceModel>>(
         now: Time::ZERO,
         ports: std::array::from_fn(|_| P::with_model(0)),
         frames: Frames::new(Profile::PAPER, Lengths::Updated),
-        coins: Coins::default(),
+        coins: ScriptedRng::default(),
         drop_list: DropList::new(),
         left: Default::default(),
         dispositions: [0; 3],

@@ -8,7 +8,7 @@ use super::associations::Associations;
 use super::flow_id::FlowId;
 use super::limiter::Limiter;
 use super::pacer_settings::{Measured, PacerModel};
-use crate::Chance;
+use crate::Rng;
 use crate::list::Queue;
 
 /// Probabilities are counted in billionths.
@@ -113,19 +113,19 @@ impl Pacer {
     }
 
     /// The host hears that packets of a flow met congestion. Draws only if the flow is not associated yet.
-    pub fn handle_echo<C: Chance>(
+    pub fn handle_echo<C: Rng>(
         &mut self,
         now: Time,
         flow: FlowId,
         model: &PacerModel,
-        chance: &mut C,
+        rng: &mut C,
     ) {
         let left = |flow: FlowId| self.limiters[flow.place(model.buckets)].left();
         if self.associations.refresh(flow, now, left(flow), model.lifetime) {
             return;
         }
         // HULL 4.2: for each ACK with ECN-Echo the flow is associated with probability p_a.
-        if chance.below(BILLION) >= model.chance {
+        if rng.below(BILLION) >= model.rng {
             return;
         }
         // HULL 5.1: the table holds 64 entries.

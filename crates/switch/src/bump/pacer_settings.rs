@@ -127,7 +127,7 @@ impl PacerSettings {
             queue_bytes,
             largest_packet,
             buckets: self.buckets,
-            chance: self.association_chance,
+            rng: self.association_chance,
             lifetime: self.association_lifetime,
             flows: self.flows,
         })
@@ -249,7 +249,7 @@ pub struct PacerModel {
     pub(super) queue_bytes: u32,
     pub(super) largest_packet: u16,
     pub(super) buckets: u8,
-    pub(super) chance: u32,
+    pub(super) rng: u32,
     pub(super) lifetime: TimeDelta,
     pub(super) flows: u16,
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use trimline_packet::{BitRate, ByteCount, Handle, Packets, Service, Time, TimeDelta};
 
 use super::{Clock, FlowId, Measured, Pacer, PacerModel, PacerSettings, Taken};
-use crate::testing::{Arena, Draws, packet};
+use crate::testing::{Arena, SplitMix, packet};
 
 const GIGABIT: BitRate = BitRate::from_gbps(1);
 const ALWAYS: u32 = 1_000_000_000;
@@ -36,7 +36,7 @@ struct Line {
     model: PacerModel,
     pacer: Pacer,
     packets: Arena,
-    chance: Draws,
+    rng: SplitMix,
     rate: BitRate,
     free_at: Time,
     left: Vec<Left>,
@@ -49,7 +49,7 @@ impl Line {
             pacer: Pacer::new(&model),
             model,
             packets: Arena::default(),
-            chance: Draws(7),
+            rng: SplitMix(7),
             rate: GIGABIT,
             free_at: Time::ZERO,
             left: Vec::new(),
@@ -90,7 +90,7 @@ impl Line {
 
     fn echo(&mut self, now: Time, of: FlowId) {
         self.run(now);
-        self.pacer.handle_echo(now, of, &self.model, &mut self.chance);
+        self.pacer.handle_echo(now, of, &self.model, &mut self.rng);
     }
 
     /// Whether a packet of the flow would be paced now.
@@ -172,7 +172,7 @@ fn an_association_ends_when_nothing_was_echoed_for_its_lifetime() {
     assert_eq!(line.pacer.flows(just(us(16_000)), &line.model), 1);
     assert_eq!(line.pacer.flows(us(16_000), &line.model), 0);
     // An echo after the end is the first one again: a draw.
-    line.model.chance = 0;
+    line.model.rng = 0;
     line.echo(us(16_000), flow(1));
     assert!(!line.is_paced(us(16_000), flow(1)));
     assert_eq!(line.pacer.counters().associated, 1);
@@ -207,9 +207,9 @@ fn an_echo_associates_with_its_probability() {
     assert!((9_440..10_560).contains(&associated), "{associated}");
     let mut once = Line::new(&sure());
     once.echo(Time::ZERO, flow(1));
-    let before = once.chance.0;
+    let before = once.rng.0;
     once.echo(Time::ZERO, flow(1));
-    assert_eq!(once.chance.0, before);
+    assert_eq!(once.rng.0, before);
     assert_eq!(once.pacer.counters().associated, 1);
 }
 
@@ -412,7 +412,7 @@ type Rates = Vec<(Time, Vec<BitRate>)>;
 /// Performs the steps, and then all that is left.
 fn perform(settings: &PacerSettings, seed: u64, steps: &[(u64, Step)]) -> (Line, Vec<Came>, Rates) {
     let mut line = Line::new(settings);
-    line.chance = Draws(seed);
+    line.rng = SplitMix(seed);
     let (mut now, mut came, mut rates) = (Time::ZERO, Vec::new(), Rates::new());
     let tail = [(40_000_000_000, Step::Look)];
     for &(gap, step) in steps.iter().chain(&tail) {
@@ -545,7 +545,7 @@ proptest! {
     ) {
         let (expected, ..) = perform(&settings, seed, &steps);
         let mut line = Line::new(&settings);
-        line.chance = Draws(seed);
+        line.rng = SplitMix(seed);
         let mut looks = looks;
         looks.sort_unstable();
         let mut looks = looks.into_iter().map(Time::from_ps).peekable();

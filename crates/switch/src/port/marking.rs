@@ -3,12 +3,12 @@
 use trimline_packet::{Handle, Packet, Packets};
 
 use super::Port;
-use crate::Chance;
 use crate::PortContext;
+use crate::Rng;
 use crate::model::{MarkAt, Marker, ServiceModel, Unit};
 
 impl<const Q: usize> Port<Q> {
-    pub(super) fn mark_enqueued<K: Packets, C: Chance>(
+    pub(super) fn mark_enqueued<K: Packets, C: Rng>(
         &mut self,
         queue: usize,
         packet: Handle,
@@ -24,7 +24,7 @@ impl<const Q: usize> Port<Q> {
             let above = u64::from(list.bytes.saturating_sub(kmin));
             // Q0.32, rounded down: never more than pmax.
             let probability = above * u64::from(pmax) / u64::from(kmax - kmin);
-            above > 0 && u64::from(context.chance.below(u32::MAX)) < probability
+            above > 0 && u64::from(context.rng.below(u32::MAX)) < probability
         };
         if mark {
             self.congestion_experienced(context.packets.packet_mut(packet));

@@ -387,13 +387,13 @@ impl ShellEndpoint for Endpoint {
         match &mut self.shell.at(slot).stream_state {
             StreamState::Vacant | StreamState::Receiving(Message(None)) => return,
             StreamState::Sending(sender) => {
-                if sender.lose_patience(now, config) {
+                if sender.expire(now, config) {
                     self.ended(slot);
                 }
                 self.rank_sender(slot);
             }
             StreamState::Receiving(Message(Some(receiver))) => {
-                let resends = receiver.lose_patience(now, host, config);
+                let resends = receiver.expire(now, host, config);
                 resends.into_iter().for_each(|resend| self.shell.push_control(resend));
                 self.rank_receiver(slot);
             }

@@ -253,12 +253,7 @@ impl Receiver {
     }
 
     /// The time to ask has come: RESENDs for what was granted and is missing.
-    pub(super) fn lose_patience(
-        &mut self,
-        now: Time,
-        host: HostId,
-        config: &Config,
-    ) -> Vec<Packet> {
+    pub(super) fn expire(&mut self, now: Time, host: HostId, config: &Config) -> Vec<Packet> {
         if self.deadline(config) > now {
             return Vec::new();
         }

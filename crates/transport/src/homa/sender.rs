@@ -52,7 +52,7 @@ pub struct Sender {
     /// Aeolus: the probe behind the unscheduled packets goes next.
     is_probing: bool,
     /// When the sender has waited long enough for its receiver.
-    patience_ends: Time,
+    gives_up_at: Time,
     repeats: u8,
     has_ended: bool,
 }
@@ -90,7 +90,7 @@ impl Sender {
             again_priority: 0,
             is_asking: false,
             is_probing: false,
-            patience_ends: Time::NEVER,
+            gives_up_at: Time::NEVER,
             repeats: 0,
             has_ended: false,
         };
@@ -280,17 +280,17 @@ impl Sender {
                 TimeDelta::from_ps(time.as_ps().saturating_add(more as u64))
             }
         };
-        self.patience_ends = now.saturating_add(wait);
+        self.gives_up_at = now.saturating_add(wait);
     }
 
     /// When something next happens by itself.
     pub(super) fn deadline(&self) -> Time {
-        if self.has_ended { Time::NEVER } else { self.patience_ends }
+        if self.has_ended { Time::NEVER } else { self.gives_up_at }
     }
 
     /// The time has come: whether the message has ended by silence.
-    pub(super) fn lose_patience(&mut self, now: Time, config: &Config) -> bool {
-        if self.has_ended || self.patience_ends > now {
+    pub(super) fn expire(&mut self, now: Time, config: &Config) -> bool {
+        if self.has_ended || self.gives_up_at > now {
             return false;
         }
         if self.is_done() && config.ending != Ending::Acknowledged {

@@ -6,7 +6,7 @@ use core::num::NonZeroU16;
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, Time, TimeDelta};
 
 use super::core_rate::CoreRate;
-use super::turns::Order;
+use super::send_scheduler::Order;
 use crate::{Key, PathList, Stream, flow};
 
 /// Parameters of every connection of a host.
@@ -40,7 +40,7 @@ pub struct Config {
     /// neither the end of the data, nor LAST, nor the class. NDP itself believes each header (false).
     pub doubts_headers: bool,
     /// Whole packets of a connection that one ACK answers at most, and pulls that it asks for together
-    /// (module `joined`): 1 to [`Joined::MAX`](trimline_packet::Joined::MOST). 1, each its own, is NDP's.
+    /// (module `delayed_ack`): 1 to [`DelayedAck::MAX`](trimline_packet::Joined::MOST). 1, each its own, is NDP's.
     pub ack_every: u8,
     /// Pulls that slow down while packets are trimmed before the last switch (module `core_rate`); `None`, at the rate
     /// of the link whatever becomes of the packets, is NDP's.

@@ -391,7 +391,7 @@ impl Endpoint {
         assert!(!entry.links.joined(), "a half that is forgotten has no pull to send");
         if let StreamState::Sending(sender) = &mut entry.stream_state {
             assert!(!sender.ready(), "a half that is forgotten has nothing to send");
-            self.ready.forget(slot, &sender.turns);
+            self.ready.forget(slot, &sender.scheduler);
         }
         entry.stream_state = StreamState::Vacant;
         entry.life = Life::Released;

@@ -17,8 +17,8 @@ use super::latencies::{Latencies, Latency};
 use super::pull_queue::{Gaps, PullQueue, Sent};
 use super::receiver::{Arrival, Receiver, Repeat};
 use super::round_trips::RoundTrips;
+use super::send_scheduler::SendScheduler;
 use super::slot::{Life, Slot, StreamState};
-use super::turns::Turns;
 use crate::flow::Memory;
 use crate::timers::{Timers, set_back};
 use crate::{Allowed, Disposition, HostTables, Key, PathList, Side};
@@ -73,7 +73,7 @@ pub struct Endpoint {
     pub(super) slots: Vec<Slot>,
     pub(super) pulls: PullQueue,
     /// Sending halves with a credit and something to send.
-    pub(super) ready: Turns,
+    pub(super) ready: SendScheduler,
     pub(super) timers: Timers,
     pub(super) gaps: Gaps,
     pub(super) host: HostId,
@@ -102,7 +102,7 @@ impl Endpoint {
             control: VecDeque::new(),
             slots: Vec::new(),
             pulls: PullQueue::new(&config, gaps.of_full()),
-            ready: Turns::new(config.order, config.turn),
+            ready: SendScheduler::new(config.order, config.turn),
             host,
             timers: Timers::NONE,
             gaps,
@@ -209,7 +209,7 @@ impl Endpoint {
                 StreamState::Sending(sender) => sender.set_back(by),
                 StreamState::Receiving(receiver) => {
                     set_back(&mut receiver.active_at, by);
-                    set_back(receiver.unanswered.since_mut(), by);
+                    set_back(receiver.pending_acks.since_mut(), by);
                 }
             }
         }
@@ -452,8 +452,8 @@ impl Endpoint {
         let sample = self.config.follows_path.as_ref().and_then(|_| sender.sample(header));
         match header.kind {
             Kind::Ack => {
-                if let Some(joined) = header.joined() {
-                    return self.acked_together(now, slot, header, joined);
+                if let Some(delayed_ack) = header.delayed_ack() {
+                    return self.acked_together(now, slot, header, delayed_ack);
                 }
                 if let Some(latencies) = &mut self.latencies {
                     latencies.acked(now, slot, header.sequence);
@@ -505,7 +505,7 @@ impl Endpoint {
             self.events.push_back(Event::Acknowledged { key: entry.key, slot });
         }
         let allowed = (sender.credit(), sender.waiting());
-        self.ready.update(slot, &mut sender.turns, ready, allowed);
+        self.ready.update(slot, &mut sender.scheduler, ready, allowed);
         if completes && self.slots[slot as usize].life == Life::Closing {
             self.enter_time_wait(now, slot);
         }
@@ -539,8 +539,8 @@ impl Endpoint {
             let entry = &mut self.slots[slot as usize];
             // The slot may have been assigned anew since the turn was queued.
             let StreamState::Sending(sender) = &mut entry.stream_state else { continue };
-            sender.turns.spend();
-            let prefers_new = self.ready.are_by_kind() && !sender.turns.spend_resend();
+            sender.scheduler.spend();
+            let prefers_new = self.ready.are_by_kind() && !sender.scheduler.spend_resend();
             if !sender.ready() {
                 continue;
             }
@@ -556,7 +556,7 @@ impl Endpoint {
                 latencies.sent(now, slot, packet.header.sequence);
             }
             let (ready, allowed) = (sender.ready(), (sender.credit(), sender.waiting()));
-            self.ready.update(slot, &mut sender.turns, ready, allowed);
+            self.ready.update(slot, &mut sender.scheduler, ready, allowed);
             if self.config.turn > 0 {
                 self.ready.sent(slot, packet.header.payload_length().into());
             }
@@ -578,7 +578,7 @@ impl Endpoint {
         };
         let packet = sender.probe(self.host, &entry.key);
         let (ready, allowed) = (sender.ready(), (sender.credit(), sender.waiting()));
-        self.ready.update(slot, &mut sender.turns, ready, allowed);
+        self.ready.update(slot, &mut sender.scheduler, ready, allowed);
         packet
     }
 

@@ -8,21 +8,21 @@ mod answered;
 mod config;
 mod connections;
 mod core_rate;
+mod delayed_ack;
 mod endpoint;
 mod following;
 mod headers;
-mod joined;
 mod latencies;
 mod paths;
+mod pending_acks;
 mod pull_queue;
 mod receiver;
 mod round_trips;
 mod scoreboard;
+mod send_scheduler;
 mod sender;
 mod slot;
 mod starvation;
-mod turns;
-mod unanswered;
 mod window;
 
 pub use config::{
@@ -33,7 +33,7 @@ pub use core_rate::CoreRate;
 pub use endpoint::Endpoint;
 pub use latencies::Latency;
 pub use scoreboard::Scoreboard;
-pub use turns::Order;
+pub use send_scheduler::Order;
 
 #[cfg(test)]
 mod tests {

@@ -19,7 +19,7 @@ use trimline_packet::{Time, TimeDelta};
 
 use super::config::ReceiverStatistics;
 use super::paths::Paths;
-use super::unanswered::Unanswered;
+use super::pending_acks::PendingAcks;
 use crate::arrivals::{Arrivals, WINDOW_LIMIT};
 use crate::timers::doubled;
 
@@ -85,7 +85,7 @@ pub(super) struct Receiver {
     /// Pulls sent.
     counter: u32,
     /// Packets whose ACK waits for others.
-    pub(super) unanswered: Unanswered,
+    pub(super) pending_acks: PendingAcks,
     /// When a packet arrived or a pull was sent last.
     pub(super) active_at: Time,
     /// The paths of ACKs, NACKs and PULLs.
@@ -115,7 +115,7 @@ impl Receiver {
             queued: 0,
             odd: 0,
             counter: 0,
-            unanswered: Unanswered::NONE,
+            pending_acks: PendingAcks::NONE,
             active_at: now,
             paths,
             statistics: ReceiverStatistics::default(),

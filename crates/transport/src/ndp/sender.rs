@@ -43,7 +43,7 @@ use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time
 use super::config::{Config, PathPenalty, SenderProgress, SenderStatistics};
 use super::paths::{NO_PATH, Paths};
 use super::round_trips::{Growth, Rto};
-use super::turns::Queued;
+use super::send_scheduler::Queued;
 use super::window::{Record, Sample, State, Window};
 use crate::Key;
 use crate::arrivals::WINDOW_LIMIT;
@@ -97,7 +97,7 @@ pub(super) struct Sender {
     /// The window beyond the first one, with [`Config::follows_path`].
     growth: Option<Box<Growth>>,
     /// Its turns to send, queued at the host.
-    pub(super) turns: Queued,
+    pub(super) scheduler: Queued,
     /// What the half has done.
     pub(super) statistics: SenderStatistics,
 }
@@ -146,7 +146,7 @@ impl Sender {
             acknowledged: false,
             paths,
             growth: config.follows_path.map(|_| Box::new(Growth::NONE)),
-            turns: Queued::PUSHING,
+            scheduler: Queued::PUSHING,
             statistics: SenderStatistics::default(),
         }
     }
@@ -560,7 +560,7 @@ impl Sender {
                 growth.begin_anew(window);
             }
             self.push = self.window(config).clamp(1, WINDOW_LIMIT) as u16;
-            self.turns.push();
+            self.scheduler.push();
             if self.window.unacked() == 0 {
                 self.credit = 0;
             }

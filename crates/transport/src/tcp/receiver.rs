@@ -341,7 +341,7 @@ impl Receiver {
             || is_last
             || side.pending >= config.ack_every
             || header.flags.contains(Flags::LAST);
-        if packet.marks & Packet::MARK_JOINED != 0 {
+        if packet.marks & Packet::MARK_DELAYED_ACK != 0 {
             // One ACK answers all that the NIC hands over together (HULL 4.1): the last segment of them comes now.
             if is_due {
                 side.pending = side.pending.max(config.ack_every);
@@ -585,7 +585,7 @@ mod tests {
     fn segments_that_are_handed_over_together_have_one_ack() {
         let mut lone = Lone::new(Config { ack_every: 2, ..config() });
         let mut acks = |sequence, is_joined| {
-            let marks = if is_joined { Packet::MARK_JOINED } else { 0 };
+            let marks = if is_joined { Packet::MARK_DELAYED_ACK } else { 0 };
             let answers = lone.answers_to(sequence, marks);
             answers.into_iter().map(|ack| ack.header.sequence).collect::<Vec<_>>()
         };

@@ -464,7 +464,7 @@ impl Host {
             assert!(counter <= *last + u32::from(self.together), "a pull counter jumped");
             *last = counter;
         }
-        if let Some(low) = packet.header.joined().and_then(|joined| joined.pulls) {
+        if let Some(low) = packet.header.delayed_ack().and_then(|delayed_ack| delayed_ack.pulls) {
             let opener = packet.header.flags.contains(Flags::FROM_OPENER);
             let name = (packet.destination.get(), packet.header.connection.get(), opener);
             let last = self.counters.entry(name).or_insert(0);

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU16;
 
-use trimline_packet::{ByteCount, Flags, Header, Joined, Kind, Packet, Time, TimeDelta};
+use trimline_packet::{ByteCount, DelayedAck, Flags, Header, Kind, Packet, Time, TimeDelta};
 use trimline_transport::ndp::{Command, Config, CoreRate};
 use trimline_transport::{Allowed, Endpoint as _};
 
@@ -20,7 +20,7 @@ fn joining(ack_every: u8) -> Config {
 
 /// The packets that an ACK names, oldest first.
 fn named(packet: &Packet) -> Vec<u32> {
-    let Joined { before, .. } = packet.header.joined().expect("an ACK of several packets");
+    let DelayedAck { before, .. } = packet.header.delayed_ack().expect("an ACK of several packets");
     let older = (0..16).rev().filter(|bit| before >> bit & 1 == 1);
     let older = older.map(|bit| packet.header.sequence - 1 - bit);
     older.chain([packet.header.sequence]).collect()
@@ -46,7 +46,7 @@ fn six_packets_are_answered_together_and_six_are_pulled() {
     lone.hear(&data(1, 5, SYN));
     let ack = lone.next().expect("six wait");
     assert_eq!((ack.header.kind, named(&ack)), (Kind::Ack, (0..6).collect()));
-    assert_eq!(ack.header.joined().and_then(|joined| joined.pulls), Some(6));
+    assert_eq!(ack.header.delayed_ack().and_then(|delayed_ack| delayed_ack.pulls), Some(6));
     assert_eq!(ack.wire_bytes, Packet::HEADER_BYTES);
     // The next six may go when these have had their time on the link.
     (6..12).for_each(|sequence| {
@@ -65,7 +65,7 @@ fn fewer_wait_as_long_as_all_would_have_taken() {
     lone.at(us(11)).hear(&data(1, 3, SYN));
     let (at, ack) = next_after(&mut lone);
     assert_eq!((at, named(&ack)), (us(10) + GAP * 5, vec![3, 7]));
-    assert_eq!(ack.header.joined().and_then(|joined| joined.pulls), Some(2));
+    assert_eq!(ack.header.delayed_ack().and_then(|delayed_ack| delayed_ack.pulls), Some(2));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn an_ack_that_finds_no_pull_goes_alone_after_a_quarter_of_the_time_out() {
     lone.command(Command::Hold { key: receiving(1), holds: true });
     let (at, ack) = next_after(&mut lone);
     assert_eq!((at, named(&ack)), (us(251), vec![0]));
-    assert_eq!(ack.header.joined().and_then(|joined| joined.pulls), None);
+    assert_eq!(ack.header.delayed_ack().and_then(|delayed_ack| delayed_ack.pulls), None);
 }
 
 /// Pulls of many others would hold up the ACK.
@@ -126,24 +126,24 @@ fn no_ack_waits_in_a_long_queue_of_pulls() {
 fn a_sender_takes_each_packet_of_a_joined_ack_and_the_low_half_of_the_counter() {
     let mut lone = Lone::sender(Config { initial_window: 8, ..config() }, None);
     assert_eq!(lone.data(), (0..8).collect::<Vec<_>>());
-    let mut joined = ack(5);
-    joined.header.flags = joined.header.flags.with(Flags::JOINED | Flags::PULL);
-    joined.header.extra = Joined { before: 0b1_0111, pulls: Some(3) }.extra();
-    lone.hear(&joined);
+    let mut delayed_ack = ack(5);
+    delayed_ack.header.flags = delayed_ack.header.flags.with(Flags::DELAYED_ACK | Flags::PULL);
+    delayed_ack.header.extra = DelayedAck { before: 0b1_0111, pulls: Some(3) }.extra();
+    lone.hear(&delayed_ack);
     assert_eq!(lone.data(), [8, 9, 10]);
     let slot = lone.slot(sending(1));
     // 1 and 6, 7 and the three new ones are out.
     assert_eq!(lone.endpoint.sender_progress(slot).in_flight, 6);
     // An older counter is overtaken, one across the halves is not.
-    lone.hear(&joined);
+    lone.hear(&delayed_ack);
     assert_eq!(lone.data(), [] as [u32; 0]);
     lone.hear(&pull(30_000));
     let sent = lone.data().len();
-    joined.header.extra = Joined { before: 0, pulls: Some(30_000 + 10_000) }.extra();
-    lone.hear(&joined);
+    delayed_ack.header.extra = DelayedAck { before: 0, pulls: Some(30_000 + 10_000) }.extra();
+    lone.hear(&delayed_ack);
     assert_eq!(lone.endpoint.sender_progress(slot).pulls, 40_000, "{sent}");
-    joined.header.extra = Joined { before: 0, pulls: Some(70_000u32 as u16) }.extra();
-    lone.hear(&joined);
+    delayed_ack.header.extra = DelayedAck { before: 0, pulls: Some(70_000u32 as u16) }.extra();
+    lone.hear(&delayed_ack);
     assert_eq!(lone.endpoint.sender_progress(slot).pulls, 70_000);
 }
 
@@ -157,10 +157,10 @@ fn a_flow_is_as_fast_with_a_sixth_of_the_answers() {
         assert_eq!(network.hosts[0].endpoint.sender_statistics(0).packets_sent, 600);
         (network.delivered_at(1, key).expect("the flow ends").as_ps(), control)
     };
-    let ((alone, single), (together, joined)) = (run(1), run(6));
+    let ((alone, single), (together, delayed_ack)) = (run(1), run(6));
     assert!(together < alone + 20_000_000, "{together} and {alone} ps");
     // The last window has no pulls left in which its ACKs could ride.
-    assert!(single >= 600 && joined <= 100 + 30 + 2, "{joined} of {single}");
+    assert!(single >= 600 && delayed_ack <= 100 + 30 + 2, "{delayed_ack} of {single}");
 }
 
 const CORE: CoreRate = CoreRate { cut: 2, rise: 4, tolerated: 4 };

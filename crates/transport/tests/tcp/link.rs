@@ -349,10 +349,10 @@ impl Network {
         if packet.header.kind == Kind::Data && (host, path) == (0, 0) {
             self.lengths.push((self.now, queue.len()));
         }
-        let chance = self.early * queue.len() as u64 / self.capacity as u64;
+        let rng = self.early * queue.len() as u64 / self.capacity as u64;
         let is_early = self.early > 0
             && packet.header.kind == Kind::Data
-            && self.whim.next_u64() % 100_000 < chance;
+            && self.whim.next_u64() % 100_000 < rng;
         if queue.len() >= self.capacity || is_early {
             self.dropped += 1;
             if self.tells {

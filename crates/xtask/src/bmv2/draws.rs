@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A number, and the bounds between which the program must ask for it, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Draw {
+pub(crate) struct NodeRng {
     pub(crate) value: u64,
     pub(crate) low: u64,
     pub(crate) high: u64,
@@ -12,9 +12,9 @@ pub(crate) struct Draw {
 
 /// Those that are laid out, in order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Draws(pub(super) VecDeque<Draw>);
+pub(super) struct SplitMix(pub(super) VecDeque<NodeRng>);
 
-impl Draws {
+impl SplitMix {
     /// The next one.
     ///
     /// # Errors

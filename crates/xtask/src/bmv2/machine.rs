@@ -1,7 +1,7 @@
 //! A program with its tables and registers: what it does to one packet.
 
 use super::action::Primitive;
-use super::draws::Draws;
+use super::draws::SplitMix;
 use super::expression::Expression;
 use super::packet::{Bits, Packet, mask};
 use super::program::{Checksum, ParserOp, Program};
@@ -20,7 +20,7 @@ pub(super) struct Machine<'p> {
     pub(super) tables: Vec<Contents>,
     pub(super) registers: Vec<Vec<u128>>,
     /// What `random` gives.
-    pub(super) draws: Draws,
+    pub(super) draws: SplitMix,
 }
 
 impl<'p> Machine<'p> {
@@ -29,7 +29,7 @@ impl<'p> Machine<'p> {
             program,
             tables: program.tables.iter().map(|table| table.empty()).collect(),
             registers: program.registers.iter().map(|array| vec![0; array.size]).collect(),
-            draws: Draws::default(),
+            draws: SplitMix::default(),
         }
     }
 

@@ -19,6 +19,6 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use draws::Draw;
+pub(crate) use draws::NodeRng;
 pub(crate) use program::Program;
 pub(crate) use switch::{Queued, Switch};

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::control::{Command, parse_command};
-use super::draws::Draw;
+use super::draws::NodeRng;
 use super::machine::{DROP_PORT, Machine};
 use super::packet::Packet;
 use super::program::Program;
@@ -82,7 +82,7 @@ impl<'p> Switch<'p> {
     }
 
     /// What the next `random` gives.
-    pub(crate) fn lay_out(&mut self, draw: Draw) {
+    pub(crate) fn lay_out(&mut self, draw: NodeRng) {
         self.machine.draws.0.push_back(draw);
     }
 

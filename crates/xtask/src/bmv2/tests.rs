@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::node::Node;
-use super::{Draw, Program, Switch};
+use super::{NodeRng, Program, Switch};
 
 fn field(header: &str, member: &str) -> Value {
     json!({"type": "field", "value": [header, member]})
@@ -220,7 +220,7 @@ fn what_is_drawn_was_laid_out() {
     switch.configure(TABLES).unwrap();
     let mut draw = |draw: Option<(u64, u64, u64)>| {
         if let Some((value, low, high)) = draw {
-            switch.lay_out(Draw { value, low, high });
+            switch.lay_out(NodeRng { value, low, high });
         }
         let outcome = switch.receive(0, &[1, 0x41, 0, 0]);
         assert_eq!(switch.undrawn(), 0);

@@ -140,7 +140,7 @@ impl<'p> Bench<'p> {
     fn obey(&mut self, line: usize, command: &Command) -> Result<(), String> {
         match command {
             Command::Config(_) => {}
-            Command::Coin(_) => return Err("the profile draws no coins".to_owned()),
+            Command::ScriptedBit(_) => return Err("the profile draws no coins".to_owned()),
             Command::At(_) => return Err("the profile has no clock".to_owned()),
             Command::Packet { packets, .. } => {
                 for (_, packet) in packets {

@@ -10,12 +10,12 @@ pub(crate) type Found = (&'static str, Vec<String>);
 /// # Errors
 /// One line a mistake that nothing finds, or that could not be made.
 pub(super) fn sorted_out<M>(
-    mistakes: &[(&'static str, M)],
+    mutants: &[(&'static str, M)],
     finders: impl Fn(&M) -> Result<Vec<String>, String>,
 ) -> Result<Vec<Found>, Vec<String>> {
     let (mut found, mut missed) = (Vec::new(), Vec::new());
-    for (name, mistake) in mistakes {
-        match finders(mistake) {
+    for (name, mutant) in mutants {
+        match finders(mutant) {
             Ok(finders) if finders.is_empty() => {
                 missed.push(format!("no vector finds this mistake: {name}"));
             }

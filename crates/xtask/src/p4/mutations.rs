@@ -14,7 +14,7 @@ use super::{NDP, PROFILE};
 use crate::bmv2::{Program, Switch};
 use crate::vectors::{Vector, read};
 
-enum Mistake {
+enum Mutant {
     /// In what the operator sets.
     Settings(fn(&mut Choices)),
     /// In the tables: a line is replaced by another.
@@ -23,9 +23,9 @@ enum Mistake {
     Program(fn(&mut Value)),
 }
 
-use Mistake::{Program as InProgram, Settings, Table};
+use Mutant::{Program as InProgram, Settings, Table};
 
-const MISTAKES: [(&str, Mistake); 25] = [
+const MUTANTS: [(&str, Mutant); 25] = [
     ("trim to 60 bytes", Settings(|choices| choices.trimmed_bytes = 60)),
     ("trim to 63 bytes", Settings(|choices| choices.trimmed_bytes = 63)),
     ("trim to 65 bytes", Settings(|choices| choices.trimmed_bytes = 65)),
@@ -153,11 +153,11 @@ pub(crate) fn check_all(root: &Path) -> Result<Vec<Found>, Vec<String>> {
         Ok((file(NDP.compiled)?, file(NDP.tables)?, claimed(root)?))
     };
     let (text, tables, vectors) = read_all().map_err(|error| vec![error])?;
-    sorted_out(&MISTAKES, |mistake| finders(mistake, &text, &tables, &vectors))
+    sorted_out(&MUTANTS, |mutant| finders(mutant, &text, &tables, &vectors))
 }
 
 fn finders(
-    mistake: &Mistake,
+    mutant: &Mutant,
     text: &str,
     tables: &str,
     vectors: &[Vector],
@@ -165,19 +165,19 @@ fn finders(
     let mut document: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut tables = tables.to_owned();
     let unchanged = (document.clone(), tables.clone());
-    match mistake {
+    match mutant {
         Settings(_) => {}
         Table(old, new) => tables = tables.replace(old, new),
         InProgram(change) => change(&mut document),
     }
-    if !matches!(mistake, Settings(_)) && (&document, &tables) == (&unchanged.0, &unchanged.1) {
+    if !matches!(mutant, Settings(_)) && (&document, &tables) == (&unchanged.0, &unchanged.1) {
         return Err("the program has no such place".to_owned());
     }
     let program = Program::parse(NDP.compiled, &document.to_string())?;
     let mut finders = Vec::new();
     for vector in vectors {
         let mut choices = vector.choices(PROFILE)?;
-        if let Settings(change) = mistake {
+        if let Settings(change) = mutant {
             change(&mut choices);
         }
         let mut switch = Switch::new(&program, PRIORITIES);

@@ -17,7 +17,7 @@ const CONTROL_PORT: &str = "49099";
 /// What it waits for its tables before the first packet.
 const HEAD_START: Duration = Duration::from_secs(4);
 /// How long its packets may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// No frame for so long: there will be none.
 const SILENCE: Duration = Duration::from_secs(1);
 
@@ -136,7 +136,7 @@ pub(super) fn run(
     let mut left = vec![Vec::new(); shape.ports];
     let mut last = started + HEAD_START;
     while last.max(started + HEAD_START).elapsed() < SILENCE {
-        if started.elapsed() > HEAD_START + PATIENCE {
+        if started.elapsed() > HEAD_START + STALL_TIMEOUT {
             return Err(format!("{SWITCH} sends without end: {}", folder.display()));
         }
         sleep(Duration::from_millis(50));

@@ -50,7 +50,7 @@ fn every_vector_of_the_profile_holds() {
 }
 
 #[test]
-fn every_mistake_is_found_by_a_vector() {
+fn every_mutant_is_found_by_a_vector() {
     if let Err(missed) = check_mutations(&root()) {
         panic!("{}", missed.join("\n"));
     }

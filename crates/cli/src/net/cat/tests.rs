@@ -95,7 +95,7 @@ fn transfer(bytes: usize, room: usize, cable: (impl PacketIo + Send + 'static, M
 }
 
 fn transfer_of(
-    source: fn(Summed, Bell) -> Source,
+    source: fn(Summed, Waker) -> Source,
     bytes: usize,
     room: usize,
     cable: (impl PacketIo + Send + 'static, Mem),
@@ -106,18 +106,18 @@ fn transfer_of(
     let out = kept.clone();
     let start = Instant::now();
     let (near, far) = cable;
-    let words = |outcome: io::Result<ExitCode>| outcome.map(drop).map_err(|e| e.to_string());
+    let described = |outcome: io::Result<ExitCode>| outcome.map(drop).map_err(|e| e.to_string());
     let listener = std::thread::spawn(move || {
         let mut host = host(far, SERVER, CLIENT);
         let mut account = Account::default();
         let outcome = receive(&mut host, &mut account, None, out, Meter::new(None));
         super::super::say_goodbye(&mut host).unwrap();
-        words(outcome)
+        described(outcome)
     });
     let mut host = host(near, CLIENT, SERVER);
     let mut account = Account::default();
-    let source = source(input, host.bell().unwrap());
-    let sender = words(send(&mut host, &mut account, SERVER.into(), source, Meter::new(None)));
+    let source = source(input, host.waker().unwrap());
+    let sender = described(send(&mut host, &mut account, SERVER.into(), source, Meter::new(None)));
     super::super::say_goodbye(&mut host).unwrap();
     let time = start.elapsed();
     // The sender is gone, whatever the listener lacks.

@@ -59,7 +59,7 @@ fn variants(name: &str, text: &str) -> Vec<Node> {
         let (mut variant, mut over) = (base.clone(), series.clone());
         over.take("name");
         over.take("sweep");
-        payload::lay(&mut variant, &over).unwrap();
+        payload::overlay(&mut variant, &over).unwrap();
         variant
     };
     series.node.list().unwrap().iter().map(over).collect()

@@ -19,7 +19,7 @@ use super::super::directory::View;
 use super::super::incoming::{self, Incoming};
 use super::super::peers::ME;
 use super::super::{Cause, Failure, Key as SharedKey, Options};
-use super::silence::is_question;
+use super::dead_peer::is_question;
 use super::{CHECKED, Core, Name};
 
 /// What is to be done with a packet.
@@ -56,10 +56,10 @@ impl Name {
 
 /// An ACK of several packets is one of the packet that it names, and pulls nothing: no host of this stack sends such
 /// ACKs, and what their counter may be is not checked.
-fn take_joined_as_single(packet: &mut Packet) {
+fn take_delayed_as_single(packet: &mut Packet) {
     let header = &mut packet.header;
-    if header.joined().is_some() {
-        header.flags = header.flags.without(Flags::JOINED | Flags::PULL);
+    if header.delayed_ack().is_some() {
+        header.flags = header.flags.without(Flags::DELAYED_ACK | Flags::PULL);
         header.extra = 0;
     }
 }
@@ -145,7 +145,7 @@ impl Core {
     /// A packet of a known peer: what becomes of it, and of its payload.
     fn take_packet(&mut self, now: Time, mut packet: Packet, payload: &[u8], extension: &[u8]) {
         let name = Name::of(&packet);
-        take_joined_as_single(&mut packet);
+        take_delayed_as_single(&mut packet);
         let index = match self.verdict(&packet, name) {
             Verdict::Take(index) => index,
             Verdict::Cut(index) => {
@@ -591,7 +591,7 @@ mod tests {
     use super::super::super::Config;
     use super::*;
     use trimline_packet::wire::{Fields, Profile, Record};
-    use trimline_packet::{BitRate, ConnectionId, Header, Joined, TimeDelta};
+    use trimline_packet::{BitRate, ConnectionId, DelayedAck, Header, TimeDelta};
 
     const SERVER: [u8; 4] = [10, 0, 0, 1];
     const CLIENT: [u8; 4] = [10, 0, 0, 2];
@@ -679,8 +679,8 @@ mod tests {
         let now = Time::ZERO.saturating_add(TimeDelta::from_us(500));
         let window = send_all(&mut client, now);
         assert!(window.len() > 5, "{} packets", window.len());
-        let extra = Joined { before: u16::MAX, pulls: Some(1000) }.extra();
-        let flags = Flags::from_bits(Flags::JOINED | Flags::PULL);
+        let extra = DelayedAck { before: u16::MAX, pulls: Some(1000) }.extra();
+        let flags = Flags::from_bits(Flags::DELAYED_ACK | Flags::PULL);
         let Header { connection: number, sequence, .. } = window[3];
         let fields = Fields { kind: Kind::Ack, flags, connection: number, sequence, extra };
         client.receive_frame(now, &frame(SERVER, CLIENT, fields, &[]));

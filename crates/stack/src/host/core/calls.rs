@@ -48,7 +48,7 @@ impl Core {
             return Err(Failure::Unreachable);
         }
         let name = loop {
-            let connection = self.numbers.next();
+            let connection = self.connection_ids.next();
             let name = Name { peer: host, connection, opened_here: true };
             // Neither in use nor remembered.
             let unknown = |side| self.slots.slot(name.key(side)).is_none();

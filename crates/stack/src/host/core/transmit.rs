@@ -6,7 +6,7 @@ use trimline_packet::wire::{Datagram, Ethernet, Record, Tag};
 use trimline_packet::{ByteCount, Flags, Kind, Packet, Service, Time};
 use trimline_transport::{Allowed, Endpoint};
 
-use super::silence::is_question;
+use super::dead_peer::is_question;
 use super::{Core, Name};
 
 /// Full packets by which a host that was held up may be behind its own pace: it makes up for no more

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use crate::bmv2::{Draw, Program, Switch};
+use crate::bmv2::{NodeRng, Program, Switch};
 use crate::detours::{Arriving, Command, Config, PORTS, Vector, read_all};
 use crate::frames::{frame, mend_checksum};
 use crate::p4::OPF;
@@ -136,7 +136,7 @@ impl<'p> Bench<'p> {
     fn obey(&mut self, command: &Command) -> Result<(), String> {
         match command {
             Command::Length { port, packets } => self.set_length(*port, *packets),
-            Command::Draw { places, of } => {
+            Command::NodeRng { places, of } => {
                 self.lay_out(places, *of);
                 Ok(())
             }
@@ -173,7 +173,7 @@ impl<'p> Bench<'p> {
     pub(super) fn lay_out(&mut self, places: &[u32], of: u32) {
         for &place in places {
             let (value, high) = (place.into(), u64::from(of) - 1);
-            self.switch.lay_out(Draw { value, low: 0, high });
+            self.switch.lay_out(NodeRng { value, low: 0, high });
         }
     }
 

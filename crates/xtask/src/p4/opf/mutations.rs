@@ -15,7 +15,7 @@ use crate::p4::change::{
 };
 use crate::vectors::read;
 
-enum Mistake {
+enum Mutant {
     /// In what the control plane sets for a vector.
     Set(fn(&mut Setup, &Config)),
     /// In the DSCPs that are taken for unscheduled data: one that is not, or one that is missing.
@@ -25,9 +25,9 @@ enum Mistake {
     InProgram(fn(&mut Value)),
 }
 
-use Mistake::{InProgram, Lacks, Marks, Set};
+use Mutant::{InProgram, Lacks, Marks, Set};
 
-const MISTAKES: [(&str, Mistake); 43] = [
+const MUTANTS: [(&str, Mutant); 43] = [
     (
         "the threshold is one less",
         Set(|setup, _| setup.threshold = setup.threshold.saturating_sub(1)),
@@ -282,11 +282,11 @@ pub(in crate::p4) fn check_all(root: &Path) -> Result<Vec<Found>, Vec<String>> {
         Ok((file(OPF.compiled)?, file(OPF.tables)?, read_all(root)?))
     };
     let (text, tables, vectors) = read_all().map_err(|error| vec![error])?;
-    sorted_out(&MISTAKES, |mistake| finders(mistake, &text, &tables, &vectors))
+    sorted_out(&MUTANTS, |mutant| finders(mutant, &text, &tables, &vectors))
 }
 
 fn finders(
-    mistake: &Mistake,
+    mutant: &Mutant,
     text: &str,
     tables: &str,
     vectors: &[Vector],
@@ -295,7 +295,7 @@ fn finders(
     let mut tables = tables.to_owned();
     let unchanged = (document.clone(), tables.clone());
     let mark = |dscp: &str| format!("table_add ingress.unscheduled_dscp ingress.mark {dscp} =>\n");
-    let is_of_vector = match mistake {
+    let is_of_vector = match mutant {
         Set(_) => true,
         Marks(dscp) => {
             tables.push_str(&mark(dscp));
@@ -317,7 +317,7 @@ fn finders(
     let mut finders = Vec::new();
     for vector in vectors {
         let mut setup = Setup::of(&vector.config);
-        if let Set(change) = mistake {
+        if let Set(change) = mutant {
             change(&mut setup, &vector.config);
         }
         if Bench::new(&program, &tables, &setup, frame_of)?.run(vector).is_err() {

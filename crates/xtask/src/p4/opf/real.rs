@@ -163,7 +163,7 @@ pub(in crate::p4) fn compare(root: &Path, _: &str, tables: &str) -> Result<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bmv2::{Draw, Program, Switch};
+    use crate::bmv2::{NodeRng, Program, Switch};
     use crate::p4::simple_switch::Left;
     use crate::vectors::read;
 
@@ -185,7 +185,7 @@ mod tests {
             let of: u64 = if TARGETS.contains(input) { 3 } else { 4 };
             if index < DETOURED as usize {
                 for value in [index as u64 / 3 % of, index as u64 / 12 % of] {
-                    switch.lay_out(Draw { value, low: 0, high: of - 1 });
+                    switch.lay_out(NodeRng { value, low: 0, high: of - 1 });
                 }
             }
             switch.receive(*input as u64, bytes).unwrap();

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Keeps what findings asked of runs, a line of JSON each, so that runs of several machines or evenings are judged as one.
 
-    scripts/kept_runs.py OUT ID FILE
+    scripts/cached_runs.py OUT ID FILE
 
-Adds the finished runs of experiment ID in the folder OUT to FILE (which it makes) and sorts them. `trimline reproduce ID --kept FILE`
+Adds the finished runs of experiment ID in the folder OUT to FILE (which it makes) and sorts them. `trimline reproduce ID --cached FILE`
 judges them. A line also has commit and wall time of the program, the SHA-256 of flows.csv, and of each workload how many flows ended
 and the sum of their ideal times; a run of ndp-evaluation/tables2-9 also the row that scripts/fct_tables.py computes of it. A run that
 is in FILE already is compared: the same bytes of flows.csv and the same answers are expected of every program. Runs of a scenario
@@ -52,11 +52,11 @@ def has_schemes(table):
     return any(key in each for each in (table, *table.get("series", ())) for key in SCHEMES)
 
 
-def keep(table, key, is_kept):
+def keep(table, key, is_cached):
     """Leaves those of a list that may have made the series, names or tables with a name: one too many rather than too few."""
     if key in table:
         names = ((one.get("name") if isinstance(one, dict) else one, one) for one in table[key])
-        table[key] = [one for name, one in names if name is not None and is_kept(name)]
+        table[key] = [one for name, one in names if name is not None and is_cached(name)]
 
 
 def names_file(value):
@@ -127,12 +127,12 @@ def natural(key):
 
 def add(out, identifier, file):
     """Adds the runs of an experiment to a file. Gives (how many are new, those that differ)."""
-    kept, new, wrong = known(file), 0, []
+    cached, new, wrong = known(file), 0, []
     for manifest in sorted((out / identifier / "runs").rglob("manifest.json")):
         line = line_of(identifier, manifest.parent)
         if line is None:
             continue
-        before = kept.get((identifier, line["run"]))
+        before = cached.get((identifier, line["run"]))
         # Another scenario of the same name, or other questions: the new run stands for it.
         is_same = before is not None and before["series_sha256"] == line["series_sha256"]
         if is_same and (unequal := differs(before, line)):
@@ -140,11 +140,11 @@ def add(out, identifier, file):
             continue
         if is_same:
             # With what an older line lacks.
-            kept[identifier, line["run"]] = line | before
+            cached[identifier, line["run"]] = line | before
         else:
-            kept[identifier, line["run"]] = line
+            cached[identifier, line["run"]] = line
             new += 1
-    ordered = [kept[key] for key in sorted(kept, key=natural)]
+    ordered = [cached[key] for key in sorted(cached, key=natural)]
     text = "".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in ordered)
     file.write_text(text)
     return new, wrong
@@ -152,7 +152,7 @@ def add(out, identifier, file):
 
 def main(arguments):
     if len(arguments) != 3:
-        print("usage: kept_runs.py OUT ID FILE", file=sys.stderr)
+        print("usage: cached_runs.py OUT ID FILE", file=sys.stderr)
         return 2
     out, identifier, file = Path(arguments[0]), arguments[1], Path(arguments[2])
     if not (out / identifier / "runs").is_dir():

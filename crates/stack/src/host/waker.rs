@@ -10,7 +10,7 @@ use crate::io::sys;
 /// Wakes a host that waits in [`Host::run_until`](super::Host::run_until): it asks its application once more whether it
 /// is done. Another thread may ring it at any time; a ring while the host is busy is not lost, and takes no system call.
 #[derive(Clone, Debug)]
-pub struct Bell(Arc<State>);
+pub struct Waker(Arc<State>);
 
 #[derive(Debug)]
 struct State {
@@ -26,10 +26,10 @@ const RUNG: u8 = 1;
 /// The host blocks: the descriptor wakes it.
 const BLOCKED: u8 = 2;
 
-impl Bell {
-    pub(super) fn new() -> io::Result<Bell> {
+impl Waker {
+    pub(super) fn new() -> io::Result<Waker> {
         let state = State { fd: sys::event_fd()?, now: AtomicU8::new(QUIET) };
-        Ok(Bell(Arc::new(state)))
+        Ok(Waker(Arc::new(state)))
     }
 
     /// Wakes the host.
@@ -55,14 +55,14 @@ impl Bell {
     }
 
     /// Notes that the host no longer blocks.
-    pub(super) fn silence(&self) {
+    pub(super) fn dead_peer(&self) {
         self.0.now.swap(QUIET, Ordering::AcqRel);
         // A ring may be seen before the descriptor is written: the next block then ends at once, and comes here.
         sys::silence(&self.0.fd);
     }
 }
 
-impl AsFd for Bell {
+impl AsFd for Waker {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.fd.as_fd()
     }
@@ -81,31 +81,31 @@ mod tests {
 
     #[test]
     fn a_ring_writes_its_descriptor_only_for_a_host_that_blocks() {
-        let bell = Bell::new().unwrap();
-        let is_written = || sys::wait_readable([bell.0.fd.as_raw_fd()].into_iter(), 0).unwrap();
-        bell.ring().unwrap();
-        assert!(!is_written() && !bell.may_block(), "it was rung before");
-        assert!(bell.may_block(), "that was heard");
-        bell.ring().unwrap();
+        let waker = Waker::new().unwrap();
+        let is_written = || sys::wait_readable([waker.0.fd.as_raw_fd()].into_iter(), 0).unwrap();
+        waker.ring().unwrap();
+        assert!(!is_written() && !waker.may_block(), "it was rung before");
+        assert!(waker.may_block(), "that was heard");
+        waker.ring().unwrap();
         assert!(is_written(), "the host blocks");
-        bell.silence();
-        assert!(!is_written() && bell.may_block());
-        bell.silence();
-        assert!(bell.may_block(), "it woke by itself");
+        waker.dead_peer();
+        assert!(!is_written() && waker.may_block());
+        waker.dead_peer();
+        assert!(waker.may_block(), "it woke by itself");
     }
 
     /// Without the bell each would wait a tenth of a second, the longest that a host sleeps.
     #[test]
-    fn a_host_that_sleeps_hears_its_bell() {
+    fn a_host_that_sleeps_wakes() {
         const RINGS: u32 = 100;
         let address = IpAddr::V4(Ipv4Addr::new(127, 0, 7, 1));
         let sleep = |config: &mut crate::host::Config| config.idle = Idle::Sleep;
         let mut host = Host::open_udp(address, 1500, 1, BitRate::from_gbps(1), sleep).unwrap();
-        let bell = host.bell().unwrap();
+        let waker = host.waker().unwrap();
         let (asked, questions) = std::sync::mpsc::sync_channel(0);
         let ringing = std::thread::spawn(move || {
             for () in questions {
-                bell.ring().unwrap();
+                waker.ring().unwrap();
             }
         });
         let (start, mut calls) = (Instant::now(), 0);
@@ -120,8 +120,8 @@ mod tests {
         drop(asked);
         ringing.join().unwrap();
         // It is heard once for a ring.
-        let bell = host.bell().unwrap();
-        bell.ring().unwrap();
+        let waker = host.waker().unwrap();
+        waker.ring().unwrap();
         let (start, mut calls) = (Instant::now(), 0);
         let done = host.run_until(host.now().saturating_add(TimeDelta::from_ms(300)), |_| {
             calls += 1;

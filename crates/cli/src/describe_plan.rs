@@ -13,7 +13,7 @@ use trimline_sim::topology::{self, Clos, HostDelay, LinkId, LinkSpec, Processing
 use trimline_sim::transports::time;
 use trimline_sim::{offered, self_pairs};
 
-use crate::detour_words;
+use crate::describe_detour;
 use crate::terminal::shortened;
 
 /// Columns of a terminal, and where the words of a line begin.
@@ -26,19 +26,19 @@ const MAX: usize = 40;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) about: String,
-    pub(crate) words: String,
+    pub(crate) described: String,
 }
 
 impl Line {
-    pub(crate) fn new(about: &str, words: impl Into<String>) -> Line {
-        Line { about: about.to_owned(), words: words.into() }
+    pub(crate) fn new(about: &str, described: impl Into<String>) -> Line {
+        Line { about: about.to_owned(), described: described.into() }
     }
 
     /// As a terminal shows it, in as many rows as it takes.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("  {:<10} ", self.about);
         let mut column = MARGIN;
-        for (place, word) in self.words.split(' ').enumerate() {
+        for (place, word) in self.described.split(' ').enumerate() {
             let length = word.chars().count();
             if place > 0 && column + 1 + length > WIDTH {
                 text += &format!("\n{}", " ".repeat(MARGIN));
@@ -56,14 +56,14 @@ impl Line {
 }
 
 /// Everything that acts in a run.
-pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
+pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
     let mut lines = vec![Line::new("topology", shape_words(&plan.topology))];
     lines.push(Line::new("links", link_words(&plan.topology)));
     lines.extend(processing_words(&plan.topology));
     lines.extend(impairment_words(plan));
     lines.extend(event_words(plan));
-    lines.extend(detour_words(plan));
-    lines.extend(phantom_words(plan));
+    lines.extend(describe_detour(plan));
+    lines.extend(describe_phantom(plan));
     lines.extend(nic_words(plan));
     lines.extend(pacer_words(plan));
     lines.extend(switch_words("switch", &plan.base, &plan.switch));
@@ -87,20 +87,20 @@ pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
     }
     if plan.switch.shares_memory() {
         let min = plan.shared_memory.of(u64::from(plan.topology.min_switch_ports()));
-        let words = format!(
+        let described = format!(
             "{} B or more, by its ports, shared by the queues of a switch (dynamic thresholds)",
             min.get()
         );
-        lines.push(Line::new("memory", words));
+        lines.push(Line::new("memory", described));
     }
     lines.extend(lossless_words(plan));
-    lines.extend(detour_words::words(plan).map(|words| Line::new("detour", words)));
+    lines.extend(describe_detour::describe(plan).map(|described| Line::new("detour", described)));
     for chosen in &plan.transports {
-        for text in chosen.words(plan).lines() {
-            let (about, words) = text.trim().split_once("  ").unwrap_or(("", text.trim()));
+        for text in chosen.describe(plan).lines() {
+            let (about, described) = text.trim().split_once("  ").unwrap_or(("", text.trim()));
             match about {
-                "" => lines.push(Line::new("", words)),
-                about => lines.push(Line::new(about, words.trim())),
+                "" => lines.push(Line::new("", described)),
+                about => lines.push(Line::new(about, described.trim())),
             }
         }
     }
@@ -136,7 +136,7 @@ pub(crate) fn different(first: &[Line], other: &[Line]) -> Vec<Line> {
         }
         if !first.contains(line) {
             // The first of them says what they are about.
-            lines.push(Line::new(about, &*line.words));
+            lines.push(Line::new(about, &*line.described));
             about = "";
         }
     }
@@ -196,13 +196,13 @@ fn lossless_words(plan: &Plan) -> Option<Line> {
         format!("{bytes} B at {} and {} ({})", link.rate, time(link.delay), tiers.join(", "))
     };
     let headrooms: Vec<String> = inputs.iter().map(headroom).collect();
-    let words = format!(
+    let described = format!(
         "priority flow control: {what}; an input that holds more than {} B (XOFF) stops its sender, at {} B (XON) it lets it go on; headroom {}",
         lossless.xoff,
         lossless.xon,
         headrooms.join("; ")
     );
-    Some(Line::new("pauses", words))
+    Some(Line::new("pauses", described))
 }
 
 fn link_words(clos: &Clos) -> String {
@@ -257,7 +257,7 @@ fn event_words(plan: &Plan) -> Option<Line> {
 }
 
 /// Packets that do not go up and down.
-fn detour_words(plan: &Plan) -> Option<Line> {
+fn describe_detour(plan: &Plan) -> Option<Line> {
     let said = |fixed_route: &FixedRoute| {
         let names = [fixed_route.over, fixed_route.by].map(|link| names_of(plan, &[link]));
         format!("what comes over {} leaves by {}", names[0], names[1])
@@ -271,7 +271,7 @@ fn detour_words(plan: &Plan) -> Option<Line> {
 }
 
 /// Phantom queues, alike ones together.
-fn phantom_words(plan: &Plan) -> Vec<Line> {
+fn describe_phantom(plan: &Plan) -> Vec<Line> {
     let mut groups: Vec<(PhantomSettings, Vec<LinkId>)> = Vec::new();
     for phantom in &plan.bumps.phantoms {
         // Of two for a link the later one holds.
@@ -369,10 +369,10 @@ fn pacer_words(plan: &Plan) -> Option<Line> {
     let PacedHosts { hosts, settings, .. } = plan.bumps.paced.as_ref()?;
     let whose = whose(hosts.as_ref());
     let percent = |billionths: u32| f64::from(billionths) / 1e7;
-    let chance = percent(settings.association_chance);
+    let rng = percent(settings.association_chance);
     let lifetime = time(settings.association_lifetime);
     let text = format!(
-        "{whose}: {chance} % of the echoes of congestion make their flow a paced one until {lifetime} behind the last; its rate follows every {} with weight {} % and {} B/s a byte that waits; {} tokens{}",
+        "{whose}: {rng} % of the echoes of congestion make their flow a paced one until {lifetime} behind the last; its rate follows every {} with weight {} % and {} B/s a byte that waits; {} tokens{}",
         time(settings.interval),
         percent(settings.gain),
         settings.backlog_gain,
@@ -418,17 +418,17 @@ fn names_of(plan: &Plan, links: &[LinkId]) -> String {
 fn switch_words(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
     let changed = if base.model == *model { "" } else { ", changed" };
     let mut lines = model_words(about, &format!("profile {}{changed}: ", base.name), model);
-    let own = model.words();
-    let unlike = base.model.words().into_iter().filter(|words| !own.contains(words));
-    lines.extend(unlike.map(|words| Line::new("", format!("in place of: {words}"))));
+    let own = model.describe();
+    let unlike = base.model.describe().into_iter().filter(|described| !own.contains(described));
+    lines.extend(unlike.map(|described| Line::new("", format!("in place of: {described}"))));
     lines
 }
 
 /// A port's order, behind `head`, and its queues.
 fn model_words(about: &str, head: &str, model: &ServiceModel) -> Vec<Line> {
-    let mut words = model.words().into_iter();
-    let first = Line::new(about, format!("{head}{}", words.next().unwrap_or_default()));
-    std::iter::once(first).chain(words.map(|words| Line::new("", words))).collect()
+    let mut described = model.describe().into_iter();
+    let first = Line::new(about, format!("{head}{}", described.next().unwrap_or_default()));
+    std::iter::once(first).chain(described.map(|described| Line::new("", described))).collect()
 }
 
 fn output_words(plan: &Plan, output: &Output) -> String {
@@ -487,8 +487,8 @@ fn workload_line(plan: &Plan, place: usize) -> Line {
             format!(", {some} of them from a host to itself and not made (seed {seed})")
         }
     };
-    let words = workload_words(workload, plan.topology.hosts(), paths);
-    Line::new("workload", words + &own + &unmade + &load + &with)
+    let described = workload_words(workload, plan.topology.hosts(), paths);
+    Line::new("workload", described + &own + &unmade + &load + &with)
 }
 
 pub(crate) fn plural(count: usize) -> &'static str {
@@ -507,16 +507,16 @@ fn processing_words(clos: &Clos) -> Option<Line> {
             format!("{} to {}", time(delay.min), time(delay.min + spread))
         }
     };
-    let mut words = format!(
+    let mut described = format!(
         "hosts {} to send, {} to receive",
         host(processing.host_send),
         host(processing.host_receive)
     );
     let switches = ["ToR", "aggregation", "core"].iter().zip(processing.switch);
     for (layer, latency) in switches.take(usize::from(clos.tiers)) {
-        words += &format!("; {layer} {}", time(latency));
+        described += &format!("; {layer} {}", time(latency));
     }
-    Some(Line::new("processing", words))
+    Some(Line::new("processing", described))
 }
 
 fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
@@ -604,7 +604,7 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
     };
     let connection = match workload.connection {
         Connection::New => String::new(),
-        Connection::Kept => ", connections kept".to_owned(),
+        Connection::Persistent => ", connections kept".to_owned(),
         Connection::Pool(Pool { each, when_busy }) => {
             let else_words = match when_busy {
                 WhenBusy::Wait => "the first that becomes idle",
@@ -629,7 +629,7 @@ mod tests {
     fn of(text: &str) -> String {
         let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
         let run = &scenario.runs[0];
-        words(&run.plan, &run.output).iter().map(Line::text).collect()
+        describe(&run.plan, &run.output).iter().map(Line::text).collect()
     }
 
     const STAR: &str =
@@ -659,26 +659,29 @@ mod tests {
     fn a_timeline_is_said_to_be_slow() {
         let timeline =
             "[output]\ntimeline = { places = [\"host 1\", \"host 2\"], flows = [[0, 1]] }\n";
-        let words = of(&format!("{STAR}{timeline}"));
-        assert!(words.contains("timeline   of 2 places and 1 pairs of hosts, by the slow engine"));
+        let described = of(&format!("{STAR}{timeline}"));
+        assert!(
+            described.contains("timeline   of 2 places and 1 pairs of hosts, by the slow engine")
+        );
     }
 
     #[test]
     fn pools_heavy_tails_and_loads_are_said() {
-        let words = of("topology.star.hosts = 3\nduration = \"1ms\"\n[[workload]]\nname = \"w\"\n\
+        let described =
+            of("topology.star.hosts = 3\nduration = \"1ms\"\n[[workload]]\nname = \"w\"\n\
              partition_aggregate = { client = 1, servers = 1 }\nconnection.each = 16\n\
              size.pareto = { shape = \"1.05\", mean = \"100KB\", max = \"1GB\" }\n\
              arrivals.poisson.load = \"40%\"\n");
-        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        let described = described.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
             "Pareto sizes of shape 1.05, 100000 B on the average, from ",
             " B to 1000000000 B",
             "16 connections kept to each host, an idle one, else the first that becomes idle",
             "payload for 40.0 % of 1 link",
         ] {
-            assert!(words.contains(part), "{part}: {words}");
+            assert!(described.contains(part), "{part}: {described}");
         }
-        assert_eq!(words.matches("payload for").count(), 1, "{words}");
+        assert_eq!(described.matches("payload for").count(), 1, "{described}");
     }
 
     #[test]
@@ -702,23 +705,23 @@ mod tests {
         ];
         for (transport, said) in own {
             for (key, said) in [("", said), chosen] {
-                let words = of(&format!("transport.{transport} = {{}}\n{STAR}{key}"));
-                let words = words.replace("\n             ", " ");
-                assert!(words.contains(said), "{transport}: {words}");
+                let described = of(&format!("transport.{transport} = {{}}\n{STAR}{key}"));
+                let described = described.replace("\n             ", " ");
+                assert!(described.contains(said), "{transport}: {described}");
             }
         }
     }
 
     #[test]
     fn ports_that_differ_are_said() {
-        let words = of(&format!(
+        let described = of(&format!(
             "switch.droppable_queue = \"50pkt\"\n{STAR}\
              [[switch.port]]\nlink = \"tor 0 down 1\"\nprofile = \"drop-tail\"\n"
         ));
-        let words = words.replace("\n             ", " ");
-        assert!(words.contains("beside     packets that may only be dropped"), "{words}");
-        assert!(words.contains("of these   1 port differs: tor 0 down 1"), "{words}");
-        assert!(words.contains("profile drop-tail: one queue"), "{words}");
+        let described = described.replace("\n             ", " ");
+        assert!(described.contains("beside     packets that may only be dropped"), "{described}");
+        assert!(described.contains("of these   1 port differs: tor 0 down 1"), "{described}");
+        assert!(described.contains("profile drop-tail: one queue"), "{described}");
         let short = [Line::new("switch", "a"), Line::new("", "b"), Line::new("", "c")];
         let other = [Line::new("switch", "a"), Line::new("", "d"), Line::new("", "e")];
         assert_eq!(different(&short, &other), [Line::new("switch", "d"), Line::new("", "e")]);
@@ -739,41 +742,44 @@ mod tests {
         ];
         let plain = of(STAR);
         for (setting, said) in settings {
-            let words = of(&format!("{setting}{STAR}")).replace("\n             ", " ");
-            assert!(words.contains(said) && !plain.contains(said), "{setting}: {words}");
+            let described = of(&format!("{setting}{STAR}")).replace("\n             ", " ");
+            assert!(described.contains(said) && !plain.contains(said), "{setting}: {described}");
         }
         let event =
             "[[link_event]]\nlink = \"host 1\"\nat = \"3us\"\nchange = { rate = \"1Gbps\" }\n";
-        let words = of(&format!("{STAR}{event}")).replace("\n             ", " ");
-        assert!(words.contains("host 1") && words.contains("sends at 1 Gb/s at 3us"), "{words}");
+        let described = of(&format!("{STAR}{event}")).replace("\n             ", " ");
+        assert!(
+            described.contains("host 1") && described.contains("sends at 1 Gb/s at 3us"),
+            "{described}"
+        );
         let leaves = STAR.replace(
             "star.hosts = 3",
             "leafspine = { leaves = 2, spines = 1, hosts_per_leaf = 2 }",
         );
         let fixed_route = "[[fixed_route]]\nover = \"tor 1 up 0\"\nby = \"spine 0 down 1\"\n";
-        let words = of(&format!("{leaves}{fixed_route}")).replace("\n             ", " ");
+        let described = of(&format!("{leaves}{fixed_route}")).replace("\n             ", " ");
         let said = "detours    what comes over tor 1 up 0 leaves by spine 0 down 1\n";
-        assert!(words.contains(said), "{words}");
+        assert!(described.contains(said), "{described}");
     }
 
     #[test]
     fn what_is_lossless_is_said_with_the_headroom_of_each_rate() {
         let pfc = "transport.dcqcn = {}\nswitch.pfc = { xoff = \"15pkt\", xon = \"12pkt\" }\n";
-        let words = of(&format!("{pfc}{STAR}")).replace("\n             ", " ");
+        let described = of(&format!("{pfc}{STAR}")).replace("\n             ", " ");
         // 2 x 1 us at 10 Gb/s, two packets of 9064 B and a frame of 64 B.
         let said = "pauses     priority flow control: everything is lossless; an input that holds more than 135960 B (XOFF) stops its sender, at 108768 B (XON) it lets it go on; headroom 20692 B at 10 Gb/s and 1us (host)";
-        assert!(words.contains(said), "{words}");
+        assert!(described.contains(said), "{described}");
         let data = pfc.replace("xoff =", "classes = \"data\", headroom = \"9KB\", xoff =");
         let tree = "topology.fattree.k = 4\nlinks.host.rate = \"1Gbps\"\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
-        let words = of(&format!("{data}{tree}")).replace("\n             ", " ");
-        assert!(words.contains("data is lossless, control packets go first"), "{words}");
-        assert!(words.contains("headroom 9000 B at 1 Gb/s and 1us (host); 9000 B at 10 Gb/s and 1us (ToR, aggregation)"), "{words}");
+        let described = of(&format!("{data}{tree}")).replace("\n             ", " ");
+        assert!(described.contains("data is lossless, control packets go first"), "{described}");
+        assert!(described.contains("headroom 9000 B at 1 Gb/s and 1us (host); 9000 B at 10 Gb/s and 1us (ToR, aggregation)"), "{described}");
         assert!(!of(STAR).contains("pauses"));
     }
 
     #[test]
     fn of_a_later_series_only_what_differs_is_said() {
-        let line = |about: &str, words: &str| Line::new(about, words);
+        let line = |about: &str, described: &str| Line::new(about, described);
         let first = [line("links", "10G"), line("memory", "1 MB"), line("output", "flows")];
         let other = [line("links", "40G"), line("output", "flows")];
         assert_eq!(different(&first, &other), [line("links", "40G"), line("memory", "none")]);

@@ -7,23 +7,23 @@ use trimline_packet::ConnectionId;
 /// Numbers in an order that nobody outside can continue: who sees some of them knows none of the others, and a
 /// client that is started again does not use those that its servers remember.
 #[derive(Debug)]
-pub(super) struct Numbers {
+pub(super) struct ConnectionIds {
     /// A keyed hash (SipHash) of a count, with a key of the operating system; none in runs that are to be the same
     /// again, whose numbers follow each other.
     hash: Option<RandomState>,
     count: u32,
 }
 
-impl Default for Numbers {
-    fn default() -> Numbers {
-        Numbers { hash: Some(RandomState::new()), count: 0 }
+impl Default for ConnectionIds {
+    fn default() -> ConnectionIds {
+        ConnectionIds { hash: Some(RandomState::new()), count: 0 }
     }
 }
 
-impl Numbers {
+impl ConnectionIds {
     /// Numbers that follow each other.
-    pub(super) fn from(first: u32) -> Numbers {
-        Numbers { hash: None, count: first }
+    pub(super) fn from(first: u32) -> ConnectionIds {
+        ConnectionIds { hash: None, count: first }
     }
 
     /// The next number. It may have been used.
@@ -42,13 +42,20 @@ mod tests {
 
     #[test]
     fn numbers_are_no_sequence_unless_it_was_asked_for() {
-        let mut numbers = Numbers::from(u32::MAX);
-        assert_eq!([numbers.next(), numbers.next()].map(ConnectionId::get), [u32::MAX, 0]);
-        let mut numbers = Numbers::default();
-        let drawn: Vec<u32> = (0..1000).map(|_| numbers.next().get()).collect();
+        let mut connection_ids = ConnectionIds::from(u32::MAX);
+        assert_eq!(
+            [connection_ids.next(), connection_ids.next()].map(ConnectionId::get),
+            [u32::MAX, 0]
+        );
+        let mut connection_ids = ConnectionIds::default();
+        let drawn: Vec<u32> = (0..1000).map(|_| connection_ids.next().get()).collect();
         let steps: BTreeSet<u32> =
             drawn.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
         assert!(steps.len() > 990, "{} different steps of 999", steps.len());
-        assert_ne!(Numbers::default().next(), Numbers::default().next(), "each has its own");
+        assert_ne!(
+            ConnectionIds::default().next(),
+            ConnectionIds::default().next(),
+            "each has its own"
+        );
     }
 }

@@ -140,9 +140,9 @@ impl Watch {
 
 impl Core {
     /// Looks at some connections if it is time to.
-    pub(super) fn look_for_silence(&mut self, now: Time) {
-        let Some(silence) = self.config.silence else { return };
-        let round = TimeDelta::from_ps((silence.as_ps() / ROUNDS).max(1));
+    pub(super) fn find_dead_peers(&mut self, now: Time) {
+        let Some(dead_peer) = self.config.dead_peer else { return };
+        let round = TimeDelta::from_ps((dead_peer.as_ps() / ROUNDS).max(1));
         let watch = &mut self.watch;
         if now.saturating_since(watch.looked) > round * PATIENT_ROUNDS {
             watch.awake = now;
@@ -161,11 +161,11 @@ impl Core {
         let part = u128::from(round.as_ps()) * (end - from) as u128 / all as u128;
         watch.next = Some(now.saturating_add(TimeDelta::from_ps((part as u64).max(1))));
         for index in from..end {
-            self.look_at(now, index as u32, silence, awake);
+            self.look_at(now, index as u32, dead_peer, awake);
         }
     }
 
-    fn look_at(&mut self, now: Time, index: u32, silence: TimeDelta, awake: Time) {
+    fn look_at(&mut self, now: Time, index: u32, dead_peer: TimeDelta, awake: Time) {
         let entry = &mut self.entries[index as usize];
         let is_under_way = entry.outgoing.opened || entry.begun;
         if !entry.in_use || entry.failure.is_some() || !is_under_way {
@@ -177,12 +177,13 @@ impl Core {
             return;
         }
         let quiet = now.saturating_since(entry.heard.max(awake));
-        let round = (silence.as_ps() / ROUNDS).max(1);
+        let round = (dead_peer.as_ps() / ROUNDS).max(1);
         let is_deaf = self.watch.overran.is_some_and(|at| {
-            now.saturating_since(at).as_ps() < PATIENT_ROUNDS * round && quiet < silence + silence
+            now.saturating_since(at).as_ps() < PATIENT_ROUNDS * round
+                && quiet < dead_peer + dead_peer
         });
-        if quiet >= silence && !is_deaf {
-            return self.fail(now, index, Failure::Silent(quiet));
+        if quiet >= dead_peer && !is_deaf {
+            return self.fail(now, index, Failure::DeadPeer(quiet));
         }
         let has_gap = incoming.early() > 0 && !entry.holds;
         let [sent, came] = &mut entry.moved;
@@ -190,7 +191,7 @@ impl Core {
             .still(now, outgoing.news, !outgoing.is_complete())
             .max(came.still(now, incoming.arrived(), has_gap))
             .min(now.saturating_since(awake));
-        if still >= silence && !is_deaf {
+        if still >= dead_peer && !is_deaf {
             let shortest = outgoing.shortest_out().map(|payload| self.config.packet_bytes(payload));
             return match shortest.filter(|&bytes| bytes >= MIN_PATH_MTU) {
                 Some(bytes) => self.fail(now, index, Failure::PathMtu(bytes)),
@@ -198,9 +199,9 @@ impl Core {
             };
         }
         let rounds = quiet.as_ps() / round;
-        let chance = random::mix(self.watch.seed ^ random::mix(u64::from(index) ^ now.as_ps()));
+        let rng = random::mix(self.watch.seed ^ random::mix(u64::from(index) ^ now.as_ps()));
         let asks = rounds >= CERTAIN_ROUNDS
-            || rounds >= PATIENT_ROUNDS && chance.is_multiple_of(PATIENT_ROUNDS);
+            || rounds >= PATIENT_ROUNDS && rng.is_multiple_of(PATIENT_ROUNDS);
         if asks && self.question(index).is_some() {
             self.watch.asks.push(index);
         }

@@ -28,7 +28,7 @@ pub(crate) struct Table {
     /// A run of its tests that takes longer has no end.
     #[serde(default = "limit_seconds")]
     limit_seconds: u64,
-    mutation: Vec<Mistake>,
+    mutation: Vec<Mutant>,
 }
 
 /// Without a mistake the tests of most crates take seconds.
@@ -39,7 +39,7 @@ fn limit_seconds() -> u64 {
 /// One mistake.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Mistake {
+pub(crate) struct Mutant {
     pub(crate) name: String,
     /// Claims that are then not kept: of the tests that cite each, one must fail.
     #[serde(default)]
@@ -70,7 +70,7 @@ impl Table {
     }
 }
 
-impl Mistake {
+impl Mutant {
     /// The groups of tests of each of which one must fail.
     fn finders(&self, citations: &Citations) -> Vec<BTreeSet<String>> {
         if self.breaks.is_empty() {
@@ -119,34 +119,34 @@ pub(crate) fn check(root: &Path) -> Result<(usize, Covered), Vec<String>> {
     let mut names = BTreeSet::new();
     for table in &tables {
         let tests = claims::tests_of(root, table.package_folder()).map_err(|error| vec![error])?;
-        for mistake in &table.mutation {
+        for mutant in &table.mutation {
             let mut finds =
-                |what: String| findings.push(format!("{FOLDER}: {}: {what}", mistake.name));
-            if !names.insert(mistake.name.clone()) {
+                |what: String| findings.push(format!("{FOLDER}: {}: {what}", mutant.name));
+            if !names.insert(mutant.name.clone()) {
                 finds("another mistake has this name".to_owned());
             }
-            match fs::read_to_string(root.join(&table.folder).join(&mistake.file)) {
-                Err(error) => finds(format!("{}: {error}", mistake.file)),
+            match fs::read_to_string(root.join(&table.folder).join(&mutant.file)) {
+                Err(error) => finds(format!("{}: {error}", mutant.file)),
                 Ok(text) => {
-                    if let Err(error) = replaced(&text, mistake) {
+                    if let Err(error) = replaced(&text, mutant) {
                         finds(error);
                     }
                 }
             }
-            if mistake.breaks.is_empty() == (mistake.rule.is_empty() || mistake.tests.is_empty()) {
+            if mutant.breaks.is_empty() == (mutant.rule.is_empty() || mutant.tests.is_empty()) {
                 finds("expected either `breaks`, or `rule` and `tests`".to_owned());
             }
-            for test in mistake.tests.iter().filter(|test| !tests.contains_key(*test)) {
+            for test in mutant.tests.iter().filter(|test| !tests.contains_key(*test)) {
                 finds(format!("{} has no test `{test}`", table.package));
             }
         }
     }
-    let mistakes: Vec<Mistake> = tables.into_iter().flat_map(|table| table.mutation).collect();
-    let broken = mistakes.iter().flat_map(|mistake| {
-        mistake.breaks.iter().map(|claim| (mistake.name.as_str(), claim.as_str()))
+    let mutants: Vec<Mutant> = tables.into_iter().flat_map(|table| table.mutation).collect();
+    let broken = mutants.iter().flat_map(|mutant| {
+        mutant.breaks.iter().map(|claim| (mutant.name.as_str(), claim.as_str()))
     });
     match claims::check(root, &broken.collect::<Vec<_>>()) {
-        Ok(covered) if findings.is_empty() => Ok((mistakes.len(), covered)),
+        Ok(covered) if findings.is_empty() => Ok((mutants.len(), covered)),
         Ok(_) => Err(findings),
         Err(missing) => {
             findings.extend(missing);
@@ -156,14 +156,14 @@ pub(crate) fn check(root: &Path) -> Result<(usize, Covered), Vec<String>> {
 }
 
 /// The text with the mistake in it.
-fn replaced(text: &str, mistake: &Mistake) -> Result<String, String> {
-    if mistake.old == mistake.new {
+fn replaced(text: &str, mutant: &Mutant) -> Result<String, String> {
+    if mutant.old == mutant.new {
         return Err("`old` and `new` are the same".to_owned());
     }
-    match text.matches(&mistake.old).count() {
-        1 => Ok(text.replacen(&mistake.old, &mistake.new, 1)),
-        0 => Err(format!("`old` does not stand in {}", mistake.file)),
-        count => Err(format!("`old` stands {count} times in {}; expected once", mistake.file)),
+    match text.matches(&mutant.old).count() {
+        1 => Ok(text.replacen(&mutant.old, &mutant.new, 1)),
+        0 => Err(format!("`old` does not stand in {}", mutant.file)),
+        count => Err(format!("`old` stands {count} times in {}; expected once", mutant.file)),
     }
 }
 
@@ -171,8 +171,8 @@ fn replaced(text: &str, mistake: &Mistake) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn mistake(old: &str, new: &str) -> Mistake {
-        Mistake {
+    fn mutant(old: &str, new: &str) -> Mutant {
+        Mutant {
             name: String::new(),
             breaks: Vec::new(),
             rule: "a rule".to_owned(),
@@ -185,12 +185,12 @@ mod tests {
 
     #[test]
     fn what_is_replaced_stands_once() {
-        assert_eq!(replaced("a b c", &mistake("b", "d")).unwrap(), "a d c");
+        assert_eq!(replaced("a b c", &mutant("b", "d")).unwrap(), "a d c");
         assert!(
-            replaced("a b c", &mistake("d", "e")).unwrap_err().contains("does not stand in a.rs")
+            replaced("a b c", &mutant("d", "e")).unwrap_err().contains("does not stand in a.rs")
         );
-        assert!(replaced("a b b", &mistake("b", "e")).unwrap_err().contains("2 times"));
-        assert!(replaced("a b c", &mistake("b", "b")).unwrap_err().contains("the same"));
+        assert!(replaced("a b b", &mutant("b", "e")).unwrap_err().contains("2 times"));
+        assert!(replaced("a b c", &mutant("b", "b")).unwrap_err().contains("the same"));
     }
 
     #[test]

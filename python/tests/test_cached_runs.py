@@ -1,4 +1,4 @@
-"""scripts/kept_runs.py: what is kept of runs that were made elsewhere."""
+"""scripts/cached_runs.py: what is kept of runs that were made elsewhere."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "kept_runs.py"
-SPEC = importlib.util.spec_from_file_location("kept_runs", SCRIPT)
+SCRIPT = Path(__file__).parents[2] / "scripts" / "cached_runs.py"
+SPEC = importlib.util.spec_from_file_location("cached_runs", SCRIPT)
 assert SPEC is not None and SPEC.loader is not None
 # It uses another script.
 sys.path.insert(0, str(SCRIPT.parent))
-kept_runs = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(kept_runs)
+cached_runs = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(cached_runs)
 
 FLOWS = """workload,start_ps,fct_sender_ps,ideal_fct_sender_ps
 transfer,5,70,55
@@ -40,7 +40,7 @@ name = "b"
 """
 
 
-class KeptRuns(unittest.TestCase):
+class CachedRuns(unittest.TestCase):
     """A folder of results, and the file of what is kept of them."""
 
     def setUp(self) -> None:
@@ -48,7 +48,7 @@ class KeptRuns(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.out = Path(folder.name)
-        self.file = self.out / "kept.jsonl"
+        self.file = self.out / "cached.jsonl"
 
     def run_of(self, seed: int, flows: str = FLOWS, **manifest: object) -> None:
         """Lays down one run."""
@@ -65,7 +65,7 @@ class KeptRuns(unittest.TestCase):
 
     def add(self) -> int:
         """What the command ends with."""
-        return int(kept_runs.main([str(self.out), "x/y", str(self.file)]))
+        return int(cached_runs.main([str(self.out), "x/y", str(self.file)]))
 
     def lines(self) -> list[dict[str, object]]:
         """What is kept."""
@@ -101,14 +101,14 @@ class KeptRuns(unittest.TestCase):
         self.run_of(1)
         self.add()
         self.assertNotIn("row", self.lines()[0])
-        with mock.patch.object(kept_runs, "TABLES", "x/y"):
+        with mock.patch.object(cached_runs, "TABLES", "x/y"):
             self.assertEqual(self.add(), 0)
         line = self.lines()[0]
         row = {"completed": 2, "min": None, "median": 80}
         self.assertEqual(line["row"], row | {"95th percentile": None, "99th percentile": None})
         text = self.file.read_text(encoding="utf-8")
         self.file.write_text(text.replace('"median":80', '"median":81'), encoding="utf-8")
-        with mock.patch.object(kept_runs, "TABLES", "x/y"):
+        with mock.patch.object(cached_runs, "TABLES", "x/y"):
             self.assertEqual(self.add(), 1)
 
     def test_settings_are_refused(self) -> None:
@@ -120,13 +120,13 @@ class KeptRuns(unittest.TestCase):
     def test_the_hash_is_the_programs(self) -> None:
         """crates/cli/src/kept.rs has the same."""
         self.assertEqual(
-            kept_runs.series_hash(SCENARIO, "s"),
+            cached_runs.series_hash(SCENARIO, "s"),
             "34f81f151c9711a2ba43fb22d8cb36dcc07b3ba50a190c58630c59eafddab6c9",
         )
 
     def test_the_hash_is_of_a_series_with_its_scheme(self) -> None:
         """The run's series is SERIES-SCHEME then; other series and schemes change nothing."""
-        whole = kept_runs.series_hash(SCHEMES, "a-s-x")
+        whole = cached_runs.series_hash(SCHEMES, "a-s-x")
         self.assertEqual(whole, "634c8fb4ee70154ccc8db8f601f2fe3a4c6cdcff4aaf7e7832e7ae6a63678907")
         for before, after, is_same in (
             ("1ms", "2ms", False),
@@ -136,10 +136,10 @@ class KeptRuns(unittest.TestCase):
         ):
             changed = SCHEMES.replace(before, after)
             self.assertNotEqual(changed, SCHEMES)
-            self.assertEqual(kept_runs.series_hash(changed, "a-s-x") == whole, is_same, before)
+            self.assertEqual(cached_runs.series_hash(changed, "a-s-x") == whole, is_same, before)
         own = '[[series]]\nname = "a"\nschemes = ["ndp"]\nduration = "1ms"\n'
-        other = kept_runs.series_hash(own.replace("1ms", "2ms"), "a-ndp")
-        self.assertNotEqual(kept_runs.series_hash(own, "a-ndp"), other)
+        other = cached_runs.series_hash(own.replace("1ms", "2ms"), "a-ndp")
+        self.assertNotEqual(cached_runs.series_hash(own, "a-ndp"), other)
 
     def test_a_scenario_that_names_files_is_refused(self) -> None:
         """What was in them is not known."""

@@ -4,7 +4,7 @@ use super::two::Two;
 use super::*;
 use trimline_stack::host::Connection;
 
-const SILENCE: TimeDelta = TimeDelta::from_ms(30_000);
+const DEAD_PEER: TimeDelta = TimeDelta::from_ms(30_000);
 
 /// When a connection that was opened at 1 ms failed, and why.
 fn end(core: &mut Core, connection: Connection) -> Option<Failure> {
@@ -39,13 +39,16 @@ fn a_peer_that_is_gone_is_given_up_in_time_by_both_ends() {
         two.run_for(TimeDelta::from_ms(4000));
         let ends = [end(&mut two.client, near), end(&mut two.server, far)];
         for failure in ends {
-            let Some(Failure::Silent(quiet)) = failure else {
+            let Some(Failure::DeadPeer(quiet)) = failure else {
                 // What arrived whole is read first.
                 assert_eq!((failure, message), (None, 10));
-                assert!(matches!(two.server.receive(far), Err(Failure::Silent(_))));
+                assert!(matches!(two.server.receive(far), Err(Failure::DeadPeer(_))));
                 continue;
             };
-            assert!(quiet >= SILENCE && quiet < SILENCE + TimeDelta::from_ms(3000), "{quiet:?}");
+            assert!(
+                quiet >= DEAD_PEER && quiet < DEAD_PEER + TimeDelta::from_ms(3000),
+                "{quiet:?}"
+            );
             assert!(failure.unwrap().to_string().contains("not heard for 3"), "{failure:?}");
         }
         two.client.abandon(two.now, near);

@@ -1,12 +1,12 @@
 //! What the authors' published program gives for the work of a finding, and what follows for a finding that is missed:
-//! it may miss the paper as theirs does, or miss the paper and theirs.
+//! it may miss the paper as theirs does, or miss the paper and baseline.
 
 use serde::{Deserialize, Serialize};
 
 /// What the authors' published program gives, or that none can say: exactly one of `value`, `from` with `to`, and `none`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Theirs {
+pub(crate) struct Baseline {
     /// Of one run, or of all.
     value: Option<f64>,
     /// The least of several runs.
@@ -26,7 +26,7 @@ pub(crate) struct Span {
     pub(crate) to: f64,
 }
 
-impl Theirs {
+impl Baseline {
     /// What is wrong with it.
     pub(crate) fn mistake(&self) -> Option<&'static str> {
         let said = [self.value.is_some(), self.from.or(self.to).is_some(), self.none.is_some()];
@@ -56,8 +56,8 @@ impl Theirs {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Missed {
     /// Theirs is beyond the same bound.
-    AsTheirs,
-    /// Theirs is within the bound, so ours misses the paper and theirs.
+    AsBaseline,
+    /// Theirs is within the bound, so ours misses the paper and baseline.
     Both,
     /// No published program does this work.
     NoProgram,
@@ -66,24 +66,24 @@ pub(crate) enum Missed {
 }
 
 impl Missed {
-    /// Compares a value beyond a bound with what the authors' program gives. `None` without `theirs` and without a
+    /// Compares a value beyond a bound with what the authors' program gives. `None` without `baseline` and without a
     /// reference.
     pub(crate) fn of(
         ours: f64,
         [lo, hi]: [Option<f64>; 2],
-        theirs: Option<&Theirs>,
+        baseline: Option<&Baseline>,
         span: Option<Span>,
     ) -> Option<Missed> {
-        let Some(Span { from, to }) = span else { return theirs.map(|_| Missed::NoProgram) };
+        let Some(Span { from, to }) = span else { return baseline.map(|_| Missed::NoProgram) };
         let below = lo.is_some_and(|lo| ours < lo && from < lo);
         let above = hi.is_some_and(|hi| ours > hi && to > hi);
-        Some(if below || above { Missed::AsTheirs } else { Missed::Both })
+        Some(if below || above { Missed::AsBaseline } else { Missed::Both })
     }
 
     /// As the table has it.
-    pub(crate) const fn words(self) -> &'static str {
+    pub(crate) const fn describe(self) -> &'static str {
         match self {
-            Missed::AsTheirs => "MISSES THE PAPER, AS THEIRS DOES",
+            Missed::AsBaseline => "MISSES THE PAPER, AS THEIRS DOES",
             Missed::Both => "MISSES BOTH",
             Missed::NoProgram => "MISSES THE PAPER; NO PROGRAM",
             Missed::CauseKnown => "DOES NOT HOLD; CAUSE KNOWN",
@@ -108,29 +108,29 @@ mod tests {
             ("value = 1.0", Some("needs a `source`")),
             ("none = \"why\"\nsource = \"s\"", Some("needs a `source`")),
         ] {
-            let theirs: Theirs = toml::from_str(text).unwrap();
-            match (theirs.mistake(), mistake) {
+            let baseline: Baseline = toml::from_str(text).unwrap();
+            match (baseline.mistake(), mistake) {
                 (None, None) => {}
                 (Some(said), Some(part)) => assert!(said.contains(part), "{text}: {said}"),
                 (said, _) => panic!("{text}: {said:?}"),
             }
         }
-        assert!(toml::from_str::<Theirs>("mean = 1.0").is_err());
+        assert!(toml::from_str::<Baseline>("mean = 1.0").is_err());
     }
 
     #[test]
     fn a_miss_is_as_theirs_only_beyond_the_same_bound() {
-        let theirs = Theirs::default();
+        let baseline = Baseline::default();
         let of = |ours, from, to| {
-            Missed::of(ours, [Some(3.0), Some(9.0)], Some(&theirs), Some(Span { from, to }))
+            Missed::of(ours, [Some(3.0), Some(9.0)], Some(&baseline), Some(Span { from, to }))
         };
-        assert_eq!(of(10.0, 8.0, 9.5), Some(Missed::AsTheirs));
+        assert_eq!(of(10.0, 8.0, 9.5), Some(Missed::AsBaseline));
         assert_eq!(of(10.0, 8.0, 9.0), Some(Missed::Both));
         assert_eq!(of(10.0, 1.0, 2.0), Some(Missed::Both));
-        assert_eq!(of(2.0, 1.0, 8.0), Some(Missed::AsTheirs));
+        assert_eq!(of(2.0, 1.0, 8.0), Some(Missed::AsBaseline));
         assert_eq!(of(2.0, 10.0, 12.0), Some(Missed::Both));
         assert_eq!(
-            Missed::of(2.0, [Some(3.0), None], Some(&theirs), None),
+            Missed::of(2.0, [Some(3.0), None], Some(&baseline), None),
             Some(Missed::NoProgram)
         );
         assert_eq!(Missed::of(2.0, [Some(3.0), None], None, None), None);

@@ -7,7 +7,7 @@ use super::ETHERNET_BYTES;
 
 /// What the kernel says of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Unfinished {
+pub(super) struct Offload {
     /// The checksum is missing: the sum of these bytes and all behind them belongs there.
     sum: Option<(usize, usize)>,
     /// How frames are joined, 0 if they are not.
@@ -43,16 +43,16 @@ const UDP_SUM: usize = 6;
 const OF_LAST: u8 = 0x09;
 const OF_FIRST: u8 = 0x80;
 
-impl Unfinished {
+impl Offload {
     /// Says whether the kernel left anything to do.
-    pub(super) fn is_unfinished(self) -> bool {
-        self != Unfinished::default()
+    pub(super) fn is_offloaded(self) -> bool {
+        self != Offload::default()
     }
 
     /// Reads what the kernel says, in the order of bytes of this machine.
-    pub(super) fn of(bytes: &[u8; BYTES]) -> Unfinished {
+    pub(super) fn of(bytes: &[u8; BYTES]) -> Offload {
         let half = |at: usize| usize::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
-        Unfinished {
+        Offload {
             sum: (bytes[0] & NEEDS_SUM != 0).then(|| (half(6), half(8))),
             joined: bytes[1] & !MARKED,
             segment: half(4),
@@ -231,13 +231,13 @@ mod tests {
         bytes
     }
 
-    fn said(sum_from: usize, kind: u8, segment: u16) -> Unfinished {
+    fn said(sum_from: usize, kind: u8, segment: u16) -> Offload {
         let mut bytes = [0; BYTES];
         (bytes[0], bytes[1]) = (NEEDS_SUM, kind);
         bytes[4..6].copy_from_slice(&segment.to_ne_bytes());
         bytes[6..8].copy_from_slice(&(sum_from as u16).to_ne_bytes());
         bytes[8..10].copy_from_slice(&6u16.to_ne_bytes());
-        Unfinished::of(&bytes)
+        Offload::of(&bytes)
     }
 
     #[test]
@@ -253,9 +253,9 @@ mod tests {
             let segment = frames[0].len() - udp - UDP_BYTES;
             let mut seen = Vec::new();
             // As linux/virtio_net.h has it.
-            let unfinished = said(udp, 5, segment as u16);
+            let offload = said(udp, 5, segment as u16);
             assert!(
-                unfinished.finish(&mut joined, &mut Vec::new(), &mut |one| seen.push(one.to_vec()))
+                offload.finish(&mut joined, &mut Vec::new(), &mut |one| seen.push(one.to_vec()))
             );
             assert_eq!(seen.len(), 5);
             for (number, (seen, frame)) in seen.iter().zip(&frames).enumerate() {
@@ -336,8 +336,8 @@ mod tests {
             set(&mut left, udp + 6, folded(pseudo));
             assert_ne!(left, whole);
             let mut seen = Vec::new();
-            let unfinished = said(udp, 0, 0);
-            assert!(unfinished.finish(&mut left, &mut Vec::new(), &mut |one| seen = one.to_vec()));
+            let offload = said(udp, 0, 0);
+            assert!(offload.finish(&mut left, &mut Vec::new(), &mut |one| seen = one.to_vec()));
             assert_eq!(seen, whole);
         }
     }
@@ -345,9 +345,9 @@ mod tests {
     #[test]
     fn what_cannot_be_finished_is_refused() {
         let whole = frame(false, 1, &[9; 101]);
-        let check = |unfinished: Unfinished, bytes: &[u8]| {
+        let check = |offload: Offload, bytes: &[u8]| {
             let mut none = |_: &[u8]| panic!("it was handed over");
-            assert!(!unfinished.finish(&mut bytes.to_vec(), &mut Vec::new(), &mut none));
+            assert!(!offload.finish(&mut bytes.to_vec(), &mut Vec::new(), &mut none));
         };
         // A sum outside, segments of TCP where a sum of UDP is, no segment, headers that are not there, another protocol.
         check(said(1000, 0, 0), &whole);
@@ -357,6 +357,6 @@ mod tests {
         check(said(54, UDP, 100), &whole);
         check(said(34, UDP, 100), &whole[..40]);
         check(said(34, UDP, 100), &whole[..42]);
-        check(Unfinished { sum: None, joined: UDP, segment: 100 }, &whole);
+        check(Offload { sum: None, joined: UDP, segment: 100 }, &whole);
     }
 }

@@ -45,13 +45,14 @@ fn a_permutation_of_htsim_runs_unchanged() {
     let fct = fs::read_to_string(folder.join("out/seed-1/fct.txt")).unwrap();
     assert_eq!(fct.lines().count(), 16);
     for line in fct.lines() {
-        let words: Vec<&str> = line.split(' ').collect();
+        let described: Vec<&str> = line.split(' ').collect();
         assert_eq!(
-            (words.len(), words[3], words[4], words[5]),
+            (described.len(), described[3], described[4], described[5]),
             (8, "100", "2000000", "0"),
             "{line}"
         );
-        let (took, ideal): (u64, u64) = (words[6].parse().unwrap(), words[7].parse().unwrap());
+        let (took, ideal): (u64, u64) =
+            (described[6].parse().unwrap(), described[7].parse().unwrap());
         assert!(took >= ideal && took < 3 * ideal, "{line}");
     }
 }
@@ -87,8 +88,8 @@ fn a_flow_of_size_0_sends_until_the_end() {
     let problem = "a.cm:3: `0->1 size 0` sends until the end of the run, and nothing says when that is; expected \
                    `duration` in the scenario, or --set duration=1ms (as htsim's -end 1000)";
     assert!(text.contains(problem), "{text}");
-    let words = ["run", "a.cm", "--set", "duration=1ms", "--out", "out"];
-    let output = trimline(&folder, &words);
+    let described = ["run", "a.cm", "--set", "duration=1ms", "--out", "out"];
+    let output = trimline(&folder, &described);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{text}");
     // The file says no rate: what was taken is said.
@@ -131,8 +132,8 @@ fn flows_of_hpcc_run_as_they_are() {
         "3 1 2\n2\n0 2 10Gbps 0.001ms 0\n1 2 10Gbps 0.001ms 0\n",
     )
     .unwrap();
-    let words = ["run", "flow.txt", "--topology", "topology.txt", "--out", "out"];
-    let output = trimline(&folder, &words);
+    let described = ["run", "flow.txt", "--topology", "topology.txt", "--out", "out"];
+    let output = trimline(&folder, &described);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let flows = fs::read_to_string(folder.join("out/seed-1/flows.csv")).unwrap();
     assert!(flows.contains("flows,0,,0,1,20000,10000000,0,"), "{flows}");
@@ -213,8 +214,8 @@ fn a_receiver_pulls_flows_with_a_lower_priority_number_first() {
     );
     fs::write(folder.join("a.cm"), text).unwrap();
     let order = |more: &[&str]| -> Vec<String> {
-        let words = [&["run", "a.cm", "--out", "out"], more].concat();
-        let output = trimline(&folder, &words);
+        let described = [&["run", "a.cm", "--out", "out"], more].concat();
+        let output = trimline(&folder, &described);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let mut rows = flows(&folder);
         rows.sort_by_key(|row| row["fct_receiver_ps"].parse::<u64>().unwrap());
@@ -232,7 +233,7 @@ fn a_receiver_pulls_flows_with_a_lower_priority_number_first() {
 fn what_of_a_matrix_is_not_simulated_is_said_in_one_sentence() {
     let many: String =
         (1..6).map(|host| format!("{host}->0 start 0 size 9 prio {host}\n")).collect();
-    for (name, text, words) in [
+    for (name, text, described) in [
         (
             "messages.cm",
             "Nodes 16\nConnections 2\n0->1 id 1 msg start 0 size 4086\n0->1 id 1 msg start 0 size 4086\n".to_owned(),
@@ -261,7 +262,7 @@ fn what_of_a_matrix_is_not_simulated_is_said_in_one_sentence() {
         let output = trimline(&folder, &["run", name]);
         assert_eq!(output.status.code(), Some(2), "{name}");
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(error.trim_end(), format!("error: {words}"));
+        assert_eq!(error.trim_end(), format!("error: {described}"));
     }
 }
 
@@ -282,6 +283,6 @@ fn a_topology_with_bundles_runs_and_a_mistake_in_one_is_named_without_toml() {
     fs::write(folder.join("three.topo"), topology.replace("Bundle 2", "Bundle 3")).unwrap();
     let output = trimline(&folder, &["run", "a.cm", "--topology", "three.topo"]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    let words = "error: three.topo:18: `Bundle 3` and 4 links as Radix_Down; expected a multiple of `Bundle`";
-    assert_eq!(error.trim_end(), words);
+    let described = "error: three.topo:18: `Bundle 3` and 4 links as Radix_Down; expected a multiple of `Bundle`";
+    assert_eq!(error.trim_end(), described);
 }

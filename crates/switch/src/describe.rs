@@ -13,7 +13,7 @@ use crate::model::{
 
 impl ServiceModel {
     /// What it does, a line each: the order of its queues, then every queue; those alike that follow each other in one.
-    pub fn words(&self) -> Vec<String> {
+    pub fn describe(&self) -> Vec<String> {
         let count = self.queue_count();
         let mut lines = Vec::new();
         let order = match self.scheduler {
@@ -37,7 +37,7 @@ impl ServiceModel {
         };
         lines.push(match self.port_limit() {
             Limit::NONE => order,
-            limit => format!("{order}; all together hold {}", limit_words(limit)),
+            limit => format!("{order}; all together hold {}", describe_limit(limit)),
         });
         if self.trim_marks != 0 {
             lines.push("what is trimmed here tells so: the last hop".to_string());
@@ -69,30 +69,32 @@ impl ServiceModel {
 
     fn queue_words(&self, queue: &QueueModel) -> String {
         let [whole, header] = queue.limits;
-        let mut words = limit_words(whole);
+        let mut described = describe_limit(whole);
         if header != whole {
-            words += &format!(", headers up to {}", limit_words(header));
+            described += &format!(", headers up to {}", describe_limit(header));
         }
         if let Some(alpha) = queue.pool {
-            words += &format!(
+            described += &format!(
                 ", at most {}.{:02} times the free memory of its switch",
                 alpha.bits() >> 16,
                 ((u64::from(alpha.bits()) & 0xffff) * 100) >> 16
             );
         }
-        words += &marker_words(queue.marker);
+        described += &marker_words(queue.marker);
         if queue.unscheduled < u32::MAX {
-            words += &format!(", unscheduled packets dropped beyond {} B", queue.unscheduled);
+            described += &format!(", unscheduled packets dropped beyond {} B", queue.unscheduled);
         }
-        words += match queue.order {
+        described += match queue.order {
             Order::Arrival => "",
             Order::Urgency => ", the most urgent packet first, the least urgent one evicted",
         };
         let actions: Vec<String> =
             queue.overflow.iter().filter_map(|action| self.action_words(*action)).collect();
         match actions.is_empty() {
-            true => words + "; what does not fit is dropped",
-            false => format!("{words}; what does not fit: {}, else dropped", actions.join(", ")),
+            true => described + "; what does not fit is dropped",
+            false => {
+                format!("{described}; what does not fit: {}, else dropped", actions.join(", "))
+            }
         }
     }
 
@@ -121,7 +123,7 @@ impl ServiceModel {
     }
 }
 
-fn limit_words(limit: Limit) -> String {
+fn describe_limit(limit: Limit) -> String {
     match (limit.packets, limit.bytes) {
         (u32::MAX, u32::MAX) => "without bound".to_string(),
         (packets, u32::MAX) => format!("{packets} packets"),
@@ -175,12 +177,12 @@ mod tests {
         let said = |pmax| {
             let mut choices = crate::Choices::ecn(8, 3);
             choices.queues[0].marker = Marker::Ramp { kmin: 5, kmax: 9, pmax };
-            choices.build().unwrap().words().concat()
+            choices.build().unwrap().describe().concat()
         };
-        for (pmax, words) in
+        for (pmax, described) in
             [(u32::MAX / 100, " 1 % "), (u32::MAX, " 100 % "), (1 << 27, " 3.13 % ")]
         {
-            assert!(said(pmax).contains(&format!("from 5 B,{words}at 9 B")), "{}", said(pmax));
+            assert!(said(pmax).contains(&format!("from 5 B,{described}at 9 B")), "{}", said(pmax));
         }
     }
 
@@ -191,33 +193,41 @@ mod tests {
             let sizes =
                 Sizes { packets: 8, payload_bytes: 9000, packet_bytes: 9064, mark: 6, line };
             let model = (profile.build)(sizes).build().unwrap();
-            let words = model.words();
+            let described = model.describe();
             // Queues that are alike are said together.
             let queues = match profile.name {
                 "qos" => 1,
                 "priorities" => 2,
                 _ => model.queue_count(),
             };
-            assert_eq!(words.len(), 1 + queues, "{words:?}");
+            assert_eq!(described.len(), 1 + queues, "{described:?}");
         }
-        let classes = ServiceModel::qos(10).words();
+        let classes = ServiceModel::qos(10).describe();
         let strict = "4 queues, the first that waits goes first";
         let each = "class 3 to class 0, each: 10 packets; what does not fit is dropped";
         assert_eq!(classes, [strict, each]);
         let mut changed = crate::Choices::paper(8, 9000);
         changed.trimmed_bytes = 128;
         let model = changed.build().unwrap();
-        let words = model.words();
-        assert_eq!(words[0], "2 queues in turn, 10 to 1 packets each");
-        assert!(words[1].starts_with("headers and control: 72000 B; what does not fit: headers"));
-        assert!(words[2].contains("8 packets") && words[2].contains("to 128 B"), "{words:?}");
+        let described = model.describe();
+        assert_eq!(described[0], "2 queues in turn, 10 to 1 packets each");
+        assert!(
+            described[1].starts_with("headers and control: 72000 B; what does not fit: headers")
+        );
+        assert!(
+            described[2].contains("8 packets") && described[2].contains("to 128 B"),
+            "{described:?}"
+        );
         let mut limits = crate::Choices::priorities(8, 1500);
         limits.port = Limit::packets(64);
         limits.queues[7].selective_drop = Some(6000);
-        let words = limits.build().unwrap().words();
-        assert!(words[0].ends_with("goes first; all together hold 64 packets"), "{words:?}");
-        assert!(words[3].contains("8 packets, unscheduled packets dropped beyond 6000 B; "));
-        let marks = crate::Choices::ecn(200, 30).build().unwrap().words();
+        let described = limits.build().unwrap().describe();
+        assert!(
+            described[0].ends_with("goes first; all together hold 64 packets"),
+            "{described:?}"
+        );
+        assert!(described[3].contains("8 packets, unscheduled packets dropped beyond 6000 B; "));
+        let marks = crate::Choices::ecn(200, 30).build().unwrap().describe();
         assert!(marks[1].contains("200 packets, marks on arrival beyond 30 packets"), "{marks:?}");
     }
 }

@@ -10,13 +10,13 @@ use super::quantity::{Billionths, Size};
 /// The profile of ports that tell senders of drops, and whose other packets go in the order of their arrival.
 pub(super) const PROFILE: &str = "fastlane";
 /// The same with the most urgent packet first.
-const BY_URGENCY: &str = "fastlane-pfabric";
+const PFABRIC: &str = "fastlane-pfabric";
 
 /// In which order packets that are no notifications leave ports of this profile; none where it tells nobody of drops.
 pub(super) fn order_of(profile: &str) -> Option<Order> {
     match profile {
         PROFILE => Some(Order::Arrival),
-        BY_URGENCY => Some(Order::Urgency),
+        PFABRIC => Some(Order::Urgency),
         _ => None,
     }
 }
@@ -25,7 +25,7 @@ pub(super) fn order_of(profile: &str) -> Option<Order> {
 fn model(order: Order, bytes: u32, told: u32, cap: Cap) -> Result<ServiceModel, String> {
     let (profile, choices) = match order {
         Order::Arrival => (PROFILE, Choices::fastlane(bytes, told, cap)),
-        Order::Urgency => (BY_URGENCY, Choices::fastlane_pfabric(bytes, told, cap)),
+        Order::Urgency => (PFABRIC, Choices::fastlane_pfabric(bytes, told, cap)),
     };
     choices.build().map_err(|error| format!("profile {profile}: {error}"))
 }
@@ -148,7 +148,7 @@ impl NotificationsConfig {
     }
 
     /// What ports of these places do about drops, in words: a line for each cap.
-    pub(super) fn words(
+    pub(super) fn describe(
         &self,
         packets: u32,
         packet_bytes: u16,

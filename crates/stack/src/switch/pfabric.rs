@@ -14,9 +14,9 @@ use trimline_packet::Packet;
 use trimline_switch::profiles::{self, Sizes};
 use trimline_switch::{Order, ServiceModel};
 
-use super::caps;
 use super::ip_header::IpHeader;
 use super::notification::behind;
+use super::notifications_config;
 
 /// TCP among the protocols of IP.
 const TCP: u8 = 6;
@@ -50,11 +50,11 @@ pub(super) fn of(bytes: &[u8]) -> Option<u32> {
                 // A length counts kind and length too: less would go on for ever.
                 let length = usize::from(*rest.first()?);
                 let option = options.get(..length).filter(|option| option.len() >= 2)?;
-                if let [EXPERIMENT, _, high, low, urgency @ ..] = option
+                if let [EXPERIMENT, _, high, low, pfabric @ ..] = option
                     && [*high, *low] == EXID
                     && option.len() == OPTION_BYTES
                 {
-                    return urgency.try_into().ok().map(u32::from_be_bytes);
+                    return pfabric.try_into().ok().map(u32::from_be_bytes);
                 }
                 &options[length..]
             }
@@ -71,7 +71,7 @@ pub(super) const PROFILE: &str = "pfabric";
 /// # Errors
 /// A size that cannot be.
 pub(super) fn model(packets: u32, packet_bytes: u16) -> Result<ServiceModel, String> {
-    caps::port_bytes(packets, packet_bytes)?;
+    notifications_config::port_bytes(packets, packet_bytes)?;
     let profile = profiles::named(PROFILE).expect("a profile of this name");
     let sizes = Sizes {
         packets,
@@ -85,7 +85,7 @@ pub(super) fn model(packets: u32, packet_bytes: u16) -> Result<ServiceModel, Str
 
 /// What ports do about urgency, in words: those that tell senders of drops and are in this order, or, without one, those
 /// that tell nobody.
-pub(super) fn words(tells: Option<Order>, bytes: u32) -> String {
+pub(super) fn describe(tells: Option<Order>, bytes: u32) -> String {
     let evicted = match tells {
         Some(Order::Urgency) => "evicted and told of",
         Some(Order::Arrival) | None => "evicted",

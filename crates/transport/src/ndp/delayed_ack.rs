@@ -5,13 +5,13 @@
 //! lets up to [`Config::ack_every`](super::Config::ack_every) whole packets of a connection wait, and their pulls with
 //! them. Once so many pulls are queued, or when as many would have been due, they go together: the counter of the PULL
 //! rises by their number, the pacer then rests for as many packets, and the ACK rides in it
-//! ([`Header::joined`](trimline_packet::Header::joined)). So the rate is that of single pulls.
+//! ([`Header::delayed_ack`](trimline_packet::Header::joined)). So the rate is that of single pulls.
 //!
 //! What waits for nothing: a NACK; the ACK of a packet that came before; the last packet of a message; any
 //! ACK while the pulls of others would delay it, or while none is queued that it could ride in. What waited
 //! [`WAIT_PART`] of the sender's time-out goes alone.
 
-use trimline_packet::{Flags, Header, Joined, Kind, Packet, Time, TimeDelta};
+use trimline_packet::{DelayedAck, Flags, Header, Kind, Packet, Time, TimeDelta};
 
 use super::endpoint::Endpoint;
 use super::pull_queue::Sent;
@@ -37,17 +37,17 @@ impl Endpoint {
             self.answer(slot);
             return false;
         }
-        if !receiver.unanswered.add(now, header) {
+        if !receiver.pending_acks.add(now, header) {
             self.answer(slot);
             let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
-            assert!(receiver.unanswered.add(now, header), "one packet can always wait");
+            assert!(receiver.pending_acks.add(now, header), "one packet can always wait");
         }
         let entry = &mut self.slots[slot as usize];
         let receiver = Receiver::of(&mut entry.stream_state);
         let is_first = receiver.pulls() == 0;
         receiver.queue_pull(header.payload_length());
         let class = receiver.class;
-        if receiver.unanswered.count() == 1 {
+        if receiver.pending_acks.count() == 1 {
             let due = now.saturating_add(wait);
             if due < entry.deadline {
                 entry.deadline = due;
@@ -65,8 +65,8 @@ impl Endpoint {
     pub(super) fn answer(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         let StreamState::Receiving(receiver) = &mut entry.stream_state else { return };
-        if receiver.unanswered.count() > 0 {
-            let packet = joined(entry, self.host, None);
+        if receiver.pending_acks.count() > 0 {
+            let packet = delayed_ack(entry, self.host, None);
             self.push_control(packet);
         }
     }
@@ -77,10 +77,10 @@ impl Endpoint {
         let wait = self.wait();
         let entry = &mut self.slots[slot as usize];
         let StreamState::Receiving(receiver) = &mut entry.stream_state else { return };
-        if receiver.unanswered.count() == 0 {
+        if receiver.pending_acks.count() == 0 {
             return;
         }
-        let due = receiver.unanswered.since().saturating_add(wait);
+        let due = receiver.pending_acks.since().saturating_add(wait);
         if now < due {
             entry.deadline = entry.deadline.min(due);
         } else {
@@ -108,13 +108,13 @@ impl Endpoint {
             entry.deadline = due;
             self.timers.arm(slot, due);
         }
-        let packet = match receiver.unanswered.count() {
+        let packet = match receiver.pending_acks.count() {
             0 => {
                 let (flags, path) =
                     (entry.direction(), Receiver::of(&mut entry.stream_state).paths.spray());
                 entry.control(self.host, Kind::Pull, flags, path, counter, 0)
             }
-            _ => joined(entry, self.host, Some(counter)),
+            _ => delayed_ack(entry, self.host, Some(counter)),
         };
         self.pulls.sent(now, &mut self.slots, class, Sent { gap, count, bytes, leaves });
         packet
@@ -122,12 +122,18 @@ impl Endpoint {
 
     /// An ACK of several packets arrived at their sender.
     #[cold]
-    pub(super) fn acked_together(&mut self, now: Time, slot: u32, header: &Header, joined: Joined) {
+    pub(super) fn acked_together(
+        &mut self,
+        now: Time,
+        slot: u32,
+        header: &Header,
+        delayed_ack: DelayedAck,
+    ) {
         let StreamState::Sending(sender) = &mut self.slots[slot as usize].stream_state else {
             return;
         };
         // Oldest first, as they would have come.
-        for bit in (0..16).rev().filter(|bit| joined.before >> bit & 1 == 1) {
+        for bit in (0..16).rev().filter(|bit| delayed_ack.before >> bit & 1 == 1) {
             let sequence = header.sequence.wrapping_sub(1 + bit);
             if let Some(latencies) = &mut self.latencies {
                 latencies.acked(now, slot, sequence);
@@ -138,7 +144,7 @@ impl Endpoint {
             latencies.acked(now, slot, header.sequence);
         }
         sender.acked(header.sequence, header.flags.attempt());
-        if let Some(low) = joined.pulls {
+        if let Some(low) = delayed_ack.pulls {
             sender.pulled_low(low);
         }
         sender.reconcile(&self.config);
@@ -152,15 +158,15 @@ impl Endpoint {
 }
 
 /// The ACK of what waits at a receiving half, with the pull counter if pulls go with it.
-fn joined(entry: &mut Slot, host: trimline_packet::HostId, counter: Option<u32>) -> Packet {
-    let mut flags = entry.direction().with(Flags::JOINED);
+fn delayed_ack(entry: &mut Slot, host: trimline_packet::HostId, counter: Option<u32>) -> Packet {
+    let mut flags = entry.direction().with(Flags::DELAYED_ACK);
     if counter.is_some() {
         flags = flags.with(Flags::PULL);
     }
     let receiver = Receiver::of(&mut entry.stream_state);
-    let (sequence, before, attempt) = receiver.unanswered.take();
+    let (sequence, before, attempt) = receiver.pending_acks.take();
     let path = receiver.paths.spray();
-    let extra = Joined { before, pulls: counter.map(|counter| counter as u16) }.extra();
+    let extra = DelayedAck { before, pulls: counter.map(|counter| counter as u16) }.extra();
     let Key { peer, connection, .. } = entry.key;
     let flags = flags.with_attempt(attempt);
     Packet::control(

@@ -2,7 +2,7 @@
 //!
 //! All messages of a workload from one host to another ride one connection, or one of several: those of a pool. The
 //! first message of each opens it. A further one is handed to the endpoint when the last ACK of the one before has
-//! arrived; until then it waits in a [`Line`] at its source, or for any [`Line`] to that destination. A connection lives
+//! arrived; until then it waits in a [`PersistentConnection`] at its source, or for any [`PersistentConnection`] to that destination. A connection lives
 //! until the end of the run, so memory is that of pairs of hosts and of messages that wait.
 //!
 //! # Pools of clients
@@ -15,7 +15,7 @@
 //! did. What is later than that (a header of a packet that was sent twice, which comes back) counts for the next one.
 //!
 //! # Threads
-//! A [`Line`] belongs to the source. A [`Kept`] is used by both hosts' threads, and each of its changes is heard of by
+//! A [`PersistentConnection`] belongs to the source. A [`Persistent`] is used by both hosts' threads, and each of its changes is heard of by
 //! the other thread through a packet: the source begins a message before it sends any packet of it, the destination
 //! notes its delivery before the last ACK leaves, and the source ends it when that has arrived. So nobody waits for
 //! the lock, and what is read does not depend on which thread is faster.
@@ -30,7 +30,7 @@ use trimline_packet::{ConnectionId, HostId, Time};
 
 use crate::flow::Flow;
 use crate::plan::WhenBusy;
-use crate::workload::Keeping;
+use crate::workload::Persistence;
 
 /// Counters of a record.
 const COUNTERS: usize = 10;
@@ -198,9 +198,9 @@ impl State {
 
 /// A connection that is kept, or a place for one.
 #[derive(Default)]
-pub(super) struct Kept(Mutex<State>);
+pub(super) struct Persistent(Mutex<State>);
 
-impl Kept {
+impl Persistent {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -261,7 +261,7 @@ pub(super) struct Turn {
 
 /// A kept connection at its source.
 #[derive(Default)]
-struct Line {
+struct PersistentConnection {
     /// Nothing before its first message.
     connection: Option<ConnectionId>,
     /// A message is under way.
@@ -272,28 +272,28 @@ struct Line {
     waiting: VecDeque<Flow>,
 }
 
-impl Line {
+impl PersistentConnection {
     fn is_idle(&self) -> bool {
         !self.is_sending && !self.is_asking
     }
 
-    fn begin(&mut self, flow: Flow, keeping: &Keeping) -> Turn {
-        (self.is_sending, self.is_asking) = (true, keeping.asks);
+    fn begin(&mut self, flow: Flow, persistence: &Persistence) -> Turn {
+        (self.is_sending, self.is_asking) = (true, persistence.asks);
         Turn { flow, connection: self.connection }
     }
 }
 
 /// The kept connections from a host to another.
-struct Lanes {
-    lines: Vec<Line>,
+struct ConnectionPool {
+    lines: Vec<PersistentConnection>,
     /// Messages that take the first connection which becomes idle, in order.
     waiting: VecDeque<Flow>,
 }
 
-impl Lanes {
-    fn new(keeping: &Keeping) -> Lanes {
-        let lines = (0..keeping.lanes).map(|_| Line::default()).collect();
-        Lanes { lines, waiting: VecDeque::new() }
+impl ConnectionPool {
+    fn new(persistence: &Persistence) -> ConnectionPool {
+        let lines = (0..persistence.connections).map(|_| PersistentConnection::default()).collect();
+        ConnectionPool { lines, waiting: VecDeque::new() }
     }
 
     /// One of those that are idle, drawn where there are several.
@@ -304,48 +304,51 @@ impl Lanes {
             1 => 0,
             several => draw(several as u64) as usize,
         };
-        idle.nth(drawn).map(|(lane, _)| lane)
+        idle.nth(drawn).map(|(connection_number, _)| connection_number)
     }
 
     /// The one behind which the fewest wait.
     fn least_busy(&self) -> u16 {
         let lines = (0u16..).zip(&self.lines);
-        lines.min_by_key(|(_, line)| line.waiting.len()).map_or(0, |(lane, _)| lane)
+        lines
+            .min_by_key(|(_, line)| line.waiting.len())
+            .map_or(0, |(connection_number, _)| connection_number)
     }
 
     /// A message begins, or waits.
     fn place(
         &mut self,
         flow: Flow,
-        keeping: &Keeping,
+        persistence: &Persistence,
         draw: impl FnOnce(u64) -> u64,
     ) -> Option<Turn> {
         // An answer goes the way of its request.
-        let lane = match (flow.lane.or_else(|| self.idle(draw)), keeping.when_busy) {
-            (Some(lane), _) => lane,
-            (None, WhenBusy::LeastBusy) => self.least_busy(),
-            (None, WhenBusy::Wait) => {
-                self.waiting.push_back(flow);
-                return None;
-            }
-        };
-        let flow = Flow { lane: Some(lane), ..flow };
-        let line = &mut self.lines[usize::from(lane)];
+        let connection_number =
+            match (flow.connection_number.or_else(|| self.idle(draw)), persistence.when_busy) {
+                (Some(connection_number), _) => connection_number,
+                (None, WhenBusy::LeastBusy) => self.least_busy(),
+                (None, WhenBusy::Wait) => {
+                    self.waiting.push_back(flow);
+                    return None;
+                }
+            };
+        let flow = Flow { connection_number: Some(connection_number), ..flow };
+        let line = &mut self.lines[usize::from(connection_number)];
         if line.is_idle() {
-            return Some(line.begin(flow, keeping));
+            return Some(line.begin(flow, persistence));
         }
         line.waiting.push_back(flow);
         None
     }
 
     /// The message that a connection carries next, if it is idle and one waits for it.
-    fn next(&mut self, lane: u16, keeping: &Keeping) -> Option<Turn> {
-        let line = &mut self.lines[usize::from(lane)];
+    fn next(&mut self, connection_number: u16, persistence: &Persistence) -> Option<Turn> {
+        let line = &mut self.lines[usize::from(connection_number)];
         if !line.is_idle() {
             return None;
         }
         let flow = line.waiting.pop_front().or_else(|| self.waiting.pop_front())?;
-        Some(line.begin(Flow { lane: Some(lane), ..flow }, keeping))
+        Some(line.begin(Flow { connection_number: Some(connection_number), ..flow }, persistence))
     }
 }
 
@@ -356,49 +359,61 @@ fn between(workload: u32, destination: HostId) -> (u32, u32) {
 
 /// The kept connections that a host has opened, by workload and destination.
 #[derive(Default)]
-pub(super) struct Lines(BTreeMap<(u32, u32), Lanes>);
+pub(super) struct PersistentConnections(BTreeMap<(u32, u32), ConnectionPool>);
 
-impl Lines {
+impl PersistentConnections {
     /// A message begins, or waits. One of several idle connections is drawn, below their number.
     pub(super) fn place(
         &mut self,
         flow: Flow,
-        keeping: &Keeping,
+        persistence: &Persistence,
         draw: impl FnOnce(u64) -> u64,
     ) -> Option<Turn> {
         let between = between(flow.workload, flow.destination);
-        self.0.entry(between).or_insert_with(|| Lanes::new(keeping)).place(flow, keeping, draw)
+        self.0.entry(between).or_insert_with(|| ConnectionPool::new(persistence)).place(
+            flow,
+            persistence,
+            draw,
+        )
     }
 
-    fn of(&mut self, workload: u32, destination: HostId, lane: Option<u16>) -> (&mut Lanes, u16) {
-        let lanes = self.0.get_mut(&between(workload, destination));
-        lanes.zip(lane).expect("a connection that carried a message")
+    fn of(
+        &mut self,
+        workload: u32,
+        destination: HostId,
+        connection_number: Option<u16>,
+    ) -> (&mut ConnectionPool, u16) {
+        let connections = self.0.get_mut(&between(workload, destination));
+        connections.zip(connection_number).expect("a connection that carried a message")
     }
 
     /// The connection of a message was opened for it.
     pub(super) fn open(&mut self, flow: &Flow, connection: ConnectionId) {
-        let (lanes, lane) = self.of(flow.workload, flow.destination, flow.lane);
-        lanes.lines[usize::from(lane)].connection = Some(connection);
+        let (connections, connection_number) =
+            self.of(flow.workload, flow.destination, flow.connection_number);
+        connections.lines[usize::from(connection_number)].connection = Some(connection);
     }
 
     /// The last ACK of a message arrived. Gives what goes next.
-    pub(super) fn acknowledged(&mut self, flow: &Flow, keeping: &Keeping) -> Option<Turn> {
-        let (lanes, lane) = self.of(flow.workload, flow.destination, flow.lane);
-        lanes.lines[usize::from(lane)].is_sending = false;
-        lanes.next(lane, keeping)
+    pub(super) fn acknowledged(&mut self, flow: &Flow, persistence: &Persistence) -> Option<Turn> {
+        let (connections, connection_number) =
+            self.of(flow.workload, flow.destination, flow.connection_number);
+        connections.lines[usize::from(connection_number)].is_sending = false;
+        connections.next(connection_number, persistence)
     }
 
     /// An answer arrived, whose requests are kept in this way. Gives what goes next.
-    pub(super) fn answered(&mut self, answer: &Flow, keeping: &Keeping) -> Option<Turn> {
-        let (lanes, lane) = self.of(answer.workload - 1, answer.source, answer.lane);
-        lanes.lines[usize::from(lane)].is_asking = false;
-        lanes.next(lane, keeping)
+    pub(super) fn answered(&mut self, answer: &Flow, persistence: &Persistence) -> Option<Turn> {
+        let (connections, connection_number) =
+            self.of(answer.workload - 1, answer.source, answer.connection_number);
+        connections.lines[usize::from(connection_number)].is_asking = false;
+        connections.next(connection_number, persistence)
     }
 
     /// All messages that wait.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Flow> {
-        self.0.values().flat_map(|lanes| {
-            lanes.lines.iter().flat_map(|line| &line.waiting).chain(&lanes.waiting)
+        self.0.values().flat_map(|connections| {
+            connections.lines.iter().flat_map(|line| &line.waiting).chain(&connections.waiting)
         })
     }
 }

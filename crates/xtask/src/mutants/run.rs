@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Mistake, Table, read_all, replaced};
+use super::{Mutant, Table, read_all, replaced};
 use crate::claims::{self, Citations, Program, Tests};
 
 /// The copy of the workspace, and what is built of it.
@@ -37,9 +37,9 @@ pub(crate) struct Outcome {
 }
 
 impl Selection {
-    fn has(&self, table: &Table, mistake: &Mistake) -> bool {
+    fn has(&self, table: &Table, mutant: &Mutant) -> bool {
         self.package.as_ref().is_none_or(|package| table.is_of(package))
-            && (self.names.is_empty() || self.names.contains(&mistake.name))
+            && (self.names.is_empty() || self.names.contains(&mutant.name))
     }
 
     /// Refuses what no table has.
@@ -54,7 +54,7 @@ impl Selection {
             ));
         }
         let known: BTreeSet<&String> =
-            tables.iter().flat_map(|table| &table.mutation).map(|mistake| &mistake.name).collect();
+            tables.iter().flat_map(|table| &table.mutation).map(|mutant| &mutant.name).collect();
         match self.names.iter().find(|name| !known.contains(name)) {
             Some(name) => {
                 Err(format!("no mistake has the name `{name}`; spec/mutations lists them"))
@@ -76,31 +76,31 @@ pub(crate) fn run(root: &Path, selection: &Selection) -> Result<Outcome, String>
     let mut outcome = Outcome { found: 0, missed: Vec::new() };
     copy(root, &root.join(TREE))?;
     let wanted_of = |table: &Table| -> usize {
-        table.mutation.iter().filter(|mistake| selection.has(table, mistake)).count()
+        table.mutation.iter().filter(|mutant| selection.has(table, mutant)).count()
     };
     let mut range = part_of(tables.iter().map(wanted_of).sum(), selection.part.unwrap_or((1, 1)));
     for table in &tables {
-        let selected = table.mutation.iter().filter(|mistake| selection.has(table, mistake));
+        let selected = table.mutation.iter().filter(|mutant| selection.has(table, mutant));
         let count = wanted_of(table);
-        let wanted: Vec<&Mistake> = selected.take(range.end).skip(range.start).collect();
+        let wanted: Vec<&Mutant> = selected.take(range.end).skip(range.start).collect();
         range = range.start.saturating_sub(count)..range.end.saturating_sub(count);
         if wanted.is_empty() {
             continue;
         }
         let bench = Bench::new(root, table)?;
         bench.check_sound(&wanted, &citations)?;
-        for mistake in wanted {
+        for mutant in wanted {
             let start = Instant::now();
-            let Finding { is_found, by } = bench.find(mistake, &citations)?;
+            let Finding { is_found, by } = bench.find(mutant, &citations)?;
             let verdict = if is_found { by.join(" ") } else { "NOT FOUND".to_owned() };
-            println!("{:52} {:22} {verdict}: {}", mistake.name, mistake.rule(), seconds(start));
+            println!("{:52} {:22} {verdict}: {}", mutant.name, mutant.rule(), seconds(start));
             if is_found {
                 outcome.found += 1;
             } else {
                 outcome.missed.push(format!(
                     "{}: no test finds it ({}); of those that must, these fail: {by:?}",
-                    mistake.name,
-                    mistake.rule()
+                    mutant.name,
+                    mutant.rule()
                 ));
             }
         }
@@ -149,9 +149,9 @@ impl Bench<'_> {
     }
 
     /// Whether the tests pass without a mistake.
-    fn check_sound(&self, wanted: &[&Mistake], citations: &Citations) -> Result<(), String> {
+    fn check_sound(&self, wanted: &[&Mutant], citations: &Citations) -> Result<(), String> {
         let start = Instant::now();
-        let finders = wanted.iter().flat_map(|mistake| mistake.finders(citations));
+        let finders = wanted.iter().flat_map(|mutant| mutant.finders(citations));
         let tests: BTreeSet<String> = finders.flatten().collect();
         let failed = self.failing(&self.build(&tests)?, &tests)?;
         let package = &self.table.package;
@@ -164,10 +164,10 @@ impl Bench<'_> {
     }
 
     /// Makes a mistake, and runs the tests that must find it.
-    fn find(&self, mistake: &Mistake, citations: &Citations) -> Result<Finding, String> {
-        let finders = mistake.finders(citations);
+    fn find(&self, mutant: &Mutant, citations: &Citations) -> Result<Finding, String> {
+        let finders = mutant.finders(citations);
         let tests: BTreeSet<String> = finders.iter().flatten().cloned().collect();
-        let failed = self.with(mistake, || self.failing(&self.build(&tests)?, &tests))?;
+        let failed = self.with(mutant, || self.failing(&self.build(&tests)?, &tests))?;
         let has_stopped = failed.contains(NO_END) || failed.contains(CRASH);
         let is_any = |tests: &BTreeSet<String>| tests.iter().any(|test| failed.contains(test));
         let is_found = has_stopped || finders.iter().all(is_any);
@@ -273,13 +273,13 @@ impl Bench<'_> {
     /// Does something while the mistake stands in the copy.
     fn with<T>(
         &self,
-        mistake: &Mistake,
+        mutant: &Mutant,
         act: impl FnOnce() -> Result<T, String>,
     ) -> Result<T, String> {
-        let file = self.tree.join(&self.table.folder).join(&mistake.file);
-        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", mistake.name);
+        let file = self.tree.join(&self.table.folder).join(&mutant.file);
+        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", mutant.name);
         let text = fs::read_to_string(&file).map_err(|error| named(&error))?;
-        let wrong = replaced(&text, mistake).map_err(|error| named(&error))?;
+        let wrong = replaced(&text, mutant).map_err(|error| named(&error))?;
         fs::write(&file, wrong).map_err(|error| named(&error))?;
         let done = act();
         fs::write(&file, text).map_err(|error| named(&error))?;

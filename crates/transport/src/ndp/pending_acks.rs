@@ -1,10 +1,10 @@
 //! Packets of a connection that arrived whole and whose ACK waits for others.
 
-use trimline_packet::{Header, Joined, Time};
+use trimline_packet::{DelayedAck, Header, Time};
 
 /// What one ACK will answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unanswered {
+pub(super) struct PendingAcks {
     /// The newest of them, by its number.
     newest: u32,
     /// Bit `i`: `newest - 1 - i` is one too.
@@ -16,10 +16,10 @@ pub(super) struct Unanswered {
     since: Time,
 }
 
-impl Unanswered {
+impl PendingAcks {
     /// Nothing.
-    pub(super) const NONE: Unanswered =
-        Unanswered { newest: 0, before: 0, count: 0, attempt: 0, since: Time::ZERO };
+    pub(super) const NONE: PendingAcks =
+        PendingAcks { newest: 0, before: 0, count: 0, attempt: 0, since: Time::ZERO };
 
     /// Packets.
     pub(super) const fn count(&self) -> u8 {
@@ -40,10 +40,10 @@ impl Unanswered {
     pub(super) fn add(&mut self, now: Time, header: &Header) -> bool {
         let (sequence, attempt) = (header.sequence, header.flags.attempt());
         if self.count == 0 {
-            *self = Unanswered { newest: sequence, before: 0, count: 1, attempt, since: now };
+            *self = PendingAcks { newest: sequence, before: 0, count: 1, attempt, since: now };
             return true;
         }
-        let reach = u32::from(Joined::MAX) - 1;
+        let reach = u32::from(DelayedAck::MAX) - 1;
         let ahead = sequence.wrapping_sub(self.newest);
         let span = u32::BITS - u32::from(self.before).leading_zeros();
         if attempt != self.attempt {
@@ -102,19 +102,19 @@ mod tests {
             base in any::<u32>(),
             steps in proptest::collection::vec((0u32..24, 0u8..4), 1..40),
         ) {
-            let mut unanswered = Unanswered::NONE;
+            let mut pending_acks = PendingAcks::NONE;
             let mut added: Vec<u32> = Vec::new();
             for (step, attempt) in steps {
                 let sequence = base.wrapping_add(step);
                 if added.contains(&sequence) {
                     continue;
                 }
-                if unanswered.add(Time::ZERO, &header(sequence, attempt / 3)) {
+                if pending_acks.add(Time::ZERO, &header(sequence, attempt / 3)) {
                     added.push(sequence);
                 }
-                prop_assert_eq!(usize::from(unanswered.count()), added.len());
+                prop_assert_eq!(usize::from(pending_acks.count()), added.len());
             }
-            let mut left = named(unanswered.take());
+            let mut left = named(pending_acks.take());
             left.sort_unstable();
             added.sort_unstable();
             prop_assert_eq!(left, added);
@@ -123,15 +123,15 @@ mod tests {
 
     #[test]
     fn seventeen_in_a_row_and_no_more() {
-        let mut unanswered = Unanswered::NONE;
-        let added = (0..30).filter(|&sequence| unanswered.add(Time::ZERO, &header(sequence, 0)));
-        assert_eq!(added.count(), usize::from(Joined::MAX));
-        assert_eq!(unanswered.take(), (16, u16::MAX, 0));
-        let mut unanswered = Unanswered::NONE;
-        assert!(unanswered.add(Time::ZERO, &header(20, 1)));
-        assert!(!unanswered.add(Time::ZERO, &header(21, 2)), "of another attempt");
-        assert!(!unanswered.add(Time::ZERO, &header(3, 1)));
-        assert!(unanswered.add(Time::ZERO, &header(4, 1)));
-        assert!(!unanswered.add(Time::ZERO, &header(21, 1)), "4 would not be named any more");
+        let mut pending_acks = PendingAcks::NONE;
+        let added = (0..30).filter(|&sequence| pending_acks.add(Time::ZERO, &header(sequence, 0)));
+        assert_eq!(added.count(), usize::from(DelayedAck::MAX));
+        assert_eq!(pending_acks.take(), (16, u16::MAX, 0));
+        let mut pending_acks = PendingAcks::NONE;
+        assert!(pending_acks.add(Time::ZERO, &header(20, 1)));
+        assert!(!pending_acks.add(Time::ZERO, &header(21, 2)), "of another attempt");
+        assert!(!pending_acks.add(Time::ZERO, &header(3, 1)));
+        assert!(pending_acks.add(Time::ZERO, &header(4, 1)));
+        assert!(!pending_acks.add(Time::ZERO, &header(21, 1)), "4 would not be named any more");
     }
 }

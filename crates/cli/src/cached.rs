@@ -1,5 +1,5 @@
-//! `trimline reproduce --kept FILE`: runs that were made elsewhere, by what the findings asked of them. An experiment of
-//! days is run on several machines, or on several evenings, and judged as one. scripts/kept_runs.py writes such files.
+//! `trimline reproduce --cached FILE`: runs that were made elsewhere, by what the findings asked of them. An experiment of
+//! days is run on several machines, or on several evenings, and judged as one. scripts/cached_runs.py writes such files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,28 +26,28 @@ struct Line {
 }
 
 /// The runs of a file.
-pub(crate) struct Kept {
+pub(crate) struct Cached {
     file: PathBuf,
     /// By experiment and name.
     runs: BTreeMap<(String, String), Line>,
 }
 
-impl Kept {
+impl Cached {
     /// Reads a file.
     ///
     /// # Errors
     /// The file cannot be read; a line is no run; two lines are about the same one.
-    pub(crate) fn read(file: &Path) -> Result<Kept, Failure> {
+    pub(crate) fn read(file: &Path) -> Result<Cached, Failure> {
         let text = fs::read_to_string(file).map_err(|error| Failure::io(file, &error))?;
-        Kept::parse(file, &text).map_err(Failure::message)
+        Cached::parse(file, &text).map_err(Failure::message)
     }
 
-    fn parse(file: &Path, text: &str) -> Result<Kept, String> {
+    fn parse(file: &Path, text: &str) -> Result<Cached, String> {
         let mut runs = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {
             let mistake = |what: &str| format!("{}:{}: {what}", file.display(), number + 1);
             let line: Line = serde_json::from_str(line).map_err(|error| {
-                mistake(&format!("{error}; expected a run as scripts/kept_runs.py writes it"))
+                mistake(&format!("{error}; expected a run as scripts/cached_runs.py writes it"))
             })?;
             let key = (line.experiment.clone(), line.run.clone());
             if runs.contains_key(&key) {
@@ -55,7 +55,7 @@ impl Kept {
             }
             runs.insert(key, line);
         }
-        Ok(Kept { file: file.to_owned(), runs })
+        Ok(Cached { file: file.to_owned(), runs })
     }
 
     /// Fills in what was not found otherwise, of an experiment. Gives how many runs that were.
@@ -125,9 +125,9 @@ fn has_schemes(table: &toml::Table) -> bool {
 }
 
 /// Leaves those of a list that may have made the series: names, or tables with a name.
-fn keep(table: &mut toml::Table, key: &str, is_kept: impl Fn(&str) -> bool) {
+fn keep(table: &mut toml::Table, key: &str, is_cached: impl Fn(&str) -> bool) {
     let Some(toml::Value::Array(all)) = table.get_mut(key) else { return };
-    all.retain(|one| one.get("name").unwrap_or(one).as_str().is_some_and(&is_kept));
+    all.retain(|one| one.get("name").unwrap_or(one).as_str().is_some_and(&is_cached));
 }
 
 /// Whether SERIES-SCHEME may be of this series. One too many is kept rather than one too few.
@@ -177,13 +177,13 @@ mod tests {
         )
     }
 
-    fn kept(text: &str) -> Kept {
-        Kept::parse(Path::new("kept.jsonl"), text).unwrap_or_else(|error| panic!("{error}"))
+    fn cached(text: &str) -> Cached {
+        Cached::parse(Path::new("cached.jsonl"), text).unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn filled(text: &str, mut found: Vec<Option<Outcome>>) -> (usize, Vec<Option<f64>>) {
         let scenario = Scenario::parse("s", SCENARIO, &[]).expect("a scenario");
-        let taken = kept(text).fill("x/y", &scenario, &expected().finding, &mut found);
+        let taken = cached(text).fill("x/y", &scenario, &expected().finding, &mut found);
         let values = found.iter().map(|one| one.as_ref().and_then(|one| one.values[0]));
         (taken, values.collect())
     }
@@ -219,7 +219,7 @@ mod tests {
         let other = SCENARIO.replace("1ms", "2ms");
         assert_ne!(series_hash(&other, "a"), series_hash(SCENARIO, "a"));
         assert_eq!(series_hash(&other, "b"), series_hash(SCENARIO, "b"));
-        // python/tests/test_kept_runs.py has the same.
+        // python/tests/test_cached_runs.py has the same.
         assert_eq!(
             series_hash("b = [1, 2.5]\na = \"\u{b5}\"\n[[series]]\nname = \"s\"\n", "s").as_deref(),
             Some("34f81f151c9711a2ba43fb22d8cb36dcc07b3ba50a190c58630c59eafddab6c9")
@@ -248,7 +248,7 @@ mod tests {
         // Those of a series count too.
         let own = "[[series]]\nname = \"a\"\nschemes = [\"ndp\"]\nduration = \"1ms\"\n";
         assert_ne!(hash(own, "a-ndp"), hash(&own.replace("1ms", "2ms"), "a-ndp"));
-        // python/tests/test_kept_runs.py has the same.
+        // python/tests/test_cached_runs.py has the same.
         assert_eq!(
             hash(text, "a-s-x"),
             "634c8fb4ee70154ccc8db8f601f2fe3a4c6cdcff4aaf7e7832e7ae6a63678907"
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_run_is_named() {
-        let mistake = |text: &str| Kept::parse(Path::new("k"), text).err().unwrap_or_default();
+        let mistake = |text: &str| Cached::parse(Path::new("k"), text).err().unwrap_or_default();
         assert!(
             mistake("{}\n").starts_with("k:1: missing field `experiment`"),
             "{}",

@@ -22,7 +22,7 @@ const DEPTH: usize = 5;
 
 /// A folder of results that belongs to this command until the value is dropped.
 #[derive(Debug)]
-pub struct Claim {
+pub struct OutputLock {
     folder: PathBuf,
     _lock: Lock,
 }
@@ -37,7 +37,7 @@ pub(crate) fn directory(folder: &Path, run: &Run) -> PathBuf {
 }
 
 /// A sentence that names what was removed from a folder; the folder's own result has no name there. `None`: nothing.
-pub(crate) fn words_of(folder: &Path, removed: &[String]) -> Option<String> {
+pub(crate) fn describe_removed(folder: &Path, removed: &[String]) -> Option<String> {
     const MAX: usize = 4;
     let named = |name: &String| if name.is_empty() { "its own result" } else { name }.to_owned();
     let names: Vec<String> = removed.iter().take(MAX).map(named).collect();
@@ -54,12 +54,12 @@ pub(crate) fn words_of(folder: &Path, removed: &[String]) -> Option<String> {
     Some(format!("{runs} of an earlier command removed from {folder}: {}{more}", names.join(", ")))
 }
 
-impl Claim {
+impl OutputLock {
     /// Takes the folder.
     ///
     /// # Errors
     /// Another command has it, or nothing can be written there.
-    pub(crate) fn take(folder: &Path) -> Result<Claim, Failure> {
+    pub(crate) fn take(folder: &Path) -> Result<OutputLock, Failure> {
         let lock = Lock::take(folder).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => Failure::message(format!(
                 "{}: another command is writing its results there; expected a folder of this command's own",
@@ -67,7 +67,7 @@ impl Claim {
             )),
             _ => Failure::io(folder, &error),
         })?;
-        Ok(Claim { folder: folder.to_owned(), _lock: lock })
+        Ok(OutputLock { folder: folder.to_owned(), _lock: lock })
     }
 
     /// Removes what earlier commands left of this scenario and is not of the `runs` as they are now; gives its names.
@@ -92,7 +92,7 @@ impl Claim {
         Ok(stale.iter().map(|place| self.name_of(place).display().to_string()).collect())
     }
 
-    /// What [`Claim::clear`] would remove. Nothing is removed before all is known to be well.
+    /// What [`OutputLock::clear`] would remove. Nothing is removed before all is known to be well.
     ///
     /// # Errors
     /// As there.
@@ -120,7 +120,7 @@ impl Claim {
             // One result takes the place of another, and what lies beside its files stays.
             let stays = own.get(&*place).is_some_and(|run| {
                 place == self.folder
-                    || earlier(&place, scenario, settings, run) != Earlier::Foreign
+                    || earlier(&place, scenario, settings, run) != Earlier::Imported
                     || result_folder::has_others(&place).unwrap_or(true)
             });
             if !stays {
@@ -395,15 +395,15 @@ mod tests {
     fn a_folder_belongs_to_one_command_at_a_time() {
         let scratch = scratch("lock");
         let folder = scratch.join("deep/x");
-        let claim = Claim::take(&folder).unwrap();
+        let lock = OutputLock::take(&folder).unwrap();
         fs::create_dir_all(&folder).unwrap();
         let same = folder.join("../x");
-        match Claim::take(&same) {
+        match OutputLock::take(&same) {
             Err(Failure::Message(text)) => assert!(text.contains("another command"), "{text}"),
             other => panic!("{other:?}"),
         }
-        drop(claim);
-        drop(Claim::take(&same).unwrap());
+        drop(lock);
+        drop(OutputLock::take(&same).unwrap());
         assert_eq!(fs::read_dir(scratch.join("deep")).unwrap().count(), 1);
         fs::remove_dir_all(scratch).unwrap();
     }
@@ -414,8 +414,8 @@ mod tests {
         let folder = scratch.join("x");
         let scenario = scenario("x", "seeds = \"1..2\"\n");
         let clear = || {
-            let claim = Claim::take(&folder)?;
-            claim.clear(&scenario, &[], &places(&folder, &scenario))
+            let lock = OutputLock::take(&folder)?;
+            lock.clear(&scenario, &[], &places(&folder, &scenario))
         };
         result(&folder.join("old/seed-1"), "x", "old/seed-1");
         result(&folder.join("seed-3"), "x", "seed-3");
@@ -460,12 +460,18 @@ mod tests {
     fn what_was_removed_is_named() {
         let of = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-            words_of(Path::new("out/x"), &names)
+            describe_removed(Path::new("out/x"), &names)
         };
-        let end = |words: &str| Some(format!("of an earlier command removed from out/x: {words}"));
+        let end = |described: &str| {
+            Some(format!("of an earlier command removed from out/x: {described}"))
+        };
         assert_eq!(of(&[]), None);
-        assert_eq!(of(&[""]).map(|words| words.replace("a run ", "")), end("its own result"));
-        let six = of(&["", "b", "c", "d", "e", "f"]).map(|words| words.replace("runs ", ""));
+        assert_eq!(
+            of(&[""]).map(|described| described.replace("a run ", "")),
+            end("its own result")
+        );
+        let six =
+            of(&["", "b", "c", "d", "e", "f"]).map(|described| described.replace("runs ", ""));
         assert_eq!(six, end("its own result, b, c, d and 2 more"));
     }
 
@@ -475,8 +481,8 @@ mod tests {
         let folder = scratch.join("x");
         let scenario = scenario("x", "");
         let clear = || {
-            let claim = Claim::take(&folder)?;
-            claim.clear(&scenario, &[], &[(folder.clone(), &scenario.runs[0])])
+            let lock = OutputLock::take(&folder)?;
+            lock.clear(&scenario, &[], &[(folder.clone(), &scenario.runs[0])])
         };
         // That of another scenario is refused.
         result(&folder, "y", "");
@@ -518,8 +524,8 @@ mod tests {
         result(&folder.join("seed-1"), "x", "seed-1");
         result(&folder.join("seed-2"), "x", "seed-2");
         fs::write(folder.join("seed-1/notes.txt"), "mine").unwrap();
-        let claim = Claim::take(&folder).unwrap();
-        let removed = claim.clear(&scenario, &[], &places(&folder, &scenario)).unwrap();
+        let lock = OutputLock::take(&folder).unwrap();
+        let removed = lock.clear(&scenario, &[], &places(&folder, &scenario)).unwrap();
         assert_eq!(removed, ["seed-2"]);
         assert!(folder.join("seed-1").join(MANIFEST).is_file());
         assert_eq!(fs::read_to_string(folder.join("seed-1/notes.txt")).unwrap(), "mine");
@@ -535,7 +541,7 @@ mod tests {
             let scenario = scenario("x", more);
             let places: Vec<_> =
                 (scenario.runs.iter()).map(|run| (directory(&folder, run), run)).collect();
-            let clear = || Claim::take(&folder)?.clear(&scenario, &[], &places);
+            let clear = || OutputLock::take(&folder)?.clear(&scenario, &[], &places);
             match clear() {
                 Err(Failure::Message(text)) => assert!(text.contains("not there"), "{text}"),
                 other => panic!("{other:?}"),
@@ -557,8 +563,8 @@ mod tests {
         let folder = scratch.join("x");
         let scenario = scenario("x", "seeds = \"1..2\"\n");
         let refused = || {
-            let claim = Claim::take(&folder).unwrap();
-            match claim.clear(&scenario, &[], &places(&folder, &scenario)) {
+            let lock = OutputLock::take(&folder).unwrap();
+            match lock.clear(&scenario, &[], &places(&folder, &scenario)) {
                 Err(Failure::Message(text)) => text,
                 other => panic!("{other:?}"),
             }

@@ -4,7 +4,7 @@ use trimline_sim::plan::Plan;
 use trimline_sim::plan::detour::{Counts, Detourable, Hot, Pick, Seen};
 
 /// Which packets leave a switch by another port, when, and by which.
-pub(crate) fn words(plan: &Plan) -> Option<String> {
+pub(crate) fn describe(plan: &Plan) -> Option<String> {
     let model = plan.detour?;
     let what = match model.detourable {
         Detourable::Unscheduled => "unscheduled data",
@@ -66,27 +66,27 @@ mod tests {
         Scenario::parse("s.toml", &text, &[]).expect("a scenario").runs[0].plan.clone()
     }
 
-    fn words(switch: &str) -> String {
-        super::words(&plan(switch)).unwrap_or_default()
+    fn describe(switch: &str) -> String {
+        super::describe(&plan(switch)).unwrap_or_default()
     }
 
     #[test]
     fn a_scheme_is_said_with_what_differs_from_it() {
-        assert_eq!(words("latency = \"0s\""), "");
+        assert_eq!(describe("latency = \"0s\""), "");
         assert_eq!(
-            words("data_queue = \"64pkt\", detour = {}"),
+            describe("data_queue = \"64pkt\", detour = {}"),
             "unscheduled data where its port holds more than 56 packets goes to the shorter of two other ports to switches, 2 times at most"
         );
         assert_eq!(
-            words("detour = { scheme = \"dibs\", input = true, limit = 1 }"),
+            describe("detour = { scheme = \"dibs\", input = true, limit = 1 }"),
             "data where its port has no room goes to one of the other ports to switches that have room, or the port that it came by, once at most"
         );
-        let literal = words(
+        let literal = describe(
             "data_queue = \"64pkt\", detour = { threshold = \"52pkt\", counts = \"switches\", seen = \"last-departure\" }",
         );
         assert!(literal.contains("52 packets (as of the last departure)"), "{literal}");
         assert!(literal.ends_with("at its first 2 switches only"), "{literal}");
-        assert!(words("detour.scheme = \"rps\"").contains("equally near, without limit"));
-        assert_eq!(words("detour.when = \"never\""), "never; ways are counted");
+        assert!(describe("detour.scheme = \"rps\"").contains("equally near, without limit"));
+        assert_eq!(describe("detour.when = \"never\""), "never; ways are counted");
     }
 }

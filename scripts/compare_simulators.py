@@ -5,8 +5,8 @@ Makes a connection matrix from a seed (distinct pairs, whole packets, sizes log-
 milliseconds), runs it with trimline and with a csg-htsim that you have built, or with any program that a command
 names, pairs the flows, and prints how well their completion times agree, beside how well two seeds of one program do.
 
-    scripts/beside.py --htsim PATH/TO/htsim_ndp [--hosts 128] [--matrix-seed 1] [--plot beside.png]
-    scripts/beside.py --command 'program {matrix} {seed}' [--peer-packet 9000]
+    scripts/compare_simulators.py --htsim PATH/TO/htsim_ndp [--hosts 128] [--matrix-seed 1] [--plot comparison.png]
+    scripts/compare_simulators.py --command 'program {matrix} {seed}' [--peer-packet 9000]
 
 A command's {matrix} is a file in htsim's form (`SRC->DST start PS size BYTES`), {seed} a number; it prints a line
 `SRC DST FCT` for each flow, FCT in microseconds from the flow's start to its end at the sender; other lines are passed
@@ -305,7 +305,7 @@ def main():
     else:
         say(runs, rows)
         for share in (0.5, 0.99):
-            theirs = [quantile(runs[name]["times"].values(), share) for name in peers]
+            baseline = [quantile(runs[name]["times"].values(), share) for name in peers]
             own = [quantile(runs[f"trimline {seed}"]["times"].values(), share) for seed in (1, 2)]
             print(
                 f"p{share * 100:.0f}: trimline {own[0]:.1f} and {own[1]:.1f} us,"

@@ -44,12 +44,12 @@ pub enum Order {
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     slot: u32,
-    turns: u32,
+    scheduler: u32,
 }
 
 /// The queue of turns of a host.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct SendScheduler {
     /// One turn each.
     credits: VecDeque<u32>,
     /// Bursts that take turns ([`Order::Fair`]), or turns for retransmissions ([`Order::RetransmissionsFirst`]).
@@ -70,7 +70,7 @@ pub(super) struct Turns {
 /// What a half knows of its turns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Queued {
-    turns: u32,
+    scheduler: u32,
     /// Turns among these that are for retransmissions ([`Order::RetransmissionsFirst`]).
     resends: u16,
     is_ready: bool,
@@ -78,12 +78,12 @@ pub(super) struct Queued {
     pushes: bool,
 }
 
-impl Turns {
+impl SendScheduler {
     /// The queue of a host that shares its link in this order, or in turns of so many payload bytes.
-    pub(super) fn new(order: Order, turn: u32) -> Turns {
+    pub(super) fn new(order: Order, turn: u32) -> SendScheduler {
         match turn {
-            0 => Turns { order, ..Turns::default() },
-            _ => Turns { order: Order::RoundRobin, turn, ..Turns::default() },
+            0 => SendScheduler { order, ..SendScheduler::default() },
+            _ => SendScheduler { order: Order::RoundRobin, turn, ..SendScheduler::default() },
         }
     }
 
@@ -123,17 +123,17 @@ impl Turns {
             queued.is_ready = is_ready;
             self.ready = if is_ready { self.ready + 1 } else { self.ready - 1 };
         }
-        if is_ready && credit > queued.turns {
+        if is_ready && credit > queued.scheduler {
             if matches!(self.order, Order::RoundRobin | Order::RetransmissionsFirst) {
                 return self.queue_otherwise(slot, queued, credit, waiting);
             }
-            let turns = credit - queued.turns;
-            if turns == 1 && !queued.pushes {
+            let scheduler = credit - queued.scheduler;
+            if scheduler == 1 && !queued.pushes {
                 self.credits.push_back(slot);
             } else {
-                self.burst(slot, turns, queued.turns == 0);
+                self.burst(slot, scheduler, queued.scheduler == 0);
             }
-            queued.turns = credit;
+            queued.scheduler = credit;
             queued.pushes = false;
         }
     }
@@ -141,49 +141,49 @@ impl Turns {
     /// Queues new turns of a half in an order in which they do not simply follow each other.
     #[inline(never)]
     fn queue_otherwise(&mut self, slot: u32, queued: &mut Queued, credit: u32, waiting: u32) {
-        let turns = credit - queued.turns;
+        let scheduler = credit - queued.scheduler;
         if self.are_by_kind() {
-            self.queue_by_kind(slot, queued, turns, waiting);
-            queued.turns = credit;
-        } else if queued.turns == 0 {
+            self.queue_by_kind(slot, queued, scheduler, waiting);
+            queued.scheduler = credit;
+        } else if queued.scheduler == 0 {
             // In turn: no connection has more than one in the queue.
             self.credits.push_back(slot);
-            queued.turns = 1;
+            queued.scheduler = 1;
         }
         queued.pushes = false;
     }
 
     /// Credits that came together. Behind others of their connection they wait as these do.
     #[inline(never)]
-    fn burst(&mut self, slot: u32, turns: u32, is_all: bool) {
+    fn burst(&mut self, slot: u32, scheduler: u32, is_all: bool) {
         match self.order {
             Order::Fair if is_all => {
                 if self.bursts.is_empty() {
                     // It comes behind the other connections, as a queue that was empty does in a fair scheduler.
                     (self.now, self.before) = (0, self.ready - 1);
                 }
-                self.bursts.push_back(Burst { slot, turns });
+                self.bursts.push_back(Burst { slot, scheduler });
             }
             Order::Fair | Order::Arrival | Order::RoundRobin | Order::RetransmissionsFirst => {
-                self.credits.extend((0..turns).map(|_| slot))
+                self.credits.extend((0..scheduler).map(|_| slot))
             }
         }
     }
 
     /// Queues new turns of a half. Turns for packets that wait to be sent again, and have no turn yet, go first.
-    fn queue_by_kind(&mut self, slot: u32, queued: &mut Queued, turns: u32, waiting: u32) {
-        let lacking = waiting.saturating_sub(queued.resends.into()).min(turns);
+    fn queue_by_kind(&mut self, slot: u32, queued: &mut Queued, scheduler: u32, waiting: u32) {
+        let lacking = waiting.saturating_sub(queued.resends.into()).min(scheduler);
         let resends = u16::try_from(lacking).unwrap_or(u16::MAX).min(u16::MAX - queued.resends);
         if resends > 0 {
-            self.bursts.push_back(Burst { slot, turns: resends.into() });
+            self.bursts.push_back(Burst { slot, scheduler: resends.into() });
             queued.resends += resends;
         }
-        self.credits.extend((u32::from(resends)..turns).map(|_| slot));
+        self.credits.extend((u32::from(resends)..scheduler).map(|_| slot));
     }
 
     /// A half that is not ready is forgotten: turns that are left from it are no other one's.
     pub(super) fn forget(&mut self, slot: u32, queued: &Queued) {
-        if queued.turns > 0 {
+        if queued.scheduler > 0 {
             self.credits.retain(|credit| *credit != slot);
             self.bursts.retain(|burst| burst.slot != slot);
         }
@@ -207,8 +207,8 @@ impl Turns {
         if self.are_by_kind() {
             let first = &mut self.bursts[0];
             let slot = first.slot;
-            first.turns -= 1;
-            if first.turns == 0 {
+            first.scheduler -= 1;
+            if first.scheduler == 0 {
                 self.bursts.pop_front();
             }
             return slot;
@@ -227,9 +227,9 @@ impl Turns {
         }
         // Of bursts that were forgotten since nobody has a turn.
         self.now = self.now.min(bursts) - 1;
-        let Burst { slot, turns } = self.bursts.pop_front().expect("there is a burst");
-        if turns > 1 {
-            self.bursts.push_back(Burst { slot, turns: turns - 1 });
+        let Burst { slot, scheduler } = self.bursts.pop_front().expect("there is a burst");
+        if scheduler > 1 {
+            self.bursts.push_back(Burst { slot, scheduler: scheduler - 1 });
         }
         slot
     }
@@ -238,7 +238,7 @@ impl Turns {
 impl Queued {
     /// What a half knows that has a window to push.
     pub(super) const PUSHING: Queued =
-        Queued { turns: 0, resends: 0, is_ready: false, pushes: true };
+        Queued { scheduler: 0, resends: 0, is_ready: false, pushes: true };
 
     /// The half has a window to push once more.
     pub(super) fn push(&mut self) {
@@ -248,7 +248,7 @@ impl Queued {
     /// One turn of the half is over. It may be left from the half that had the slot before.
     #[inline]
     pub(super) fn spend(&mut self) {
-        self.turns = self.turns.saturating_sub(1);
+        self.scheduler = self.scheduler.saturating_sub(1);
     }
 
     /// Whether the turn was for a retransmission, where turns are by kind; such turns of a half come before its others.
@@ -265,14 +265,19 @@ mod tests {
     use alloc::vec::Vec;
 
     /// Spends `count` turns of halves that are ready while they have credit.
-    fn order(turns: &mut Turns, queued: &mut [Queued], credit: &mut [u32], count: u32) -> Vec<u32> {
+    fn order(
+        scheduler: &mut SendScheduler,
+        queued: &mut [Queued],
+        credit: &mut [u32],
+        count: u32,
+    ) -> Vec<u32> {
         (0..count)
             .map(|_| {
-                let slot = turns.next();
+                let slot = scheduler.next();
                 let (queued, credit) = (&mut queued[slot as usize], &mut credit[slot as usize]);
                 queued.spend();
                 *credit -= 1;
-                turns.update(slot, queued, *credit > 0, (*credit, 0));
+                scheduler.update(slot, queued, *credit > 0, (*credit, 0));
                 slot
             })
             .collect()
@@ -284,15 +289,17 @@ mod tests {
     }
 
     fn spent_by(mut queued: [Queued; 3], order_of: Order, rises: &[(u32, u32)]) -> Vec<u32> {
-        let mut turns = Turns::new(order_of, 0);
+        let mut scheduler = SendScheduler::new(order_of, 0);
         let mut credit = [0; 3];
         for &(slot, rise) in rises {
             credit[slot as usize] += rise;
-            turns.update(slot, &mut queued[slot as usize], true, (credit[slot as usize], 0));
+            scheduler.update(slot, &mut queued[slot as usize], true, (credit[slot as usize], 0));
         }
         let all = credit.iter().sum();
-        let spent = order(&mut turns, &mut queued, &mut credit, all);
-        assert!(turns.is_empty() && turns.credits.is_empty() && turns.bursts.is_empty());
+        let spent = order(&mut scheduler, &mut queued, &mut credit, all);
+        assert!(
+            scheduler.is_empty() && scheduler.credits.is_empty() && scheduler.bursts.is_empty()
+        );
         spent
     }
 
@@ -335,38 +342,43 @@ mod tests {
     fn a_half_that_is_forgotten_leaves_no_turn() {
         let orders = [Order::Fair, Order::Arrival, Order::RoundRobin, Order::RetransmissionsFirst];
         for order_of in orders {
-            let mut turns = Turns::new(order_of, 0);
+            let mut scheduler = SendScheduler::new(order_of, 0);
             let mut queued = [Queued::default(); 3];
             let mut credit = [4, 3, 1];
             for slot in 0..3 {
-                turns.update(slot, &mut queued[slot as usize], true, (credit[slot as usize], 0));
+                scheduler.update(
+                    slot,
+                    &mut queued[slot as usize],
+                    true,
+                    (credit[slot as usize], 0),
+                );
             }
-            let first = order(&mut turns, &mut queued, &mut credit, 1);
+            let first = order(&mut scheduler, &mut queued, &mut credit, 1);
             assert_eq!(first, [0]);
-            turns.update(1, &mut queued[1], false, (0, 0));
-            turns.forget(1, &queued[1]);
-            let left = order(&mut turns, &mut queued, &mut credit, 4);
-            assert!(!left.contains(&1) && turns.is_empty(), "{left:?}");
+            scheduler.update(1, &mut queued[1], false, (0, 0));
+            scheduler.forget(1, &queued[1]);
+            let left = order(&mut scheduler, &mut queued, &mut credit, 4);
+            assert!(!left.contains(&1) && scheduler.is_empty(), "{left:?}");
         }
     }
 
     /// A turn of 9000 B is one packet of 9000 B or six of 1500; what a half cannot send of it is lost.
     #[test]
     fn a_turn_of_bytes_is_as_many_packets_as_fill_it() {
-        let mut turns = Turns::new(Order::Fair, 9000);
+        let mut scheduler = SendScheduler::new(Order::Fair, 9000);
         let (mut queued, mut credit) = ([Queued::default(); 3], [3u32, 14, 4]);
         let bytes = [9000, 1500, 1500];
         for slot in 0..3 {
-            turns.update(slot, &mut queued[slot as usize], true, (credit[slot as usize], 0));
+            scheduler.update(slot, &mut queued[slot as usize], true, (credit[slot as usize], 0));
         }
         let mut order: Vec<(u32, u32)> = Vec::new();
-        while !turns.is_empty() {
-            let slot = turns.next();
+        while !scheduler.is_empty() {
+            let slot = scheduler.next();
             let (queued, credit) = (&mut queued[slot as usize], &mut credit[slot as usize]);
             queued.spend();
             *credit -= 1;
-            turns.update(slot, queued, *credit > 0, (*credit, 0));
-            turns.sent(slot, bytes[slot as usize]);
+            scheduler.update(slot, queued, *credit > 0, (*credit, 0));
+            scheduler.sent(slot, bytes[slot as usize]);
             match order.last_mut() {
                 Some((last, packets)) if *last == slot => *packets += 1,
                 _ => order.push((slot, 1)),
@@ -379,14 +391,14 @@ mod tests {
     /// one more of half 0, which has been asked to send two again by then.
     #[test]
     fn retransmissions_pass_first_time_data_of_all_connections() {
-        let mut turns = Turns::new(Order::RetransmissionsFirst, 0);
+        let mut scheduler = SendScheduler::new(Order::RetransmissionsFirst, 0);
         let mut queued = [Queued::PUSHING, Queued::default()];
-        turns.update(0, &mut queued[0], true, (3, 0));
-        turns.update(1, &mut queued[1], true, (2, 1));
-        turns.update(1, &mut queued[1], true, (3, 1));
-        turns.update(0, &mut queued[0], true, (4, 2));
+        scheduler.update(0, &mut queued[0], true, (3, 0));
+        scheduler.update(1, &mut queued[1], true, (2, 1));
+        scheduler.update(1, &mut queued[1], true, (3, 1));
+        scheduler.update(0, &mut queued[0], true, (4, 2));
         let mut spent = || {
-            let slot = turns.next();
+            let slot = scheduler.next();
             queued[slot as usize].spend();
             (slot, queued[slot as usize].spend_resend())
         };
@@ -398,13 +410,13 @@ mod tests {
 
     #[test]
     fn a_banked_credit_gets_its_turn_when_there_is_something_to_send() {
-        let mut turns = Turns::default();
+        let mut scheduler = SendScheduler::default();
         let mut queued = Queued::default();
-        turns.update(0, &mut queued, false, (3, 0));
-        assert!(turns.is_empty());
-        turns.update(0, &mut queued, true, (3, 0));
-        assert!(!turns.is_empty());
+        scheduler.update(0, &mut queued, false, (3, 0));
+        assert!(scheduler.is_empty());
+        scheduler.update(0, &mut queued, true, (3, 0));
+        assert!(!scheduler.is_empty());
         let mut credit = [3];
-        assert_eq!(order(&mut turns, &mut [queued], &mut credit, 3), [0, 0, 0]);
+        assert_eq!(order(&mut scheduler, &mut [queued], &mut credit, 3), [0, 0, 0]);
     }
 }

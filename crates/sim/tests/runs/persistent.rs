@@ -69,11 +69,11 @@ fn tcp_keeps_its_window_over_messages() {
     };
     let (keeps, restarts) = (tcp(""), tcp("restart_after_idle = true\n"));
     for (transport, connection, gap, is_fast) in [
-        (&keeps, "kept", "0us", true),
-        (&keeps, "kept", "20ms", true),
-        (&restarts, "kept", "0us", true),
+        (&keeps, "persistent", "0us", true),
+        (&keeps, "persistent", "20ms", true),
+        (&restarts, "persistent", "0us", true),
         // Longer than the time-out: RFC 5681 4.1.
-        (&restarts, "kept", "20ms", false),
+        (&restarts, "persistent", "20ms", false),
         (&keeps, "new", "0us", false),
         (&restarts, "new", "20ms", false),
     ] {
@@ -91,7 +91,7 @@ fn tcp_keeps_its_window_over_messages() {
 #[test]
 fn a_message_of_ndp_takes_as_long_on_a_new_connection() {
     let ndp = "[transport.ndp]\ninitial_window = 8\n";
-    let [kept, new] = ["kept", "new"].map(|connection| slowdowns(ndp, connection, "10us"));
+    let [kept, new] = ["persistent", "new"].map(|connection| slowdowns(ndp, connection, "10us"));
     for (kept, new) in kept.iter().zip(&new) {
         assert!(*new > 2.0 && (kept / new - 1.0).abs() < 0.05, "{kept} {new}");
     }
@@ -273,7 +273,7 @@ fn a_request_on_a_kept_connection_has_the_answer_that_it_has_on_its_own() {
         };
         requests.iter().map(service).collect()
     };
-    let kept = served("kept");
+    let kept = served("persistent");
     assert_eq!(kept, served("new"));
     assert_eq!(kept.values().collect::<BTreeSet<_>>().len(), 480);
 }
@@ -328,7 +328,7 @@ fn what_cannot_be_kept_is_refused() {
 #[test]
 fn a_plan_that_keeps_what_takes_no_message_is_refused() {
     let mut kept = workload("w", Matrix::Permutation, Some(9000));
-    kept.connection = Connection::Kept;
+    kept.connection = Connection::Persistent;
     let (rate, clock_lag) = (BitRate::from_gbps(1), TimeDelta::ZERO);
     let cbr =
         Cbr.with(cbr::Config { payload_bytes: 9000, rate, clock_lag, marks_unscheduled: false });
@@ -351,7 +351,7 @@ fn a_plan_that_keeps_what_takes_no_message_is_refused() {
 fn pairs_that_stand_twice_share_a_connection() {
     let mut twice = workload("w", Matrix::Pairs(vec![(0, 1), (2, 1), (0, 1)]), Some(45_000));
     assert_eq!(twice.arrivals, Arrivals::Once);
-    twice.connection = Connection::Kept;
+    twice.connection = Connection::Persistent;
     let plan = plans::plan(star(4), 8, vec![twice]);
     let record = both(&plan);
     assert!(record == run(&Plan { engine: EngineChoice::Heap, ..plan }));
@@ -365,7 +365,7 @@ fn pairs_that_stand_twice_share_a_connection() {
 fn each_workload_has_connections_of_its_own() {
     let kept = |name: &str| {
         let pairs = workload(name, Matrix::Pairs(vec![(0, 1)]), Some(900_000));
-        Workload { connection: Connection::Kept, ..pairs }
+        Workload { connection: Connection::Persistent, ..pairs }
     };
     let record = both(&plans::plan(star(4), 8, vec![kept("v"), kept("w")]));
     for flow in record.flows.iter() {

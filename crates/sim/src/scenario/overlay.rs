@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::rules::Laying;
+use super::rules::Overlay;
 use super::schemes::{self, BuiltIn, Network};
 use super::{payload, resolve};
 use crate::keys::error::{Place, ScenarioError, Source, nearest};
@@ -131,7 +131,7 @@ fn of_table(node: &Node) -> Result<Scheme, ScenarioError> {
 
 /// Lays a scheme over a tree: the scenario with its series. `later` is what is laid over the scheme, and `whole` is the tree
 /// with it: what the scheme is made for.
-pub(super) fn lay(
+pub(super) fn overlay(
     tree: &mut Node,
     (whole, later): (&Node, &Node),
     scheme: &Scheme,
@@ -161,7 +161,7 @@ pub(super) fn lay(
             table.entries.retain(|key| !is_replaced(&entry.key, &key.key));
         }
     }
-    payload::lay(tree, &over)
+    payload::overlay(tree, &over)
 }
 
 /// Gives the payload to a transport that takes one and says none.
@@ -201,7 +201,7 @@ fn keys(scheme: &Scheme, payload: Option<&Entry>, whole: &Node) -> Result<Node, 
         }
     };
     if let Some(own) = &scheme.own {
-        tree::lay(&mut over, own, &Laying)?;
+        tree::overlay(&mut over, own, &Overlay)?;
     }
     Ok(over)
 }
