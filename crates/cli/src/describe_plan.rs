@@ -604,13 +604,13 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
     };
     let connection = match workload.connection {
         Connection::New => String::new(),
-        Connection::Persistent => ", connections kept".to_owned(),
+        Connection::Persistent => ", persistent connections".to_owned(),
         Connection::Pool(Pool { each, when_busy }) => {
             let else_words = match when_busy {
                 WhenBusy::Wait => "the first that becomes idle",
                 WhenBusy::LeastBusy => "behind the fewest",
             };
-            format!(", {each} connections kept to each host, an idle one, else {else_words}")
+            format!(", {each} persistent connections to each host, an idle one, else {else_words}")
         }
     };
     format!(
@@ -676,7 +676,7 @@ mod tests {
         for part in [
             "Pareto sizes of shape 1.05, 100000 B on the average, from ",
             " B to 1000000000 B",
-            "16 connections kept to each host, an idle one, else the first that becomes idle",
+            "16 persistent connections to each host, an idle one, else the first that becomes idle",
             "payload for 40.0 % of 1 link",
         ] {
             assert!(described.contains(part), "{part}: {described}");
@@ -688,8 +688,8 @@ mod tests {
     fn connections_that_are_kept_are_said_to_be() {
         let loops = "arrivals.closed_loop = { gap = \"1us\", count = 3 }\n";
         let workload = |connection: &str| of(&format!("{STAR}{loops}{connection}"));
-        let kept = workload("connection = \"kept\"\n").replace("\n             ", " ");
-        assert!(kept.contains("connections kept"), "{kept}");
+        let kept = workload("connection = \"persistent\"\n").replace("\n             ", " ");
+        assert!(kept.contains("persistent connections"), "{kept}");
         assert_eq!(workload("connection = \"new\"\n"), workload(""));
     }
 

@@ -195,7 +195,7 @@ impl<M> Finding<M> {
         let not_judged = match tier {
             Tier::Full => false,
             Tier::Quick => is_of_all || !has_runs,
-            Tier::PartialRun => {
+            Tier::Partial => {
                 let has = |series: &String| runs.iter().any(|run| run.series == *series);
                 self.series.is_none() || !has_runs || !self.against.iter().all(has)
             }

@@ -439,7 +439,7 @@ fn perform(described: impl IntoIterator<Item = OsString>, transports: &Transport
                 tier: match (quick, series.is_empty()) {
                     (true, _) => verdicts::Tier::Quick,
                     (false, true) => verdicts::Tier::Full,
-                    (false, false) => verdicts::Tier::PartialRun,
+                    (false, false) => verdicts::Tier::Partial,
                 },
                 series,
                 resume,

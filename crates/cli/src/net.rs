@@ -78,7 +78,7 @@ pub(crate) struct Interface {
     poll: bool,
     /// Give a peer up that was not heard for so many seconds.
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    dead_peer: u64,
+    dead_peer_timeout: u64,
     /// Believe those alone who share the key in this file (`trimline key new`); a key in its second line is believed
     /// too.
     #[arg(long, value_name = "FILE")]
@@ -289,7 +289,7 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
             config.profile = Profile::KEYED;
         }
         config.idle = if poll { Idle::Poll } else { Idle::Block };
-        config.dead_peer = Some(TimeDelta::from_ms(interface.dead_peer * 1000));
+        config.dead_peer_timeout = Some(TimeDelta::from_ms(interface.dead_peer_timeout * 1000));
     };
     let host = match &interface.interface {
         Some(name) => {

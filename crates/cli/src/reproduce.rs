@@ -34,7 +34,7 @@ pub(crate) struct Options {
     pub(crate) jobs: Option<usize>,
     pub(crate) out: PathBuf,
     pub(crate) tier: Tier,
-    /// The series that are run, with [`Tier::PartialRun`].
+    /// The series that are run, with [`Tier::Partial`].
     pub(crate) series: Vec<String>,
     pub(crate) resume: bool,
     /// Runs that were made elsewhere: they are not made again.
@@ -49,7 +49,7 @@ pub(crate) struct Options {
 impl Options {
     /// Whether a run is to be made.
     fn wants(&self, run: &Run) -> bool {
-        self.tier != Tier::PartialRun || self.series.contains(&run.plan.series)
+        self.tier != Tier::Partial || self.series.contains(&run.plan.series)
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             experiment.expected.check(&experiment.expected_name, &scenario)?;
             match options.tier {
                 Tier::Quick => experiment.expected.quick.choose(&experiment.id, &mut scenario)?,
-                Tier::PartialRun => partial_run::check(&experiment.id, &scenario, &options.series)?,
+                Tier::Partial => partial_run::check(&experiment.id, &scenario, &options.series)?,
                 Tier::Full => {}
             }
             Ok(scenario)
@@ -104,7 +104,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             .filter(|(_, found)| found.is_some())
             .map(|(run, _)| run_directory(&out, run))
             .collect();
-        if options.tier == Tier::PartialRun {
+        if options.tier == Tier::Partial {
             check_loss(scenario, &out, &stay, options)?;
         }
         forget(&out, &stay).map_err(|error| Failure::io(&out, &error))?;
@@ -125,7 +125,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         let is_partial = outcomes.len() < scenario.runs.len();
         outcomes.retain(|outcome| series.contains(&outcome.series));
         let tier = match options.tier {
-            Tier::PartialRun if !is_partial => Tier::Full,
+            Tier::Partial if !is_partial => Tier::Full,
             tier => tier,
         };
         let verdicts: Vec<Verdict> = findings
@@ -180,7 +180,7 @@ fn found(
     out: &Path,
     options: &Options,
 ) -> Vec<Option<Outcome>> {
-    if !options.resume && options.tier != Tier::PartialRun {
+    if !options.resume && options.tier != Tier::Partial {
         return vec![None; scenario.runs.len()];
     }
     let mut import = 0;

@@ -373,7 +373,7 @@ mod tests {
         transport.cbr = {}\nswitch = { profile = \"drop-tail\", pfc = { xoff = \"5pkt\" } }\n\
         [[workload]]\nname = \"w\"\npairs = [[0, 4], [2, 0], [4, 2]]\nsize = \"long-lived\"\n\
         [[series]]\nname = \"up-and-down\"\n\
-        [[series]]\nname = \"round\"\ndetour = [ { over = \"tor 0 up 0\", by = \"spine 0 down 1\" },\n\
+        [[series]]\nname = \"round\"\nfixed_route = [ { over = \"tor 0 up 0\", by = \"spine 0 down 1\" },\n\
         { over = \"tor 1 up 0\", by = \"spine 0 down 2\" }, { over = \"tor 2 up 0\", by = \"spine 0 down 0\" } ]\n";
 
     /// What a person sees; the file beside is what it should be.

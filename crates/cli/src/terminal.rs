@@ -120,9 +120,9 @@ mod tests {
     #[test]
     fn what_nobody_hears_is_no_error() {
         say_to(&mut Closed(io::ErrorKind::BrokenPipe, false), "text");
-        let mut heard = Vec::new();
-        say_to(&mut heard, "text");
-        assert_eq!(heard, b"text\n");
+        let mut received = Vec::new();
+        say_to(&mut received, "text");
+        assert_eq!(received, b"text\n");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) enum Tier {
     /// Those that expected.toml names.
     Quick,
     /// All of some series.
-    PartialRun,
+    Partial,
 }
 
 impl Tier {
@@ -27,7 +27,7 @@ impl Tier {
         match self {
             Tier::Full => None,
             Tier::Quick => Some("quick"),
-            Tier::PartialRun => Some("part"),
+            Tier::Partial => Some("part"),
         }
     }
 
@@ -36,7 +36,7 @@ impl Tier {
         match self {
             Tier::Full => "",
             Tier::Quick => " (quick tier: some of the runs)",
-            Tier::PartialRun => " (some of the series)",
+            Tier::Partial => " (some of the series)",
         }
     }
 }

@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_is_said_once_and_the_last_counts() {
-        let ((said, heard), (written, seen)) = (mpsc::channel(), mpsc::channel());
+        let ((said, received), (written, seen)) = (mpsc::channel(), mpsc::channel());
         let write = move |number: u32| {
             written.send(number).unwrap();
             match number {
@@ -137,7 +137,7 @@ mod tests {
             assert_eq!(seen.recv(), Ok(number));
         }
         writer.finish(4).unwrap();
-        assert_eq!(heard.iter().collect::<Vec<_>>(), ["no room; going on"]);
+        assert_eq!(received.iter().collect::<Vec<_>>(), ["no room; going on"]);
         let writer = Writer::saying("place", |()| Err(io::Error::other("no room")), |_| {});
         assert_eq!(writer.finish(()).unwrap_err().to_string(), "no room");
     }

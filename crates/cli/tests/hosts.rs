@@ -235,12 +235,13 @@ fn a_command_whose_peer_is_killed_ends_and_says_so() {
     for (round, dies) in ["listener", "sender", "listener", "sender"].into_iter().enumerate() {
         let (near, far) =
             (format!("127.0.1.{}", round * 2 + 2), format!("127.0.1.{}", round * 2 + 3));
-        let listen = ["cat", "listen", "--udp", "-a", &far, "--silence", "2", "--from", &near];
+        let listen =
+            ["cat", "listen", "--udp", "-a", &far, "--dead-peer-timeout", "2", "--from", &near];
         let mut listener = Ends(place.program("trimline", &listen).spawn().unwrap());
         // Nobody reads what the listener writes, so the protocol goes on though its output is blocked.
         let _output = listener.0.stdout.take();
         std::thread::sleep(Duration::from_millis(200));
-        let send = ["cat", "send", &far, "--udp", "-a", &near, "--silence", "2"];
+        let send = ["cat", "send", &far, "--udp", "-a", &near, "--dead-peer-timeout", "2"];
         let mut sender =
             Ends(place.program("trimline", &send).stdin(Stdio::piped()).spawn().unwrap());
         let mut input = sender.0.stdin.take().unwrap();
@@ -258,7 +259,8 @@ fn a_command_whose_peer_is_killed_ends_and_says_so() {
         assert!(!success && said.contains("was not heard for 2 s, since"), "{dies}: {said}");
     }
     // Nobody was ever there.
-    let send = ["cat", "send", "127.0.1.99", "--udp", "-a", "127.0.1.1", "--silence", "1"];
+    let send =
+        ["cat", "send", "127.0.1.99", "--udp", "-a", "127.0.1.1", "--dead-peer-timeout", "1"];
     let mut sender = Ends(place.program("trimline", &send).stdin(Stdio::piped()).spawn().unwrap());
     sender.0.stdin.as_mut().unwrap().write_all(b"hello").unwrap();
     let (success, said) = ended(&mut sender.0, Duration::from_secs(5)).expect("it ends");
@@ -341,10 +343,10 @@ fn pair(round: usize) -> ([String; 2], Duration) {
 /// One end of a transfer without end is killed. Gives how long the other one lived.
 fn kill_of_cat(place: &Place, round: usize, kills_listener: bool) -> Duration {
     let ([near, far], moment) = pair(round);
-    let listen = ["cat", "listen", "--udp", "-a", &far, "--silence", "1"];
+    let listen = ["cat", "listen", "--udp", "-a", &far, "--dead-peer-timeout", "1"];
     let mut listener = Ends(place.program("trimline", &listen).spawn().unwrap());
     std::thread::sleep(Duration::from_millis(300));
-    let send = ["cat", "send", &far, "--udp", "-a", &near, "--silence", "1"];
+    let send = ["cat", "send", &far, "--udp", "-a", &near, "--dead-peer-timeout", "1"];
     let endless = fs::File::open("/dev/zero").unwrap();
     let mut sender = Ends(place.program("trimline", &send).stdin(endless).spawn().unwrap());
     let mut output = listener.0.stdout.take().unwrap();
@@ -363,7 +365,8 @@ fn kill_of_server(place: &Place, round: usize) -> Duration {
     let serve = ["rpc", "serve", "--udp", "-a", &far];
     let server = Ends(place.program("trimline", &serve).spawn().unwrap());
     std::thread::sleep(Duration::from_millis(300));
-    let load = ["rpc", "load", &far, "--udp", "-a", &near, "--silence", "1", "-c", "1000000000"];
+    let load =
+        ["rpc", "load", &far, "--udp", "-a", &near, "--dead-peer-timeout", "1", "-c", "1000000000"];
     let mut client = place.program("trimline", &load);
     let mut client = Ends(client.args(["--concurrency", "8"]).spawn().unwrap());
     std::thread::sleep(Duration::from_millis(200) + moment);

@@ -63,7 +63,7 @@ impl<'a> Readings<'a> {
     ///
     /// # Panics
     /// The transport does not list a column of this name.
-    pub fn give(&mut self, name: &str, value: u64) {
+    pub fn set(&mut self, name: &str, value: u64) {
         let place = self.columns.iter().position(|column| column.name == name);
         let place =
             place.unwrap_or_else(|| panic!("a transport gives `{name}`, and does not list it"));
@@ -260,6 +260,6 @@ time_ps,name,utilisation,stopped,packets,bytes,trimmed,dropped,dropped_headers,r
     #[test]
     #[should_panic(expected = "gives `alpha`, and does not list it")]
     fn what_a_transport_gives_is_what_it_lists() {
-        Readings::new(Time::ZERO, &[WINDOW], &mut [None]).give("alpha", 1);
+        Readings::new(Time::ZERO, &[WINDOW], &mut [None]).set("alpha", 1);
     }
 }

@@ -169,7 +169,7 @@ impl Bumps {
     }
 
     /// A packet arrives at a host.
-    pub(crate) fn hear(&mut self, host: u32, now: Time, packet: &Packet) {
+    pub(crate) fn receive(&mut self, host: u32, now: Time, packet: &Packet) {
         if !packet.echoes_congestion() {
             return;
         }

@@ -37,19 +37,24 @@ pub(crate) struct Deadlocks {
 
 impl Deadlocks {
     /// Looks at ports that have done everything before `now`. Gives whether a cycle stands for good.
-    pub(crate) fn look(&mut self, network: &Network, engine: &mut dyn Engine, now: Time) -> bool {
+    pub(crate) fn inspect(
+        &mut self,
+        network: &Network,
+        engine: &mut dyn Engine,
+        now: Time,
+    ) -> bool {
         let Some(pauses) = &network.core.pauses else { return false };
         let has_waiting = |port, class| network.has_waiting(port, class);
         let blocked = blocked(network.core.routes.ports(), pauses, &has_waiting);
         let edges =
             confirm(network, engine, &blocked, &possible(&network.core.routes, pauses, &blocked));
-        self.note(&blocked, edges, &|Blocked { port, since, .. }| {
+        self.record(&blocked, edges, &|Blocked { port, since, .. }| {
             now.saturating_since(*since) >= pauses.longest(network.rate(*port))
         })
     }
 
     /// Notes who waits for whom, by their places, and who has waited for long. Gives whether a cycle stands for good.
-    fn note(
+    fn record(
         &mut self,
         blocked: &[Blocked],
         mut edges: Vec<(usize, usize)>,

@@ -90,7 +90,7 @@ impl Detours {
 
     /// Whether somebody looks at what leaves a port.
     #[inline(always)]
-    pub(crate) fn notes(&self, port: u32) -> bool {
+    pub(crate) fn records(&self, port: u32) -> bool {
         self.model.seen != Seen::Now || self.to_host[port as usize]
     }
 
@@ -140,7 +140,7 @@ impl Detours {
     }
 
     /// A packet begins to leave a port that held `held` packets, itself included.
-    pub(crate) fn note_departure(
+    pub(crate) fn record_departure(
         &mut self,
         port: u32,
         packet: &Packet,

@@ -531,7 +531,7 @@ impl Flows {
     }
 
     /// Something happened to a flow, at `host`. What follows happens at the same host.
-    pub(crate) fn note(&mut self, host: u32, event: flow::Event, now: Time) {
+    pub(crate) fn record(&mut self, host: u32, event: flow::Event, now: Time) {
         self.seen.last_change = self.seen.last_change.max(now);
         let (flow::Event::Delivered { key, .. } | flow::Event::Acknowledged { key, .. }) = event;
         let opener = Flows::opener(host, key);
@@ -563,7 +563,7 @@ impl Flows {
 
     /// Something happened to a message of a kept connection, at `host`, whose half has counted `totals`. Gives what
     /// the host sends next.
-    pub(crate) fn note_message(
+    pub(crate) fn record_message(
         &mut self,
         host: u32,
         event: flow::Event,
@@ -733,9 +733,9 @@ mod tests {
             assert_eq!(flows.begin(0, now), None);
             assert_eq!(flows.waiting().map(|flow| flow.index).sum::<u64>(), index + 1);
             let delivered = flow::Event::Delivered { key: receiving, slot: 0 };
-            assert_eq!(flows.note_message(1, delivered, now, Totals::default()), None);
+            assert_eq!(flows.record_message(1, delivered, now, Totals::default()), None);
             let acknowledged = flow::Event::Acknowledged { key: sending, slot: 0 };
-            let next = flows.note_message(0, acknowledged, now, Totals::default());
+            let next = flows.record_message(0, acknowledged, now, Totals::default());
             let length = first.size.unwrap();
             assert_eq!(next, Some(Further { key: sending, length }));
             let ended: Vec<u64> =

@@ -182,7 +182,7 @@ impl Nics {
 
 /// What a transport hears of a packet that its NIC hands over: for one that is taken together with the next, that its
 /// answer waits for that.
-pub(crate) fn heard(packet: Packet, is_followed: bool) -> Packet {
+pub(crate) fn received(packet: Packet, is_followed: bool) -> Packet {
     let mark = if is_followed { Packet::MARK_DELAYED_ACK } else { 0 };
     Packet { marks: packet.marks | mark, ..packet }
 }

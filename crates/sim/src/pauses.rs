@@ -137,7 +137,7 @@ impl Input {
     }
 
     /// The sender must be told of a class.
-    pub(crate) fn tell(&mut self, class: usize, now: Time) {
+    pub(crate) fn notify(&mut self, class: usize, now: Time) {
         if self.untold == 0 {
             self.untold_since = now;
         }
@@ -147,11 +147,11 @@ impl Input {
     /// When the port must act for its input, if its transmitter is free from `free_at` on.
     #[inline]
     fn next(&self, free_at: Time) -> Time {
-        let told_at = match self.untold {
+        let notified_at = match self.untold {
             0 => Time::NEVER,
             _ => self.untold_since.max(free_at),
         };
-        told_at.min(self.renew_at)
+        notified_at.min(self.renew_at)
     }
 }
 
@@ -292,7 +292,7 @@ impl Pauses {
         let at = &mut self.inputs[input as usize];
         let arrival = at.ingress.arrive(class, bytes, at.above_xoff, &self.model);
         if arrival == Arrival::Stops {
-            at.tell(class, now);
+            at.notify(class, now);
         }
         if at.has_turned(class) {
             self.turn(input);
@@ -343,7 +343,7 @@ impl Pauses {
         let at = &mut self.inputs[input as usize];
         let resumes = bytes > 0 && at.ingress.leave(usize::from(class), bytes, &self.model);
         if resumes {
-            at.tell(usize::from(class), now);
+            at.notify(usize::from(class), now);
         }
         if bytes > 0 && at.has_turned(usize::from(class)) {
             self.turn(input);

@@ -334,8 +334,8 @@ impl Drive<'_, '_> {
                         || spin_limit.is_spent(network, engine, now)
                 }
             };
-            let is_stuck = deadlocks.look(network, engine, now);
-            let is_interrupted = is_stuck || self.look(network, now).is_break() && !is_over;
+            let is_stuck = deadlocks.inspect(network, engine, now);
+            let is_interrupted = is_stuck || self.inspect(network, now).is_break() && !is_over;
             if is_over || is_interrupted {
                 engine.catch_up(network, now);
                 let cycles = deadlocks.found(&network.core.routes);
@@ -371,7 +371,7 @@ impl Drive<'_, '_> {
     }
 
     /// Tells of the progress.
-    fn look(&mut self, network: &Network, now: Time) -> ControlFlow<()> {
+    fn inspect(&mut self, network: &Network, now: Time) -> ControlFlow<()> {
         let (flows, flows_done) = network.core.flows.progress();
         (self.watch)(Progress {
             simulated: now.saturating_since(Time::ZERO),

@@ -50,9 +50,9 @@ fn every_published_file_of_sizes_is_read_as_it_is() {
         );
         // The two of Homa whose sizes may be bytes or packets want to be told.
         let is_unclear = form == Form::Homa && read.largest() < 1_000_000;
-        let told =
+        let notified =
             scenario.replace(&format!("{file:?}"), &format!("{file:?}\nsize.packet = \"1B\""));
-        Scenario::parse("s.toml", &told, &[]).unwrap_or_else(|error| panic!("{error}"));
+        Scenario::parse("s.toml", &notified, &[]).unwrap_or_else(|error| panic!("{error}"));
         match Scenario::parse("s.toml", &scenario, &[]) {
             Ok(_) => assert!(!is_unclear, "{name}"),
             Err(error) => assert!(is_unclear, "{error}"),

@@ -22,7 +22,7 @@ pub(crate) struct CoDel {
 impl CoDel {
     /// A packet leaves that has waited for `sojourn`. `is_short`: no more than a packet waits behind it. Whether a signal
     /// is due.
-    pub(crate) fn look(
+    pub(crate) fn inspect(
         &mut self,
         now: Time,
         sojourn: TimeDelta,
@@ -82,7 +82,7 @@ mod tests {
         for (at, wait) in (from..).zip(waits) {
             let now = Time::ZERO + TimeDelta::from_us(at);
             let sojourn = TimeDelta::from_us(wait);
-            if law.look(now, sojourn, false, TARGET, INTERVAL) {
+            if law.inspect(now, sojourn, false, TARGET, INTERVAL) {
                 law.signalled(now, INTERVAL);
                 times.push(at);
             }
@@ -118,7 +118,7 @@ mod tests {
         let mut law = CoDel::default();
         for at in 0..1000 {
             let (now, sojourn) = (Time::ZERO + TimeDelta::from_us(at), TimeDelta::from_us(90));
-            assert!(!law.look(now, sojourn, at % 100 == 0, TARGET, INTERVAL), "{at}");
+            assert!(!law.inspect(now, sojourn, at % 100 == 0, TARGET, INTERVAL), "{at}");
         }
     }
 }

@@ -35,7 +35,7 @@ struct Waits {
 
 impl<P: OutputPort<Model = ServiceModel>> CodelPort<P> {
     /// A packet of the CoDel queue leaves: whether it has waited too long for long enough, and what is done about it.
-    fn look<K: Packets, C: Rng>(
+    fn inspect<K: Packets, C: Rng>(
         &mut self,
         queue: usize,
         sent: Handle,
@@ -50,7 +50,7 @@ impl<P: OutputPort<Model = ServiceModel>> CodelPort<P> {
         let own = context.model.occupancy(packet.wire_bytes);
         // What waits behind it is no more than another packet of its size. So the last one ends a spell.
         let is_short = self.port.queue_bytes(queue) <= 2 * own;
-        if !waits.law.look(now, now - arrived, is_short, target, interval) {
+        if !waits.law.inspect(now, now - arrived, is_short, target, interval) {
             return;
         }
         // A signal that this packet cannot carry waits for one that can.
@@ -131,7 +131,7 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for CodelPort<P> {
         if let Some(queue) = context.model.codel_queue()
             && context.model.classify(context.packets.packet(sent)) == queue
         {
-            self.look(queue, sent, context);
+            self.inspect(queue, sent, context);
         }
         Some(sent)
     }

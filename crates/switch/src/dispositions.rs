@@ -8,7 +8,7 @@ use crate::drop_list::{Disposition, DropList};
 /// A switch around one of its ports, which could not keep packets.
 pub trait SwitchActions {
     /// A packet is about to meet its fate: for those who record it.
-    fn note(&mut self, packet: Handle, disposition: Disposition);
+    fn record(&mut self, packet: Handle, disposition: Disposition);
     /// The counters of the port.
     fn counters(&mut self) -> &mut PortCounters;
     /// So many bytes of payload were cut at the port.
@@ -37,7 +37,7 @@ pub fn apply_dispositions(drop_list: &mut DropList, switch: &mut impl SwitchActi
     switch.counters().trimmed += u64::from(core::mem::take(&mut drop_list.trimmed));
     switch.cut(core::mem::take(&mut drop_list.cut_bytes));
     for (packet, disposition) in drop_list.drain() {
-        switch.note(packet, disposition);
+        switch.record(packet, disposition);
         let is_kept = match disposition {
             Disposition::Dropped => false,
             Disposition::Returned => {
@@ -83,17 +83,17 @@ mod tests {
     struct Written {
         counters: PortCounters,
         cut: u64,
-        noted: Vec<(Handle, Disposition)>,
+        recorded: Vec<(Handle, Disposition)>,
         forwarded: Vec<Handle>,
         freed: Vec<Handle>,
-        told: Vec<Handle>,
+        notified: Vec<Handle>,
         quenched: Vec<Handle>,
         refused: Vec<Handle>,
     }
 
     impl SwitchActions for Written {
-        fn note(&mut self, packet: Handle, disposition: Disposition) {
-            self.noted.push((packet, disposition));
+        fn record(&mut self, packet: Handle, disposition: Disposition) {
+            self.recorded.push((packet, disposition));
         }
         fn counters(&mut self) -> &mut PortCounters {
             &mut self.counters
@@ -117,7 +117,7 @@ mod tests {
             (!self.refused.contains(&packet)).then_some(1436)
         }
         fn send_back(&mut self, notification: Handle) {
-            self.told.push(notification);
+            self.notified.push(notification);
         }
         fn quench(&mut self, packet: Handle, header: &Packet) -> bool {
             assert_eq!(header.header.sequence, packet.index() as u32);
@@ -145,12 +145,15 @@ mod tests {
             let header = crate::testing::packet(trimline_packet::Service::Droppable, 1500, number);
             drop_list.quench(handle(number), header);
         }
-        let noted = drop_list.list().to_vec();
+        let recorded = drop_list.list().to_vec();
         let mut switch = Written { refused: [3, 4, 6].map(handle).to_vec(), ..Written::default() };
         apply_dispositions(&mut drop_list, &mut switch);
-        assert_eq!(switch.noted, noted);
+        assert_eq!(switch.recorded, recorded);
         assert_eq!(switch.forwarded, [handle(1)]);
-        assert_eq!((switch.told, switch.quenched), (vec![handle(2)], vec![handle(5), handle(6)]));
+        assert_eq!(
+            (switch.notified, switch.quenched),
+            (vec![handle(2)], vec![handle(5), handle(6)])
+        );
         assert_eq!(switch.freed, [handle(0), handle(3), handle(4)]);
         let counters = PortCounters {
             trimmed: 2,

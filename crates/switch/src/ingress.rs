@@ -143,13 +143,13 @@ mod tests {
             let model = PauseModel { xoff, xon: xon.min(xoff), lossless: u8::MAX, quanta: 1 };
             let mut ingress = Ingress::default();
             let mut queues: [Vec<u16>; 8] = Default::default();
-            let mut told = [false; 8];
+            let mut notified = [false; 8];
             for (class, bytes, leaves) in steps {
                 if leaves {
                     let Some(bytes) = queues[class].pop() else { continue };
                     if ingress.leave(class, bytes, &model) {
-                        prop_assert!(told[class]);
-                        told[class] = false;
+                        prop_assert!(notified[class]);
+                        notified[class] = false;
                     }
                 } else {
                     match ingress.arrive(class, bytes, above_xoff, &model) {
@@ -157,8 +157,8 @@ mod tests {
                         arrival => {
                             queues[class].push(bytes);
                             if arrival == Arrival::Stops {
-                                prop_assert!(!told[class]);
-                                told[class] = true;
+                                prop_assert!(!notified[class]);
+                                notified[class] = true;
                             }
                         }
                     }
@@ -166,10 +166,10 @@ mod tests {
                 for class in 0..8 {
                     let held = queues[class].iter().copied().map(u32::from).sum::<u32>();
                     prop_assert_eq!(ingress.held(class), held);
-                    prop_assert_eq!(ingress.stopped() >> class & 1 != 0, told[class]);
+                    prop_assert_eq!(ingress.stopped() >> class & 1 != 0, notified[class]);
                     prop_assert!(held <= xoff + above_xoff);
-                    prop_assert!(told[class] || held <= xoff, "above XOFF and not told");
-                    prop_assert!(!told[class] || held > model.xon, "at XON and not told");
+                    prop_assert!(notified[class] || held <= xoff, "above XOFF and not told");
+                    prop_assert!(!notified[class] || held > model.xon, "at XON and not told");
                 }
             }
         }

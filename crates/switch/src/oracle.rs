@@ -63,7 +63,7 @@ struct PlainSwitch {
     stream: Stream,
     drop_list: Vec<(Entry, Disposition)>,
     /// Headers whose senders are told of them.
-    told: Vec<Entry>,
+    notified: Vec<Entry>,
     trimmed: u32,
     cut: u64,
 }
@@ -95,7 +95,7 @@ impl PlainSwitch {
             ports: vec![port; ports],
             stream: Stream { seed, draws: 0 },
             drop_list: Vec::new(),
-            told: Vec::new(),
+            notified: Vec::new(),
             trimmed: 0,
             cut: 0,
         }
@@ -254,7 +254,7 @@ impl PlainSwitch {
                 }
                 Action::TrimToBoth if service == Service::Trimmable => {
                     let header = self.cut(entry);
-                    self.told.push(header);
+                    self.notified.push(header);
                     return self.enqueue(port, header);
                 }
                 Action::Return if service == Service::Trimmed => {
@@ -521,10 +521,10 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
         lost.0 += got.len() as u64;
         lost.1 += got.iter().map(|(entry, _)| u64::from(entry.packet.wire_bytes)).sum::<u64>();
         plain.drop_list.clear();
-        let told: Vec<Entry> =
+        let notified: Vec<Entry> =
             drop_list.drain_quenched().map(|(handle, packet)| Entry { handle, packet }).collect();
-        assert_eq!(told, plain.told, "headers whose senders are told");
-        plain.told.clear();
+        assert_eq!(notified, plain.notified, "headers whose senders are told");
+        plain.notified.clear();
         assert_eq!((drop_list.trimmed, drop_list.cut_bytes), (plain.trimmed, plain.cut));
         assert_eq!(stream, plain.stream, "the draws");
         assert_eq!(pool.used().get(), plain.pool_used(), "the pool");

@@ -763,7 +763,7 @@ mod tests {
             assert_eq!(bench.drop_list.list()[0].0, arriving);
             bench.drop_list.pop().expect("the port is full").1
         });
-        let (told, not) = (Disposition::Notify, Disposition::Dropped);
-        assert_eq!(dispositions, [told, told, not, told, told, not]);
+        let (notified, not) = (Disposition::Notify, Disposition::Dropped);
+        assert_eq!(dispositions, [notified, notified, not, notified, notified, not]);
     }
 }

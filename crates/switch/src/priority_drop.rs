@@ -360,7 +360,7 @@ mod tests {
     /// The port, by sorting: all that waits, in order of arrival.
     struct Sorted {
         limits: [u32; 2],
-        told: VecDeque<(Handle, Packet)>,
+        notified: VecDeque<(Handle, Packet)>,
         waiting: Vec<(Handle, Packet)>,
         wire: Option<Packet>,
         drop_list: Vec<(Handle, Disposition)>,
@@ -369,23 +369,25 @@ mod tests {
     }
 
     impl Sorted {
-        fn is_told(packet: &Packet) -> bool {
+        fn is_notified(packet: &Packet) -> bool {
             packet.service == Service::Notification
         }
 
-        fn bytes(&self, told: bool) -> u32 {
-            let wire = self.wire.iter().filter(|wire| Sorted::is_told(wire) == told);
-            let waiting = self.told.iter().chain(&self.waiting).map(|(_, packet)| packet);
-            let of = wire.chain(waiting.filter(|packet| Sorted::is_told(packet) == told));
+        fn bytes(&self, notified: bool) -> u32 {
+            let wire = self.wire.iter().filter(|wire| Sorted::is_notified(wire) == notified);
+            let waiting = self.notified.iter().chain(&self.waiting).map(|(_, packet)| packet);
+            let of = wire.chain(waiting.filter(|packet| Sorted::is_notified(packet) == notified));
             of.map(|packet| u32::from(packet.wire_bytes)).sum()
         }
 
         fn lose(&mut self, handle: Handle, packet: &Packet) {
             let service = packet.service.service();
-            let is_told =
+            let is_notified =
                 self.notifies && !matches!(service, Service::Returned | Service::Notification);
-            self.drop_list
-                .push((handle, if is_told { Disposition::Notify } else { Disposition::Dropped }));
+            self.drop_list.push((
+                handle,
+                if is_notified { Disposition::Notify } else { Disposition::Dropped },
+            ));
         }
 
         fn rank(packet: &Packet) -> u32 {
@@ -396,9 +398,9 @@ mod tests {
 
         fn enqueue(&mut self, handle: Handle, packet: Packet) {
             let bytes = u32::from(packet.wire_bytes);
-            if Sorted::is_told(&packet) {
+            if Sorted::is_notified(&packet) {
                 match self.bytes(true) + bytes <= self.limits[0] {
-                    true => self.told.push_back((handle, packet)),
+                    true => self.notified.push_back((handle, packet)),
                     false => self.drop_list.push((handle, Disposition::Dropped)),
                 }
                 return;
@@ -427,8 +429,8 @@ mod tests {
 
         fn dequeue(&mut self) -> Option<Handle> {
             self.wire = None;
-            let next = match self.told.is_empty() || self.paused[0] {
-                false => self.told.pop_front(),
+            let next = match self.notified.is_empty() || self.paused[0] {
+                false => self.notified.pop_front(),
                 true if self.waiting.is_empty() || self.paused[1] => None,
                 true => {
                     let mut order: Vec<usize> = (0..self.waiting.len()).collect();
@@ -480,11 +482,11 @@ mod tests {
         fn the_port_does_what_sorting_does(
             steps in prop::collection::vec(any_step(), 1..200),
             bytes in 1000u32..20_000,
-            told in 64u32..1000,
+            notified in 64u32..1000,
             notifies in any::<bool>(),
         ) {
             let cap = Cap::of_line(BitRate::from_gbps(10));
-            let mut choices = Choices::fastlane_pfabric(bytes + told, told, cap);
+            let mut choices = Choices::fastlane_pfabric(bytes + notified, notified, cap);
             if !notifies {
                 let limit = Limit::bytes(bytes);
                 choices.queues[1] = QueueChoices { order: Order::Urgency, ..QueueChoices::new(limit) };
@@ -492,8 +494,8 @@ mod tests {
             let (model, mut world) = (choices.build().unwrap(), World::new());
             let mut port = PriorityDrop::<2>::default();
             let mut sorted = Sorted {
-                limits: [told, bytes],
-                told: VecDeque::new(),
+                limits: [notified, bytes],
+                notified: VecDeque::new(),
                 waiting: Vec::new(),
                 wire: None,
                 drop_list: Vec::new(),
@@ -521,7 +523,7 @@ mod tests {
                 prop_assert_eq!(world.drop_list.list(), &sorted.drop_list[..]);
                 prop_assert_eq!(port.queue_bytes(0), sorted.bytes(true));
                 prop_assert_eq!(port.queue_bytes(1), sorted.bytes(false));
-                let waits = !sorted.told.is_empty() && !sorted.paused[0]
+                let waits = !sorted.notified.is_empty() && !sorted.paused[0]
                     || !sorted.waiting.is_empty() && !sorted.paused[1];
                 prop_assert_eq!(port.next_start(Time::ZERO) == Time::ZERO, waits);
                 // The list is that of arrival, for whoever walks along it.

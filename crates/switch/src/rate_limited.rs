@@ -46,7 +46,7 @@ impl<P: OutputPort> Default for RateLimited<P> {
 impl<P: OutputPort<Model = ServiceModel>> RateLimited<P> {
     /// Takes note of how a queue of this model waits: [`OutputPort::next_start`] has no model.
     #[inline]
-    fn note(&mut self, model: &ServiceModel) {
+    fn record(&mut self, model: &ServiceModel) {
         self.is_strict = model.cap().is_some_and(|cap| !cap.is_work_conserving);
     }
 
@@ -104,7 +104,7 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for RateLimited<P> {
         packets: &mut K,
     ) -> bool {
         if packets.packet(packet).service == Service::Notification {
-            self.note(model);
+            self.record(model);
         }
         self.port.enqueue_plainly(packet, model, packets)
     }
@@ -125,7 +125,7 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for RateLimited<P> {
         packet: Handle,
         context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
-        self.note(context.model);
+        self.record(context.model);
         self.port.enqueue(packet, context);
     }
 
@@ -317,18 +317,18 @@ mod tests {
         let (model, mut link) = (choices.build().expect("valid choices"), link);
         let Scheduler::RateLimited(cap) = choices.scheduler else { panic!("the model has a cap") };
         let (mut now, mut arrived) = (Time::ZERO, 0);
-        let [max_told, max] =
+        let [max_notified, max] =
             [0, 1].map(|queue| link.port.max_in_queue(&model, queue).expect("two queues").bytes);
         for &(wait, service, bytes) in steps {
             now += TimeDelta::from_ns(wait);
             link.arrive(&model, now, service, bytes);
             arrived += 1;
             // FastLane 3.3.2: the memory of each is its own.
-            assert!(link.port.queue_bytes(0) <= max_told && link.port.queue_bytes(1) <= max);
+            assert!(link.port.queue_bytes(0) <= max_notified && link.port.queue_bytes(1) <= max);
         }
         link.run(&model, Time::NEVER);
         assert_eq!(arrived, link.left.len() + link.world.drop_list.list().len(), "conserved");
-        let told: Vec<(Time, u16)> = link
+        let notified: Vec<(Time, u16)> = link
             .left
             .iter()
             .filter(|left| left.1 == Service::Notification)
@@ -338,9 +338,9 @@ mod tests {
             // The transmitter never waits while something does.
             return;
         }
-        for (place, &(from, _)) in told.iter().enumerate() {
+        for (place, &(from, _)) in notified.iter().enumerate() {
             let mut bits = 0u128;
-            for &(at, bytes) in &told[place..] {
+            for &(at, bytes) in &notified[place..] {
                 // FastLane 3.3.1: what the rate brings, and one packet.
                 let span = u128::from((at - from).as_ps());
                 let brought = u128::from(cap.rate.as_bps()) * span;
@@ -373,21 +373,21 @@ mod tests {
             permille in 1u64..200,
             is_work_conserving in any::<bool>(),
             bytes in 200u32..20_000,
-            told in 64u32..2000,
+            notified in 64u32..2000,
             kind in 0usize..3,
         ) {
             let rate = BitRate::from_bps(LINE.as_bps() * permille / 1000);
             let cap = Cap { rate, is_work_conserving };
-            let bytes = bytes + told;
+            let bytes = bytes + notified;
             match kind {
-                0 => check(&steps, &Choices::fastlane(bytes, told, cap), Link::<RateLimited<Port<2>>>::new()),
+                0 => check(&steps, &Choices::fastlane(bytes, notified, cap), Link::<RateLimited<Port<2>>>::new()),
                 1 => {
-                    let mut choices = Choices::fastlane(bytes, told, cap);
+                    let mut choices = Choices::fastlane(bytes, notified, cap);
                     choices.queues[1].marker = crate::profiles::codel(crate::Signal::Mark);
                     check(&steps, &choices, Link::<RateLimited<CodelPort<Port<2>>>>::new());
                 }
                 _ => {
-                    let choices = Choices::fastlane_pfabric(bytes, told, cap);
+                    let choices = Choices::fastlane_pfabric(bytes, notified, cap);
                     check(&steps, &choices, Link::<RateLimited<PriorityDrop<2>>>::new());
                 }
             }

@@ -200,7 +200,7 @@ fn the_quick_tier_may_lack_runs_but_no_value() {
     assert_eq!(quick("", &unfinished), (false, false, None));
     assert_eq!(quick("lo = 11.0", &ended), (false, false, Some(10.0)));
     assert_eq!(quick("lo = 11.0\nover_seeds = \"mean\"", &ended), (true, true, Some(10.0)));
-    assert_eq!(quick("lo = 11.0\nover_seeds = \"most\"", &ended), (true, true, Some(10.0)));
+    assert_eq!(quick("lo = 11.0\nover_seeds = \"max\"", &ended), (true, true, Some(10.0)));
     assert_eq!(quick("against = \"other\"", &ended), (false, false, None));
 }
 
@@ -209,7 +209,7 @@ fn a_part_judges_what_all_of_its_series_are_there_for() {
     let part = |more: &str, record: &RunRecord| {
         let findings = parse(&format!("{HEAD}hi = 30.0\n{more}"));
         let verdict =
-            findings[0].verdict(&[Outcome::new(&findings, &[], record)], 0, Tier::PartialRun);
+            findings[0].verdict(&[Outcome::new(&findings, &[], record)], 0, Tier::Partial);
         (verdict.not_judged, verdict.holds, verdict.ours)
     };
     let (ended, unfinished) = (record(1, &[Some(10)]), record(1, &[Some(10), None]));

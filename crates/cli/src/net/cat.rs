@@ -183,7 +183,7 @@ impl Output {
                 sum = crc32c::crc32c_append(sum, &chunk[..count]);
                 // Where there is no room for it, it is not used again.
                 let _ = back.try_send(chunk);
-                waker.ring()?;
+                waker.wake()?;
                 if count < FEW {
                     std::thread::sleep(GATHER);
                 }
@@ -195,7 +195,7 @@ impl Output {
             // Nobody takes chunks any more, and the host hears of it.
             drop(write);
             let _ = done.send(outcome);
-            let _ = ends.ring();
+            let _ = ends.wake();
         });
         let chunk = vec![0; OUTPUT];
         Output { filled: Some(filled), written, outcome, chunk, count: 0, all: 0 }
@@ -335,13 +335,13 @@ impl Listener<'_> {
         self.host.core().close(connection);
         let linger = if wrong.is_empty() { LINGER } else { SHORT_LINGER };
         let until = self.host.now() + LONGEST_LINGER;
-        let mut heard = (0, Time::ZERO);
+        let mut received = (0, Time::ZERO);
         while !self.glance(|core, one| core.is_sent(one) || core.failure(one).is_some())? {
             let (now, frames) = (self.host.now(), self.host.statistics().frames_in);
-            if frames != heard.0 {
-                heard = (frames, now);
+            if frames != received.0 {
+                received = (frames, now);
             }
-            if now >= until.min(heard.1 + linger) {
+            if now >= until.min(received.1 + linger) {
                 break;
             }
         }
@@ -439,7 +439,7 @@ impl Source {
             loop {
                 let read = input.read(used.try_recv().unwrap_or_default());
                 let is_last = !matches!(&read, Ok((_, 1..)));
-                if chunks.send(read).is_err() || waker.ring().is_err() || is_last {
+                if chunks.send(read).is_err() || waker.wake().is_err() || is_last {
                     return;
                 }
             }

@@ -180,7 +180,7 @@ impl Profile {
     /// The part of [`Packet::marks`] that a DSCP announces: [`Packet::MARK_UNSCHEDULED`] of whole data,
     /// [`Packet::MARK_LAST_HOP`] of a trimmed header, or nothing.
     pub const fn marks(&self, dscp: u8) -> u8 {
-        if dscp == self.trimmed_last_hop && self.tells_last_hop() {
+        if dscp == self.trimmed_last_hop && self.marks_last_hop() {
             return Packet::MARK_LAST_HOP;
         }
         match Profile::unscheduled_class(dscp) {
@@ -207,7 +207,7 @@ impl Profile {
             0 => Some(self.dscp(class)),
             Packet::MARK_UNSCHEDULED => Profile::unscheduled(class),
             Packet::MARK_LAST_HOP => match class.service() {
-                Service::Trimmed if self.tells_last_hop() => Some(self.trimmed_last_hop),
+                Service::Trimmed if self.marks_last_hop() => Some(self.trimmed_last_hop),
                 Service::Trimmed
                 | Service::Trimmable
                 | Service::Droppable
@@ -220,7 +220,7 @@ impl Profile {
     }
 
     /// Whether a receiver sees that the switch next to it cut a packet.
-    pub const fn tells_last_hop(&self) -> bool {
+    pub const fn marks_last_hop(&self) -> bool {
         self.trimmed_last_hop != self.trimmed
     }
 
@@ -303,10 +303,10 @@ mod tests {
             }
             // What no class bears is told apart from what one does.
             let known = (0..64).filter(|&dscp| profile.class(dscp).is_some()).count();
-            let last_hop = usize::from(profile.tells_last_hop());
+            let last_hop = usize::from(profile.marks_last_hop());
             assert_eq!(known, taken.len() + last_hop, "{name}");
             let cut = profile.marked(Service::Trimmed.into(), Packet::MARK_LAST_HOP);
-            assert_eq!(cut, profile.tells_last_hop().then_some(profile.trimmed_last_hop));
+            assert_eq!(cut, profile.marks_last_hop().then_some(profile.trimmed_last_hop));
             assert!(cut.is_none_or(|dscp| profile.marks(dscp) == Packet::MARK_LAST_HOP));
             assert_eq!(profile.conflict(), None, "{name}");
         }

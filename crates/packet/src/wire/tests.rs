@@ -180,9 +180,9 @@ proptest! {
         let complete = left >= header + datagram.fields.payload_length();
         let expected = if complete { Service::Trimmable } else { Service::Trimmed };
         // Where it was cut, a whole packet does not say.
-        let is_told = last_hop && profile.tells_last_hop() && !complete;
-        let told = if is_told { Packet::MARK_LAST_HOP } else { 0 };
-        prop_assert_eq!(parsed.datagram.marks, ecn_of(&datagram) | told);
+        let is_notified = last_hop && profile.marks_last_hop() && !complete;
+        let notified = if is_notified { Packet::MARK_LAST_HOP } else { 0 };
+        prop_assert_eq!(parsed.datagram.marks, ecn_of(&datagram) | notified);
         // A switch that trims writes one DSCP: priority and mark are lost, even if every byte is there.
         prop_assert_eq!(parsed.datagram.service, ServiceClass::from(expected));
         prop_assert_eq!(parsed.payload.is_empty(), !complete || datagram.fields.payload_length() == 0);

@@ -9,7 +9,7 @@ pub(super) struct EventList(Vec<(Time, u32)>);
 impl EventList {
     /// A port will act at `at`, unless that is `limit` or later.
     #[inline(always)]
-    pub(super) fn note(&mut self, at: Time, port: u32, limit: Time) {
+    pub(super) fn record(&mut self, at: Time, port: u32, limit: Time) {
         if at >= limit {
             return;
         }
@@ -37,19 +37,19 @@ mod tests {
     proptest! {
         #[test]
         fn what_comes_first_is_taken_first(
-            noted in prop::collection::vec((0u64..50, 0u32..8), 0..60),
+            recorded in prop::collection::vec((0u64..50, 0u32..8), 0..60),
             limit in 0u64..50,
             until in 0u64..50,
         ) {
             let mut event_list = EventList::default();
-            for &(at, port) in &noted {
-                event_list.note(Time::from_ps(at), port, Time::from_ps(limit));
+            for &(at, port) in &recorded {
+                event_list.record(Time::from_ps(at), port, Time::from_ps(limit));
             }
             let mut taken = Vec::new();
             while let Some((at, port)) = event_list.take(Time::from_ps(until)) {
                 taken.push((at.as_ps(), port));
             }
-            let mut expected = noted;
+            let mut expected = recorded;
             expected.retain(|&(at, _)| at < limit.min(until));
             expected.sort_unstable();
             prop_assert_eq!(taken, expected);

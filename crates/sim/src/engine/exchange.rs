@@ -28,7 +28,7 @@ use crate::workload::Notice;
 /// other, and would otherwise never stop sleeping.
 #[derive(Clone, Copy)]
 pub(super) struct SpinLimit {
-    looks: u32,
+    inspects: u32,
     meetings: u32,
 }
 
@@ -41,23 +41,23 @@ impl SpinLimit {
     const YIELDS: u32 = 2_000;
 
     pub(super) fn new() -> SpinLimit {
-        SpinLimit { looks: SpinLimit::MAX, meetings: 0 }
+        SpinLimit { inspects: SpinLimit::MAX, meetings: 0 }
     }
 
-    fn looks(&mut self) -> u32 {
+    fn inspects(&mut self) -> u32 {
         self.meetings = self.meetings.wrapping_add(1);
         if self.meetings.is_multiple_of(SpinLimit::TRY_ANEW) {
-            self.looks = self.looks.max(SpinLimit::ANEW);
+            self.inspects = self.inspects.max(SpinLimit::ANEW);
         }
-        self.looks
+        self.inspects
     }
 
     fn is_rewarded(&mut self) {
-        self.looks = (self.looks * 2).min(SpinLimit::MAX);
+        self.inspects = (self.inspects * 2).min(SpinLimit::MAX);
     }
 
     fn is_in_vain(&mut self) {
-        self.looks = (self.looks / 2).max(SpinLimit::MIN);
+        self.inspects = (self.inspects / 2).max(SpinLimit::MIN);
     }
 }
 
@@ -132,7 +132,7 @@ impl Outgoing {
     }
 
     /// Sends a notice to a unit of another thread.
-    pub(super) fn tell(&mut self, node: u32, notice: Notice) {
+    pub(super) fn notify(&mut self, node: u32, notice: Notice) {
         self.mails[usize::from(self.owners[node as usize])].notices.push(notice);
     }
 }
@@ -247,7 +247,7 @@ impl Exchange {
         if is_over() {
             return Ok(());
         }
-        for _ in 0..spin_limit.looks() {
+        for _ in 0..spin_limit.inspects() {
             if is_over() {
                 spin_limit.is_rewarded();
                 return Ok(());

@@ -46,10 +46,10 @@ pub(crate) trait Engine {
     /// Units may be behind `limit` after [`Engine::run_until`], if nothing that they still have to do can
     /// be noticed by other units yet. Now they are not: for whoever looks at them, or changes links.
     fn catch_up(&mut self, _network: &mut Network, _limit: Time) {}
-    /// Shows `look` the network as the thread sees it that drives a unit: with the packets that are there. Between two
+    /// Shows `inspect` the network as the thread sees it that drives a unit: with the packets that are there. Between two
     /// calls of [`Engine::run_until`].
-    fn at_node(&mut self, network: &Network, _node: u32, look: &mut dyn FnMut(&Network)) {
-        look(network);
+    fn at_node(&mut self, network: &Network, _node: u32, inspect: &mut dyn FnMut(&Network)) {
+        inspect(network);
     }
     /// Something that is no event has given a unit something to do at `at`, until when everything is settled.
     fn disturb(&mut self, network: &mut Network, node: u32, at: Time);

@@ -41,14 +41,14 @@ impl Connection {
 
 /// What a switch may change of a packet.
 #[derive(Clone, Copy)]
-struct Looks {
+struct Inspection {
     service: ServiceClass,
     is_marked: bool,
 }
 
-impl Looks {
-    fn of(packet: &Packet) -> Looks {
-        Looks { service: packet.service, is_marked: packet.marks & Packet::MARK_CE != 0 }
+impl Inspection {
+    fn of(packet: &Packet) -> Inspection {
+        Inspection { service: packet.service, is_marked: packet.marks & Packet::MARK_CE != 0 }
     }
 }
 
@@ -72,9 +72,9 @@ pub(crate) struct Recorder {
     now: Time,
     ports: u32,
     /// By handle: at which port the packet waits, and as what.
-    waiting: Vec<Option<(u32, Looks)>>,
+    waiting: Vec<Option<(u32, Inspection)>>,
     /// What the present event brought.
-    arriving: Option<(Handle, Looks)>,
+    arriving: Option<(Handle, Inspection)>,
     /// Departures of the present event that still need their end: place in the timeline, and service.
     departed: Vec<(usize, Packet)>,
     timeline: Timeline,
@@ -115,7 +115,13 @@ impl Recorder {
         self.timeline
     }
 
-    fn note(&mut self, node: u32, packet: &Packet, what: What, queue: Option<(u32, u32)>) -> bool {
+    fn record(
+        &mut self,
+        node: u32,
+        packet: &Packet,
+        what: What,
+        queue: Option<(u32, u32)>,
+    ) -> bool {
         let connection = Connection::of(packet);
         let ends = (connection.opener, connection.peer);
         let is_of_flow = !packet.service.is_link();
@@ -167,13 +173,13 @@ impl Recorder {
         }
     }
 
-    fn note_departure(&mut self, node: u32, packet: &Packet) {
-        if self.note(node, packet, What::Depart, None) {
+    fn record_departure(&mut self, node: u32, packet: &Packet) {
+        if self.record(node, packet, What::Depart, None) {
             self.departed.push((self.timeline.events.len() - 1, *packet));
         }
     }
 
-    fn place_of(&mut self, handle: Handle) -> &mut Option<(u32, Looks)> {
+    fn place_of(&mut self, handle: Handle) -> &mut Option<(u32, Inspection)> {
         if self.waiting.len() <= handle.index() {
             self.waiting.resize(handle.index() + 1, None);
         }
@@ -192,24 +198,26 @@ impl Recorder {
     fn leave(&mut self, arena: &Arena, node: u32, handle: Handle) {
         if node < self.ports {
             let before = self.before(handle);
-            self.note_mark(node, arena.packet(handle), before);
-        } else if Looks::of(arena.packet(handle)).is_marked {
+            self.record_mark(node, arena.packet(handle), before);
+        } else if Inspection::of(arena.packet(handle)).is_marked {
             // Endpoints send nothing with a mark: it is of the phantom queue of the host's link.
-            self.note(node, arena.packet(handle), What::Mark, None);
+            self.record(node, arena.packet(handle), What::Mark, None);
         }
         *self.place_of(handle) = None;
     }
 
     /// What a packet was before the present event, where it is not on its way.
-    fn before(&mut self, handle: Handle) -> Option<Looks> {
+    fn before(&mut self, handle: Handle) -> Option<Inspection> {
         let arrived = self.arriving.filter(|&(arriving, _)| arriving == handle);
-        arrived.map(|(_, looks)| looks).or(self.place_of(handle).map(|(_, looks)| looks))
+        arrived
+            .map(|(_, inspects)| inspects)
+            .or(self.place_of(handle).map(|(_, inspects)| inspects))
     }
 
     /// Notes that a port has marked a packet, which it has `before`.
-    fn note_mark(&mut self, port: u32, packet: &Packet, before: Option<Looks>) {
-        if Looks::of(packet).is_marked && before.is_some_and(|before| !before.is_marked) {
-            self.note(port, packet, What::Mark, None);
+    fn record_mark(&mut self, port: u32, packet: &Packet, before: Option<Inspection>) {
+        if Inspection::of(packet).is_marked && before.is_some_and(|before| !before.is_marked) {
+            self.record(port, packet, What::Mark, None);
         }
     }
 }
@@ -224,9 +232,9 @@ impl Recorder {
             return;
         }
         let packet = *arena.packet(arriving);
-        self.arriving = Some((arriving, Looks::of(&packet)));
+        self.arriving = Some((arriving, Inspection::of(&packet)));
         if node >= self.ports || packet.service.is_link() {
-            self.note(node, &packet, What::Arrive, None);
+            self.record(node, &packet, What::Arrive, None);
         }
     }
 
@@ -234,15 +242,15 @@ impl Recorder {
     pub(super) fn departs(&mut self, arena: &Arena, node: u32, handle: Handle) {
         self.leave(arena, node, handle);
         self.see(node, arena.packet(handle));
-        self.note_departure(node, arena.packet(handle));
+        self.record_departure(node, arena.packet(handle));
     }
 
     /// The link of `node` took a packet and loses it.
     pub(super) fn lost(&mut self, arena: &Arena, node: u32, handle: Handle) {
         self.leave(arena, node, handle);
         self.see(node, arena.packet(handle));
-        self.note_departure(node, arena.packet(handle));
-        self.note(node, arena.packet(handle), What::Lose, None);
+        self.record_departure(node, arena.packet(handle));
+        self.record(node, arena.packet(handle), What::Lose, None);
     }
 
     /// A packet loses its place at `port`.
@@ -257,14 +265,14 @@ impl Recorder {
         let before = self.before(handle);
         let was_whole = before.is_some_and(|before| before.service == Service::Trimmable);
         if was_whole && packet.service == Service::Trimmed {
-            self.note(port, packet, What::Trim, None);
+            self.record(port, packet, What::Trim, None);
         }
         let what = match disposition {
             Disposition::Returned => What::Return,
             Disposition::Notify => What::Notify,
             Disposition::Dropped => What::Drop,
         };
-        self.note(port, packet, what, None);
+        self.record(port, packet, what, None);
         *self.place_of(handle) = None;
         // A header that comes back is new wherever it is queued now.
         if self.arriving.is_some_and(|(arriving, _)| arriving == handle) {
@@ -274,12 +282,12 @@ impl Recorder {
 
     /// `port` sends a notification to the sender of a packet that goes on.
     pub(super) fn quenched(&mut self, port: u32, packet: &Packet) {
-        self.note(port, packet, What::Notify, None);
+        self.record(port, packet, What::Notify, None);
     }
 
     /// A packet that was for `port` leaves by another one.
     pub(super) fn detoured(&mut self, arena: &Arena, port: u32, handle: Handle) {
-        self.note(port, arena.packet(handle), What::Detour, None);
+        self.record(port, arena.packet(handle), What::Detour, None);
     }
 
     /// The event is over for `node`.
@@ -298,15 +306,15 @@ impl Recorder {
         }
         for (handle, packet) in network.waiting(node) {
             let before = self.before(handle);
-            let earlier = self.place_of(handle).replace((node, Looks::of(packet)));
+            let earlier = self.place_of(handle).replace((node, Inspection::of(packet)));
             if earlier.is_some_and(|(port, was)| (port, was.service) == (node, packet.service)) {
                 continue;
             }
             let is_cut = packet.service == Service::Trimmed
                 && before.is_some_and(|before| before.service == Service::Trimmable);
             let what = if is_cut { What::Trim } else { What::Enqueue };
-            self.note(node, packet, what, Some(network.queue_of(node, packet)));
-            self.note_mark(node, packet, before);
+            self.record(node, packet, what, Some(network.queue_of(node, packet)));
+            self.record_mark(node, packet, before);
         }
         self.name(network);
     }

@@ -270,7 +270,7 @@ impl Returns {
     /// Notes how full a port's watched queue is at the end of a visit. Whether its switch may have to
     /// return something.
     #[inline(always)]
-    pub(super) fn note<P: OutputPort>(
+    pub(super) fn record<P: OutputPort>(
         &mut self,
         switches: &Switches<P>,
         core: &Core,
@@ -285,12 +285,12 @@ impl Returns {
             | Mode::Alert { .. }
             | Mode::Counted(_)
             | Mode::Always
-            | Mode::Coupled => self.note_closely(switches, core, wheel, port),
+            | Mode::Coupled => self.record_closely(switches, core, wheel, port),
         }
     }
 
     #[inline(never)]
-    fn note_closely<P: OutputPort>(
+    fn record_closely<P: OutputPort>(
         &mut self,
         switches: &Switches<P>,
         core: &Core,

@@ -154,7 +154,7 @@ impl Runner {
     /// Arranges a port's next visit.
     #[inline(always)]
     fn leave_port<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, port: u32) {
-        let is_eager = self.returns.note(switches, core, &self.wheel, port);
+        let is_eager = self.returns.record(switches, core, &self.wheel, port);
         let (busy_until, next) = switches.port_next_event(port);
         let busy_until = if is_eager { Time::ZERO } else { busy_until };
         self.wheel.leave(port, busy_until, next);
@@ -312,7 +312,7 @@ impl Runner {
             // What the last arrival made possible happens at once.
             if let Some((now, port)) = possible.take().or_else(|| self.event_list.take(until)) {
                 let next = switches.coupled_act(core, &mut self.wheel, port, now);
-                self.event_list.note(next, port, limit);
+                self.event_list.record(next, port, limit);
             } else if let Some(Entry { at, from, node, handle }) = entry {
                 index += 1;
                 if switches.coupled_arrive(core, &mut self.wheel, node, at, (handle, from.link())) {
@@ -322,7 +322,7 @@ impl Runner {
             } else {
                 break;
             }
-            self.note_touched(switches, core, limit);
+            self.record_touched(switches, core, limit);
         }
         for index in first..end {
             let port = self.nodes[index];
@@ -347,7 +347,7 @@ impl Runner {
         for index in first..end {
             self.look_ahead_at_ports(switches, core, index);
             let node = self.nodes[index];
-            self.event_list.note(switches.coupled_next(core, node), node, limit);
+            self.event_list.record(switches.coupled_next(core, node), node, limit);
             self.take_arrivals(core, node, limit);
         }
     }
@@ -368,9 +368,9 @@ impl Runner {
 
     /// Notes when ports act next that others have changed, and that they are to be left, too.
     #[inline(always)]
-    fn note_touched<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, limit: Time) {
+    fn record_touched<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, limit: Time) {
         while let Some(port) = self.wheel.touched.pop() {
-            self.event_list.note(switches.coupled_next(core, port), port, limit);
+            self.event_list.record(switches.coupled_next(core, port), port, limit);
             self.touched.push(port);
         }
     }

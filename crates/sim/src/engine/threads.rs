@@ -272,13 +272,13 @@ impl Engine for Threads<'_> {
     fn catch_up(&mut self, network: &mut Network, limit: Time) {
         self.order(network, Order::CatchUp(limit));
     }
-    fn at_node(&mut self, network: &Network, node: u32, look: &mut dyn FnMut(&Network)) {
+    fn at_node(&mut self, network: &Network, node: u32, inspect: &mut dyn FnMut(&Network)) {
         if self.part.windows.is_mine(node) {
-            return look(network);
+            return inspect(network);
         }
         let members = self.team.others.iter().map(lock);
         let mut owner = members.filter(|member| member.part.windows.is_mine(node));
-        look(&owner.next().expect("every unit has a thread").network);
+        inspect(&owner.next().expect("every unit has a thread").network);
     }
     fn disturb(&mut self, _network: &mut Network, node: u32, at: Time) {
         self.part.windows.run_at(node, at);

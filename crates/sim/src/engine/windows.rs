@@ -217,7 +217,7 @@ impl Windows {
             }
         }
         if network.core.has_notices {
-            self.tell(network);
+            self.notify(network);
         }
         self.runner.wheel.deliver_letters();
         self.runner.wheel.keep_unfinished();
@@ -225,11 +225,11 @@ impl Windows {
 
     /// Hands over what hosts told each other in this window. It arrives in later ones.
     #[cold]
-    fn tell(&mut self, network: &mut Network) {
+    fn notify(&mut self, network: &mut Network) {
         for notice in network.core.take_notices() {
             let node = network.core.routes.ports() + notice.host;
             match self.runner.wheel.outgoing() {
-                Some(outgoing) if !outgoing.is_mine(node) => outgoing.tell(node, notice),
+                Some(outgoing) if !outgoing.is_mine(node) => outgoing.notify(node, notice),
                 _ => self.expect(network, notice),
             }
         }
@@ -266,7 +266,7 @@ impl Engine for Windows {
         switches.catch_up(core, &mut self.runner, &ports, limit);
         hosts.catch_up(core, &mut self.runner, &at_hosts, limit);
         if network.core.has_notices {
-            self.tell(network);
+            self.notify(network);
         }
         self.runner.wheel.deliver_letters();
         self.runner.wheel.keep_unfinished();

@@ -37,15 +37,15 @@ impl Core {
     /// Bytes on the wire of the shortest packet.
     fn shortest(&self) -> u16 {
         // What a switch makes may be shorter than what hosts send: a notification, a pause frame.
-        let told = match self.returning {
+        let notified = match self.returning {
             Returning::WhenFull { .. } | Returning::Anywhere => {
                 self.framing.min.min(Packet::HEADER_BYTES)
             }
             Returning::Never | Returning::From { .. } => self.framing.min,
         };
         match self.pauses {
-            None => told,
-            Some(_) => told.min(Pause::BYTES),
+            None => notified,
+            Some(_) => notified.min(Pause::BYTES),
         }
     }
 

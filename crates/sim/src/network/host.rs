@@ -361,12 +361,12 @@ impl<E: Protocol> Hosts<E> {
             return;
         }
         let packet = *core.arena.packet(handle);
-        self.hear(core, host, now, handle, &packet);
+        self.receive(core, host, now, handle, &packet);
     }
 
     /// The transport of a host hears of a packet, which is no longer in the network.
     #[inline(always)]
-    pub(super) fn hear(
+    pub(super) fn receive(
         &mut self,
         core: &mut Core,
         host: u32,
@@ -390,20 +390,20 @@ impl<E: Protocol> Hosts<E> {
     #[inline]
     fn drain_events(&mut self, core: &mut Core, host: u32, now: Time) {
         while let Some(event) = self.hosts[host as usize].endpoint.poll_event() {
-            self.note_event(core, host, event, now);
+            self.record_event(core, host, event, now);
         }
     }
 
     /// What ends may start something at the same host.
     #[cold]
-    fn note_event(&mut self, core: &mut Core, host: u32, event: E::Event, now: Time) {
+    fn record_event(&mut self, core: &mut Core, host: u32, event: E::Event, now: Time) {
         if let Some(event) = event.into() {
             let (flow::Event::Delivered { key, .. } | flow::Event::Acknowledged { key, .. }) =
                 event;
             if core.flows.is_kept(host, key) {
-                self.note_message(core, host, event, now);
+                self.record_message(core, host, event, now);
             } else {
-                core.flows.note(host, event, now);
+                core.flows.record(host, event, now);
             }
             self.hosts[host as usize].next_start_at = core.flows.next_start(host);
         }
@@ -411,13 +411,13 @@ impl<E: Protocol> Hosts<E> {
 
     /// The same of a message on a kept connection: the one that waits behind it goes at once. Whoever calls drains the
     /// events.
-    fn note_message(&mut self, core: &mut Core, host: u32, event: flow::Event, now: Time) {
+    fn record_message(&mut self, core: &mut Core, host: u32, event: flow::Event, now: Time) {
         let (side, slot) = match event {
             flow::Event::Delivered { slot, .. } => (Side::Receiving, slot),
             flow::Event::Acknowledged { slot, .. } => (Side::Sending, slot),
         };
         let totals = HostTable::totals(self, HostId::new(host), side, slot);
-        if let Some(Further { key, length }) = core.flows.note_message(host, event, now, totals) {
+        if let Some(Further { key, length }) = core.flows.record_message(host, event, now, totals) {
             self.host_command(core, host, now, flow::Command::Send { key, length });
         }
     }

@@ -33,7 +33,7 @@ impl<P: OutputPort> Switches<P> {
         let packet = *core.arena.packet(handle);
         if let Some(pause) = Pause::of(&packet) {
             core.consume(handle);
-            self.tell_port(core, port, pause, now);
+            self.notify_port(core, port, pause, now);
             return true;
         }
         let class = self.ports[port as usize].port.classify(&self.model, &packet);
@@ -83,7 +83,7 @@ impl<P: OutputPort> Switches<P> {
         if input.renew_at <= now {
             input.renew_at = Time::NEVER;
             let stopped = input.ingress.stopped();
-            classes_of(stopped).for_each(|class| input.tell(class, now));
+            classes_of(stopped).for_each(|class| input.notify(class, now));
         }
         if !is_free {
             return;
@@ -116,7 +116,7 @@ impl<P: OutputPort> Switches<P> {
     }
 
     /// A port is told what it may send.
-    fn tell_port(&mut self, core: &mut Core, port: u32, pause: Pause, now: Time) {
+    fn notify_port(&mut self, core: &mut Core, port: u32, pause: Pause, now: Time) {
         let node = &mut self.ports[port as usize];
         let lasts = lasts(&core.classes[node.link.class as usize], pause);
         let pauses = core.pauses.as_mut().expect("a network with pauses");

@@ -135,9 +135,9 @@ impl<P: OutputPort> Switches<P> {
         self.depart::<false>(core, sink, port, now);
     }
 
-    /// The same; `NOTED` where somebody notes what leaves: whose inputs are counted, or which may detour.
+    /// The same; `RECORDED` where somebody notes what leaves: whose inputs are counted, or which may detour.
     #[inline(always)]
-    pub(super) fn depart<const NOTED: bool>(
+    pub(super) fn depart<const RECORDED: bool>(
         &mut self,
         core: &mut Core,
         sink: &mut (impl EventSink + ?Sized),
@@ -159,10 +159,10 @@ impl<P: OutputPort> Switches<P> {
             let packet = core.arena.packet(handle);
             let bytes = packet.wire_bytes;
             let (to, path) = (packet.destination, packet.header.path);
-            if NOTED {
+            if RECORDED {
                 let packets = (&core.arena, &core.flows);
                 let (of, model) = ((port, &node.port), &self.model);
-                note_departure(&mut core.pauses, &mut core.detours, packets, of, model, handle);
+                record_departure(&mut core.pauses, &mut core.detours, packets, of, model, handle);
             }
             let counters = &mut core.counters[port as usize];
             let from = Transmission::new(port, counters.packets);
@@ -245,7 +245,7 @@ impl<P: OutputPort> Switches<P> {
 
 /// A packet begins to leave a port whose inputs are counted, or which may detour.
 #[inline(never)]
-fn note_departure<P: OutputPort>(
+fn record_departure<P: OutputPort>(
     pauses: &mut Option<Box<Pauses>>,
     detours: &mut Option<Box<Detours>>,
     (arena, flows): (&Arena, &Flows),
@@ -258,10 +258,10 @@ fn note_departure<P: OutputPort>(
         pauses.departs(number, handle, port.classify(model, packet), packet.wire_bytes);
     }
     if let Some(detours) = detours
-        && detours.notes(number)
+        && detours.records(number)
     {
         let held = || port.packets_before(model, packet);
-        detours.note_departure(number, packet, arena.steps(handle), held, flows);
+        detours.record_departure(number, packet, arena.steps(handle), held, flows);
     }
 }
 
@@ -275,7 +275,7 @@ struct Switch<'a, P: OutputPort, C: ?Sized> {
 }
 
 impl<P: OutputPort, C: EventSink + ?Sized> SwitchActions for Switch<'_, P, C> {
-    fn note(&mut self, packet: Handle, disposition: Disposition) {
+    fn record(&mut self, packet: Handle, disposition: Disposition) {
         self.sink.drop_list(&self.core.arena, self.port, packet, disposition);
     }
     fn counters(&mut self) -> &mut PortCounters {

@@ -10,7 +10,7 @@ use trimline_transport::Allowed;
 
 use super::host::Hosts;
 use super::{Core, EventSink};
-use crate::nics::heard;
+use crate::nics::received;
 use crate::protocol::Protocol;
 
 /// When the stages of a host act next, each by itself.
@@ -134,7 +134,7 @@ impl<E: Protocol> Hosts<E> {
             return true;
         }
         if let Some(bumps) = &mut core.bumps {
-            bumps.hear(host, now, core.arena.packet(handle));
+            bumps.receive(host, now, core.arena.packet(handle));
         }
         if core.pauses.is_some() && self.takes_pause(core, host, now, handle) {
             return true;
@@ -154,8 +154,8 @@ impl<E: Protocol> Hosts<E> {
     pub(super) fn deliver_due(&mut self, core: &mut Core, host: u32, now: Time) {
         let due = |core: &mut Core| core.nics.as_mut()?.deliver(host, now, &mut core.arena);
         while let Some(delivered) = due(core) {
-            let packet = heard(*core.arena.packet(delivered.packet), delivered.is_followed);
-            self.hear(core, host, now, delivered.packet, &packet);
+            let packet = received(*core.arena.packet(delivered.packet), delivered.is_followed);
+            self.receive(core, host, now, delivered.packet, &packet);
         }
     }
 

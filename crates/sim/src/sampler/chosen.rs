@@ -103,14 +103,14 @@ impl Chosen {
             }
             let key = (opened.by, network.core.flows.connection(opened));
             let earlier = before.remove(&key);
-            let seen = self.look(network, now, (opened, &seat), earlier.as_ref());
+            let seen = self.inspect(network, now, (opened, &seat), earlier.as_ref());
             self.flow_series.rows.push(self.row(&seen, earlier.as_ref(), last, now));
             self.before.insert(key, seen);
         }
     }
 
     /// What the halves of a flow have counted, and what the transport tells of them.
-    fn look(
+    fn inspect(
         &self,
         network: &Network,
         now: Time,

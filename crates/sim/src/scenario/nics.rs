@@ -289,8 +289,8 @@ mod tests {
         assert_eq!((all.settings, all.hosts), (expected, Some(vec![2])));
         let many = receive("cores = 16, interrupts = \"adaptive\"").settings;
         assert_eq!((many.round, many.processors), (1, 16));
-        let told = receive("bypass = [\"notifications\"]").settings.bypass;
-        assert_eq!(told, Bypass { notifications: true, probes: false });
+        let notified = receive("bypass = [\"notifications\"]").settings.bypass;
+        assert_eq!(notified, Bypass { notifications: true, probes: false });
         let both = receive("bypass = [\"probes\", \"notifications\"]").settings.bypass;
         assert_eq!(both, Bypass { notifications: true, probes: true });
         assert_eq!(many.interrupts, Interrupts::Adaptive(Adaptive::mlx4()));

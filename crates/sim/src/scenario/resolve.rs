@@ -166,10 +166,10 @@ fn within_longest(root: &Node, lookahead: TimeDelta) -> Result<(), ScenarioError
 fn last_hop_is_told(root: &Node, transports: &[Chosen]) -> Result<(), ScenarioError> {
     let asking = transports.iter().find_map(|one| Some((one.name(), one.asks_for_last_hop()?)));
     let Some((transport, key)) = asking else { return Ok(()) };
-    let tells = |node: &Node| node.child("last_hop").and_then(Node::boolean) == Some(true);
+    let notifies = |node: &Node| node.child("last_hop").and_then(Node::boolean) == Some(true);
     let switch = root.child("switch");
     let ports = switch.and_then(|switch| switch.child("port")).and_then(Node::list).unwrap_or(&[]);
-    if switch.is_some_and(tells) || ports.iter().any(tells) {
+    if switch.is_some_and(notifies) || ports.iter().any(notifies) {
         return Ok(());
     }
     let node = root.at(&["transport", transport, key]);

@@ -332,12 +332,12 @@ fn shared_out(
     let at = keys.get("data_queue").or_else(|| keys.get("profile")).unwrap_or(context.root);
     let bounds = keys.get("notifications");
     let key = |name: &str| bounds.and_then(|bounds| bounds.child(name));
-    let [told, rest] = &mut choices.queues[..] else {
+    let [notified, rest] = &mut choices.queues[..] else {
         panic!("notifications have one queue, and all else another")
     };
     let bytes = match data {
         Some(QueueSize::Bytes(bytes)) => bytes as u32,
-        Some(QueueSize::Packets(_)) | None => told.whole.bytes + rest.whole.bytes,
+        Some(QueueSize::Packets(_)) | None => notified.whole.bytes + rest.whole.bytes,
     };
     let mut part = profiles::notification_bytes(bytes);
     if let Some(node) = key("memory") {
@@ -353,7 +353,7 @@ fn shared_out(
         part = memory as u32;
     }
     let limits = [part, bytes.saturating_sub(part)].map(Limit::bytes);
-    (told.whole, told.header, rest.whole, rest.header) =
+    (notified.whole, notified.header, rest.whole, rest.header) =
         (limits[0], limits[0], limits[1], limits[1]);
     holds_a_packet("data", rest.whole, at, context.packet_bytes())?;
     let line = slowest(context.topology);

@@ -192,13 +192,13 @@ pub struct Seen {
 
 impl Seen {
     /// Runs a network everywhere, and looks what became of its flows. Gives how many ended.
-    fn look(&mut self, plan: &Plan, seed: u64) -> u64 {
+    fn inspect(&mut self, plan: &Plan, seed: u64) -> u64 {
         let mut ended = 0;
-        let record = look_at(plan, seed);
+        let record = inspect_all(plan, seed);
         // Routes up and down make no cycle.
         assert_eq!(record.pause_cycles, PauseCycles::default(), "seed {seed}: {plan:#?}");
         self.pauses += record.pauses.iter().map(|link| link.sent).sum::<u64>();
-        self.look_at_paths(plan, seed, &record);
+        self.inspect_paths(plan, seed, &record);
         for flow in &record.flows {
             self.timeouts += flow.timeouts;
             match flow.end {
@@ -218,7 +218,7 @@ impl Seen {
 impl Seen {
     /// No packet was detoured more often than it may be, or came further than that allows: from where it is detoured
     /// last it goes up and down once.
-    fn look_at_paths(&mut self, plan: &Plan, seed: u64, record: &RunRecord) {
+    fn inspect_paths(&mut self, plan: &Plan, seed: u64, record: &RunRecord) {
         let Some(model) = plan.detour else { return assert!(record.paths.is_empty()) };
         let longest = 2 * u16::from(plan.topology.tiers);
         for path in &record.paths {
@@ -234,7 +234,7 @@ impl Seen {
 
 /// The record of a network, everywhere the same; with `TRIMLINE_ONCE` set, of one engine alone, several times as fast:
 /// for very many seeds.
-fn look_at(plan: &Plan, seed: u64) -> RunRecord {
+fn inspect_all(plan: &Plan, seed: u64) -> RunRecord {
     match std::env::var_os("TRIMLINE_ONCE") {
         None => same_everywhere(plan, 2 + (seed % 2) as usize),
         Some(_) => run(plan),
@@ -246,7 +246,7 @@ fn loses_nothing(plan: &Plan, seed: u64) {
     let Some(lossless) = plan.lossless else { return };
     let untroubled =
         Plan { impairment: Impairment::default(), link_events: Vec::new(), ..plan.clone() };
-    let record = look_at(&untroubled, seed);
+    let record = inspect_all(&untroubled, seed);
     let dropped = record.ports.iter().map(|port| port.dropped).sum::<u64>();
     // The queue for control packets has no limit here.
     assert_eq!(dropped, 0, "seed {seed}, {lossless:?}: {plan:#?}");
@@ -357,20 +357,20 @@ fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTranspor
         return;
     }
     if is_alone && (profile == "pfabric" || is_plain && seed % 8 < 2) {
-        plan.switch = told_of_drops(seed, profile == "pfabric", payload_bytes + 100);
+        plan.switch = notified_of_drops(seed, profile == "pfabric", payload_bytes + 100);
     }
 }
 
 /// Ports that tell of drops, look at waits or at urgencies, by the seed.
-fn told_of_drops(seed: u64, by_urgency: bool, packet_bytes: u16) -> ServiceModel {
-    let told = [64, 640, 3_200][seed as usize / 3 % 3];
+fn notified_of_drops(seed: u64, by_urgency: bool, packet_bytes: u16) -> ServiceModel {
+    let notified = [64, 640, 3_200][seed as usize / 3 % 3];
     let rest = u32::from(packet_bytes) * [2, 5, 30][seed as usize / 5 % 3];
     let rate = BitRate::from_bps([1, 10, 100][seed as usize / 7 % 3] * 10_000_000);
     let cap = Cap { rate, is_work_conserving: (seed / 8).is_multiple_of(2) };
     let mut choices = match (by_urgency, seed / 2 % 3) {
         (true, 0) => Choices::pfabric(rest),
-        (true, _) => Choices::fastlane_pfabric(rest + told, told, cap),
-        (false, _) => Choices::fastlane(rest + told, told, cap),
+        (true, _) => Choices::fastlane_pfabric(rest + notified, notified, cap),
+        (false, _) => Choices::fastlane(rest + notified, notified, cap),
     };
     if !by_urgency && !(seed / 16).is_multiple_of(3) {
         let signal = if seed / 16 % 3 == 1 { Signal::Mark } else { Signal::Quench };
@@ -414,16 +414,16 @@ pub fn random_networks(transports: &[&'static dyn AnyTransport], seeds: Range<u6
         let names: Vec<&str> = plan.transports.iter().map(|chosen| chosen.name()).collect();
         println!("seed {seed}, {}: TRIMLINE_SEED={seed} and this test again", names.join(" and "));
         seen.shared += u64::from(plan.transports.len() > 1);
-        seen.completed += seen.look(&plan, seed);
+        seen.completed += seen.inspect(&plan, seed);
         loses_nothing(&plan, seed);
         if seed % 11 == 5 && plan.transports.iter().all(|chosen| chosen.takes_messages()) {
             keep_connections(&mut plan, seed);
-            seen.kept += seen.look(&plan, seed);
+            seen.kept += seen.inspect(&plan, seed);
         }
         if seed % 11 == 2 {
             let mut plan = plan.clone();
             mix(&mut plan, seed);
-            seen.mixed += seen.look(&plan, seed);
+            seen.mixed += seen.inspect(&plan, seed);
         }
         if seed % 11 == 8 {
             draw_sizes(&mut plan, seed);
@@ -431,7 +431,7 @@ pub fn random_networks(transports: &[&'static dyn AnyTransport], seeds: Range<u6
             if takes_messages {
                 pool_connections(&mut plan, seed);
             }
-            let ended = seen.look(&plan, seed);
+            let ended = seen.inspect(&plan, seed);
             seen.pooled += if takes_messages { ended } else { 0 };
         }
     }

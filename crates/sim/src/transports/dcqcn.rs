@@ -166,10 +166,10 @@ impl Protocol for Endpoint {
         match side {
             Side::Sending => {
                 let now = readings.now();
-                readings.give("sending_rate_bps", self.rate(slot, now).as_bps());
+                readings.set("sending_rate_bps", self.rate(slot, now).as_bps());
                 let alpha = u128::from(self.alpha(slot, now));
-                readings.give("alpha", (alpha * 1_000_000 / u128::from(ALPHA_ONE)) as u64);
-                readings.give("in_flight_packets", self.in_flight(slot).into());
+                readings.set("alpha", (alpha * 1_000_000 / u128::from(ALPHA_ONE)) as u64);
+                readings.set("in_flight_packets", self.in_flight(slot).into());
             }
             Side::Receiving => {}
         }

@@ -54,8 +54,8 @@ impl Protocol for Endpoint {
 
     fn read(&self, slot: u32, side: Side, readings: &mut Readings<'_>) {
         match side {
-            Side::Sending => readings.give("granted_unsent", self.granted_unsent(slot).into()),
-            Side::Receiving => readings.give("outstanding_bytes", self.outstanding_bytes(slot)),
+            Side::Sending => readings.set("granted_unsent", self.granted_unsent(slot).into()),
+            Side::Receiving => readings.set("outstanding_bytes", self.outstanding_bytes(slot)),
         }
     }
 }

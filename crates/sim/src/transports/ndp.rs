@@ -79,13 +79,13 @@ impl Protocol for Endpoint {
         match side {
             Side::Sending => {
                 let now = self.sender_progress(slot);
-                readings.give("in_flight_packets", now.in_flight.into());
-                readings.give("waiting_packets", now.waiting.into());
-                readings.give("pulls_received", now.pulls.into());
+                readings.set("in_flight_packets", now.in_flight.into());
+                readings.set("waiting_packets", now.waiting.into());
+                readings.set("pulls_received", now.pulls.into());
             }
             Side::Receiving => {
-                readings.give("pulls_sent", self.receiver_statistics(slot).pulls);
-                readings.give("pulls_queued", self.pulls_queued(slot).into());
+                readings.set("pulls_sent", self.receiver_statistics(slot).pulls);
+                readings.set("pulls_queued", self.pulls_queued(slot).into());
             }
         }
     }

@@ -62,8 +62,8 @@ impl Protocol for Endpoint {
         match side {
             Side::Sending => {
                 let (window, in_flight) = self.window(slot);
-                readings.give("window_packets", window.into());
-                readings.give("in_flight_packets", in_flight.into());
+                readings.set("window_packets", window.into());
+                readings.set("in_flight_packets", in_flight.into());
             }
             Side::Receiving => {}
         }
@@ -239,8 +239,8 @@ impl Transport for Pfabric {
             time_wait: TimeDelta::from_ms(10),
         };
         let sample = |name, config| Sample { name, config, min_bytes: 1_000_000 };
-        let told = Config { fastlane: true, priority: Priority::Total, ..base.clone() };
-        vec![sample("pfabric", base), sample("pfabric, told of drops", told)]
+        let notified = Config { fastlane: true, priority: Priority::Total, ..base.clone() };
+        vec![sample("pfabric", base), sample("pfabric, told of drops", notified)]
     }
 
     fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Config {
@@ -330,8 +330,8 @@ mod tests {
     fn its_switch_looks_at_urgencies_and_tells_of_drops_when_asked_to() {
         let plain = plan("transport.pfabric = {}").unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(plain.switch, ServiceModel::pfabric(43 * 9064));
-        let told =
+        let notified =
             plan("transport.pfabric.fastlane = true").unwrap_or_else(|error| panic!("{error}"));
-        assert!(told.switch.notifies() && told.switch.demands().urgency);
+        assert!(notified.switch.notifies() && notified.switch.demands().urgency);
     }
 }

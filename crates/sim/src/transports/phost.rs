@@ -49,10 +49,10 @@ impl Protocol for Endpoint {
         match side {
             Side::Sending => {
                 let now = readings.now();
-                readings.give("tokens_held", self.tokens_held(slot, now).into());
+                readings.set("tokens_held", self.tokens_held(slot, now).into());
             }
             Side::Receiving => {
-                readings.give("tokens_unanswered", self.tokens_unanswered(slot));
+                readings.set("tokens_unanswered", self.tokens_unanswered(slot));
             }
         }
     }

@@ -223,7 +223,7 @@ pub(super) struct Several<X> {
 impl<X: Protocol> Several<X> {
     /// Notes whose the slot of a half is, once it has one. Endpoints get the host's tables as they are, so that their
     /// code is compiled for one kind of tables and is as fast as in a run with one transport.
-    fn note_owner(&mut self, place: usize, key: Key, tables: &impl HostTables) {
+    fn record_owner(&mut self, place: usize, key: Key, tables: &impl HostTables) {
         let Some(slot) = tables.find(key) else { return };
         let index = slot as usize;
         if self.owners.len() <= index {
@@ -268,7 +268,7 @@ impl<X: Protocol> Endpoint for Several<X> {
         };
         let Some(place) = tables.transport(key) else { return };
         self.parts[place].handle_command(now, command, tables);
-        self.note_owner(place, key, tables);
+        self.record_owner(place, key, tables);
     }
 
     /// What is late, of a flow that was forgotten, goes to nobody.
@@ -281,7 +281,7 @@ impl<X: Protocol> Endpoint for Several<X> {
         let key = connection_of(packet);
         let Some(place) = tables.transport(key) else { return Disposition::Discard };
         let disposition = self.parts[place].handle_packet(now, packet, tables);
-        self.note_owner(place, key, tables);
+        self.record_owner(place, key, tables);
         disposition
     }
 

@@ -322,13 +322,13 @@ impl Protocol for Endpoint {
         match side {
             Side::Sending => {
                 let now = self.progress(slot);
-                readings.give(WINDOW.name, rounded(now.window, 1000));
-                readings.give(IN_FLIGHT.name, now.in_flight.into());
+                readings.set(WINDOW.name, rounded(now.window, 1000));
+                readings.set(IN_FLIGHT.name, now.in_flight.into());
                 if let Some(time) = now.round_trip {
-                    readings.give(ROUND_TRIP.name, time.as_ps());
+                    readings.set(ROUND_TRIP.name, time.as_ps());
                 }
                 if let Some(alpha) = now.alpha {
-                    readings.give(ALPHA.name, rounded(alpha, 1_000_000));
+                    readings.set(ALPHA.name, rounded(alpha, 1_000_000));
                 }
             }
             Side::Receiving => {}
@@ -624,8 +624,8 @@ impl Transport for Family {
                 let control = Control::Dctcp { gain_shift: 4 };
                 let base = Config { control, ecn: true, ..base };
                 let notifications = Notifications::FastLane(FastLane::default());
-                let told = Config { sack: false, notifications, ..base.clone() };
-                vec![sample("dctcp", base), sample("dctcp, told of drops", told)]
+                let notified = Config { sack: false, notifications, ..base.clone() };
+                vec![sample("dctcp", base), sample("dctcp, told of drops", notified)]
             }
             Family::Mptcp => {
                 let coupled = Config { subflows: 8, sack: false, ..base };

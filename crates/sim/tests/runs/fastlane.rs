@@ -41,14 +41,14 @@ fn seen(record: &RunRecord) -> (u64, u64, u64, u64, u64) {
 /// FastLane 2.1: told of drops nobody waits for a time-out.
 #[test]
 fn tcp_that_is_told_of_drops_does_not_wait_for_time_outs() {
-    let told = incast(&format!(
+    let notified = incast(&format!(
         "transport.tcp = {{ {TCP}, notifications = \"fastlane\" }}\nswitch.data_queue = \"128KB\""
     ));
     let alone = incast(&format!(
         "transport.tcp = {{ {TCP} }}\nswitch = {{ profile = \"drop-tail\", data_queue = \"128KB\" }}"
     ));
-    let (timeouts, heard, notified, dropped, end) = seen(&told);
-    assert!(notified > 50 && heard > 50, "{notified} of ports, {heard} at senders");
+    let (timeouts, received, notified, dropped, end) = seen(&notified);
+    assert!(notified > 50 && received > 50, "{notified} of ports, {received} at senders");
     let (slow_timeouts, none, _, _, slow_end) = seen(&alone);
     assert_eq!(none, 0);
     assert!(timeouts < slow_timeouts && end < slow_end, "{timeouts} {slow_timeouts} {dropped}");
@@ -62,8 +62,8 @@ fn a_tiny_cap_and_memory_lose_notifications() {
         "transport.tcp = {{ {TCP}, notifications = \"fastlane\" }}\n\
          switch = {{ data_queue = \"128KB\", notifications = {{ {bounds} }} }}"
     ));
-    let (timeouts, heard, notified, dropped, _) = seen(&record);
-    assert!(dropped > 0 && heard < notified && timeouts > 0, "{dropped} {heard} {notified}");
+    let (timeouts, received, notified, dropped, _) = seen(&record);
+    assert!(dropped > 0 && received < notified && timeouts > 0, "{dropped} {received} {notified}");
 }
 
 /// FastLane 5: quenches are triggered by CoDel, and nothing is resent because of them.
@@ -73,8 +73,8 @@ fn senders_are_quenched_where_codel_would_mark() {
         "transport.tcp = {{ {TCP}, notifications = \"source-quench\" }}\nswitch.data_queue = \"400KB\"\n\
          switch.codel = {{ target = \"10us\", interval = \"50us\" }}"
     ));
-    let (_, heard, notified, ..) = seen(&record);
-    assert!(notified > 0 && heard > 0, "{notified} {heard}");
+    let (_, received, notified, ..) = seen(&record);
+    assert!(notified > 0 && received > 0, "{notified} {received}");
     assert!(record.flows.iter().all(|flow| flow.retransmissions_return == 0));
 }
 
@@ -82,10 +82,10 @@ fn senders_are_quenched_where_codel_would_mark() {
 fn pfabric_ends_an_incast_with_fewer_time_outs_when_told_of_drops() {
     let queue = "switch.data_queue = \"64KB\"";
     let alone = incast(&format!("transport.pfabric = {{ payload = \"1436B\" }}\n{queue}"));
-    let told =
+    let notified =
         incast(&format!("transport.pfabric = {{ payload = \"1436B\", fastlane = true }}\n{queue}"));
-    let ((slow, none, ..), (few, heard, ..)) = (seen(&alone), seen(&told));
-    assert!(none == 0 && heard > 0 && few < slow, "{none} {heard} {few} {slow}");
+    let ((slow, none, ..), (few, received, ..)) = (seen(&alone), seen(&notified));
+    assert!(none == 0 && received > 0 && few < slow, "{none} {received} {few} {slow}");
 }
 
 #[test]

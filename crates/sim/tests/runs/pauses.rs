@@ -74,11 +74,11 @@ fn a_pause_acts_a_frame_and_a_link_after_the_crossing() {
         // when it is at the host.
         let sent: Vec<u64> =
             frames(&record, &port, What::Depart).map(|event| event.time_ps).collect();
-        let told: Vec<u64> =
+        let notified: Vec<u64> =
             frames(&record, &host, What::Arrive).map(|event| event.time_ps).collect();
         assert!(sent.len() > 20, "{} frames", sent.len());
-        for (sent, told) in sent.iter().zip(&told) {
-            assert_eq!(told - sent, MIN_PS);
+        for (sent, notified) in sent.iter().zip(&notified) {
+            assert_eq!(notified - sent, MIN_PS);
             // XOFF is crossed by an arrival from this host, XON by the last bit of a packet at the receiver's port.
             let arrives = |event: &Event| event.what == What::Enqueue && event.time_ps == *sent;
             let leaves =
@@ -116,8 +116,8 @@ fn a_frame_waits_for_one_packet_at_most() {
         plan.seed = seed;
         let record = observed(&plan);
         // The input from host 1 is told of by the port towards it, which is never idle.
-        for told in frames(&record, "host 1", What::Arrive) {
-            let sent = told.time_ps - MIN_PS;
+        for notified in frames(&record, "host 1", What::Arrive) {
+            let sent = notified.time_ps - MIN_PS;
             let crossing = record
                 .timeline
                 .at(Some("tor 0 down 0"))
@@ -129,7 +129,7 @@ fn a_frame_waits_for_one_packet_at_most() {
                 .filter(|&at| at <= sent)
                 .max()
                 .expect("an input crosses a threshold");
-            waits.push(told.time_ps - crossing);
+            waits.push(notified.time_ps - crossing);
         }
     }
     assert!(waits.len() > 20, "{} frames", waits.len());
@@ -193,14 +193,14 @@ fn pauses_travel_from_switch_to_switch() {
     plan.topology = fattree(4);
     let record = both(&plan);
     assert_eq!(dropped(&record), 0);
-    let told = |words: &str| {
+    let notified = |words: &str| {
         let of = record.pauses.iter().filter(|link| link.place.to_string().contains(words));
         of.map(|link| link.received).sum::<u64>()
     };
     for words in ["aggregation 0 down", "core", "aggregation 2 up", "tor 2 up", "host 9"] {
-        assert!(told(words) > 0, "{words} was never told");
+        assert!(notified(words) > 0, "{words} was never told");
     }
-    assert_eq!(told("host 0"), 0);
+    assert_eq!(notified("host 0"), 0);
     // The bottleneck is never idle.
     let bytes = record.flows.iter().map(|flow| flow.delivered_bytes).sum::<u64>();
     assert!(bytes > 2_400_000, "{bytes}");

@@ -166,10 +166,10 @@ fn an_interrupted_run_ends_with_what_there_is() {
 #[test]
 fn a_panic_ends_the_run() {
     let panics = || {
-        let mut looks = 0;
+        let mut inspects = 0;
         let watch = &mut |_| {
-            looks += 1;
-            assert!(looks < 10, "the caller has enough");
+            inspects += 1;
+            assert!(inspects < 10, "the caller has enough");
             ControlFlow::Continue(())
         };
         trimline_sim::run_on(&permutation(), 4, watch).map(|_| ())

@@ -58,7 +58,7 @@ fn open(number: u32, clock: Clock) -> io::Result<Host<AfPacket>> {
     let mut config = Config::new(address, io.caps().mtu, rate).map_err(io::Error::other)?;
     config.ethernet = io.ethernet();
     config.validates_addresses = true;
-    config.dead_peer = Some(DEAD_PEER);
+    config.dead_peer_timeout = Some(DEAD_PEER);
     Ok(Host::new(io, config, clock))
 }
 

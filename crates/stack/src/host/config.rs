@@ -99,7 +99,7 @@ pub struct Config {
     pub limits: Limits,
     /// A connection fails whose peer was not heard for so long ([`super::Failure::DeadPeer`]), or on which nothing moved
     /// for so long though it was heard ([`super::Failure::Stalled`]). Both ends ask several times before. `None`: never.
-    pub dead_peer: Option<TimeDelta>,
+    pub dead_peer_timeout: Option<TimeDelta>,
     /// A connection is opened for those alone who show a token of this host; others are given one, and nothing is kept
     /// of them (RFC 9000, section 8). The first connection of a peer takes a round trip more, later ones do not.
     pub validates_addresses: bool,
@@ -117,7 +117,7 @@ pub struct Config {
     pub sends_later: bool,
     /// Random streams; from the operating system if there are none.
     pub streams: Option<Streams>,
-    /// Whether [`super::Host::pulls_heard`] is kept: of PULLs, and of pulls that rode in other packets.
+    /// Whether [`super::Host::pulls_received`] is kept: of PULLs, and of pulls that rode in other packets.
     pub record_pulls: bool,
 }
 
@@ -233,7 +233,7 @@ impl Config {
             shares_scores: true,
             send_buffer: 1 << 20,
             limits: Limits::default(),
-            dead_peer: Some(TimeDelta::from_ms(30_000)),
+            dead_peer_timeout: Some(TimeDelta::from_ms(30_000)),
             validates_addresses: false,
             joins_acks: false,
             key: None,

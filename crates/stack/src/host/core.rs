@@ -100,7 +100,7 @@ struct Entry {
     /// Bytes to be sent or ACKed that are counted among its peer's.
     unacked: u64,
     /// When the peer was heard last.
-    heard: Time,
+    received: Time,
     /// Progress of the sending and of the receiving half, with the time of the last change.
     moved: [Moved; 2],
 }
@@ -156,7 +156,7 @@ pub struct Core {
     pub(super) frame: Vec<u8>,
     extension: Vec<u8>,
     pub(super) statistics: Statistics,
-    pub(super) pulls_heard: Vec<Time>,
+    pub(super) pulls_received: Vec<Time>,
 }
 
 impl Core {
@@ -193,7 +193,7 @@ impl Core {
             frame: Vec::new(),
             extension: Vec::new(),
             statistics: Statistics::default(),
-            pulls_heard: Vec::new(),
+            pulls_received: Vec::new(),
             config,
         }
     }
@@ -251,7 +251,7 @@ impl Core {
         (self.clock, self.busy_until) = (self.clock.set_back(by), self.busy_until.set_back(by));
         self.refused_until = self.refused_until.set_back(by);
         for entry in &mut self.entries {
-            entry.heard = entry.heard.set_back(by);
+            entry.received = entry.received.set_back(by);
             entry.moved.iter_mut().for_each(|moved| moved.set_back(by));
             entry.options.deadline = entry.options.deadline.map(|deadline| deadline.set_back(by));
         }
@@ -323,7 +323,7 @@ impl Core {
             holds: false,
             kept: 0,
             unacked: 0,
-            heard: self.clock,
+            received: self.clock,
             moved: Default::default(),
         };
         let accepted = u32::from(!name.opened_here);
@@ -491,7 +491,7 @@ impl Core {
         let length = ByteCount::new(entry.outgoing.hand_over());
         let opens = !std::mem::replace(&mut entry.outgoing.opened, true);
         if opens {
-            entry.heard = entry.heard.max(now);
+            entry.received = entry.received.max(now);
         }
         let (service_port, class) = (entry.service_port, entry.options.class);
         if opens && key.opened_here {
@@ -534,7 +534,8 @@ impl Core {
     /// When a connection's deadline is due, or a look for silence.
     fn next_deadline(&self) -> Time {
         let deadline = self.deadlines.first().map_or(Time::NEVER, |&(time, ..)| time);
-        let watch = if self.config.dead_peer.is_some() { self.watch.next() } else { Time::NEVER };
+        let watch =
+            if self.config.dead_peer_timeout.is_some() { self.watch.next() } else { Time::NEVER };
         deadline.min(watch)
     }
 
@@ -588,7 +589,7 @@ mod tests {
     fn timers_wait_for_each_other_and_deadlines_do_not() {
         let ms = |ms| Time::ZERO.saturating_add(TimeDelta::from_ms(ms));
         let mut config = Config::new([10, 0, 0, 1].into(), 1500, BitRate::from_gbps(10)).unwrap();
-        config.dead_peer = None;
+        config.dead_peer_timeout = None;
         config.ndp.rto = TimeDelta::from_ms(20);
         let mut core = Core::new(config);
         let peer = [10, 0, 0, 2].into();

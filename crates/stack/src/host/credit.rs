@@ -16,7 +16,7 @@ pub(super) const MORE_PULLS: u32 = 64;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pulled {
     /// The counter that was heard last.
-    heard: u32,
+    received: u32,
     /// The counter that the endpoint knows: the packets that it was pulled.
     given: u64,
 }
@@ -37,13 +37,13 @@ impl Pulled {
     /// own it is the same.
     pub(super) fn clip(&mut self, counter: u32, bounds: Bounds) -> u32 {
         let Bounds { max, used, sent } = bounds;
-        let rise = counter.wrapping_sub(self.heard) as i32;
+        let rise = counter.wrapping_sub(self.received) as i32;
         if rise < 0 && rise.unsigned_abs() <= max && used > 0 {
             // It was overtaken, which says nothing.
             return (self.given as u32).wrapping_sub(1);
         }
         // One that lies further back, or comes where nothing is under way, was not overtaken: the last one was forged.
-        self.heard = counter;
+        self.received = counter;
         let room = u64::from(max.saturating_sub(used));
         let limit = (2 * sent).saturating_add(MORE_PULLS.into()).saturating_sub(self.given);
         self.given += u64::try_from(rise).unwrap_or(0).min(room).min(limit);
@@ -59,7 +59,7 @@ mod tests {
 
     /// A half that was pulled so often.
     fn after(pulls: u64) -> Pulled {
-        Pulled { heard: pulls as u32, given: pulls }
+        Pulled { received: pulls as u32, given: pulls }
     }
 
     #[test]
@@ -67,12 +67,12 @@ mod tests {
         for first in [0, u64::from(u32::MAX) - 2] {
             let (mut pulled, bounds) = (after(first), Bounds { sent: first + 30, ..BOUNDS });
             for rise in [1, 1, 0, 3, 1] {
-                let counter = pulled.heard.wrapping_add(rise);
+                let counter = pulled.received.wrapping_add(rise);
                 assert_eq!(pulled.clip(counter, bounds), counter);
             }
             // One that was overtaken is one that fell.
-            let late = pulled.heard.wrapping_sub(2);
-            assert_eq!(pulled.clip(late, bounds), pulled.heard.wrapping_sub(1));
+            let late = pulled.received.wrapping_sub(2);
+            assert_eq!(pulled.clip(late, bounds), pulled.received.wrapping_sub(1));
         }
     }
 

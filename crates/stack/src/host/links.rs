@@ -11,7 +11,7 @@ use super::core::Core;
 use crate::io::{LinkState, NextHop, PacketIo};
 
 /// How often the interface is looked at.
-const LOOK: TimeDelta = TimeDelta::from_ms(100);
+const INSPECT: TimeDelta = TimeDelta::from_ms(100);
 
 /// How often the way to a peer is looked up again.
 const REFRESH: TimeDelta = TimeDelta::from_ms(5_000);
@@ -118,17 +118,18 @@ impl Links {
     ///
     /// # Errors
     /// The interface is gone.
-    pub(super) fn look(
+    pub(super) fn inspect(
         &mut self,
         now: Time,
         io: &mut impl PacketIo,
         core: &mut Core,
     ) -> io::Result<()> {
         self.wanted.extend(std::iter::from_fn(|| core.next_unresolved()));
-        if self.wanted.is_empty() && self.looked.is_some_and(|at| now < at.saturating_add(LOOK)) {
+        if self.wanted.is_empty() && self.looked.is_some_and(|at| now < at.saturating_add(INSPECT))
+        {
             return Ok(());
         }
-        if self.looked.is_none_or(|at| now >= at.saturating_add(LOOK)) {
+        if self.looked.is_none_or(|at| now >= at.saturating_add(INSPECT)) {
             self.looked = Some(now);
             let state = io.link()?;
             self.compare(state);

@@ -289,8 +289,8 @@ impl<I: PacketIo> Host<I> {
     }
 
     /// When each pull arrived, if [`Config::record_pulls`] says so.
-    pub fn pulls_heard(&self) -> &[Time] {
-        &self.core.pulls_heard
+    pub fn pulls_received(&self) -> &[Time] {
+        &self.core.pulls_received
     }
 
     /// What the interface can do.
@@ -356,21 +356,21 @@ impl<I: PacketIo> Host<I> {
     /// # Errors
     /// The interface is gone or the system refuses.
     pub fn turn(&mut self) -> io::Result<bool> {
-        let (heard, now) = self.hear()?;
+        let (received, now) = self.receive_frames()?;
         let sent = self.transmit(now)?;
         let due = self.core.expire(now);
-        Ok((due && self.transmit(now)?) | due | sent | heard)
+        Ok((due && self.transmit(now)?) | due | sent | received)
     }
 
     /// Takes what has arrived. Gives whether there was anything, and the time.
-    fn hear(&mut self) -> io::Result<(bool, Time)> {
+    fn receive_frames(&mut self) -> io::Result<(bool, Time)> {
         let Host { core, clock, io, links, latest, begun_again, overran, .. } = self;
         let before = clock.now();
         if begins_again(*latest, before) {
             *begun_again = true;
             core.set_back(EPOCH);
             links.set_back();
-            core.pulls_heard.clear();
+            core.pulls_received.clear();
         }
         *latest = before;
         let mut now = None;
@@ -380,14 +380,14 @@ impl<I: PacketIo> Host<I> {
             now = Some(at);
             core.receive_frame(at, frame);
         })?;
-        let heard = now.is_some();
+        let received = now.is_some();
         let now = now.unwrap_or(before);
-        links.look(now, io, core)?;
+        links.inspect(now, io, core)?;
         if io.overrun() > *overran {
             *overran = io.overrun();
             core.overran(now);
         }
-        Ok((core.expire(now) || heard, now))
+        Ok((core.expire(now) || received, now))
     }
 
     fn transmit(&mut self, now: Time) -> io::Result<bool> {
@@ -474,7 +474,7 @@ impl<I: PacketIo> Host<I> {
         self.transmit(now)?;
         self.core.expire(now);
         loop {
-            let (heard, now) = self.hear()?;
+            let (received, now) = self.receive_frames()?;
             // The application first: what it answers goes together with the ACKs.
             let done = is_done(&mut self.core);
             if done && self.core.config.sends_later {
@@ -497,7 +497,7 @@ impl<I: PacketIo> Host<I> {
             if now >= deadline {
                 return Ok(false);
             }
-            if heard || sent || due {
+            if received || sent || due {
                 self.waiter.busy();
             } else {
                 let due = self.wakes_at(now).min(deadline);
@@ -506,7 +506,7 @@ impl<I: PacketIo> Host<I> {
                 if let Some(wait) = wait.filter(|_| waker.is_none_or(Waker::may_block)) {
                     let fds = self.io.poll_fd().into_iter().chain(waker.map(Waker::as_fd));
                     self.waiter.block(now, wait, fds)?;
-                    waker.into_iter().for_each(Waker::dead_peer);
+                    waker.into_iter().for_each(Waker::clear);
                 }
             }
         }

@@ -17,7 +17,7 @@ pub(super) const ME: HostId = HostId::new(0);
 const AGE: TimeDelta = TimeDelta::from_ms(10_000);
 
 /// Peers that are looked at for their age whenever a new one comes.
-const LOOKS: usize = 8;
+const INSPECTIONS: usize = 8;
 
 /// What belongs to a peer here.
 #[derive(Clone, Copy, Debug, Default)]
@@ -120,7 +120,7 @@ impl Peers {
         max: u32,
         mut forget: impl FnMut(HostId),
     ) -> Option<HostId> {
-        for _ in 0..LOOKS.min(self.peers.len()) {
+        for _ in 0..INSPECTIONS.min(self.peers.len()) {
             self.hand = (self.hand + 1) % self.peers.len();
             let host = HostId::new(self.hand as u32);
             if self.forget_if_old(now, host) {
@@ -178,7 +178,7 @@ impl Peers {
 
     /// The peer was heard.
     #[inline]
-    pub(super) fn heard(&mut self, host: HostId, now: Time) {
+    pub(super) fn received(&mut self, host: HostId, now: Time) {
         self.peers[host.index()].seen = now;
     }
 

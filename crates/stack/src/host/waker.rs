@@ -36,7 +36,7 @@ impl Waker {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn ring(&self) -> io::Result<()> {
+    pub fn wake(&self) -> io::Result<()> {
         match self.0.now.swap(RUNG, Ordering::AcqRel) {
             BLOCKED => sys::ring(&self.0.fd),
             _ => Ok(()),
@@ -55,7 +55,7 @@ impl Waker {
     }
 
     /// Notes that the host no longer blocks.
-    pub(super) fn dead_peer(&self) {
+    pub(super) fn clear(&self) {
         self.0.now.swap(QUIET, Ordering::AcqRel);
         // A ring may be seen before the descriptor is written: the next block then ends at once, and comes here.
         sys::silence(&self.0.fd);
@@ -80,17 +80,17 @@ mod tests {
     use crate::host::{Host, Idle};
 
     #[test]
-    fn a_ring_writes_its_descriptor_only_for_a_host_that_blocks() {
+    fn a_wake_writes_its_descriptor_only_for_a_host_that_blocks() {
         let waker = Waker::new().unwrap();
         let is_written = || sys::wait_readable([waker.0.fd.as_raw_fd()].into_iter(), 0).unwrap();
-        waker.ring().unwrap();
+        waker.wake().unwrap();
         assert!(!is_written() && !waker.may_block(), "it was rung before");
         assert!(waker.may_block(), "that was heard");
-        waker.ring().unwrap();
+        waker.wake().unwrap();
         assert!(is_written(), "the host blocks");
-        waker.dead_peer();
+        waker.clear();
         assert!(!is_written() && waker.may_block());
-        waker.dead_peer();
+        waker.clear();
         assert!(waker.may_block(), "it woke by itself");
     }
 
@@ -105,7 +105,7 @@ mod tests {
         let (asked, questions) = std::sync::mpsc::sync_channel(0);
         let ringing = std::thread::spawn(move || {
             for () in questions {
-                waker.ring().unwrap();
+                waker.wake().unwrap();
             }
         });
         let (start, mut calls) = (Instant::now(), 0);
@@ -121,7 +121,7 @@ mod tests {
         ringing.join().unwrap();
         // It is heard once for a ring.
         let waker = host.waker().unwrap();
-        waker.ring().unwrap();
+        waker.wake().unwrap();
         let (start, mut calls) = (Instant::now(), 0);
         let done = host.run_until(host.now().saturating_add(TimeDelta::from_ms(300)), |_| {
             calls += 1;

@@ -68,7 +68,7 @@ unsafe impl Send for Places {}
 impl Places {
     /// Shows what is in the next place, if the kernel has put something there, and gives the place back.
     #[inline]
-    fn next(&mut self, look: impl FnOnce(Place<'_>)) -> bool {
+    fn next(&mut self, inspect: impl FnOnce(Place<'_>)) -> bool {
         const BEFORE: usize = size_of::<libc::tpacket2_hdr>() + offload::BYTES;
         const LONG: u32 = 1 << 1;
         const VLAN: u32 = 1 << 4;
@@ -87,7 +87,7 @@ impl Places {
             let whole = (*header).tp_len as usize == length;
             let inside = mac >= BEFORE && mac + length <= self.frame_bytes;
             let is_long = seen & LONG != 0;
-            look(if seen & VLAN != 0 {
+            inspect(if seen & VLAN != 0 {
                 Place::Tagged { is_long }
             } else if is_long {
                 Place::Long

@@ -27,12 +27,12 @@ static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK_AT_STDOUT: extern "C" fn() = {
-    extern "C" fn look() {
+    extern "C" fn inspect() {
         // SAFETY: takes numbers only.
         let is_closed = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } < 0;
         STDOUT_WAS_CLOSED.store(is_closed, Ordering::Relaxed);
     }
-    look
+    inspect
 };
 
 /// Returns whether standard output was closed when the process began.

@@ -99,7 +99,7 @@ impl Udp {
     }
 
     /// Where a frame goes, and as what.
-    fn look(&self, place: usize, head: &[u8]) -> io::Result<Outgoing> {
+    fn inspect(&self, place: usize, head: &[u8]) -> io::Result<Outgoing> {
         let invalid = |error| io::Error::new(ErrorKind::InvalidInput, error);
         let parsed = Frame::new(head).map_err(invalid)?;
         let (entropy, port) = parsed.ports();
@@ -253,9 +253,9 @@ impl PacketIo for Udp {
         let mut outgoing = Vec::with_capacity(fitting);
         for (place, pieces) in frames[..fitting].iter().enumerate() {
             outgoing.push(match pieces {
-                [whole] => self.look(place, whole)?,
-                [head, ..] if head.len() >= headers => self.look(place, head)?,
-                pieces => self.look(place, &pieces.concat())?,
+                [whole] => self.inspect(place, whole)?,
+                [head, ..] if head.len() >= headers => self.inspect(place, head)?,
+                pieces => self.inspect(place, &pieces.concat())?,
             });
         }
         let mut taken = fitting;

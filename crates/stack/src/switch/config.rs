@@ -255,7 +255,7 @@ pub(super) struct Layout {
     pub(super) profile: Profile,
     pub(super) lengths: Lengths,
     /// Senders of packets that carry nothing are told of drops too.
-    pub(super) tells_control: bool,
+    pub(super) notifies_control: bool,
     /// Ports of each switch.
     pub(super) switches: Vec<Vec<u32>>,
     /// Switch, line and far end of each port.
@@ -332,10 +332,10 @@ impl Config {
 
     /// Whether ports tell senders of drops, and in which order all else leaves them; and that nothing stands beside them that
     /// cannot.
-    fn tells(&self) -> Result<Option<Order>, String> {
-        let tells = notifications_config::order_of(&self.profile);
+    fn notifies(&self) -> Result<Option<Order>, String> {
+        let notifies = notifications_config::order_of(&self.profile);
         let profile = profiles::named(&self.profile).map_or("", |profile| profile.name);
-        match (tells, self.notifications, self.droppable_queue) {
+        match (notifies, self.notifications, self.droppable_queue) {
             (None, Some(_), _) => Err(format!(
                 "notifications: profile {profile:?} tells nobody of drops; nearest: profile = \"{}\", whose queue drops \
                  where others trim",
@@ -345,7 +345,7 @@ impl Config {
                 "droppable_queue = {packets}: packets that profile {profile:?} tells of would be dropped there untold; \
                  nearest: no droppable_queue"
             )),
-            (tells, _, _) => Ok(tells),
+            (notifies, _, _) => Ok(notifies),
         }
     }
 
@@ -394,7 +394,7 @@ impl Config {
     /// # Errors
     /// What cannot be.
     pub fn describe_notifications(&self) -> Result<Vec<String>, String> {
-        match self.tells()? {
+        match self.notifies()? {
             None => Ok(Vec::new()),
             Some(_) => self.notifications.unwrap_or_default().describe(
                 self.packets,
@@ -409,26 +409,26 @@ impl Config {
     /// # Errors
     /// What cannot be.
     pub fn describe_pfabric(&self) -> Result<Vec<String>, String> {
-        let tells = self.tells()?;
-        let bytes = match tells {
+        let notifies = self.notifies()?;
+        let bytes = match notifies {
             Some(Order::Arrival) => return Ok(Vec::new()),
             Some(Order::Urgency) => {
                 let bounds = self.notifications.unwrap_or_default();
-                let (bytes, told) = bounds.memory(self.packets, self.packet_bytes())?;
-                bytes - told
+                let (bytes, notified) = bounds.memory(self.packets, self.packet_bytes())?;
+                bytes - notified
             }
             None if self.is_pfabric()? => {
                 notifications_config::port_bytes(self.packets, self.packet_bytes())?
             }
             None => return Ok(Vec::new()),
         };
-        Ok(vec![pfabric::describe(tells, bytes)])
+        Ok(vec![pfabric::describe(notifies, bytes)])
     }
 
     /// What ports do. The rates of all lines are known.
     fn port_models(&self) -> Result<PortModels, String> {
         let packet_bytes = self.packet_bytes();
-        if let Some(order) = self.tells()? {
+        if let Some(order) = self.notifies()? {
             self.marks_nothing()?;
             let bounds = self.notifications.unwrap_or_default();
             let (model, of_port) =
@@ -458,7 +458,7 @@ impl Config {
                 "detour: no switch has a port to another one; expected a [[link]]".to_owned()
             );
         }
-        let why = match (self.tells()?, self.is_pfabric()?) {
+        let why = match (self.notifies()?, self.is_pfabric()?) {
             (Some(_), _) => Some("tell senders of what they drop"),
             (None, true) => Some("have room for what is urgent although they are full"),
             (None, false) => None,
@@ -595,11 +595,12 @@ impl Config {
                 ports.push((ends[end] as u32, line, FarEnd::Port(first + other)));
             }
         }
-        let tells_control = self.notifications.and_then(|bounds| bounds.control).unwrap_or(false);
+        let notifies_control =
+            self.notifications.and_then(|bounds| bounds.control).unwrap_or(false);
         let mut layout = Layout {
             profile,
             lengths: if self.stale_lengths { Lengths::Stale } else { Lengths::Updated },
-            tells_control,
+            notifies_control,
             switches,
             ports,
             phantoms,

@@ -61,7 +61,7 @@ struct Port<E> {
     phantom: Option<Box<Phantom>>,
     waits: Option<Box<Waits>>,
     /// When notifications began to leave, if that is written down.
-    told_at: Option<Vec<Time>>,
+    notified_at: Option<Vec<Time>>,
 }
 
 /// How long frames waited at a port, in nanoseconds: from their last bit in to their first bit out.
@@ -204,7 +204,7 @@ impl<E: Egress> Dataplane<E> {
         let Layout {
             profile,
             lengths,
-            tells_control,
+            notifies_control,
             switches,
             ports,
             phantoms,
@@ -243,7 +243,7 @@ impl<E: Egress> Dataplane<E> {
             queues: [QueueCounters::default(); MAX_QUEUES],
             phantom: phantoms[number as usize].map(|model| Box::new(Phantom::new(model))),
             waits: None,
-            told_at: None,
+            notified_at: None,
         });
         let ports = ports.collect();
         let switches = (0..).zip(switches.into_iter().zip(routes)).zip(described);
@@ -266,7 +266,7 @@ impl<E: Egress> Dataplane<E> {
             },
         });
         let mut frames = Frames::new(profile, lengths);
-        frames.tells_control = tells_control;
+        frames.notifies_control = notifies_control;
         Dataplane {
             model,
             frames,
@@ -325,12 +325,12 @@ impl<E: Egress> Dataplane<E> {
 
     /// From now on the times are kept at which notifications begin to leave this port.
     pub(super) fn watch_notifications(&mut self, port: u32) {
-        self.ports[port as usize].told_at = Some(Vec::new());
+        self.ports[port as usize].notified_at = Some(Vec::new());
     }
 
     /// When notifications began to leave this port, if that is kept.
     pub(super) fn notifications(&self, port: u32) -> Option<&[Time]> {
-        self.ports[port as usize].told_at.as_deref()
+        self.ports[port as usize].notified_at.as_deref()
     }
 
     /// Frames that were dropped and of which nobody was told, for each reason.
@@ -480,7 +480,7 @@ impl<E: Egress> Dataplane<E> {
                     Some(_) => self.way(now, switch, (from, local), handle),
                 };
                 let port = self.switches[switch as usize].ports[usize::from(local)];
-                if E::TELLS {
+                if E::NOTIFIES {
                     self.frames.set_input(handle, Some(from));
                 }
                 self.arrive(now, port, handle);
@@ -623,15 +623,15 @@ impl<E: Egress> Dataplane<E> {
         let wire = packet.wire_bytes;
         port.counters.packets += 1;
         port.counters.bytes += u64::from(wire);
-        if E::TELLS
+        if E::NOTIFIES
             && packet.service == Service::Notification
-            && let Some(times) = &mut port.told_at
+            && let Some(times) = &mut port.notified_at
         {
             times.push(now);
         }
         if let Some(detours) = &mut self.switches[port.switch as usize].detours {
             let held = port.egress.packets_before(&self.model, &packet);
-            detours.detour_state.note_departure(port.local, held, self.frames.found(handle));
+            detours.detour_state.record_departure(port.local, held, self.frames.found(handle));
         }
         let queue = &mut port.queues[port.egress.classify(&self.model, &packet)];
         queue.packets += 1;
@@ -722,7 +722,7 @@ struct PortActions<'a, E: Egress> {
 
 impl<E: Egress> trimline_switch::SwitchActions for PortActions<'_, E> {
     /// Nobody looks on.
-    fn note(&mut self, _packet: Handle, _disposition: Disposition) {}
+    fn record(&mut self, _packet: Handle, _disposition: Disposition) {}
     fn counters(&mut self) -> &mut PortCounters {
         &mut self.fabric.ports[self.port as usize].counters
     }
@@ -755,13 +755,13 @@ impl<E: Egress> trimline_switch::SwitchActions for PortActions<'_, E> {
     fn quench(&mut self, packet: Handle, _header: &Packet) -> bool {
         let bytes = self.fabric.frames.bytes(packet).to_vec();
         let copy = self.fabric.frames.insert(&bytes);
-        let is_told = self.fabric.frames.notify(copy).is_ok();
-        if is_told {
+        let is_notified = self.fabric.frames.notify(copy).is_ok();
+        if is_notified {
             self.forward(copy);
         } else {
             self.fabric.frames.release(copy);
         }
-        is_told
+        is_notified
     }
     fn is_header(&self, packet: Handle) -> bool {
         self.fabric.frames.packet(packet).service.service().is_header()

@@ -238,7 +238,7 @@ impl DetourState {
     }
 
     /// A packet begins to leave a port that held `held` packets, itself included; it had found `found` when it came.
-    pub fn note_departure(&mut self, port: u16, held: u32, found: u16) {
+    pub fn record_departure(&mut self, port: u16, held: u32, found: u16) {
         if let Some(length) = self.detour.model.seen.at_departure(held, found) {
             self.registers[usize::from(port)] = length;
         }

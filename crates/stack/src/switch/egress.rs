@@ -19,7 +19,7 @@ pub(super) type NotifyingPfabric = PerPort<RateLimited<PriorityDrop<2>>>;
 /// The queues of an output port. The machine around them is compiled for each kind, so that none pays for another.
 pub(super) trait Egress: OutputPort {
     /// Senders are told of drops: frames know by which port they came.
-    const TELLS: bool = false;
+    const NOTIFIES: bool = false;
 
     /// The most urgent frame goes first: frames say how urgent they are.
     const WEIGHS: bool = false;
@@ -37,7 +37,7 @@ impl<const Q: usize> Egress for PriorityDrop<Q> {
 }
 
 impl<P: Egress<Model = ServiceModel>> Egress for PerPort<RateLimited<P>> {
-    const TELLS: bool = true;
+    const NOTIFIES: bool = true;
     const WEIGHS: bool = P::WEIGHS;
 
     /// A port with a cap remembers since when it may send.

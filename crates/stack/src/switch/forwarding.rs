@@ -69,14 +69,14 @@ pub(super) struct Learned {
 }
 
 impl Learned {
-    fn hear(&mut self, now: Time, address: [u8; 6], port: u16) {
+    fn receive(&mut self, now: Time, address: [u8; 6], port: u16) {
         if self.entries.len() >= MAX_LEARNED && !self.entries.contains_key(&address) {
             // A table full of forged addresses is not searched for each of them.
             if now < self.swept_until {
                 return;
             }
             self.swept_until = now.saturating_add(SWEEPS);
-            self.entries.retain(|_, &mut (_, heard)| heard.saturating_add(AGEING) > now);
+            self.entries.retain(|_, &mut (_, received)| received.saturating_add(AGEING) > now);
             if self.entries.len() >= MAX_LEARNED {
                 return;
             }
@@ -85,8 +85,8 @@ impl Learned {
     }
 
     fn port(&self, now: Time, address: [u8; 6]) -> Option<u16> {
-        let &(port, heard) = self.entries.get(&address)?;
-        (heard.saturating_add(AGEING) > now).then_some(port)
+        let &(port, received) = self.entries.get(&address)?;
+        (received.saturating_add(AGEING) > now).then_some(port)
     }
 }
 
@@ -96,7 +96,7 @@ impl Forwarding {
         match self {
             Forwarding::L2(Learned { entries, swept_until }) => {
                 *swept_until = swept_until.set_back(by);
-                entries.values_mut().for_each(|(_, heard)| *heard = heard.set_back(by));
+                entries.values_mut().for_each(|(_, received)| *received = received.set_back(by));
             }
             Forwarding::L3(_) => {}
         }
@@ -112,7 +112,7 @@ impl Forwarding {
                 let (destination, source) = (address(0), address(6));
                 let is_group = |address: [u8; 6]| address[0] & 1 != 0;
                 if !is_group(source) {
-                    learned.hear(now, source, port);
+                    learned.receive(now, source, port);
                 }
                 match learned.port(now, destination) {
                     Some(exit) if exit == port => Exit::Nowhere,

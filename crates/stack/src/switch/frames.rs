@@ -41,14 +41,14 @@ pub struct Frames {
     /// The port that trims now leads to a host.
     pub(super) at_last_hop: bool,
     /// Packets of others than this protocol are told of though they carry nothing.
-    pub(super) tells_control: bool,
+    pub(super) notifies_control: bool,
 }
 
 impl Frames {
     /// No frames.
     pub fn new(profile: Profile, lengths: Lengths) -> Frames {
         let (slots, free) = (Vec::new(), Vec::new());
-        Frames { slots, free, profile, lengths, at_last_hop: false, tells_control: false }
+        Frames { slots, free, profile, lengths, at_last_hop: false, notifies_control: false }
     }
 
     /// Takes a frame in. Ports trim and queue it by its DSCP alone.
@@ -137,7 +137,7 @@ impl Frames {
 
     /// Sees what this kind of ports asks of a frame beside its DSCP.
     pub(super) fn look_for<E: Egress>(&mut self, handle: Handle) {
-        if E::TELLS {
+        if E::NOTIFIES {
             self.recognise(handle);
         }
         if E::WEIGHS {
@@ -176,7 +176,7 @@ impl Frames {
     /// # Errors
     /// Why nobody is told of it; it is as it was.
     pub fn notify(&mut self, handle: Handle) -> Result<u16, Untold> {
-        let Frames { slots, profile, tells_control, .. } = self;
+        let Frames { slots, profile, notifies_control, .. } = self;
         let Stored { packet, input, bytes, .. } = &mut slots[handle.index()];
         let network = notification::between_hosts(bytes, profile.notification)?;
         if input.is_none() {
@@ -184,7 +184,7 @@ impl Frames {
         }
         let left = match Frame::new(bytes).is_ok_and(|frame| is_ours(&frame, profile)) {
             true => Frame::notify(bytes, profile).map_err(|_| Untold::Notification)?,
-            false => notification::notify(bytes, network, profile.notification, *tells_control)?,
+            false => notification::notify(bytes, network, profile.notification, *notifies_control)?,
         };
         bytes.truncate(left);
         let before = packet.wire_bytes;

@@ -150,7 +150,7 @@ pub(super) fn behind(bytes: &[u8], network: IpHeader) -> Result<Behind, Untold> 
 
 /// Bytes of a packet of TCP or UDP that its notification keeps, without FCS: 60, or the fixed part of its headers where
 /// that is longer, and no more than there are. Options of TCP are cut with the data.
-fn kept(bytes: &[u8], network: IpHeader, tells_control: bool) -> Result<usize, Untold> {
+fn kept(bytes: &[u8], network: IpHeader, notifies_control: bool) -> Result<usize, Untold> {
     let Behind { protocol, at, end, has_more } = behind(bytes, network)?;
     let (fixed, header) = match protocol {
         6 if at + TCP_BYTES <= end => (TCP_BYTES, usize::from(bytes[at + 12] >> 4) * 4),
@@ -170,7 +170,7 @@ fn kept(bytes: &[u8], network: IpHeader, tells_control: bool) -> Result<usize, U
     }
     let kept = KEPT.max(at + fixed);
     // What arrives whole is no notification to a kernel that does not know FastLane: it is a packet of nobody.
-    if (at + header == end || end <= kept) && !tells_control {
+    if (at + header == end || end <= kept) && !notifies_control {
         return Err(Untold::Control);
     }
     Ok(kept.min(bytes.len()))
@@ -183,9 +183,9 @@ pub(super) fn notify(
     bytes: &mut [u8],
     network: IpHeader,
     dscp: u8,
-    tells_control: bool,
+    notifies_control: bool,
 ) -> Result<usize, Untold> {
-    let kept = kept(bytes, network, tells_control)?;
+    let kept = kept(bytes, network, notifies_control)?;
     let (destination, behind) = bytes.split_at_mut(6);
     destination.swap_with_slice(&mut behind[..6]);
     network.swap_addresses(bytes);

@@ -22,10 +22,10 @@ pub(super) fn order_of(profile: &str) -> Option<Order> {
 }
 
 /// A port of this memory, this part of it for notifications, and this cap.
-fn model(order: Order, bytes: u32, told: u32, cap: Cap) -> Result<ServiceModel, String> {
+fn model(order: Order, bytes: u32, notified: u32, cap: Cap) -> Result<ServiceModel, String> {
     let (profile, choices) = match order {
-        Order::Arrival => (PROFILE, Choices::fastlane(bytes, told, cap)),
-        Order::Urgency => (PFABRIC, Choices::fastlane_pfabric(bytes, told, cap)),
+        Order::Arrival => (PROFILE, Choices::fastlane(bytes, notified, cap)),
+        Order::Urgency => (PFABRIC, Choices::fastlane_pfabric(bytes, notified, cap)),
     };
     choices.build().map_err(|error| format!("profile {profile}: {error}"))
 }
@@ -74,7 +74,7 @@ impl NotificationsConfig {
         packet_bytes: u16,
         rates: &[(String, BitRate)],
     ) -> Result<(Models<ServiceModel>, Vec<u16>), String> {
-        let (bytes, told) = self.memory(packets, packet_bytes)?;
+        let (bytes, notified) = self.memory(packets, packet_bytes)?;
         let mut known: Vec<BitRate> = Vec::new();
         let mut models = Vec::new();
         let mut of_port = Vec::new();
@@ -83,7 +83,7 @@ impl NotificationsConfig {
                 Some(number) => number,
                 None => {
                     let cap = self.cap_of(*line).map_err(|error| format!("{place}: {error}"))?;
-                    models.push(model(order, bytes, told, cap)?);
+                    models.push(model(order, bytes, notified, cap)?);
                     known.push(*line);
                     known.len() - 1
                 }
@@ -94,7 +94,7 @@ impl NotificationsConfig {
         if models.is_empty() {
             // Without a port none is asked for, and a table has one.
             let cap = Cap::of_line(BitRate::from_gbps(1));
-            models.push(model(order, bytes, told, cap)?);
+            models.push(model(order, bytes, notified, cap)?);
         }
         Ok((Models::new(models), of_port))
     }
@@ -111,18 +111,18 @@ impl NotificationsConfig {
                  {packet} B; nearest: 2"
             ));
         }
-        let told = match self.memory {
+        let notified = match self.memory {
             None => u64::from(notification_bytes(bytes)),
             Some(Size(memory)) => memory.get(),
         };
-        let nearest = told.clamp(ONE, max);
-        if told != nearest {
+        let nearest = notified.clamp(ONE, max);
+        if notified != nearest {
             return Err(format!(
-                "notifications: `memory` of {told} B in a port of {all} B: one notification has {ONE} B, and a packet of \
+                "notifications: `memory` of {notified} B in a port of {all} B: one notification has {ONE} B, and a packet of \
                  {packet} B needs room beside them; nearest: \"{nearest}B\""
             ));
         }
-        Ok((bytes, told as u32))
+        Ok((bytes, notified as u32))
     }
 
     fn cap_of(&self, line: BitRate) -> Result<Cap, String> {
@@ -154,7 +154,7 @@ impl NotificationsConfig {
         packet_bytes: u16,
         rates: &[(String, BitRate)],
     ) -> Result<Vec<String>, String> {
-        let (bytes, told) = self.memory(packets, packet_bytes)?;
+        let (bytes, notified) = self.memory(packets, packet_bytes)?;
         let mut kinds: Vec<(Cap, Vec<&str>)> = Vec::new();
         for (place, line) in rates {
             let cap = self.cap_of(*line).map_err(|error| format!("{place}: {error}"))?;
@@ -175,7 +175,7 @@ impl NotificationsConfig {
                 false => "packets of TCP and UDP that carry something",
             };
             format!(
-                "{}: senders are told of drops of {control}: notifications go first, each {min} {conserving}, in {told} B \
+                "{}: senders are told of drops of {control}: notifications go first, each {min} {conserving}, in {notified} B \
                  of {bytes} B",
                 places.join(", ")
             )

@@ -85,8 +85,8 @@ pub(super) fn model(packets: u32, packet_bytes: u16) -> Result<ServiceModel, Str
 
 /// What ports do about urgency, in words: those that tell senders of drops and are in this order, or, without one, those
 /// that tell nobody.
-pub(super) fn describe(tells: Option<Order>, bytes: u32) -> String {
-    let evicted = match tells {
+pub(super) fn describe(notifies: Option<Order>, bytes: u32) -> String {
+    let evicted = match notifies {
         Some(Order::Urgency) => "evicted and told of",
         Some(Order::Arrival) | None => "evicted",
     };

@@ -48,7 +48,7 @@ struct Seen {
 }
 
 /// How often interfaces are looked at.
-const LOOK: TimeDelta = TimeDelta::from_ms(100);
+const INSPECT: TimeDelta = TimeDelta::from_ms(100);
 
 /// Frames that were lost and that no port counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,10 +195,10 @@ impl<I: PacketIo> Runner<I> {
     }
 
     /// Looks at the interfaces, if that was long ago. Gives what has happened to them.
-    pub fn look(&mut self) -> Vec<PortNews> {
+    pub fn inspect(&mut self) -> Vec<PortNews> {
         let now = self.clock.now();
         let mut news = std::mem::take(&mut self.unsaid);
-        if self.looked.is_some_and(|at| now < at.saturating_add(LOOK)) {
+        if self.looked.is_some_and(|at| now < at.saturating_add(INSPECT)) {
             return news;
         }
         self.looked = Some(now);
@@ -247,7 +247,7 @@ impl<I: PacketIo> Runner<I> {
     }
 
     /// Takes what has arrived and does what is due. Never waits. Gives whether there was anything. An interface
-    /// that fails is given up until [`Runner::look`] finds it again, and the others go on.
+    /// that fails is given up until [`Runner::inspect`] finds it again, and the others go on.
     ///
     /// # Errors
     /// All interfaces are gone, and none of them can come back.
@@ -320,7 +320,7 @@ impl<I: PacketIo> Runner<I> {
         mut is_over: impl FnMut(&Runner<I>, &[PortNews]) -> bool,
     ) -> io::Result<()> {
         loop {
-            let news = self.look();
+            let news = self.inspect();
             if is_over(self, &news) {
                 return Ok(());
             }

@@ -166,9 +166,9 @@ pub fn ndp(flow: Flow) -> io::Result<Bulk> {
             if let Some((at, before, virtual_start)) = from {
                 bulk.time = at.elapsed();
                 bulk.bytes = delivered.load(Ordering::Relaxed) - before;
-                let heard = host.pulls_heard();
-                let counted = heard.partition_point(|&time| time < virtual_start);
-                bulk.gaps_ns = heard[counted..]
+                let received = host.pulls_received();
+                let counted = received.partition_point(|&time| time < virtual_start);
+                bulk.gaps_ns = received[counted..]
                     .windows(2)
                     .map(|pair| pair[1].saturating_since(pair[0]).as_ps() / 1000)
                     .collect();

@@ -225,7 +225,7 @@ struct Observer<'a> {
 }
 
 impl Observer<'_> {
-    fn look(&self, ndp_bytes: u64) -> io::Result<Sight> {
+    fn inspect(&self, ndp_bytes: u64) -> io::Result<Sight> {
         let kernel = TcpCounters::of(self.tcp_senders)?;
         let (port, switch) = self.watch.ask()?;
         let held_up = switch.zip(held_up()).map(|(switch, hosts)| switch + hosts);
@@ -322,9 +322,9 @@ pub fn long_flows(setting: &Setting) -> io::Result<(Interval, SwitchCount)> {
             let observer = Observer { watch, tcp_senders, tcp_bytes };
             let mut flows = NdpFlows::open(group)?;
             flows.run(group, WARM_UP)?;
-            let before = observer.look(flows.received)?;
+            let before = observer.inspect(flows.received)?;
             flows.run(group, setting.time)?;
-            let after = observer.look(flows.received)?;
+            let after = observer.inspect(flows.received)?;
             let mut interval = Interval::default();
             interval.add(&before, &after);
             Ok(interval)
@@ -370,14 +370,14 @@ pub fn incasts(setting: &Setting) -> io::Result<(Incasts, SwitchCount)> {
             let observer = Observer { watch, tcp_senders, tcp_bytes };
             rest(group, WARM_UP)?;
             let (mut before, mut during) = (Interval::default(), Interval::default());
-            let start = observer.look(0)?;
+            let start = observer.inspect(0)?;
             rest(group, setting.time)?;
-            before.add(&start, &observer.look(0)?);
+            before.add(&start, &observer.inspect(0)?);
             let mut beside = Vec::new();
             for _ in 0..setting.incasts {
-                let start = observer.look(0)?;
+                let start = observer.inspect(0)?;
                 beside.push(incast::ndp_incast(group, &answers, &data)?);
-                during.add(&start, &observer.look(received)?);
+                during.add(&start, &observer.inspect(received)?);
                 rest(group, PAUSE)?;
             }
             Ok(Incasts { alone, beside, before, during })

@@ -219,16 +219,16 @@ pub fn long_flows(setting: &Setting) -> io::Result<Measured> {
                 &setting.congestion,
                 Some([0, 0]),
                 |received: &Received| {
-                    let look = || -> io::Result<Sight> {
+                    let inspect = || -> io::Result<Sight> {
                         let kernel = TcpCounters::of(senders)?;
                         let (seen, held_up) = watch.ask()?;
                         let bytes = received.of_each();
                         Ok(Sight { at: Instant::now(), bytes, seen, held_up, kernel })
                     };
                     thread::sleep(WARM_UP);
-                    let before = look()?;
+                    let before = inspect()?;
                     thread::sleep(setting.time);
-                    Ok(since(&before, look()?, setting.rate))
+                    Ok(since(&before, inspect()?, setting.rate))
                 },
             )
         })?;

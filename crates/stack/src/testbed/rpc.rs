@@ -163,7 +163,7 @@ impl Wait<'_> {
         }
         let is_looked_at = !self.run.polls || self.turns.is_multiple_of(1024);
         match is_looked_at && !self.until_over && self.since.elapsed() > self.run.stall_timeout {
-            true => Err(io::Error::new(io::ErrorKind::TimedOut, self.run.dead_peer(what))),
+            true => Err(io::Error::new(io::ErrorKind::TimedOut, self.run.unanswered(what))),
             false => Ok(true),
         }
     }
@@ -205,7 +205,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn dead_peer(&self, what: &str) -> String {
+    fn unanswered(&self, what: &str) -> String {
         let (carrier, seconds) = (self.carrier.name(), self.stall_timeout.as_secs_f32());
         format!("{carrier}: no {what} in {seconds} s")
     }
@@ -403,7 +403,7 @@ impl<'a> Run<'a> {
                     }
                     thread::yield_now();
                     if start.elapsed() > self.stall_timeout {
-                        let text = self.dead_peer("room for a message");
+                        let text = self.unanswered("room for a message");
                         return Err(io::Error::new(io::ErrorKind::TimedOut, text));
                     }
                 }
@@ -418,7 +418,7 @@ impl<'a> Run<'a> {
         let start = Instant::now();
         while !self.ready.load(Ordering::Acquire) {
             if self.is_over() || start.elapsed() > self.stall_timeout {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, self.dead_peer("server")));
+                return Err(io::Error::new(io::ErrorKind::TimedOut, self.unanswered("server")));
             }
             thread::sleep(Duration::from_millis(1));
         }
@@ -537,7 +537,7 @@ impl<'a> Run<'a> {
         }
         match stream.read_exact(answer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                Err(io::Error::new(io::ErrorKind::TimedOut, self.dead_peer("answer")))
+                Err(io::Error::new(io::ErrorKind::TimedOut, self.unanswered("answer")))
             }
             done => done.map(|()| true),
         }

@@ -30,11 +30,11 @@ impl<T> Watch<T> {
     }
 
     /// The switches' thread: answers who asks.
-    pub(super) fn show(&self, look: impl FnOnce() -> T) {
+    pub(super) fn show(&self, inspect: impl FnOnce() -> T) {
         if self.wanted.load(Ordering::Acquire) {
             self.wanted.store(false, Ordering::Relaxed);
             let seen = &mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            *seen = Some((look(), held_up()));
+            *seen = Some((inspect(), held_up()));
         }
     }
 

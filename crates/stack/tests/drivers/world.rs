@@ -144,7 +144,7 @@ impl World {
             let mut config = Config::new(address(host, 0), 9100, clos.host_link.rate).unwrap();
             config.ndp = ndp.clone();
             // The simulator's connections know nothing of each other.
-            (config.shares_scores, config.dead_peer) = (false, None);
+            (config.shares_scores, config.dead_peer_timeout) = (false, None);
             config.ways = (0..ways).map(|way| address(host, way)).collect();
             Core::new(config)
         });
@@ -193,7 +193,7 @@ impl World {
     }
 
     /// What a frame at a host is.
-    fn note(&mut self, time: Time, host: u32, departs: bool, frame: &[u8]) {
+    fn record(&mut self, time: Time, host: u32, departs: bool, frame: &[u8]) {
         let parsed = Frame::new(frame).unwrap().parse(&Profile::PAPER).unwrap();
         let datagram = parsed.datagram;
         let fields = datagram.fields;
@@ -245,7 +245,7 @@ impl World {
             assert_eq!(at, now, "a virtual clock is never late");
             let frame = core.frame().to_vec();
             self.fabric.host_sends(now, host, &frame);
-            self.note(now, host, true, &frame);
+            self.record(now, host, true, &frame);
         }
     }
 
@@ -268,7 +268,7 @@ impl World {
                 arrivals.push((host, frame.to_vec()));
             });
             for (host, frame) in arrivals {
-                self.note(now, host, false, &frame);
+                self.record(now, host, false, &frame);
                 self.hosts[host as usize].receive_frame(now, &frame);
                 self.transmit(now, host);
             }

@@ -5,7 +5,7 @@ use super::*;
 use trimline_stack::host::Connection;
 
 /// A connection with a message on it that the server ends so. Gives why the client's failed.
-fn told(message: &[u8], change: fn(&mut Config), end: fn(&mut Two, Connection)) -> Failure {
+fn notified(message: &[u8], change: fn(&mut Config), end: fn(&mut Two, Connection)) -> Failure {
     let mut two = Two::new(change);
     let near = two.send(message);
     two.run_for(TimeDelta::from_ms(5));
@@ -18,8 +18,8 @@ fn told(message: &[u8], change: fn(&mut Config), end: fn(&mut Two, Connection)) 
 
 #[test]
 fn the_other_end_names_the_cause() {
-    let abandoned = told(b"x", |_| {}, |two, far| two.server.abandon(two.now, far));
-    let late = told(
+    let abandoned = notified(b"x", |_| {}, |two, far| two.server.abandon(two.now, far));
+    let late = notified(
         b"x",
         |_| {},
         |two, far| {
@@ -93,7 +93,7 @@ fn a_cause_that_is_not_known_is_none() {
 /// A peer that still asks, after both ends' RESETs were lost, is told that the connection has ended.
 #[test]
 fn who_asks_about_a_connection_that_has_ended_is_told() {
-    let mut two = Two::new(|config| config.dead_peer = Some(TimeDelta::from_ms(4000)));
+    let mut two = Two::new(|config| config.dead_peer_timeout = Some(TimeDelta::from_ms(4000)));
     let (near, far) = two.open(b"think");
     two.connected = false;
     two.server.abandon(two.now, far);

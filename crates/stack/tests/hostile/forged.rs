@@ -111,7 +111,7 @@ fn forged_pulls_bring_no_more_than_a_window_and_do_not_slow_what_follows() {
 #[test]
 fn a_header_behind_the_true_end_is_not_waited_for() {
     for ahead in [0, 5, 59, 60, 1000] {
-        let (mut two, near) = under_way(&[7; 20_000], |config| config.dead_peer = None);
+        let (mut two, near) = under_way(&[7; 20_000], |config| config.dead_peer_timeout = None);
         let end = two.data as u32;
         for attempt in 0..4 {
             two.server.receive_frame(two.now, &header(40, end + ahead, attempt, 0));
@@ -338,7 +338,7 @@ impl World {
         let window = rng.of(&[2, 4, 12]);
         let change = |config: &mut Config| {
             config.ndp.initial_window = window;
-            config.dead_peer = Some(TimeDelta::from_ms(2000));
+            config.dead_peer_timeout = Some(TimeDelta::from_ms(2000));
         };
         let mut client = config(2);
         change(&mut client);

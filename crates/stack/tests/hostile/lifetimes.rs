@@ -56,7 +56,7 @@ fn a_connection_that_failed_takes_no_second_beginning() {
 fn an_answer_that_takes_longer_than_time_wait_arrives() {
     let mut client = Core::new(config(2));
     client.add_peer(address(1), &[], [2; 6]);
-    let mut server = server(|config| config.dead_peer = None);
+    let mut server = server(|config| config.dead_peer_timeout = None);
     client.number_connections_from(40);
     let connection = client.connect(address(1), SERVICE, Options::default()).unwrap();
     client.send(connection, b"think").unwrap();

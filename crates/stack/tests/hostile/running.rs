@@ -53,7 +53,7 @@ fn a_port_with_port_security_refuses_forged_sources() {
                 clock.advance_to(ms(step * 1000 + part));
                 runner.turn().unwrap();
             }
-            news.extend(runner.look());
+            news.extend(runner.inspect());
         }
         assert_eq!(arrived(&mut near), expected, "{security}");
         assert_eq!(runner.losses().refused_source, 4 - expected as u64, "{security}");

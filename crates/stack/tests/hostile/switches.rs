@@ -62,7 +62,7 @@ fn send(fails: bool, frames: &[Vec<u8>]) -> (usize, u64, Vec<PortNews>) {
         far.tx_burst(&[&[frame]]).unwrap();
         for step in 0..10 {
             clock.advance_to(ms(number * 1000 + step));
-            news.extend(runner.look());
+            news.extend(runner.inspect());
             runner.turn().unwrap();
             got += near.rx_burst(8, &mut |_| {}).unwrap();
         }

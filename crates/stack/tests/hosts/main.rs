@@ -38,7 +38,7 @@ fn config(host: usize, mtu: usize, v6: bool) -> Config {
     config.ndp.pull_repeat = TimeDelta::from_ms(1);
     config.ndp.time_wait = TimeDelta::from_ms(50);
     // A world of which nothing is left to do ends.
-    config.dead_peer = None;
+    config.dead_peer_timeout = None;
     config
 }
 

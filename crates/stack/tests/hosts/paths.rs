@@ -216,8 +216,11 @@ fn the_scoreboard_counts_what_went_by_each_path() {
     for (number, path) in board.iter().enumerate() {
         let seen = path.counters;
         assert_eq!((path.address, usize::from(path.path)), (way(1, number), number));
-        let heard = seen.acked + seen.nacked + seen.returned + seen.lost;
-        assert!(heard <= seen.sent && heard + 30 >= seen.sent, "all but the last window: {path:?}");
+        let received = seen.acked + seen.nacked + seen.returned + seen.lost;
+        assert!(
+            received <= seen.sent && received + 30 >= seen.sent,
+            "all but the last window: {path:?}"
+        );
         let is_bad = path.path == BAD;
         assert_eq!((seen.nacked > 0, seen.removals > 0), (is_bad, is_bad), "{path:?}");
     }

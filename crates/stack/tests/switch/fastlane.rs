@@ -235,16 +235,16 @@ fn senders_of_what_carries_nothing_are_told_where_that_is_asked_for() {
     control.push(Sent { options: [0, 12], ..bare });
     control.push(Sent { payload: 6, ..bare });
     control.push(Sent { protocol: UDP, payload: 18, ..bare });
-    for (keys, told) in [("", 0), (", control = false", 0), (", control = true", 1)] {
+    for (keys, notified) in [("", 0), (", control = false", 0), (", control = true", 1)] {
         for (case, sent) in control.iter().enumerate() {
             let mut fabric = narrow(3, keys, "");
             let out = behind_a_full_port(&mut fabric, &[sent.bytes()]);
             let back: Vec<Vec<u8>> =
                 out.into_iter().filter(|(host, _)| *host == 0).map(|(_, bytes)| bytes).collect();
-            assert_eq!(untold(&fabric, Untold::Control), 1 - told, "case {case}");
+            assert_eq!(untold(&fabric, Untold::Control), 1 - notified, "case {case}");
             let (_, _, port) = fabric.counters().nth(2).unwrap();
-            assert_eq!((port.notified, port.dropped), (told, 1 - told), "case {case}");
-            let expected = if told == 1 { vec![sent.notification()] } else { Vec::new() };
+            assert_eq!((port.notified, port.dropped), (notified, 1 - notified), "case {case}");
+            let expected = if notified == 1 { vec![sent.notification()] } else { Vec::new() };
             assert_eq!(back, expected, "case {case}");
         }
     }
@@ -260,8 +260,11 @@ fn frames_of_this_protocol_are_told_of_as_before() {
         let back = &out.iter().find(|(host, _)| *host == 0).expect("its sender is told").1;
         let parsed = trimline_packet::wire::Frame::new(back).unwrap();
         assert_eq!(parsed.ports(), (Profile::PAPER.port, 50_000));
-        let told = parsed.parse(&Profile::PAPER).unwrap().datagram;
-        assert_eq!((told.service.service(), told.source), (Service::Notification, address(3, v6)));
+        let notified = parsed.parse(&Profile::PAPER).unwrap().datagram;
+        assert_eq!(
+            (notified.service.service(), notified.source),
+            (Service::Notification, address(3, v6))
+        );
         assert_eq!(back.len(), if v6 { 78 } else { 60 });
     }
 }
@@ -511,11 +514,12 @@ fn a_notification_goes_before_data_at_the_next_switch() {
     }
     let queue = fabric.queue_counters(0, Service::Notification.into());
     assert!(queue.packets > 5, "{queue:?}");
-    let is_told = |bytes: &[u8]| bytes[15] >> 2 == DSCP;
-    let told = out.iter().filter(|(host, bytes)| *host == 0 && is_told(bytes)).count() as u64;
-    assert!(told.abs_diff(queue.packets) <= 1, "{told} of {queue:?}");
+    let is_notified = |bytes: &[u8]| bytes[15] >> 2 == DSCP;
+    let notified =
+        out.iter().filter(|(host, bytes)| *host == 0 && is_notified(bytes)).count() as u64;
+    assert!(notified.abs_diff(queue.packets) <= 1, "{notified} of {queue:?}");
     // Two hops of its packet and one of its own.
-    let mut back = out.iter().filter(|(host, bytes)| *host == 0 && is_told(bytes));
+    let mut back = out.iter().filter(|(host, bytes)| *host == 0 && is_notified(bytes));
     assert!(back.all(|(_, bytes)| bytes[22] == 61));
 }
 

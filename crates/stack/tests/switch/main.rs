@@ -94,7 +94,7 @@ fn ethernet_addresses_are_learned_and_unknown_ones_flooded() {
 }
 
 /// A frame with these Ethernet addresses from a host, and the hosts that get it.
-fn heard_by(fabric: &mut Fabric, at: Time, host: u32, to: [u8; 6], from: [u8; 6]) -> Vec<u32> {
+fn received_by(fabric: &mut Fabric, at: Time, host: u32, to: [u8; 6], from: [u8; 6]) -> Vec<u32> {
     let mut bytes = frame(1, 2, false, 1, Service::Trimmable);
     bytes[..6].copy_from_slice(&to);
     bytes[6..12].copy_from_slice(&from);
@@ -108,12 +108,12 @@ fn heard_by(fabric: &mut Fabric, at: Time, host: u32, to: [u8; 6], from: [u8; 6]
 fn an_address_is_forgotten_after_a_while_and_moves_with_its_host() {
     let mut fabric = star(3, "rate = \"1Gbps\"", "forwarding = \"l2\"", "");
     let s = |s: u64| Time::ZERO + TimeDelta::from_ms(1000 * s);
-    assert_eq!(heard_by(&mut fabric, s(1), 0, mac(9), mac(1)), [1, 2]);
-    assert_eq!(heard_by(&mut fabric, s(300), 1, mac(1), mac(2)), [0]);
-    assert_eq!(heard_by(&mut fabric, s(302), 1, mac(1), mac(2)), [0, 2], "300 s have passed");
+    assert_eq!(received_by(&mut fabric, s(1), 0, mac(9), mac(1)), [1, 2]);
+    assert_eq!(received_by(&mut fabric, s(300), 1, mac(1), mac(2)), [0]);
+    assert_eq!(received_by(&mut fabric, s(302), 1, mac(1), mac(2)), [0, 2], "300 s have passed");
     // It is heard by another port: from then on it is there.
-    assert_eq!(heard_by(&mut fabric, s(303), 2, mac(2), mac(1)), [1]);
-    assert_eq!(heard_by(&mut fabric, s(304), 1, mac(1), mac(2)), [2]);
+    assert_eq!(received_by(&mut fabric, s(303), 2, mac(2), mac(1)), [1]);
+    assert_eq!(received_by(&mut fabric, s(304), 1, mac(1), mac(2)), [2]);
 }
 
 #[test]
@@ -121,26 +121,26 @@ fn groups_are_flooded_and_never_learned() {
     let mut fabric = star(3, "rate = \"1Gbps\"", "forwarding = \"l2\"", "");
     let at = Time::ZERO + TimeDelta::from_ms(1);
     let all = [0xff; 6];
-    assert_eq!(heard_by(&mut fabric, at, 0, mac(9), all), [1, 2]);
-    assert_eq!(heard_by(&mut fabric, at, 0, all, mac(1)), [1, 2]);
-    assert_eq!(heard_by(&mut fabric, at, 1, all, mac(2)), [0, 2]);
+    assert_eq!(received_by(&mut fabric, at, 0, mac(9), all), [1, 2]);
+    assert_eq!(received_by(&mut fabric, at, 0, all, mac(1)), [1, 2]);
+    assert_eq!(received_by(&mut fabric, at, 1, all, mac(2)), [0, 2]);
 }
 
 #[test]
 fn a_flood_of_forged_addresses_does_not_displace_those_that_are_known() {
     let mut fabric = star(3, "rate = \"100Gbps\"", "forwarding = \"l2\"", "");
     let s = |s: u64| Time::ZERO + TimeDelta::from_ms(1000 * s);
-    assert_eq!(heard_by(&mut fabric, s(1), 0, mac(9), mac(1)), [1, 2]);
+    assert_eq!(received_by(&mut fabric, s(1), 0, mac(9), mac(1)), [1, 2]);
     for number in 0..1u32 << 16 {
         let [a, b, c, d] = number.to_be_bytes();
         let at = s(2) + TimeDelta::from_us(number.into());
-        heard_by(&mut fabric, at, 2, mac(1), [6, 0, a, b, c, d]);
+        received_by(&mut fabric, at, 2, mac(1), [6, 0, a, b, c, d]);
     }
-    assert_eq!(heard_by(&mut fabric, s(3), 1, mac(1), mac(2)), [0]);
-    assert_eq!(heard_by(&mut fabric, s(4), 0, mac(2), mac(1)), [1, 2], "2 found no place");
+    assert_eq!(received_by(&mut fabric, s(3), 1, mac(1), mac(2)), [0]);
+    assert_eq!(received_by(&mut fabric, s(4), 0, mac(2), mac(1)), [1, 2], "2 found no place");
     // When the forged ones are old, it does.
-    assert_eq!(heard_by(&mut fabric, s(303), 1, mac(1), mac(2)), [0]);
-    assert_eq!(heard_by(&mut fabric, s(304), 0, mac(2), mac(1)), [1]);
+    assert_eq!(received_by(&mut fabric, s(303), 1, mac(1), mac(2)), [0]);
+    assert_eq!(received_by(&mut fabric, s(304), 0, mac(2), mac(1)), [1]);
 }
 
 /// Switches on the way of a flow must not choose by the same hash: the second would send all that it gets

@@ -126,8 +126,8 @@ fn senders_of_evicted_packets_are_told_by_their_own_ports() {
     };
     // One on the wire and one behind it.
     let out = sent(&mut fabric, &[of(1, 2, 5), of(2, 1, 90_000), of(3, 4, 10)]);
-    let told = out.iter().filter(|(_, bytes)| bytes[15] >> 2 == DSCP).map(|(host, _)| *host);
-    assert_eq!(told.collect::<Vec<u32>>(), [0], "host 1's packet was evicted by host 4's");
+    let notified = out.iter().filter(|(_, bytes)| bytes[15] >> 2 == DSCP).map(|(host, _)| *host);
+    assert_eq!(notified.collect::<Vec<u32>>(), [0], "host 1's packet was evicted by host 4's");
     let arrived = out.iter().filter(|(host, _)| *host == 2);
     let arrived: Vec<u8> = arrived.map(|(_, bytes)| *bytes.last().unwrap()).collect();
     assert_eq!(arrived, [1, 3]);
@@ -260,8 +260,8 @@ fn what_ports_by_urgency_do_is_said_and_what_they_cannot_have_is_refused() {
         "all ports: the most urgent packet goes first, and the least urgent one is evicted where 64500 B are full; option 253 \
          of TCP with ExID 0x7046 says how urgent; packets without it go before all others"
     );
-    let told = said("profile = \"fastlane-pfabric\"\npackets = 80\npayload = 1536");
-    assert!(told.contains("is evicted and told of where 124800 B are full"), "{told}");
+    let notified = said("profile = \"fastlane-pfabric\"\npackets = 80\npayload = 1536");
+    assert!(notified.contains("is evicted and told of where 124800 B are full"), "{notified}");
     assert_eq!([said("profile = \"paper\""), said("profile = \"fastlane\"")], ["", ""]);
     for (keys, described) in [
         (

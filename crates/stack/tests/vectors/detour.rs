@@ -92,7 +92,7 @@ impl Switch<'_> {
         };
         let packet = *self.frames.packet(leaving);
         let held = self.ports[port].packets_before(&model(), &packet);
-        self.detour_state.note_departure(port as u16, held, 0);
+        self.detour_state.record_departure(port as u16, held, 0);
     }
 
     fn context<T>(

@@ -79,8 +79,8 @@ fn segment(packet: &Packet) -> Vec<u8> {
 /// What a frame of [`segment`] says, or its notification. Of that the option is cut with the data.
 fn packet_of_segment(bytes: &[u8]) -> Packet {
     let word = |at: usize| u32::from_be_bytes(*bytes[at..].first_chunk().expect("four bytes"));
-    let is_told = bytes[15] >> 2 == Profile::PAPER.notification;
-    let service = if is_told { Service::Notification } else { Service::Droppable };
+    let is_notified = bytes[15] >> 2 == Profile::PAPER.notification;
+    let service = if is_notified { Service::Notification } else { Service::Droppable };
     let connection = (word(TCP) >> 16) - u32::from(PORTS_OF_TCP[0]);
     Packet {
         source: HostId::new(word(26) & 0xff_ffff),
@@ -91,7 +91,7 @@ fn packet_of_segment(bytes: &[u8]) -> Packet {
             path: PathId::new(0),
             connection: ConnectionId::new(connection),
             sequence: word(TCP + 4),
-            extra: if is_told { 0 } else { word(TCP + 28) },
+            extra: if is_notified { 0 } else { word(TCP + 28) },
         },
         wire_bytes: bytes.len() as u16 + 4,
         service: service.into(),
@@ -129,7 +129,7 @@ struct Switch<'a, P> {
     quenched: u64,
     notified_bytes: u64,
     /// Notifications that this switch made.
-    told: BTreeSet<Handle>,
+    notified: BTreeSet<Handle>,
 }
 
 impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
@@ -167,7 +167,7 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
     fn exit(&self, handle: Handle) -> usize {
         let packet = self.packet(handle);
         match (packet.service == Service::Notification, self.frames.input(handle)) {
-            (true, Some(input)) if self.told.contains(&handle) => usize::from(input),
+            (true, Some(input)) if self.notified.contains(&handle) => usize::from(input),
             (_, _) => packet.destination.index(),
         }
     }
@@ -195,7 +195,7 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
                 Disposition::Notify => {
                     let cut = self.frames.notify(handle).expect("a frame that can be told of");
                     self.notified_bytes += u64::from(cut);
-                    self.told.insert(handle);
+                    self.notified.insert(handle);
                     travelling.push_back(handle);
                 }
                 Disposition::Dropped => {}
@@ -327,7 +327,7 @@ fn run_on<P: OutputPort<Model = ServiceModel>>(
         dispositions: [0; 3],
         quenched: 0,
         notified_bytes: 0,
-        told: BTreeSet::new(),
+        notified: BTreeSet::new(),
     };
     for (line, command) in &vector.commands {
         let place = format!("{}:{line} (profile {profile})", vector.file);
@@ -341,7 +341,7 @@ fn run_on<P: OutputPort<Model = ServiceModel>>(
 fn every_vector_holds_for_frames() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let files = list(&root, Path::new(FOLDER)).unwrap();
-    let (mut runs, mut told, mut urgent) = (0, BTreeSet::new(), BTreeSet::new());
+    let (mut runs, mut notified, mut urgent) = (0, BTreeSet::new(), BTreeSet::new());
     for file in &files {
         let vector = Vector::parse(file, &read(&root, file).unwrap()).unwrap();
         let name = vector.file.rsplit('/').next().unwrap_or_default();
@@ -359,7 +359,7 @@ fn every_vector_holds_for_frames() {
             }
             runs += 1;
             if name.starts_with("fastlane-") {
-                told.insert(file);
+                notified.insert(file);
             }
             if name.contains("pfabric") {
                 urgent.insert(file);
@@ -370,6 +370,6 @@ fn every_vector_holds_for_frames() {
     let of = |word: &str| {
         files.iter().filter(|file| file.to_string_lossy().contains(word)).collect::<BTreeSet<_>>()
     };
-    assert_eq!((told, urgent), (of("fastlane-"), of("pfabric")));
+    assert_eq!((notified, urgent), (of("fastlane-"), of("pfabric")));
     assert!(runs > files.len(), "{runs} runs of {} files", files.len());
 }

@@ -123,7 +123,7 @@ impl Limiter {
     }
 
     /// The bucket's rate and the bytes that wait, at a time that is not before the last call's.
-    pub(super) fn look(&self, now: Time, model: &PacerModel) -> (BitRate, ByteCount) {
+    pub(super) fn inspect(&self, now: Time, model: &PacerModel) -> (BitRate, ByteCount) {
         let mut limiter = self.clone();
         limiter.advance(now, model);
         (limiter.rate, limiter.backlog())

@@ -188,7 +188,7 @@ impl Pacer {
         now: Time,
         model: &PacerModel,
     ) -> impl Iterator<Item = (BitRate, ByteCount)> {
-        self.limiters.iter().map(move |limiter| limiter.look(now, model))
+        self.limiters.iter().map(move |limiter| limiter.inspect(now, model))
     }
 
     /// What it has done.

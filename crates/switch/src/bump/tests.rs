@@ -541,18 +541,18 @@ proptest! {
     #[test]
     fn a_look_between_changes_nothing(
         settings in settings(), seed: u64, steps in steps(),
-        looks in prop::collection::vec(0u64..2_000_000_000, 0..200),
+        inspects in prop::collection::vec(0u64..2_000_000_000, 0..200),
     ) {
         let (expected, ..) = perform(&settings, seed, &steps);
         let mut line = Line::new(&settings);
         line.rng = SplitMix(seed);
-        let mut looks = looks;
-        looks.sort_unstable();
-        let mut looks = looks.into_iter().map(Time::from_ps).peekable();
+        let mut inspects = inspects;
+        inspects.sort_unstable();
+        let mut inspects = inspects.into_iter().map(Time::from_ps).peekable();
         let mut now = Time::ZERO;
         for (gap, step) in steps {
             now += TimeDelta::from_ps(gap);
-            while let Some(at) = looks.next_if(|&at| at <= now) {
+            while let Some(at) = inspects.next_if(|&at| at <= now) {
                 line.run(at);
                 if line.free_at <= at && line.pacer.next_start(at, &line.model) > at {
                     prop_assert!(!line.poll(at), "before its time");

@@ -11,11 +11,11 @@ impl ServiceModel {
 
     /// Whether a port can tell senders of what becomes of their packets: a queue notifies them, or CoDel quenches.
     pub fn notifies(&self) -> bool {
-        let tells = |queue: &QueueModel| {
+        let notifies = |queue: &QueueModel| {
             queue.overflow.contains(&Action::Notify)
                 || matches!(queue.marker, Marker::CoDel { signal: Signal::Quench, .. })
         };
-        self.queues.iter().any(tells)
+        self.queues.iter().any(notifies)
     }
 
     /// The one queue that notifies senders, and the bytes below which it takes every packet: where exact bytes are all that

@@ -156,7 +156,7 @@ struct Job {
     /// What is left of the round.
     rest: Queue,
     /// Whether the round was a full one: the processor looks again when it is done.
-    looks_again: bool,
+    inspects_again: bool,
 }
 
 /// The receiving side of one host.
@@ -286,8 +286,8 @@ impl Receiver {
         self.delivered = job.packets;
         self.free_at = at;
         if !job.rest.head.is_none() {
-            self.work(at, TimeDelta::ZERO, job.rest, job.looks_again, packets, model);
-        } else if job.looks_again && !self.ring.head.is_none() {
+            self.work(at, TimeDelta::ZERO, job.rest, job.inspects_again, packets, model);
+        } else if job.inspects_again && !self.ring.head.is_none() {
             self.begin_round(at, TimeDelta::ZERO, packets, model);
         }
     }
@@ -309,8 +309,8 @@ impl Receiver {
         if !self.ring.head.is_none() {
             self.moderation.wait_no_longer(at);
         }
-        let looks_again = round.packets == model.settings.round;
-        self.work(at, extra, round, looks_again, packets, model);
+        let inspects_again = round.packets == model.settings.round;
+        self.work(at, extra, round, inspects_again, packets, model);
     }
 
     /// A processor takes the next frames of its round as one.
@@ -319,7 +319,7 @@ impl Receiver {
         at: Time,
         extra: TimeDelta,
         mut rest: Queue,
-        looks_again: bool,
+        inspects_again: bool,
         packets: &mut P,
         model: &ReceiverModel,
     ) {
@@ -337,7 +337,7 @@ impl Receiver {
         let earlier = self.jobs.iter().filter(|job| job.flow == flow).map(|job| job.done).max();
         let until = at.saturating_add(work);
         let done = until.max(earlier.unwrap_or(Time::ZERO));
-        self.jobs.push(Job { flow, packets: taken, until, done, rest, looks_again });
+        self.jobs.push(Job { flow, packets: taken, until, done, rest, inspects_again });
     }
 }
 

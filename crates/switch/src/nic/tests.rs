@@ -32,7 +32,7 @@ fn ns(ns: u64) -> Time {
 
 /// A packet that the transport heard of: when, and whether another follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Heard {
+struct Received {
     at: Time,
     packet: Handle,
     is_followed: bool,
@@ -42,14 +42,14 @@ struct Host {
     model: ReceiverModel,
     receiver: Receiver,
     packets: Arena,
-    heard: Vec<Heard>,
+    received: Vec<Received>,
 }
 
 impl Host {
     fn new(settings: ReceiverSettings) -> Host {
         let model = settings.check().expect("right settings");
         let (receiver, packets) = (Receiver::new(&model), Arena::default());
-        Host { model, receiver, packets, heard: Vec::new() }
+        Host { model, receiver, packets, received: Vec::new() }
     }
 
     /// What happens up to a time, that instant included.
@@ -63,7 +63,7 @@ impl Host {
                 self.receiver.poll_delivery(at, &mut self.packets, &self.model)
             {
                 let (packet, is_followed) = (delivered.packet, delivered.is_followed);
-                self.heard.push(Heard { at, packet, is_followed });
+                self.received.push(Received { at, packet, is_followed });
             }
         }
     }
@@ -79,8 +79,8 @@ impl Host {
     /// When the transport heard of packets, in ns; those that it answers alone.
     fn answered(&mut self) -> Vec<u64> {
         self.run(Time::from_ps(u64::MAX - 1));
-        let ends = self.heard.iter().filter(|heard| !heard.is_followed);
-        ends.map(|heard| heard.at.as_ps() / 1_000).collect()
+        let ends = self.received.iter().filter(|received| !received.is_followed);
+        ends.map(|received| received.at.as_ps() / 1_000).collect()
     }
 }
 
@@ -157,9 +157,9 @@ fn data_that_follows_in_order_is_taken_as_one() {
         }
         host.run(ns(10_000_000));
         let mut groups = vec![0];
-        for heard in &host.heard {
+        for received in &host.received {
             *groups.last_mut().expect("one") += 1;
-            if !heard.is_followed {
+            if !received.is_followed {
                 groups.push(0);
             }
         }
@@ -206,7 +206,7 @@ fn an_overloaded_processor_takes_no_interrupts_and_loses_frames() {
     assert_eq!(counters.interrupts, 4);
     // 1.23 ms are 225 times 5.46 us; a ring and a round are not done at the end.
     assert!((1000 - 225 - 128 - 64..1000 - 225 - 64).contains(&lost), "{lost}");
-    assert_eq!(host.heard.len() as u64, 1000 - lost);
+    assert_eq!(host.received.len() as u64, 1000 - lost);
 }
 
 /// A round ends though frames have come meanwhile, unless it was full: they wait for their interrupt.
@@ -348,10 +348,10 @@ proptest! {
                 arriving = Packet { header: arriving.header, ..packet(Service::Control, 64, 0) };
                 arriving.header.kind = trimline_packet::Kind::Ack;
             }
-            let held = host.receiver.counters(Time::NEVER).frames as usize - host.heard.len();
+            let held = host.receiver.counters(Time::NEVER).frames as usize - host.received.len();
             let taken = host.arrive(now, arriving);
             prop_assert!(taken.is_some() || held >= settings.ring as usize);
-            let held = host.receiver.counters(Time::NEVER).frames as usize - host.heard.len();
+            let held = host.receiver.counters(Time::NEVER).frames as usize - host.received.len();
             let max = settings.ring + settings.round * u32::from(settings.processors);
             prop_assert!(held <= max as usize, "{held} frames are here");
             came.extend(taken.map(|handle| (now, handle, flow)));
@@ -359,31 +359,31 @@ proptest! {
         let ends = host.answered().len() as u64;
         let counters = host.receiver.counters(Time::NEVER);
         prop_assert_eq!(counters.taken, ends);
-        prop_assert_eq!(host.heard.len(), came.len());
+        prop_assert_eq!(host.received.len(), came.len());
         for flow in 0..3 {
             let of = |handle: Handle| {
                 let of = host.packets.packet(handle).header.connection;
                 of == ConnectionId::new(flow)
             };
-            let heard: Vec<Handle> =
-                host.heard.iter().map(|heard| heard.packet).filter(|&packet| of(packet)).collect();
+            let received: Vec<Handle> =
+                host.received.iter().map(|received| received.packet).filter(|&packet| of(packet)).collect();
             let expected: Vec<Handle> =
                 came.iter().filter(|came| came.2 == flow).map(|came| came.1).collect();
-            prop_assert_eq!(heard, expected);
+            prop_assert_eq!(received, expected);
         }
         for &(at, handle, _) in &came {
-            let heard = host.heard.iter().find(|heard| heard.packet == handle).expect("heard");
-            prop_assert!(heard.at >= at + settings.per_packet);
+            let received = host.received.iter().find(|received| received.packet == handle).expect("heard");
+            prop_assert!(received.at >= at + settings.per_packet);
         }
-        let answers = host.heard.iter().filter(|heard| {
-            let kind = host.packets.packet(heard.packet).header.kind;
-            !heard.is_followed && kind == trimline_packet::Kind::Data
+        let answers = host.received.iter().filter(|received| {
+            let kind = host.packets.packet(received.packet).header.kind;
+            !received.is_followed && kind == trimline_packet::Kind::Data
         });
         let work = settings.per_interrupt * counters.interrupts
-            + settings.per_packet * host.heard.len() as u64
+            + settings.per_packet * host.received.len() as u64
             + settings.per_answer * answers.count() as u64;
         prop_assert_eq!(counters.busy, work);
-        if let Some(last) = host.heard.iter().map(|heard| heard.at).max() {
+        if let Some(last) = host.received.iter().map(|received| received.at).max() {
             let max = u128::from(last.as_ps()) * u128::from(settings.processors);
             prop_assert!(u128::from(work.as_ps()) <= max, "more than all could do");
         }
@@ -441,15 +441,15 @@ fn what_bypasses_processors_is_what_is_asked_for() {
         settings.check().expect("right settings").bypasses(packet)
     };
     let data = packet(Service::Droppable, 1500, 0);
-    let told = Packet { service: Service::Notification.into(), ..data };
+    let notified = Packet { service: Service::Notification.into(), ..data };
     let header = trimline_packet::Header { kind: trimline_packet::Kind::Pull, ..data.header };
     let probe = Packet { header, ..data };
-    let told_of_probe = Packet { header, ..told };
+    let notified_of_probe = Packet { header, ..notified };
     for (notifications, probes) in [(false, false), (false, true), (true, false), (true, true)] {
         let bypasses = |packet| bypasses(notifications, probes, packet);
         assert!(!bypasses(&data));
-        assert_eq!(bypasses(&told), notifications);
+        assert_eq!(bypasses(&notified), notifications);
         assert_eq!(bypasses(&probe), probes);
-        assert_eq!(bypasses(&told_of_probe), notifications);
+        assert_eq!(bypasses(&notified_of_probe), notifications);
     }
 }

@@ -191,7 +191,7 @@ impl Endpoint {
             |&(_, (slot, next_at)): &(usize, (u32, Time))| self.has_room(slot) && next_at <= now;
         let (place, (slot, _)) = self.granting.first(max).enumerate().find(may)?;
         let receiver = message(&mut self.shell.slots[slot as usize]);
-        let since = receiver.heard_at();
+        let since = receiver.received_at();
         let packet = receiver.grant(now, self.shell.host, (place, among), &self.config);
         self.granting.given(now, since, receiver.key.peer, self.config.packet_time);
         self.rank_receiver(slot);

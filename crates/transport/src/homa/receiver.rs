@@ -50,7 +50,7 @@ pub(super) struct Receiver {
     lost: BTreeSet<u32>,
     was_probed: bool,
     /// The last packet of the message, or the last GRANT for it, or BUSY.
-    heard_at: Time,
+    received_at: Time,
     /// RESENDs in a row that brought no data.
     silences: u8,
 }
@@ -81,7 +81,7 @@ impl Receiver {
             outstanding: 0,
             lost: BTreeSet::new(),
             was_probed: false,
-            heard_at: now,
+            received_at: now,
             silences: 0,
         };
         receiver.advance(config.unscheduled().min(receiver.end()), config);
@@ -111,8 +111,8 @@ impl Receiver {
     }
 
     /// When the message was last heard of or granted: what may go now may have gone then.
-    pub(super) fn heard_at(&self) -> Time {
-        self.heard_at
+    pub(super) fn received_at(&self) -> Time {
+        self.received_at
     }
 
     /// Bytes that were granted and have not arrived.
@@ -141,7 +141,7 @@ impl Receiver {
         if !self.lost.remove(&sequence) {
             self.outstanding -= config.wire_bytes(sequence, self.end());
         }
-        (self.heard_at, self.silences) = (now, 0);
+        (self.received_at, self.silences) = (now, 0);
         if self.is_complete() {
             self.arrivals.shrink();
         }
@@ -181,7 +181,7 @@ impl Receiver {
             (self.arrivals.base()..sent).filter(|&packet| !self.arrivals.contains(packet));
         self.lost = missing.collect();
         self.outstanding -= self.bytes_of_lost(config);
-        (self.heard_at, self.silences) = (now, 0);
+        (self.received_at, self.silences) = (now, 0);
     }
 
     /// Whether the message wants a GRANT, whoever's turn it is. One that did not answer a RESEND does not: its place is
@@ -215,7 +215,7 @@ impl Receiver {
         config: &Config,
     ) -> Packet {
         let left = self.end() - self.granted;
-        self.heard_at = now;
+        self.received_at = now;
         // Aeolus: what was lost first.
         if let Some(lost) = self.lost.pop_first() {
             let left = left.saturating_add(self.lost.len() as u32 + 1);
@@ -242,13 +242,13 @@ impl Receiver {
     pub(super) fn deadline(&self, config: &Config) -> Time {
         match self.outstanding() {
             0 => Time::NEVER,
-            _ => self.heard_at.saturating_add(doubled(config.resend, self.silences)),
+            _ => self.received_at.saturating_add(doubled(config.resend, self.silences)),
         }
     }
 
     /// BUSY: the sender is there, and has other things to do.
     pub(super) fn wait_on(&mut self, now: Time) {
-        self.heard_at = now;
+        self.received_at = now;
         self.silences = self.silences.min(1);
     }
 
@@ -257,7 +257,7 @@ impl Receiver {
         if self.deadline(config) > now {
             return Vec::new();
         }
-        self.heard_at = now;
+        self.received_at = now;
         // All that is missing is asked for.
         self.outstanding += self.bytes_of_lost(config);
         self.lost = BTreeSet::new();

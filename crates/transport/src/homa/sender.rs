@@ -219,7 +219,7 @@ impl Sender {
         if self.has_ended {
             return;
         }
-        self.heard(now, config);
+        self.received(now, config);
         let max = self.next.saturating_add(WINDOW_LIMIT).min(self.packets);
         if header.sequence > self.granted {
             self.granted = header.sequence.min(max);
@@ -234,7 +234,7 @@ impl Sender {
         if is_final || first >= self.packets {
             return false;
         }
-        self.heard(now, config);
+        self.received(now, config);
         let max = self.next.saturating_add(WINDOW_LIMIT).min(self.packets);
         let end = first.saturating_add(header.extra >> 16).min(max);
         let priority = header.extra as u8 & ServiceClass::TOP_PRIORITY;
@@ -259,7 +259,7 @@ impl Sender {
     }
 
     /// The receiver was heard: it is there.
-    fn heard(&mut self, now: Time, config: &Config) {
+    fn received(&mut self, now: Time, config: &Config) {
         (self.repeats, self.is_asking) = (0, false);
         self.wait(now, config);
     }

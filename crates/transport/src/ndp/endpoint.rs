@@ -448,7 +448,7 @@ impl Endpoint {
         let StreamState::Sending(sender) = &mut entry.stream_state else {
             panic!("the directory gave a sending half the slot of a receiving one")
         };
-        sender.hear(now);
+        sender.receive(now);
         let sample = self.config.follows_path.as_ref().and_then(|_| sender.sample(header));
         match header.kind {
             Kind::Ack => {
@@ -487,7 +487,7 @@ impl Endpoint {
         let StreamState::Sending(sender) = &mut self.slots[slot as usize].stream_state else {
             panic!("the directory gave a sending half the slot of a receiving one")
         };
-        sender.hear(now);
+        sender.receive(now);
         sender.returned(header.sequence, header.flags.attempt());
         sender.reconcile(&self.config);
         self.sender_changed(now, slot);

@@ -55,7 +55,7 @@ impl Endpoint {
         let entry = &mut self.slots[slot as usize];
         let receiver = Receiver::of(&mut entry.stream_state);
         if receiver.has(sequence) {
-            receiver.heard(now);
+            receiver.received(now);
             let header =
                 answer(&packet.header, key, Kind::Ack, receiver.paths.spray(), Asked::Nothing);
             return self.push_control(Packet::control(self.host, key.peer, header));
@@ -110,7 +110,7 @@ impl Endpoint {
             receiver.missing += 1;
         }
         if is_news {
-            receiver.heard(now);
+            receiver.received(now);
             receiver.statistics.trims += 1;
         }
         is_news

@@ -134,13 +134,13 @@ impl Paths {
         self.position += 1;
         let place = self.order[position as usize];
         if self.on_probation {
-            self.note_sent(place);
+            self.record_sent(place);
         }
         place
     }
 
     #[cold]
-    fn note_sent(&mut self, place: u16) {
+    fn record_sent(&mut self, place: u16) {
         if let Some(scoreboard) = self.scoreboard() {
             scoreboard.sent(place);
         }

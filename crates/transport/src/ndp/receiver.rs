@@ -175,7 +175,7 @@ impl Receiver {
     }
 
     /// Something of the half arrived: a PULL is repeated anew if nothing follows.
-    pub(super) fn heard(&mut self, now: Time) {
+    pub(super) fn received(&mut self, now: Time) {
         self.active_at = now;
         self.repeats = 0;
     }

@@ -80,7 +80,7 @@ pub(super) struct Sender {
     /// The last answers, newest lowest, 1 for an ACK; a 1 above the oldest.
     recent: u32,
     /// When a packet of the connection arrived last, or the half was opened.
-    last_heard: Time,
+    last_received: Time,
     service_port: u16,
     /// Payload of a full packet.
     pub(super) payload: u16,
@@ -136,7 +136,7 @@ impl Sender {
             unheard: 0,
             push: 0,
             recent: 1,
-            last_heard: now,
+            last_received: now,
             service_port,
             payload,
             class: class & 3,
@@ -371,7 +371,7 @@ impl Sender {
 
     /// The clock was set back.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
-        set_back(&mut self.last_heard, by);
+        set_back(&mut self.last_received, by);
         self.window.set_back(by);
         if let Some(scoreboard) = self.paths.scoreboard() {
             scoreboard.set_back(by);
@@ -380,8 +380,8 @@ impl Sender {
 
     /// Any packet of the connection arrived.
     #[inline]
-    pub(super) fn hear(&mut self, now: Time) {
-        self.last_heard = now;
+    pub(super) fn receive(&mut self, now: Time) {
+        self.last_received = now;
     }
 
     /// The news in an ACK or NACK about the round trip, before the window hears of it.
@@ -410,7 +410,7 @@ impl Sender {
         if state == State::Acked {
             return;
         }
-        self.unheard -= u16::from(record.heard());
+        self.unheard -= u16::from(record.received());
         if state == State::InFlight {
             self.window.acked(sequence);
         } else {
@@ -438,7 +438,7 @@ impl Sender {
             return;
         }
         let path = record.path;
-        self.unheard -= u16::from(record.heard());
+        self.unheard -= u16::from(record.received());
         self.window.wait_behind(sequence, State::Nacked);
         self.remember(false);
         if let Some(scoreboard) = self.paths.scoreboard() {
@@ -478,7 +478,7 @@ impl Sender {
             return;
         }
         let path = record.path;
-        self.unheard -= u16::from(record.heard());
+        self.unheard -= u16::from(record.received());
         self.window.wait_before(sequence, State::Returned);
         self.remember(false);
         if let Some(scoreboard) = self.paths.scoreboard() {
@@ -499,7 +499,7 @@ impl Sender {
         for place in self.window.newest_first() {
             let Some(record) = self.window.record(place) else { continue };
             if record.state == State::InFlight {
-                self.unheard -= u16::from(record.heard());
+                self.unheard -= u16::from(record.received());
                 self.window.wait_before(place, State::Returned);
                 self.credit = (self.credit + 1).min(WINDOW_LIMIT);
             }
@@ -554,8 +554,8 @@ impl Sender {
         // NDP 3.2-p: what comes after a packet marked LAST is pushed rather than pulled.
         if !self.has_new_data() {
             let window = self.window(config);
-            let is_idle =
-                self.window.unacked() == 0 && now >= self.last_heard.saturating_add(rto.after(0));
+            let is_idle = self.window.unacked() == 0
+                && now >= self.last_received.saturating_add(rto.after(0));
             if let Some(growth) = self.growth.as_mut().filter(|_| is_idle) {
                 growth.begin_anew(window);
             }
@@ -698,7 +698,7 @@ impl Sender {
         } else {
             config.backstop_unowed
         };
-        let due = self.last_heard.saturating_add(interval);
+        let due = self.last_received.saturating_add(interval);
         if now < due {
             return due;
         }

@@ -63,12 +63,12 @@ impl Record {
     const TIMEOUTS_SHIFT: u8 = 2;
     const TIMEOUTS: u8 = 3 << Record::TIMEOUTS_SHIFT;
     const FIRST_WINDOW: u8 = 1 << 4;
-    const HEARD: u8 = 1 << 5;
+    const RECEIVED: u8 = 1 << 5;
 
     /// A packet that is sent for the first time.
     #[inline]
     pub(super) const fn new(sent_at: Time, path: u16, length: u16, first_window: bool) -> Record {
-        let marks = if first_window { Record::FIRST_WINDOW } else { Record::HEARD };
+        let marks = if first_window { Record::FIRST_WINDOW } else { Record::RECEIVED };
         Record { sent_at, path, length, next: 0, state: State::InFlight, marks }
     }
 
@@ -92,9 +92,9 @@ impl Record {
 
     /// An answer to it came. True for the first answer to a packet of the first window.
     #[inline]
-    pub(super) fn heard(&mut self) -> bool {
-        let first = self.marks & Record::HEARD == 0;
-        self.marks = self.marks & !Record::TIMEOUTS | Record::HEARD;
+    pub(super) fn received(&mut self) -> bool {
+        let first = self.marks & Record::RECEIVED == 0;
+        self.marks = self.marks & !Record::TIMEOUTS | Record::RECEIVED;
         first
     }
 
@@ -366,9 +366,9 @@ mod tests {
             assert_eq!(record.timeouts(), attempt.min(3));
             assert!(record.first_window());
         }
-        assert!(record.heard() && !record.heard());
+        assert!(record.received() && !record.received());
         assert_eq!(record.timeouts(), 0);
-        assert!(!Record::new(Time::ZERO, 0, 9000, false).heard());
+        assert!(!Record::new(Time::ZERO, 0, 9000, false).received());
     }
 
     proptest! {

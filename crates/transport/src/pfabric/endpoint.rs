@@ -128,7 +128,7 @@ impl Endpoint {
     fn handle_ack(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
         let key = sender.key;
-        if sender.hear(now, &packet.header, &self.config) {
+        if sender.receive(now, &packet.header, &self.config) {
             self.shell.events.push_back(Event::Acknowledged { key, slot });
         }
         self.changed(slot);
@@ -151,11 +151,11 @@ impl Endpoint {
                 let Some((slot, sender)) = self.shell.find_sender(packet, directory) else {
                     return;
                 };
-                let is_heard = match kind {
-                    Kind::Data => sender.told(header),
-                    _ => sender.told_of_probe(header.sequence),
+                let is_received = match kind {
+                    Kind::Data => sender.notified(header),
+                    _ => sender.notified_of_probe(header.sequence),
                 };
-                sender.statistics.notifications += u64::from(is_heard);
+                sender.statistics.notifications += u64::from(is_received);
                 self.changed(slot);
             }
             (Kind::Ack, false) => {

@@ -40,7 +40,7 @@ pub struct Sender {
     window: u32,
     threshold: u32,
     /// ACKs since the window last grew in congestion avoidance.
-    heard: u32,
+    received: u32,
     /// Time-outs since an ACK of new data or a probe came.
     in_a_row: u8,
     /// Until a probe comes back nothing else is sent.
@@ -51,13 +51,13 @@ pub struct Sender {
     /// Probes that were sent before the flow last began to probe.
     probes_before: u32,
     /// What switches told of is being resent (FastLane 3.4.2); nothing new is sent.
-    is_told: bool,
+    is_notified: bool,
     /// Packets that were resent because of that and may be in the network.
     again: BTreeSet<u32>,
     /// As many of them as there may be.
     max_sim: u32,
     /// The peer has answered data.
-    was_heard: bool,
+    was_received: bool,
     has_ended: bool,
     /// When the timer comes.
     pub(super) deadline: Time,
@@ -102,16 +102,16 @@ impl Sender {
             attempts: BTreeMap::new(),
             window,
             threshold: window,
-            heard: 0,
+            received: 0,
             in_a_row: 0,
             is_probing: false,
             owes_probe: false,
             probes: 0,
             probes_before: 0,
-            is_told: false,
+            is_notified: false,
             again: BTreeSet::new(),
             max_sim: 0,
-            was_heard: false,
+            was_received: false,
             has_ended: false,
             deadline: Time::NEVER,
             statistics: SenderStatistics::default(),
@@ -149,7 +149,7 @@ impl Sender {
         if self.has_ended || self.is_probing {
             return self.owes_probe && !self.has_ended;
         }
-        if self.is_told {
+        if self.is_notified {
             return !self.lost.is_empty() && (self.again.len() as u32) < self.max_sim;
         }
         let has_new = self.next < self.packets && self.next - self.acked.base() < WINDOW_LIMIT;
@@ -175,7 +175,7 @@ impl Sender {
             Some(sequence) => {
                 let attempt = self.attempts.entry(sequence).or_default();
                 *attempt = (*attempt + 1) & 3;
-                if self.is_told {
+                if self.is_notified {
                     self.again.insert(sequence);
                     self.statistics.retransmissions_notified += 1;
                 } else {
@@ -194,7 +194,7 @@ impl Sender {
         let path = self.paths.next_path();
         let mut packet = self.key.data(host, path, sequence, bytes, is_last, Service::Droppable);
         let attempt = self.attempts.get(&sequence).copied().unwrap_or(0);
-        let syn = if self.was_heard { 0 } else { Flags::SYN };
+        let syn = if self.was_received { 0 } else { Flags::SYN };
         packet.header.flags =
             packet.header.flags.with(syn).with_class(self.class).with_attempt(attempt);
         packet.header.extra = self.urgency(config);
@@ -217,8 +217,8 @@ impl Sender {
     }
 
     /// An ACK arrived. Whether it ends the flow.
-    pub(super) fn hear(&mut self, now: Time, header: &Header, config: &Config) -> bool {
-        self.was_heard = true;
+    pub(super) fn receive(&mut self, now: Time, header: &Header, config: &Config) -> bool {
+        self.was_received = true;
         if self.has_ended {
             return false;
         }
@@ -237,7 +237,7 @@ impl Sender {
         if !self.is_probing {
             self.rearm(now, config);
         }
-        match self.is_told {
+        match self.is_notified {
             true => self.recovered(config),
             false => (0..count).for_each(|_| self.grow(config)),
         }
@@ -251,9 +251,9 @@ impl Sender {
     /// Ends a recovery when nothing that was dropped is missing any more. Chosen: the window goes on from where the
     /// retransmissions have come to.
     fn recovered(&mut self, config: &Config) {
-        if self.is_told && self.lost.is_empty() && self.again.is_empty() && !self.is_probing {
-            self.is_told = false;
-            (self.window, self.heard) = (self.max_sim.min(config.window.into()), 0);
+        if self.is_notified && self.lost.is_empty() && self.again.is_empty() && !self.is_probing {
+            self.is_notified = false;
+            (self.window, self.received) = (self.max_sim.min(config.window.into()), 0);
         }
     }
 
@@ -277,10 +277,10 @@ impl Sender {
         if self.window >= u32::from(config.window) {
             return;
         }
-        self.heard += 1;
-        if self.window < self.threshold || self.heard >= self.window {
+        self.received += 1;
+        if self.window < self.threshold || self.received >= self.window {
             self.window += 1;
-            self.heard = 0;
+            self.received = 0;
         }
     }
 
@@ -313,7 +313,7 @@ impl Sender {
     }
 
     /// A switch dropped a packet, and says so (FastLane 3.4.2). Whether it was one that is in flight.
-    pub(super) fn told(&mut self, header: &Header) -> bool {
+    pub(super) fn notified(&mut self, header: &Header) -> bool {
         let sequence = header.sequence;
         let is_in_flight = sequence < self.next
             && sequence >= self.acked.base()
@@ -326,7 +326,7 @@ impl Sender {
         self.in_flight -= 1;
         self.lost.insert(sequence);
         self.again.remove(&sequence);
-        if !core::mem::replace(&mut self.is_told, true) {
+        if !core::mem::replace(&mut self.is_notified, true) {
             self.threshold = (self.window / 2).max(1);
         }
         // FastLane 3.4.2: 1 whenever a notification arrives, and nothing before a probe has come back.
@@ -344,7 +344,7 @@ impl Sender {
     }
 
     /// The same of a probe: it is sent again at once, like other packets without data (FastLane 3.4.1).
-    pub(super) fn told_of_probe(&mut self, number: u32) -> bool {
+    pub(super) fn notified_of_probe(&mut self, number: u32) -> bool {
         let is_last = self.is_probing && !self.has_ended && number == self.probes;
         self.owes_probe |= is_last;
         is_last
@@ -367,11 +367,11 @@ impl Sender {
                 self.lost.insert(sequence);
             }
         }
-        (self.in_flight, self.is_told) = (0, false);
+        (self.in_flight, self.is_notified) = (0, false);
         self.again.clear();
         // pFabric 4.3: slow start, with the threshold at half the window.
         self.threshold = (self.window / 2).max(1);
-        (self.window, self.heard) = (1, 0);
+        (self.window, self.received) = (1, 0);
         if self.in_a_row >= config.probe_after {
             self.begin_to_probe();
         }

@@ -217,7 +217,7 @@ impl Endpoint {
 
     fn handle_token(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
-        sender.heard(now, &self.config);
+        sender.received(now, &self.config);
         sender.given(now, &packet.header, &self.config);
         self.rank_sender(slot);
         self.arm(slot);

@@ -176,7 +176,7 @@ impl Sender {
 
     /// The receiver was heard: the RTS has arrived. It is repeated for the ACK, which may be lost, and no sooner than
     /// before: senders that hear a token each now and then would fill slow links with RTSs.
-    pub(super) fn heard(&mut self, now: Time, config: &Config) {
+    pub(super) fn received(&mut self, now: Time, config: &Config) {
         self.rts_at = now.saturating_add(self.rts_wait(config));
     }
 

@@ -174,7 +174,7 @@ impl Endpoint {
         let Some(slot) = directory.find(key) else { return };
         let Shell { slots, control, host, .. } = &mut self.shell;
         let sender = slots[slot as usize].stream_state.sender();
-        sender.hear(now, packet, &self.config, *host, &key, control);
+        sender.receive(now, packet, &self.config, *host, &key, control);
         self.sender_changed(now, slot);
     }
 
@@ -187,11 +187,11 @@ impl Endpoint {
         match &mut self.shell.slots[slot as usize].stream_state {
             StreamState::Vacant => {}
             StreamState::Sending(sender) => {
-                sender.hear_notification(now, packet, config, host, &key, control);
+                sender.receive_notification(now, packet, config, host, &key, control);
                 self.sender_changed(now, slot);
             }
             StreamState::Receiving(receiver) => {
-                receiver.hear_notification(packet, config, host, &key, control);
+                receiver.receive_notification(packet, config, host, &key, control);
             }
         }
     }

@@ -314,7 +314,7 @@ impl Receiver {
             }
         }
         if header.flags.contains(Flags::LAST) {
-            self.heard_last(data.wrapping_add(1));
+            self.received_last(data.wrapping_add(1));
         }
         let is_new = if is_single {
             !is_known
@@ -362,7 +362,7 @@ impl Receiver {
     /// A segment said that a message ends before segment `end`. A copy of the last segment of an earlier message says
     /// nothing new.
     #[inline]
-    fn heard_last(&mut self, end: u32) {
+    fn received_last(&mut self, end: u32) {
         if self.end.is_none_or(|known| end.wrapping_sub(known) as i32 > 0) {
             self.end = Some(end);
             self.is_delivered = false;
@@ -448,7 +448,7 @@ impl Receiver {
 
     /// A switch dropped an ACK of this half and says so. It is sent again at once, as it would be now, unless another one
     /// has said as much since (FastLane 3.4.1: control packets that need to be resent).
-    pub(super) fn hear_notification(
+    pub(super) fn receive_notification(
         &mut self,
         packet: &Packet,
         config: &Config,

@@ -303,7 +303,7 @@ impl Sender {
     }
 
     /// A switch told of a packet of this half. A SYN goes to `control`.
-    pub(super) fn hear_notification(
+    pub(super) fn receive_notification(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -316,7 +316,7 @@ impl Sender {
         if self.is_over || !self.is_single() {
             return;
         }
-        let is_heard = match config.notifications {
+        let is_received = match config.notifications {
             Notifications::Ignored => false,
             Notifications::Quench => self.first.quenched(header.sequence),
             // FastLane 3.4.1: what was sent before the last time-out has been resent.
@@ -326,7 +326,7 @@ impl Sender {
                 let is_control =
                     header.flags.contains(Flags::SYN) && config.handshake == Handshake::ThreeWay;
                 match (is_control, self.first.is_established) {
-                    (false, _) => self.first.told(now, header.sequence),
+                    (false, _) => self.first.notified(now, header.sequence),
                     (true, true) => false,
                     (true, false) => {
                         // FastLane 3.4.1: control packets at once. The timer runs on.
@@ -338,7 +338,7 @@ impl Sender {
                 }
             }
         };
-        self.statistics.notifications += u32::from(is_heard);
+        self.statistics.notifications += u32::from(is_received);
     }
 
     /// Sends what goes next. Gives it, and the deadline of its subflow.
@@ -422,7 +422,7 @@ impl Sender {
 
     /// An ACK arrived. SYNs of further subflows go to `control`.
     #[inline]
-    pub(super) fn hear(
+    pub(super) fn receive(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -476,7 +476,7 @@ impl Sender {
             0 => &mut self.first,
             number => &mut self.others[usize::from(number) - 1],
         };
-        let heard = subflow.hear(now, &ack, config, linked, has_new, &mut self.statistics);
+        let received = subflow.receive(now, &ack, config, linked, has_new, &mut self.statistics);
         if self.others.is_empty() {
             self.unacknowledged = self.first.sent.first();
         } else {
@@ -487,7 +487,7 @@ impl Sender {
                 self.unacknowledged = next;
                 self.forget_reinjected();
             }
-            if config.coupled && (heard.has_moved || self.linked.is_none()) {
+            if config.coupled && (received.has_moved || self.linked.is_none()) {
                 self.link();
             }
         }

@@ -42,7 +42,7 @@ pub(super) enum Phase {
     /// After a time-out, until `recover` is acknowledged.
     Loss,
     /// Switches told of drops, until all that was dropped is acknowledged (FastLane 3.4.1). Nothing new is sent.
-    Told,
+    Notified,
 }
 
 /// RFC 5682: how far the test of a time-out has come.
@@ -58,7 +58,7 @@ enum Test {
 
 /// What an ACK did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct Received {
     /// Segments that it acknowledged for the first time.
     pub(super) acked: u32,
     /// The window is not what it was.
@@ -176,7 +176,7 @@ impl Subflow {
             return self.is_forced || self.may_resend(config);
         }
         has_new
-            && self.phase != Phase::Told
+            && self.phase != Phase::Notified
             && self.pipe() < self.congestion.segments()
             && self.sent.len() < u32::from(config.receive_window)
     }
@@ -185,7 +185,7 @@ impl Subflow {
     #[inline]
     fn may_resend(&self, config: &Config) -> bool {
         match (&self.notified, config.notifications.fastlane()) {
-            (Some(notified), Some(rules)) if self.phase == Phase::Told => {
+            (Some(notified), Some(rules)) if self.phase == Phase::Notified => {
                 notified.may_resend(self.pipe(), rules.retry_shift)
             }
             (Some(_) | None, _) => self.pipe() < self.congestion.segments(),
@@ -248,7 +248,7 @@ impl Subflow {
         }
         match self.phase {
             Phase::Loss => statistics.retransmissions_timeout += 1,
-            Phase::Told => statistics.retransmissions_notified += 1,
+            Phase::Notified => statistics.retransmissions_notified += 1,
             Phase::Open | Phase::Recovery => statistics.retransmissions_fast += 1,
         }
         let mut sequence = self.lost_from;
@@ -301,7 +301,7 @@ impl Subflow {
 
     /// An ACK arrived. `has_new`: there is data that was never sent.
     #[inline]
-    pub(super) fn hear(
+    pub(super) fn receive(
         &mut self,
         now: Time,
         ack: &Ack,
@@ -309,12 +309,12 @@ impl Subflow {
         linked: Option<Linked>,
         has_new: bool,
         statistics: &mut SenderStatistics,
-    ) -> Heard {
+    ) -> Received {
         let outstanding = self.sent.len();
         let acked = ack.number.wrapping_sub(self.sent.first());
         if acked > outstanding {
             // Older than another one, or of something that was never sent.
-            return Heard::default();
+            return Received::default();
         }
         let window = self.congestion.window();
         // RFC 7661: see the head of the file.
@@ -325,13 +325,13 @@ impl Subflow {
         };
         let mut is_new_block = false;
         if config.sack {
-            is_new_block = self.hear_blocks(ack, acked, statistics);
+            is_new_block = self.receive_blocks(ack, acked, statistics);
         }
         if config.ecn {
             let is_recovering = self.phase != Phase::Open;
             let next = self.sent.next();
             let signals = Signals { number: ack.number, next, acked, echo: ack.echo };
-            self.says_reduced |= self.congestion.heard_marks(&signals, is_recovering);
+            self.says_reduced |= self.congestion.received_marks(&signals, is_recovering);
         }
         if acked > 0 {
             self.advance(now, ack, acked, config, statistics);
@@ -350,7 +350,7 @@ impl Subflow {
         }
         if self.notified.is_some() {
             // FastLane 4.1.2: duplicate ACKs say that segments came out of order, and nothing of loss.
-            self.hear_beyond(ack, acked, config);
+            self.receive_beyond(ack, acked, config);
         } else {
             let is_lost = self.lost > 0 || self.duplicates >= DUPLICATES;
             if self.phase == Phase::Open && is_lost && self.sent.len() > 0 {
@@ -358,7 +358,7 @@ impl Subflow {
             }
         }
         let may_grow = !(config.ecn && ack.echo) || config.grows_when_marked;
-        let is_repairing = matches!(self.phase, Phase::Recovery | Phase::Told);
+        let is_repairing = matches!(self.phase, Phase::Recovery | Phase::Notified);
         if acked > 0 && !is_limited {
             self.congestion.skip_time(now);
         }
@@ -366,7 +366,7 @@ impl Subflow {
             let round_trip = self.round_trip.smoothed();
             self.congestion.grow(&Acked { now, acked, round_trip, linked });
         }
-        Heard { acked, has_moved: window >> 32 != self.congestion.window() >> 32 }
+        Received { acked, has_moved: window >> 32 != self.congestion.window() >> 32 }
     }
 
     /// Segments were acknowledged for the first time.
@@ -419,7 +419,7 @@ impl Subflow {
             0 => Time::NEVER,
             _ => now.saturating_add(self.round_trip.timeout(config)),
         };
-        if self.phase == Phase::Told {
+        if self.phase == Phase::Notified {
             // FastLane 3.4.1: until all that was dropped has been resent successfully.
             if self.notified.as_mut().is_none_or(|notified| notified.forget_before(first)) {
                 self.phase = Phase::Open;
@@ -453,13 +453,13 @@ impl Subflow {
         self.test = Test::None;
         // Drops of what was sent since, new behind all that was resent.
         if self.notified.as_mut().is_some_and(|notified| !notified.forget_before(first)) {
-            self.phase = Phase::Told;
+            self.phase = Phase::Notified;
         }
     }
 
     /// FastLane 3.4.1: the window is inflated by what has arrived out of order, which has left the network. A new ACK says
     /// it anew; of duplicate ACKs, which may be out of order themselves, the largest counts.
-    fn hear_beyond(&mut self, ack: &Ack, acked: u32, config: &Config) {
+    fn receive_beyond(&mut self, ack: &Ack, acked: u32, config: &Config) {
         let bytes = match ack.extra {
             Extra::Beyond(bytes) => bytes,
             _ => 0,
@@ -471,7 +471,7 @@ impl Subflow {
     }
 
     /// A switch dropped a segment, and says so: it is resent (FastLane 3.4.1). Whether it was one that is in flight.
-    pub(super) fn told(&mut self, now: Time, sequence: u32) -> bool {
+    pub(super) fn notified(&mut self, now: Time, sequence: u32) -> bool {
         let Some(notified) = &mut self.notified else { return false };
         if !self.sent.contains(sequence) || self.sent.record(sequence).state != State::InFlight {
             return false;
@@ -485,12 +485,12 @@ impl Subflow {
                 }
                 notified.insert(sequence, first);
             }
-            Phase::Told => notified.insert(sequence, first),
+            Phase::Notified => notified.insert(sequence, first),
             Phase::Open | Phase::Recovery => {
                 notified.begin(self.congestion.segments());
                 notified.insert(sequence, first);
-                self.congestion.told();
-                self.phase = Phase::Told;
+                self.congestion.notified();
+                self.phase = Phase::Notified;
                 self.undo = None;
             }
         }
@@ -524,7 +524,7 @@ impl Subflow {
     }
 
     /// Reads the SACK blocks. Gives whether they tell anything new.
-    fn hear_blocks(&mut self, ack: &Ack, acked: u32, statistics: &mut SenderStatistics) -> bool {
+    fn receive_blocks(&mut self, ack: &Ack, acked: u32, statistics: &mut SenderStatistics) -> bool {
         let blocks = match ack.extra {
             Extra::Blocks(blocks) => blocks,
             Extra::Twice(sequence, blocks) => {

@@ -24,16 +24,16 @@ fn marked(config: &Config, from: u64, to: u64, until: u64) -> Pair {
 #[test]
 fn a_flow_is_told_of_marks_each_50_us_and_no_sooner() {
     let pair = marked(&config(), 100, 1000, 2000);
-    let told = pair.sent(1, is_cnp);
-    let gaps: Vec<TimeDelta> = told.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(told.len() > 10, "{}", told.len());
+    let notified = pair.sent(1, is_cnp);
+    let gaps: Vec<TimeDelta> = notified.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(notified.len() > 10, "{}", notified.len());
     assert!(gaps.iter().all(|&gap| gap >= TimeDelta::from_us(50)), "{gaps:?}");
     // No longer than until the next packet behind it arrives, at 300 Mb/s and more here.
     assert!(gaps[..4].iter().all(|&gap| gap < TimeDelta::from_us(65)), "{gaps:?}");
     // 1.2 us of wire and 5 of delay; the first marked packet is told of at once.
-    assert!(told[0] < us(108) && told[0] >= us(106), "{}", told[0]);
+    assert!(notified[0] < us(108) && notified[0] >= us(106), "{}", notified[0]);
     let counted = pair.hosts[1].endpoint.receiver_statistics(0);
-    assert_eq!(counted.cnps, told.len() as u64);
+    assert_eq!(counted.cnps, notified.len() as u64);
     assert_eq!(pair.hosts[0].endpoint.sender_statistics(0).cnps, counted.cnps);
     assert!(counted.marked > counted.cnps);
 }
@@ -50,8 +50,8 @@ fn a_packet_without_a_mark_is_not_told_of() {
 #[test]
 fn rate_and_alpha_can_be_looked_at_and_looking_changes_nothing() {
     let pair = marked(&config(), 100, 101, 3000);
-    let told = pair.sent(1, is_cnp);
-    assert_eq!(told.len(), 1);
+    let notified = pair.sent(1, is_cnp);
+    assert_eq!(notified.len(), 1);
     let sender = &pair.hosts[0].endpoint;
     // Looked at late, the flow has gone back to the line's rate, and alpha has fallen 52 times in 2888 us.
     assert_eq!(sender.rate(0, us(3000)).as_bps(), 10_000_000_000);
@@ -60,10 +60,10 @@ fn rate_and_alpha_can_be_looked_at_and_looking_changes_nothing() {
     assert_eq!(alpha, sender.alpha(0, us(3000)));
 
     let mut pair = marked(&config(), 100, 101, 113);
-    let told = pair.sent(1, is_cnp)[0] + TimeDelta::from_ps(5_051_200);
+    let notified = pair.sent(1, is_cnp)[0] + TimeDelta::from_ps(5_051_200);
     let mut rates = Vec::new();
     for after in [1, 54, 56, 111, 166, 221, 276] {
-        let at = told + TimeDelta::from_us(after);
+        let at = notified + TimeDelta::from_us(after);
         pair.run(at);
         rates.push(pair.hosts[0].endpoint.rate(0, at).as_bps() / 1_000);
     }
@@ -73,13 +73,13 @@ fn rate_and_alpha_can_be_looked_at_and_looking_changes_nothing() {
 #[test]
 fn a_flow_sends_at_its_rate() {
     let pair = marked(&config(), 100, 101, 160);
-    let told = pair.sent(1, is_cnp)[0] + TimeDelta::from_ps(5_051_200);
+    let notified = pair.sent(1, is_cnp)[0] + TimeDelta::from_ps(5_051_200);
     let data = pair.sent(0, |packet| packet.header.kind == Kind::Data);
     let gap = |from: Time, to: Time| {
         let times: Vec<Time> = data.iter().copied().filter(|&at| at >= from && at < to).collect();
         times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>()
     };
     assert!(gap(us(0), us(100)).iter().all(|gap| gap.as_ps() == 1_200_000), "1500 B at 10 Gb/s");
-    let slow = gap(told + TimeDelta::from_us(3), told + TimeDelta::from_us(40));
+    let slow = gap(notified + TimeDelta::from_us(3), notified + TimeDelta::from_us(40));
     assert!(slow.len() > 10 && slow.iter().all(|gap| gap.as_ps() == 2_400_000), "{slow:?}");
 }

@@ -14,9 +14,9 @@ fn a_grant_beyond_the_message_sends_the_message() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(4500));
     lone.all();
-    lone.hear(&grant(1, u32::MAX, u32::MAX));
+    lone.receive(&grant(1, u32::MAX, u32::MAX));
     assert_eq!(lone.data(), [(1, 3, 7), (1, 4, 7)]);
-    lone.hear(&grant(1, u32::MAX, 0));
+    lone.receive(&grant(1, u32::MAX, 0));
     assert_eq!(lone.next(), None);
 }
 
@@ -25,7 +25,7 @@ fn an_endless_message_is_granted_no_more_than_a_window() {
     let mut lone = Lone::new(config());
     lone.open(1, None);
     lone.all();
-    lone.hear(&grant(1, u32::MAX, 0));
+    lone.receive(&grant(1, u32::MAX, 0));
     assert_eq!(lone.endpoint.granted_unsent(0), 1 << 15);
 }
 
@@ -34,11 +34,11 @@ fn resends_of_nothing_and_of_what_there_is_not_send_nothing() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(2500));
     lone.all();
-    lone.hear(&resend(1, 0, 0, 0));
-    lone.hear(&resend(1, 3, 9, 0));
-    lone.hear(&resend(1, u32::MAX, 0xFFFF, 0));
+    lone.receive(&resend(1, 0, 0, 0));
+    lone.receive(&resend(1, 3, 9, 0));
+    lone.receive(&resend(1, u32::MAX, 0xFFFF, 0));
     assert_eq!(lone.next(), None);
-    lone.hear(&resend(1, 1, 0xFFFF, 7));
+    lone.receive(&resend(1, 1, 0xFFFF, 7));
     assert_eq!(lone.data(), [(1, 1, 6), (1, 2, 7)]);
 }
 
@@ -46,7 +46,7 @@ fn resends_of_nothing_and_of_what_there_is_not_send_nothing() {
 fn messages_that_are_not_known_are_not_answered() {
     let mut lone = Lone::listening(config());
     for packet in [grant(5, 9, 0), resend(5, 0, 3, 0), ack(5, 1), busy(5, 0)] {
-        lone.hear(&packet);
+        lone.receive(&packet);
     }
     assert_eq!((lone.next(), lone.events(), lone.sends_at()), (None, vec![], None));
 }
@@ -55,15 +55,15 @@ fn messages_that_are_not_known_are_not_answered() {
 fn an_end_before_what_has_arrived_is_a_lie() {
     let mut lone = Lone::listening(config());
     for sequence in [0, 1, 2, 5] {
-        lone.hear(&data(1, sequence, u16::MAX));
+        lone.receive(&data(1, sequence, u16::MAX));
     }
     let mut last = data(1, 3, u16::MAX);
     last.header.flags = last.header.flags.with(Flags::LAST);
-    lone.hear(&last);
+    lone.receive(&last);
     assert_eq!(lone.events(), []);
     last.header.sequence = 6;
-    lone.hear(&last);
-    lone.hear(&data(1, 4, u16::MAX));
+    lone.receive(&last);
+    lone.receive(&data(1, 4, u16::MAX));
     assert!(matches!(lone.events()[..], [Event::Delivered { .. }]));
 }
 
@@ -107,7 +107,7 @@ proptest! {
             if lone.endpoint.poll_timeout() <= lone.now {
                 lone.expire();
             }
-            lone.hear(&any_packet(&mut dice));
+            lone.receive(&any_packet(&mut dice));
             for _ in 0..dice.next_u64() % 4 {
                 let Some(packet) = lone.next() else { break };
                 let header = packet.header;

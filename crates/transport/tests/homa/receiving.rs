@@ -9,7 +9,7 @@ use crate::lone::{Lone, asking, busy, config, data, data_from, probe, us};
 
 /// The first packet of a message from a peer of its own.
 fn begin(lone: &mut Lone, peer: u32, packets: u16) {
-    lone.hear(&data_from(peer, peer, 0, packets));
+    lone.receive(&data_from(peer, peer, 0, packets));
 }
 
 #[test]
@@ -20,12 +20,12 @@ fn a_message_is_granted_while_less_than_a_round_trip_is_on_its_way() {
     assert_eq!(lone.endpoint.outstanding_bytes(0), 2200);
     assert_eq!(lone.grants(1), [(0, 1, 4, 0)]);
     assert_eq!((lone.endpoint.outstanding_bytes(0), lone.sends_at()), (3300, None));
-    lone.at(5).hear(&data_from(1, 1, 1, 20));
+    lone.at(5).receive(&data_from(1, 1, 1, 20));
     assert_eq!(lone.grants(1), [(5, 1, 5, 0)]);
     assert_eq!(lone.sends_at(), None);
     // Two arrive at once: a GRANT each packet time.
-    lone.at(9).hear(&data_from(1, 1, 2, 20));
-    lone.hear(&data_from(1, 1, 3, 20));
+    lone.at(9).receive(&data_from(1, 1, 2, 20));
+    lone.receive(&data_from(1, 1, 3, 20));
     assert_eq!(lone.grants(2), [(9, 1, 6, 0), (10, 1, 7, 0)]);
 }
 
@@ -50,8 +50,8 @@ fn messages_without_more_to_ask_for_are_not_granted() {
     let mut lone = Lone::listening(config());
     begin(&mut lone, 1, 4);
     assert_eq!(lone.grants(1), [(0, 1, 4, 0)]);
-    lone.hear(&data_from(1, 1, 1, 4));
-    lone.hear(&data_from(1, 1, 2, 4));
+    lone.receive(&data_from(1, 1, 1, 4));
+    lone.receive(&data_from(1, 1, 2, 4));
     assert_eq!(lone.sends_at(), None);
 }
 
@@ -69,14 +69,14 @@ fn the_shortest_messages_are_granted_and_fewer_use_the_lowest_priorities() {
     begin(&mut lone, 4, 60);
     assert_eq!(lone.sends_at(), None);
     // Then the others have lower priorities each.
-    lone.at(9).hear(&data_from(1, 1, 1, 50));
+    lone.at(9).receive(&data_from(1, 1, 1, 50));
     assert_eq!(lone.grants(1), [(9, 1, 5, 0)]);
     // A shorter one takes the place of the longest.
     begin(&mut lone, 5, 20);
     assert_eq!(lone.grants(1), [(9, 5, 4, 2)]);
-    lone.at(12).hear(&data_from(1, 1, 2, 50));
+    lone.at(12).receive(&data_from(1, 1, 2, 50));
     assert_eq!(lone.sends_at(), None);
-    lone.hear(&data_from(2, 2, 1, 40));
+    lone.receive(&data_from(2, 2, 1, 40));
     assert_eq!(lone.grants(1), [(12, 2, 5, 0)]);
 }
 
@@ -87,26 +87,26 @@ fn what_is_left_to_grant_decides_and_not_the_length() {
     lone.grants(1);
     for sequence in 1..8 {
         lone.now = us(u64::from(sequence) * 10);
-        lone.hear(&data_from(1, 1, sequence, 12));
+        lone.receive(&data_from(1, 1, sequence, 12));
         lone.grants(1);
     }
     begin(&mut lone, 2, 10);
     assert_eq!(lone.sends_at(), None, "one packet is left of the first, and seven of the second");
-    lone.at(80).hear(&data_from(1, 1, 8, 12));
+    lone.at(80).receive(&data_from(1, 1, 8, 12));
     assert_eq!(lone.grants(2), [(80, 1, 12, 0), (80, 2, 4, 0)]);
 }
 
 #[test]
 fn one_message_of_a_peer_is_granted_at_a_time() {
     let mut lone = Lone::listening(config());
-    lone.hear(&data(1, 0, 20));
-    lone.hear(&data(2, 0, 10));
+    lone.receive(&data(1, 0, 20));
+    lone.receive(&data(2, 0, 10));
     assert_eq!(lone.grants(1), [(0, 2, 4, 0)]);
     assert_eq!(lone.sends_at(), None);
     lone.at(1);
     begin(&mut lone, 3, 30);
     assert_eq!(lone.grants(1), [(1, 3, 4, 0)]);
-    lone.hear(&data(2, 1, 10));
+    lone.receive(&data(2, 1, 10));
     assert_eq!(lone.grants(1), [(1, 2, 5, 1)]);
 }
 
@@ -115,7 +115,7 @@ fn a_higher_class_is_granted_first() {
     let mut lone = Lone::listening(Config { overcommitment: 1, ..config() });
     let mut first = data_from(1, 1, 0, 90);
     first.header.flags = first.header.flags.with_class(2);
-    lone.hear(&first);
+    lone.receive(&first);
     begin(&mut lone, 2, 10);
     assert_eq!(lone.grants(1), [(0, 1, 4, 0)]);
     assert_eq!(lone.sends_at(), None);
@@ -128,7 +128,7 @@ fn the_end_of_a_message_is_as_urgent_as_a_short_one() {
     let mut priorities = Vec::new();
     for sequence in 1..6 {
         priorities.push(lone.grants(1)[0].3);
-        lone.at(10 * u64::from(sequence)).hear(&data_from(1, 1, sequence, 8));
+        lone.at(10 * u64::from(sequence)).receive(&data_from(1, 1, sequence, 8));
     }
     // Of five, four and three packets left 3000 B or more are on the wire; two are 2000 B of payload.
     assert_eq!(priorities, [0, 0, 0, 6, 6]);
@@ -139,7 +139,7 @@ fn what_does_not_come_is_asked_for_again_and_waited_for_twice_as_long() {
     let mut lone = Lone::listening(config());
     begin(&mut lone, 1, 20);
     lone.grants(1);
-    lone.at(20).hear(&data_from(1, 1, 2, 20));
+    lone.at(20).receive(&data_from(1, 1, 2, 20));
     lone.grants(1);
     // Packets 1, 3 and 4 are missing: 3000 B have priority 5.
     assert_eq!(lone.endpoint.poll_timeout(), us(100));
@@ -151,7 +151,7 @@ fn what_does_not_come_is_asked_for_again_and_waited_for_twice_as_long() {
         assert_eq!(lone.endpoint.poll_timeout(), us(next));
     }
     // Data sets the wait back.
-    lone.at(800).hear(&data_from(1, 1, 3, 20));
+    lone.at(800).receive(&data_from(1, 1, 3, 20));
     assert_eq!(lone.grants(1)[0].2, 6);
     while lone.endpoint.poll_timeout() < us(900) {
         lone.now = lone.endpoint.poll_timeout();
@@ -174,7 +174,7 @@ fn a_message_whose_sender_is_silent_leaves_its_place_to_another() {
     let kinds: Vec<Kind> = lone.all().iter().map(|packet| packet.header.kind).collect();
     assert_eq!(kinds, [Kind::Nack, Kind::Pull], "a RESEND for the first, a GRANT for the second");
     // Its data brings it back.
-    lone.at(110).hear(&data_from(1, 1, 1, 20));
+    lone.at(110).receive(&data_from(1, 1, 1, 20));
     assert_eq!(lone.grants(1)[0].1, 1);
 }
 
@@ -184,7 +184,7 @@ fn busy_puts_the_next_resend_off() {
     begin(&mut lone, 9, 3);
     lone.at(100).expire();
     assert_eq!(lone.said(Kind::Nack), [(9, 1, 2 << 16 | 6)]);
-    lone.at(299).hear(&busy(9, 1));
+    lone.at(299).receive(&busy(9, 1));
     lone.at(300).expire();
     assert_eq!(lone.next(), None);
     assert_eq!(lone.endpoint.poll_timeout(), us(499));
@@ -198,7 +198,7 @@ fn a_message_that_waits_for_its_turn_misses_nothing() {
     begin(&mut lone, 1, 10);
     begin(&mut lone, 2, 20);
     for sequence in 1..3 {
-        lone.hear(&data_from(2, 2, sequence, 20));
+        lone.receive(&data_from(2, 2, sequence, 20));
     }
     let grants = lone.grants(1);
     assert_eq!(grants[0].1, 1);
@@ -217,14 +217,14 @@ fn a_message_is_delivered_once_and_acknowledged_as_often_as_it_comes() {
     let mut lone = Lone::listening(config());
     for sequence in [2, 0] {
         let accepted = Disposition::Accept { slot: 0, sequence };
-        assert_eq!(lone.hear(&data(1, sequence, 3)), accepted);
-        assert_eq!(lone.hear(&data(1, sequence, 3)), Disposition::Discard);
+        assert_eq!(lone.receive(&data(1, sequence, 3)), accepted);
+        assert_eq!(lone.receive(&data(1, sequence, 3)), Disposition::Discard);
     }
     assert_eq!((lone.events(), lone.next()), (vec![], None));
-    assert!(matches!(lone.hear(&data(1, 1, 3)), Disposition::Accept { .. }));
+    assert!(matches!(lone.receive(&data(1, 1, 3)), Disposition::Accept { .. }));
     assert!(matches!(lone.events()[..], [Event::Delivered { slot: 0, .. }]));
     assert_eq!(lone.said(Kind::Ack), [(1, 3, 0)]);
-    assert_eq!(lone.hear(&data(1, 2, 3)), Disposition::Discard);
+    assert_eq!(lone.receive(&data(1, 2, 3)), Disposition::Discard);
     assert_eq!(lone.said(Kind::Ack), [(1, 3, 0)]);
     assert_eq!((lone.events(), lone.endpoint.statistics(0).packets), (vec![], 3));
     lone.at(100).expire();
@@ -235,9 +235,9 @@ fn a_message_is_delivered_once_and_acknowledged_as_often_as_it_comes() {
 fn without_acks_nothing_is_said_at_the_end() {
     let ending = Ending::Silent(us(50).saturating_since(us(0)));
     let mut lone = Lone::listening(Config { ending, ..config() });
-    lone.hear(&data(1, 0, 1));
+    lone.receive(&data(1, 0, 1));
     assert_eq!((lone.events().len(), lone.next()), (1, None));
-    lone.hear(&asking(1, 1));
+    lone.receive(&asking(1, 1));
     assert_eq!(lone.next(), None);
 }
 
@@ -245,18 +245,18 @@ fn without_acks_nothing_is_said_at_the_end() {
 fn what_arrived_whole_hears_nothing_more_and_its_memory_is_the_next_ones() {
     let ending = Ending::Silent(us(50).saturating_since(us(0)));
     let mut lone = Lone::listening(Config { ending, aeolus: true, ..config() });
-    lone.hear(&data(9, 0, 2));
-    lone.hear(&data(9, 1, 2));
+    lone.receive(&data(9, 0, 2));
+    lone.receive(&data(9, 1, 2));
     assert_eq!((lone.events().len(), lone.endpoint.outstanding_bytes(0)), (1, 0));
     for packet in [data(9, 0, 2), asking(9, 2), probe(9, 1, 2), busy(9, 0)] {
-        assert_eq!(lone.hear(&packet), Disposition::Discard);
+        assert_eq!(lone.receive(&packet), Disposition::Discard);
     }
     assert_eq!((lone.next(), lone.events(), lone.endpoint.poll_timeout()), (None, vec![], us(100)));
     assert_eq!(lone.endpoint.statistics(0).packets, 2);
     // The next message has that memory, and nothing of what was in it.
-    lone.hear(&data(2, 0, 2));
+    lone.receive(&data(2, 0, 2));
     assert_eq!((lone.events(), lone.endpoint.outstanding_bytes(1)), (vec![], 1100));
-    lone.hear(&data(2, 1, 2));
+    lone.receive(&data(2, 1, 2));
     let events = lone.events();
     assert!(
         matches!(events[..], [Event::Delivered { slot: 1, key }] if key.connection.get() == 2),
@@ -270,18 +270,18 @@ fn what_arrived_whole_hears_nothing_more_and_its_memory_is_the_next_ones() {
 fn who_asks_is_answered() {
     // Nothing but the repeated packet has arrived: the others are asked for at once.
     let mut lone = Lone::listening(config());
-    lone.hear(&asking(1, 20));
+    lone.receive(&asking(1, 20));
     let kinds: Vec<Kind> = lone.all().iter().map(|packet| packet.header.kind).collect();
     assert_eq!(kinds, [Kind::Nack, Kind::Pull, Kind::Pull], "a RESEND, the state, and a GRANT");
     // A message that is known: what was granted is said again.
-    lone.at(3).hear(&data(1, 1, 20));
+    lone.at(3).receive(&data(1, 1, 20));
     assert_eq!(lone.grants(1)[0].2, 5);
-    lone.at(5).hear(&asking(1, 20));
+    lone.at(5).receive(&asking(1, 20));
     assert_eq!(lone.said(Kind::Pull), [(1, 5, 0)]);
     // After a RESEND in vain it is repeated too.
     lone.at(200).expire();
     lone.all();
-    lone.hear(&asking(1, 20));
+    lone.receive(&asking(1, 20));
     let kinds: Vec<Kind> = lone.all().iter().map(|packet| packet.header.kind).collect();
     assert_eq!(kinds, [Kind::Nack, Kind::Pull]);
 }
@@ -289,30 +289,30 @@ fn who_asks_is_answered() {
 #[test]
 fn who_does_not_listen_or_has_forgotten_accepts_nothing() {
     let mut deaf = Lone::new(config());
-    assert_eq!(deaf.hear(&data(1, 0, 1)), Disposition::Discard);
+    assert_eq!(deaf.receive(&data(1, 0, 1)), Disposition::Discard);
     let mut lone = Lone::listening(config());
-    assert_eq!(lone.hear(&data(1, 3, 9)), Disposition::Discard, "no SYN");
+    assert_eq!(lone.receive(&data(1, 3, 9)), Disposition::Discard, "no SYN");
     lone.table.has_forgotten = true;
-    assert_eq!(lone.hear(&data(1, 0, 1)), Disposition::Discard);
+    assert_eq!(lone.receive(&data(1, 0, 1)), Disposition::Discard);
     assert_eq!((lone.next(), lone.events()), (None, vec![]));
 }
 
 #[test]
 fn a_message_of_many_packets_ends_with_its_last() {
     let mut lone = Lone::listening(config());
-    lone.hear(&data(1, 0, u16::MAX));
+    lone.receive(&data(1, 0, u16::MAX));
     lone.grants(1);
     begin(&mut lone, 2, 60_000);
     // One whose end is known is shorter.
     assert_eq!(lone.grants(1), [(0, 2, 4, 1)]);
-    lone.at(5).hear(&data(1, 1, u16::MAX));
+    lone.at(5).receive(&data(1, 1, u16::MAX));
     assert_eq!(lone.grants(1), [(5, 1, 5, 0)]);
     let mut last = data(1, 3, u16::MAX);
     last.header.flags = last.header.flags.with(Flags::LAST);
-    lone.hear(&last);
+    lone.receive(&last);
     // Packet 2 alone is missing: what was granted behind the end is not awaited.
     assert_eq!((lone.events().len(), lone.endpoint.outstanding_bytes(0)), (0, 1100));
-    lone.hear(&data(1, 2, u16::MAX));
+    lone.receive(&data(1, 2, u16::MAX));
     assert_eq!((lone.events().len(), lone.endpoint.outstanding_bytes(0)), (1, 0));
     assert_eq!(lone.next().expect("an ACK").header.sequence, 4);
 }
@@ -323,10 +323,10 @@ fn packets_take_all_paths() {
     lone.table.paths = 4;
     let mut paths = Vec::new();
     for connection in 0..8 {
-        lone.hear(&data(connection, 0, 1));
+        lone.receive(&data(connection, 0, 1));
         paths.extend(lone.next().map(|packet| packet.header.path.get()));
     }
-    lone.hear(&data(0, 0, 1));
+    lone.receive(&data(0, 0, 1));
     paths.sort_unstable();
     paths.dedup();
     assert!(paths.len() > 1, "{paths:?}");

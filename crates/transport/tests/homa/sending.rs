@@ -46,7 +46,7 @@ fn unscheduled_bytes_that_are_no_whole_packets_end_with_a_short_one() {
         lone.all().iter().map(|packet| packet.header.payload_length()).collect()
     };
     assert_eq!(lengths(&mut lone), [1000, 1000, 400]);
-    lone.hear(&grant(1, 99, 0));
+    lone.receive(&grant(1, 99, 0));
     assert_eq!(lengths(&mut lone), [1000, 1000, 600]);
     let mut short = Lone::new(Config { unscheduled_bytes: 2400, ..config() });
     short.open(1, Some(2400));
@@ -69,14 +69,14 @@ fn what_is_granted_goes_with_the_priority_of_its_grant() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(9500));
     lone.all();
-    lone.hear(&grant(1, 5, 2));
+    lone.receive(&grant(1, 5, 2));
     assert_eq!(lone.endpoint.granted_unsent(0), 2);
     assert_eq!(lone.data(), [(1, 3, 2), (1, 4, 2)]);
     // An older GRANT takes nothing back and changes no priority.
-    lone.hear(&grant(1, 7, 1));
-    lone.hear(&grant(1, 6, 3));
+    lone.receive(&grant(1, 7, 1));
+    lone.receive(&grant(1, 6, 3));
     assert_eq!(lone.data(), [(1, 5, 1), (1, 6, 1)]);
-    lone.hear(&grant(1, 10, 0));
+    lone.receive(&grant(1, 10, 0));
     let rest = lone.all();
     assert_eq!(rest.len(), 3);
     assert!(!rest[0].header.flags.contains(Flags::SYN), "a packet that is granted opens nothing");
@@ -94,12 +94,12 @@ fn what_goes_unasked_for_the_first_time_is_marked() {
     let mut lone = Lone::new(Config { marked: 2, ..config() });
     lone.open(1, Some(9500));
     assert_eq!(marks(&lone.all()), [(0, true), (1, true), (2, false)]);
-    lone.hear(&resend(1, 1, 1, 0));
-    lone.hear(&grant(1, 4, 0));
+    lone.receive(&resend(1, 1, 1, 0));
+    lone.receive(&grant(1, 4, 0));
     assert_eq!(marks(&lone.all()), [(1, false), (3, false)]);
     let mut all = Lone::new(Config { marked: 9, ..config() });
     all.open(1, Some(9500));
-    all.hear(&grant(1, 4, 0));
+    all.receive(&grant(1, 4, 0));
     assert_eq!(marks(&all.all()), [(0, true), (1, true), (2, true), (3, false)]);
 }
 
@@ -115,10 +115,10 @@ fn the_message_with_the_fewest_bytes_left_goes_first() {
     lone.open(4, Some(9000));
     lone.open(5, Some(8500));
     lone.all();
-    lone.hear(&grant(4, 6, 0));
+    lone.receive(&grant(4, 6, 0));
     lone.all();
     for connection in [4, 5] {
-        lone.hear(&grant(connection, 9, 0));
+        lone.receive(&grant(connection, 9, 0));
     }
     assert_eq!(lone.data()[0].0, 4, "3000 bytes left, and 5500");
 }
@@ -131,7 +131,7 @@ fn messages_without_an_end_take_turns_behind_all_others() {
     }
     lone.all();
     for connection in 1..3 {
-        lone.hear(&grant(connection, 4, 0));
+        lone.receive(&grant(connection, 4, 0));
     }
     lone.open(3, Some(900));
     let order: Vec<u32> = lone.data().iter().map(|&(connection, ..)| connection).collect();
@@ -156,15 +156,15 @@ fn what_is_missing_is_sent_again_first() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(9500));
     lone.all();
-    lone.hear(&grant(1, 6, 1));
+    lone.receive(&grant(1, 6, 1));
     lone.all();
-    lone.hear(&grant(1, 7, 1));
+    lone.receive(&grant(1, 7, 1));
     // An unscheduled packet is as urgent as it was; the others as the RESEND says.
-    lone.hear(&resend(1, 2, 2, 6));
+    lone.receive(&resend(1, 2, 2, 6));
     assert_eq!(lone.data(), [(1, 2, 5), (1, 3, 6), (1, 6, 1)]);
     assert_eq!(lone.endpoint.statistics(0).resent, 2);
     // A GRANT that was lost is one too.
-    lone.hear(&resend(1, 7, 2, 4));
+    lone.receive(&resend(1, 7, 2, 4));
     assert_eq!(lone.data(), [(1, 7, 4), (1, 8, 4)]);
 }
 
@@ -173,10 +173,10 @@ fn a_sender_that_serves_others_says_busy() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(9000));
     lone.all();
-    lone.hear(&resend(1, 0, 1, 0));
+    lone.receive(&resend(1, 0, 1, 0));
     assert_eq!(lone.data(), [(1, 0, 5)], "nobody goes first");
     lone.open(2, Some(700));
-    lone.hear(&resend(1, 1, 2, 0));
+    lone.receive(&resend(1, 1, 2, 0));
     let busy = lone.next().expect("an answer");
     let header = busy.header;
     assert_eq!((header.kind, header.flags.bits()), (Kind::Ack, Flags::FROM_OPENER));
@@ -209,10 +209,10 @@ fn a_sender_that_hears_nothing_sends_its_first_packet_again() {
     // The longest wait is 1024 times the first; the receiver's word makes it short again.
     let times = asked(&mut lone, 10);
     assert_eq!(times[9] - times[8], 300 << 10);
-    lone.hear(&grant(1, 4, 0));
+    lone.receive(&grant(1, 4, 0));
     assert_eq!(lone.data().len(), 1);
-    let heard = lone.now.as_ps() / 1_000_000;
-    assert_eq!(asked(&mut lone, 2), [heard + 300, heard + 900]);
+    let received = lone.now.as_ps() / 1_000_000;
+    assert_eq!(asked(&mut lone, 2), [received + 300, received + 900]);
 }
 
 #[test]
@@ -249,15 +249,15 @@ fn the_ack_of_all_packets_ends_a_message_once() {
     lone.open(1, Some(2500));
     lone.all();
     for packets in [0, 2, 4] {
-        lone.hear(&ack(1, packets));
+        lone.receive(&ack(1, packets));
     }
     assert_eq!(lone.events(), []);
-    lone.hear(&ack(1, 3));
-    lone.hear(&ack(1, 3));
+    lone.receive(&ack(1, 3));
+    lone.receive(&ack(1, 3));
     assert!(matches!(lone.events()[..], [Event::Acknowledged { slot: 0, .. }]));
     // What is late changes nothing.
-    lone.hear(&resend(1, 0, 3, 0));
-    lone.hear(&grant(1, 3, 0));
+    lone.receive(&resend(1, 0, 3, 0));
+    lone.receive(&grant(1, 3, 0));
     assert_eq!((lone.next(), lone.sends_at()), (None, None));
     lone.at(300).expire();
     assert_eq!((lone.next(), lone.endpoint.poll_timeout()), (None, Time::NEVER));
@@ -269,7 +269,7 @@ fn without_acks_a_message_ends_when_nobody_has_asked_for_anything() {
     let mut lone = Lone::new(Config { ending, ..config() });
     lone.open(1, Some(2500));
     assert_eq!(lone.at(7).data().len(), 3);
-    lone.at(40).hear(&resend(1, 1, 1, 0));
+    lone.at(40).receive(&resend(1, 1, 1, 0));
     assert_eq!(lone.at(41).data(), [(1, 1, 6)]);
     for at in [57, 90] {
         lone.at(at).expire();
@@ -279,7 +279,7 @@ fn without_acks_a_message_ends_when_nobody_has_asked_for_anything() {
     lone.at(91).expire();
     assert!(matches!(lone.events()[..], [Event::Acknowledged { .. }]));
     // While it is remembered it still answers.
-    lone.hear(&resend(1, 2, 1, 0));
+    lone.receive(&resend(1, 2, 1, 0));
     assert_eq!(lone.data(), [(1, 2, 7)]);
     assert_eq!(lone.events(), []);
     lone.at(300).expire();

@@ -47,10 +47,10 @@ fn a_message_whose_probe_is_to_go_has_not_ended_by_silence() {
 #[test]
 fn what_was_lost_is_granted_first() {
     let mut lone = Lone::listening(aeolus());
-    lone.hear(&data_from(7, 7, 1, 9));
+    lone.receive(&data_from(7, 7, 1, 9));
     // Three packets go unasked, 3300 B; one is here, and a GRANT fills the round trip.
     assert_eq!(lone.said(Kind::Pull), [(7, 4, 0)]);
-    lone.at(10).hear(&probe(7, 2, 9));
+    lone.at(10).receive(&probe(7, 2, 9));
     assert_eq!(lone.endpoint.outstanding_bytes(0), 1100, "what was granted alone is on its way");
     let mut said = Vec::new();
     for now in 10..14 {
@@ -60,25 +60,25 @@ fn what_was_lost_is_granted_first() {
     assert_eq!(said, [(Kind::Nack, 0), (Kind::Nack, 2)], "one each packet time, no more than fits");
     assert_eq!(lone.endpoint.outstanding_bytes(0), 3300);
     // The second copy of a probe takes back nothing.
-    lone.hear(&probe(7, 2, 9));
+    lone.receive(&probe(7, 2, 9));
     assert_eq!((lone.endpoint.outstanding_bytes(0), lone.next()), (3300, None));
-    lone.at(20).hear(&data_from(7, 7, 0, 9));
+    lone.at(20).receive(&data_from(7, 7, 0, 9));
     assert_eq!(lone.said(Kind::Pull), [(7, 5, 0)]);
 }
 
 #[test]
 fn a_probe_alone_makes_a_message_known() {
     let mut lone = Lone::listening(aeolus());
-    lone.hear(&probe(7, 0, 1));
+    lone.receive(&probe(7, 0, 1));
     assert_eq!(lone.said(Kind::Nack), [(7, 0, 1 << 16)]);
     // Scheduled priorities: the lowest, as it is the only one.
     lone.at(100).expire();
     assert_eq!(lone.all().len(), 1, "what does not come is asked for again");
-    lone.hear(&data_from(7, 7, 0, 1));
+    lone.receive(&data_from(7, 7, 0, 1));
     assert_eq!((lone.said(Kind::Ack), lone.endpoint.outstanding_bytes(0)), (vec![(7, 1, 0)], 0));
     // Nobody probes where the scheme is off.
     let mut off = Lone::listening(config());
-    off.hear(&probe(7, 0, 1));
+    off.receive(&probe(7, 0, 1));
     assert_eq!((off.next(), off.table.len()), (None, 0));
 }
 
@@ -86,13 +86,13 @@ fn a_probe_alone_makes_a_message_known() {
 #[test]
 fn what_comes_late_is_not_lost() {
     let mut lone = Lone::listening(aeolus());
-    lone.hear(&probe(7, 2, 3));
-    lone.hear(&data_from(7, 7, 0, 3));
-    lone.hear(&data_from(7, 7, 1, 3));
+    lone.receive(&probe(7, 2, 3));
+    lone.receive(&data_from(7, 7, 0, 3));
+    lone.receive(&data_from(7, 7, 1, 3));
     assert_eq!(lone.endpoint.outstanding_bytes(0), 0);
     assert_eq!(lone.said(Kind::Nack), [(7, 2, 1 << 16)]);
     assert_eq!(lone.endpoint.outstanding_bytes(0), 1100);
-    lone.hear(&data_from(7, 7, 2, 3));
+    lone.receive(&data_from(7, 7, 2, 3));
     assert_eq!(lone.said(Kind::Ack), [(7, 3, 0)]);
 }
 
@@ -102,12 +102,12 @@ fn what_was_lost_goes_as_what_is_granted() {
     let mut lone = Lone::new(aeolus());
     lone.open(1, Some(2500));
     lone.all();
-    lone.hear(&resend(1, 1, 1, 2));
+    lone.receive(&resend(1, 1, 1, 2));
     assert_eq!(lone.data(), [(1, 1, 2)]);
     let mut without = Lone::new(config());
     without.open(1, Some(9500));
     without.all();
-    without.hear(&resend(1, 1, 1, 2));
-    without.hear(&grant(1, 4, 1));
+    without.receive(&resend(1, 1, 1, 2));
+    without.receive(&grant(1, 4, 1));
     assert_eq!(without.data(), [(1, 1, 5), (1, 3, 1)], "as urgent as at first");
 }

@@ -15,9 +15,9 @@ fn window(initial_window: u32) -> Config {
 fn overtaken(config: Config) -> Lone {
     let mut lone = Lone::sender(config, Some(1));
     assert_eq!(lone.data(), [0]);
-    lone.hear(&pull(1));
+    lone.receive(&pull(1));
     assert_eq!(lone.data(), [], "all was sent, and nothing asks for it again");
-    lone.hear(&nack(0));
+    lone.receive(&nack(0));
     lone
 }
 
@@ -25,7 +25,7 @@ fn overtaken(config: Config) -> Lone {
 fn a_pull_that_overtakes_its_nack_is_kept_for_it() {
     let mut lone = overtaken(window(1));
     assert_eq!(lone.data(), [0], "the credit waited for the NACK");
-    lone.hear(&ack(0));
+    lone.receive(&ack(0));
     assert_eq!(lone.events().len(), 1, "the flow has ended");
 }
 
@@ -44,18 +44,18 @@ fn without_a_bank_a_pull_that_overtakes_its_nack_is_lost_and_the_flow_stalls_for
 fn without_a_bank_a_pull_behind_its_nack_is_obeyed() {
     let mut lone = Lone::sender(window(1).without_credit_bank(), Some(2));
     assert_eq!(lone.data(), [0]);
-    lone.hear(&nack(0));
-    lone.hear(&pull(1));
+    lone.receive(&nack(0));
+    lone.receive(&pull(1));
     assert_eq!(lone.data(), [0]);
-    lone.hear(&ack(0));
-    lone.hear(&pull(2));
+    lone.receive(&ack(0));
+    lone.receive(&pull(2));
     assert_eq!(lone.data(), [1]);
-    lone.hear(&pull(5));
-    lone.hear(&nack(1));
+    lone.receive(&pull(5));
+    lone.receive(&nack(1));
     assert_eq!(lone.data(), [], "three credits found nothing");
-    lone.hear(&pull(6));
+    lone.receive(&pull(6));
     assert_eq!(lone.data(), [1]);
-    lone.hear(&ack(1));
+    lone.receive(&ack(1));
     assert_eq!(lone.events().len(), 1);
 }
 
@@ -64,7 +64,7 @@ fn without_a_bank_a_pull_behind_its_nack_is_obeyed() {
 fn without_a_bank_no_pull_is_repeated() {
     let says = |config: Config| {
         let mut lone = Lone::new(Config { pull_ack: false, ..config });
-        lone.hear(&trimmed(data(1, 0, trimline_packet::Flags::SYN)));
+        lone.receive(&trimmed(data(1, 0, trimline_packet::Flags::SYN)));
         let mut said = lone.kinds();
         lone.pass(Time::ZERO + TimeDelta::from_ms(50));
         said.extend(lone.kinds());

@@ -14,7 +14,7 @@ fn receiver(last: u8) -> Lone {
     let mut lone =
         Lone::new(Config { doubts_headers: true, initial_window: 4, pull_ack: false, ..config() });
     for (sequence, flags) in [(0, SYN), (1, SYN), (2, SYN | last)] {
-        lone.hear(&data(1, sequence, flags));
+        lone.receive(&data(1, sequence, flags));
     }
     while lone.endpoint.transmit_at(Allowed::ALL) == Time::ZERO {
         lone.next();
@@ -35,7 +35,7 @@ fn pulls(lone: &Lone) -> u32 {
 /// NACKs that a header draws, and pulls.
 fn draws(lone: &mut Lone, header: &Packet) -> (usize, u32) {
     let before = pulls(lone);
-    lone.hear(header);
+    lone.receive(header);
     let pulled = pulls(lone) - before;
     let mut nacks = 0;
     while lone.endpoint.transmit_at(Allowed::ALL) == Time::ZERO {
@@ -73,7 +73,7 @@ fn a_header_earns_one_answer_for_each_attempt() {
 fn no_more_pulls_wait_for_headers_than_packets_may_be_missing() {
     let mut lone = receiver(0);
     for n in 0..1000u32 {
-        lone.hear(&header(3 + n % 8, (n / 8) as u8, 0));
+        lone.receive(&header(3 + n % 8, (n / 8) as u8, 0));
     }
     assert_eq!(pulls(&lone), 8 + 4);
 }
@@ -85,7 +85,7 @@ fn headers_lie_less_than_two_windows_behind_the_newest_whole_packet() {
         [10, 11, 10_000].map(|sequence| draws(&mut lone, &header(sequence, 0, 0)).0),
         [1, 0, 0]
     );
-    lone.hear(&data(1, 3, 0));
+    lone.receive(&data(1, 3, 0));
     lone.next();
     assert_eq!([11, 12].map(|sequence| draws(&mut lone, &header(sequence, 0, 0)).0), [1, 0]);
 }
@@ -99,9 +99,9 @@ fn a_header_names_no_last_packet() {
     let mut lone = receiver(Flags::LAST);
     assert_eq!(lone.events().len(), 2, "accepted and delivered");
     // Nor does one of the last packet say that there is more.
-    lone.hear(&header(2, 1, 0));
+    lone.receive(&header(2, 1, 0));
     assert_eq!((lone.next().map(|packet| packet.header.kind), pulls(&lone)), (Some(Kind::Ack), 0));
-    lone.hear(&data(1, 0, SYN));
+    lone.receive(&data(1, 0, SYN));
     assert_eq!((lone.next().map(|packet| packet.header.kind), pulls(&lone)), (Some(Kind::Ack), 0));
 }
 
@@ -111,7 +111,7 @@ fn a_header_behind_the_last_packet_is_pulled_and_the_pull_repeated_for_a_while()
     let mut lone = receiver(Flags::LAST);
     assert_eq!([3, 5].map(|sequence| draws(&mut lone, &header(sequence, 0, 0))), [(1, 1); 2]);
     // One of them comes whole, and one never does.
-    lone.hear(&data(1, 3, Flags::LAST));
+    lone.receive(&data(1, 3, Flags::LAST));
     assert_eq!(pulls(&lone), 1);
     let mut sent = Vec::new();
     while lone.endpoint.poll_timeout() < Time::NEVER {
@@ -129,8 +129,8 @@ fn a_header_behind_the_last_packet_is_pulled_and_the_pull_repeated_for_a_while()
 #[test]
 fn a_header_says_nothing_of_its_class() {
     let mut lone = receiver(0);
-    lone.hear(&data(2, 0, SYN | 1 << 6));
-    lone.hear(&header(3, 0, 3 << 6));
+    lone.receive(&data(2, 0, SYN | 1 << 6));
+    lone.receive(&header(3, 0, 3 << 6));
     lone.now = Time::ZERO + TimeDelta::from_ms(1);
     let next = lone.all().into_iter().find(|packet| packet.header.kind == Kind::Pull);
     assert_eq!(next.map(|packet| packet.header.connection.get()), Some(2));

@@ -90,7 +90,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Hear(packet) => {
-                    lone.hear(&packet);
+                    lone.receive(&packet);
                 }
                 Step::Transmit(count) => {
                     for _ in 0..count {
@@ -132,21 +132,21 @@ proptest! {
 fn a_counter_that_jumps_is_ignored() {
     let mut lone = Lone::sender(config(), None);
     lone.all();
-    lone.hear(&pull(1 << 20));
-    lone.hear(&pull(u32::MAX));
+    lone.receive(&pull(1 << 20));
+    lone.receive(&pull(u32::MAX));
     assert_eq!(lone.data(), []);
-    lone.hear(&pull(1));
+    lone.receive(&pull(1));
     assert_eq!(lone.data(), [30]);
 }
 
 #[test]
 fn a_packet_beyond_any_window_is_not_kept_nor_answered() {
     let mut lone = Lone::new(config());
-    lone.hear(&data(1, 0, Flags::SYN));
+    lone.receive(&data(1, 0, Flags::SYN));
     lone.all();
-    lone.hear(&data(1, 1 << 20, 0));
+    lone.receive(&data(1, 1 << 20, 0));
     assert_eq!(lone.kinds(), []);
-    lone.hear(&data(2, 1 << 20, Flags::SYN));
+    lone.receive(&data(2, 1 << 20, Flags::SYN));
     assert_eq!(lone.kinds().len(), 1, "a RESET: it opens no connection");
 }
 
@@ -160,10 +160,10 @@ fn new_data_stops_short_of_the_widest_window() {
         counter += 1;
         // Packet 0 is never heard of, all others are ACKed.
         if let Some(&sequence) = sent.last().filter(|&&sequence| sequence > 0) {
-            lone.hear(&with_pull(ack(sequence), counter));
+            lone.receive(&with_pull(ack(sequence), counter));
         }
     }
     assert_eq!(sent.last(), Some(&((1 << 15) - 1)));
-    lone.hear(&ack(0));
+    lone.receive(&ack(0));
     assert_eq!(lone.next().map(|packet| packet.header.sequence), Some(1 << 15));
 }

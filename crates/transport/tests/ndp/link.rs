@@ -323,7 +323,7 @@ impl Network {
             assert_eq!(packet.is_some(), promised, "transmit_at tells when there is a packet");
             if let Some(packet) = packet {
                 host.nic_free = now + self.rate.transmission(wire(&packet));
-                host.note(now, &packet);
+                host.record(now, &packet);
                 let left = host.nic_free;
                 self.leave(left, packet);
             }
@@ -454,7 +454,7 @@ impl Network {
 
 impl Host {
     /// Notes a packet that the NIC took, and checks its pull counter.
-    fn note(&mut self, now: Time, packet: &Packet) {
+    fn record(&mut self, now: Time, packet: &Packet) {
         self.sent.push((now, *packet));
         if let Some(counter) = packet.header.pull_counter() {
             let opener = packet.header.flags.contains(Flags::FROM_OPENER);

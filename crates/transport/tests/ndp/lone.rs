@@ -82,7 +82,7 @@ impl Lone {
         self.now = now;
     }
 
-    pub(crate) fn hear(&mut self, packet: &Packet) -> Disposition {
+    pub(crate) fn receive(&mut self, packet: &Packet) -> Disposition {
         self.endpoint.handle_packet(self.now, packet, &mut self.directory)
     }
 

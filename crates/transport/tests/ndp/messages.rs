@@ -17,9 +17,9 @@ fn messages() -> impl Strategy<Value = Vec<(u64, u64)>> {
 }
 
 /// How many messages the receiver, and the sender, told of.
-fn told(network: &Network) -> [usize; 2] {
-    let count = |host: usize, is_told: fn(&Event) -> bool| {
-        network.hosts[host].events.iter().filter(|(_, event)| is_told(event)).count()
+fn notified(network: &Network) -> [usize; 2] {
+    let count = |host: usize, is_notified: fn(&Event) -> bool| {
+        network.hosts[host].events.iter().filter(|(_, event)| is_notified(event)).count()
     };
     let refused = |event: &Event| matches!(event, Event::Refused { .. });
     assert_eq!(count(0, refused) + count(1, refused), 0);
@@ -37,7 +37,7 @@ fn send(network: &mut Network, key: Key, length: u64) {
 /// Runs until the sender has told of so many messages. Gives whether it did within ten seconds.
 fn run_until_acknowledged(network: &mut Network, times: usize) -> bool {
     let limit = network.now + TimeDelta::from_ms(10_000);
-    while told(network)[1] < times {
+    while notified(network)[1] < times {
         if !network.step(limit) {
             return false;
         }
@@ -79,15 +79,15 @@ proptest! {
         let (mut bytes, mut packets) = (0, 0);
         let mut key = None;
         for (place, &(length, idle)) in messages.iter().enumerate() {
-            prop_assert_eq!(told(&network), [place, place], "before message {}", place);
+            prop_assert_eq!(notified(&network), [place, place], "before message {}", place);
             network.run(network.now + TimeDelta::from_us(idle));
-            prop_assert_eq!(told(&network), [place, place], "while nothing was handed over");
+            prop_assert_eq!(notified(&network), [place, place], "while nothing was handed over");
             match key {
                 None => key = Some(network.open(0, 1, 1, Some(length))),
                 Some(key) => send(&mut network, key, length),
             }
             prop_assert!(run_until_acknowledged(&mut network, place + 1), "message {}", place);
-            prop_assert_eq!(told(&network), [place + 1, place + 1]);
+            prop_assert_eq!(notified(&network), [place + 1, place + 1]);
             bytes += length;
             packets += length.div_ceil(9000);
             let seen = network.hosts[1].endpoint.receiver_statistics(0);
@@ -96,7 +96,7 @@ proptest! {
             prop_assert!(received.iter().copied().eq(0..packets as u32));
         }
         network.run(network.now + TimeDelta::from_ms(200));
-        prop_assert_eq!(told(&network), [messages.len(); 2], "at the end");
+        prop_assert_eq!(notified(&network), [messages.len(); 2], "at the end");
     }
 }
 

@@ -40,17 +40,17 @@ fn next_after(lone: &mut Lone) -> (Time, Packet) {
 fn six_packets_are_answered_together_and_six_are_pulled() {
     let mut lone = Lone::new(joining(6));
     for sequence in 0..5 {
-        lone.hear(&data(1, sequence, SYN));
+        lone.receive(&data(1, sequence, SYN));
         assert_eq!(lone.next(), None, "{sequence}");
     }
-    lone.hear(&data(1, 5, SYN));
+    lone.receive(&data(1, 5, SYN));
     let ack = lone.next().expect("six wait");
     assert_eq!((ack.header.kind, named(&ack)), (Kind::Ack, (0..6).collect()));
     assert_eq!(ack.header.delayed_ack().and_then(|delayed_ack| delayed_ack.pulls), Some(6));
     assert_eq!(ack.wire_bytes, Packet::HEADER_BYTES);
     // The next six may go when these have had their time on the link.
     (6..12).for_each(|sequence| {
-        lone.hear(&data(1, sequence, SYN));
+        lone.receive(&data(1, sequence, SYN));
     });
     let (at, ack) = next_after(&mut lone);
     assert_eq!((at, named(&ack)), (Time::ZERO + GAP * 6, (6..12).collect()));
@@ -61,8 +61,8 @@ fn six_packets_are_answered_together_and_six_are_pulled() {
 #[test]
 fn fewer_wait_as_long_as_all_would_have_taken() {
     let mut lone = Lone::new(joining(6));
-    lone.at(us(10)).hear(&data(1, 7, SYN));
-    lone.at(us(11)).hear(&data(1, 3, SYN));
+    lone.at(us(10)).receive(&data(1, 7, SYN));
+    lone.at(us(11)).receive(&data(1, 3, SYN));
     let (at, ack) = next_after(&mut lone);
     assert_eq!((at, named(&ack)), (us(10) + GAP * 5, vec![3, 7]));
     assert_eq!(ack.header.delayed_ack().and_then(|delayed_ack| delayed_ack.pulls), Some(2));
@@ -71,18 +71,18 @@ fn fewer_wait_as_long_as_all_would_have_taken() {
 #[test]
 fn a_nack_waits_for_nothing() {
     let mut lone = Lone::new(joining(6));
-    lone.hear(&data(1, 0, SYN));
-    lone.hear(&trimmed(data(1, 1, SYN)));
+    lone.receive(&data(1, 0, SYN));
+    lone.receive(&trimmed(data(1, 1, SYN)));
     assert_eq!(lone.kinds(), [(Kind::Nack, 1)]);
 }
 
 #[test]
 fn the_end_of_a_message_and_what_came_before_wait_for_nothing() {
     let mut lone = Lone::new(joining(6));
-    lone.hear(&data(1, 0, SYN));
-    lone.hear(&data(1, 1, SYN | Flags::LAST));
+    lone.receive(&data(1, 0, SYN));
+    lone.receive(&data(1, 1, SYN | Flags::LAST));
     assert_eq!(lone.kinds(), [(Kind::Ack, 0), (Kind::Ack, 1)]);
-    lone.hear(&data(1, 0, SYN));
+    lone.receive(&data(1, 0, SYN));
     assert_eq!(lone.kinds(), [(Kind::Ack, 0)]);
 }
 
@@ -90,10 +90,10 @@ fn the_end_of_a_message_and_what_came_before_wait_for_nothing() {
 #[test]
 fn packets_of_two_attempts_have_two_acks() {
     let mut lone = Lone::new(joining(6));
-    lone.hear(&data(1, 0, SYN));
+    lone.receive(&data(1, 0, SYN));
     let mut again = data(1, 1, SYN);
     again.header.flags = again.header.flags.with_attempt(1);
-    lone.hear(&again);
+    lone.receive(&again);
     let ack = lone.next().expect("the first goes");
     assert_eq!((named(&ack), ack.header.flags.attempt()), (vec![0], 0));
 }
@@ -102,7 +102,7 @@ fn packets_of_two_attempts_have_two_acks() {
 #[test]
 fn an_ack_that_finds_no_pull_goes_alone_after_a_quarter_of_the_time_out() {
     let mut lone = Lone::new(joining(6));
-    lone.at(us(1)).hear(&data(1, 0, SYN));
+    lone.at(us(1)).receive(&data(1, 0, SYN));
     lone.command(Command::Hold { key: receiving(1), holds: true });
     let (at, ack) = next_after(&mut lone);
     assert_eq!((at, named(&ack)), (us(251), vec![0]));
@@ -115,9 +115,9 @@ fn no_ack_waits_in_a_long_queue_of_pulls() {
     let mut lone = Lone::new(joining(6));
     // The pull of the first rides.
     (0..13).for_each(|sequence| {
-        lone.hear(&trimmed(data(1, sequence, SYN)));
+        lone.receive(&trimmed(data(1, sequence, SYN)));
     });
-    lone.hear(&data(2, 0, SYN));
+    lone.receive(&data(2, 0, SYN));
     let last = lone.kinds().pop();
     assert_eq!(last, Some((Kind::Ack, 0)));
 }
@@ -129,21 +129,21 @@ fn a_sender_takes_each_packet_of_a_joined_ack_and_the_low_half_of_the_counter() 
     let mut delayed_ack = ack(5);
     delayed_ack.header.flags = delayed_ack.header.flags.with(Flags::DELAYED_ACK | Flags::PULL);
     delayed_ack.header.extra = DelayedAck { before: 0b1_0111, pulls: Some(3) }.extra();
-    lone.hear(&delayed_ack);
+    lone.receive(&delayed_ack);
     assert_eq!(lone.data(), [8, 9, 10]);
     let slot = lone.slot(sending(1));
     // 1 and 6, 7 and the three new ones are out.
     assert_eq!(lone.endpoint.sender_progress(slot).in_flight, 6);
     // An older counter is overtaken, one across the halves is not.
-    lone.hear(&delayed_ack);
+    lone.receive(&delayed_ack);
     assert_eq!(lone.data(), [] as [u32; 0]);
-    lone.hear(&pull(30_000));
+    lone.receive(&pull(30_000));
     let sent = lone.data().len();
     delayed_ack.header.extra = DelayedAck { before: 0, pulls: Some(30_000 + 10_000) }.extra();
-    lone.hear(&delayed_ack);
+    lone.receive(&delayed_ack);
     assert_eq!(lone.endpoint.sender_progress(slot).pulls, 40_000, "{sent}");
     delayed_ack.header.extra = DelayedAck { before: 0, pulls: Some(70_000u32 as u16) }.extra();
-    lone.hear(&delayed_ack);
+    lone.receive(&delayed_ack);
     assert_eq!(lone.endpoint.sender_progress(slot).pulls, 70_000);
 }
 
@@ -168,15 +168,15 @@ const CORE: CoreRate = CoreRate { cut: 2, rise: 4, tolerated: 4 };
 /// A receiver with a flow whose first packet came as a header.
 fn receiver(core_rate: Option<CoreRate>) -> Lone {
     let mut lone = Lone::new(Config { pull_ack: false, core_rate, ..config() });
-    lone.hear(&trimmed(data(1, 0, SYN)));
+    lone.receive(&trimmed(data(1, 0, SYN)));
     lone
 }
 
 /// 64 whole packets of another flow's first window, so far apart.
-fn hear_whole_packets(lone: &mut Lone, between: TimeDelta) {
+fn receive_whole_packets(lone: &mut Lone, between: TimeDelta) {
     for sequence in 0..64 {
         lone.pass(lone.now + between);
-        lone.hear(&data(2, sequence, SYN));
+        lone.receive(&data(2, sequence, SYN));
         lone.all();
     }
 }
@@ -194,10 +194,10 @@ fn gap_after(core_rate: Option<CoreRate>, headers: u32, flags: u8, marks: u8) ->
     for sequence in 1..=headers {
         let mut header = trimmed(data(1, sequence, flags));
         header.marks |= marks;
-        lone.hear(&header);
+        lone.receive(&header);
     }
     (0..8).for_each(|sequence| {
-        lone.hear(&trimmed(data(2, sequence, SYN)));
+        lone.receive(&trimmed(data(2, sequence, SYN)));
     });
     next_gap(&mut lone)
 }
@@ -218,11 +218,11 @@ fn pulls_slow_down_for_trims_in_the_core_alone() {
 fn whole_packets_give_the_rate_back() {
     let mut lone = receiver(Some(CORE));
     (1..=6).for_each(|sequence| {
-        lone.hear(&trimmed(data(1, sequence, 0)));
+        lone.receive(&trimmed(data(1, sequence, 0)));
     });
     // A quarter; each whole packet adds a quarter.
     (7..10).for_each(|sequence| {
-        lone.hear(&data(1, sequence, 0));
+        lone.receive(&data(1, sequence, 0));
     });
     assert_eq!(next_gap(&mut lone), GAP);
 }
@@ -232,9 +232,9 @@ fn whole_packets_give_the_rate_back() {
 fn no_cut_goes_below_the_rate_at_which_whole_packets_come() {
     let gap = |between: TimeDelta| {
         let mut lone = receiver(Some(CORE));
-        hear_whole_packets(&mut lone, between);
+        receive_whole_packets(&mut lone, between);
         (1..=8).for_each(|sequence| {
-            lone.hear(&trimmed(data(1, sequence, 0)));
+            lone.receive(&trimmed(data(1, sequence, 0)));
         });
         next_gap(&mut lone)
     };
@@ -248,10 +248,10 @@ fn no_cut_goes_below_the_rate_at_which_whole_packets_come() {
 #[test]
 fn what_came_long_ago_does_not_come_now() {
     let mut lone = receiver(Some(CORE));
-    hear_whole_packets(&mut lone, GAP);
+    receive_whole_packets(&mut lone, GAP);
     lone.pass(lone.now + GAP * 8);
     (1..=6).for_each(|sequence| {
-        lone.hear(&trimmed(data(1, sequence, 0)));
+        lone.receive(&trimmed(data(1, sequence, 0)));
     });
     // Two headers beyond four: a quarter, above the eighth that comes.
     assert_eq!(next_gap(&mut lone), GAP * 4);
@@ -266,15 +266,15 @@ fn a_burst_that_begins_has_the_rate_at_which_it_comes() {
     {
         let mut lone = receiver(Some(CORE));
         if silence > TimeDelta::ZERO {
-            hear_whole_packets(&mut lone, GAP * 32);
+            receive_whole_packets(&mut lone, GAP * 32);
         }
         lone.pass(lone.now + silence);
         for sequence in 0..3 {
-            lone.hear(&data(3, sequence, SYN));
+            lone.receive(&data(3, sequence, SYN));
             lone.pass(lone.now + between);
         }
         (1..=8).for_each(|sequence| {
-            lone.hear(&trimmed(data(1, sequence, 0)));
+            lone.receive(&trimmed(data(1, sequence, 0)));
         });
         let gap = next_gap(&mut lone);
         let min = between.as_ps() - between.as_ps() / 100;
@@ -288,12 +288,12 @@ fn turns_of_bytes_share_a_receiver_by_bytes() {
     let order = |turn, ack_every| {
         let mut lone = Lone::new(Config { pull_ack: false, turn, ack_every, ..config() });
         (0..2).for_each(|sequence| {
-            lone.hear(&trimmed(data(1, sequence, SYN)));
+            lone.receive(&trimmed(data(1, sequence, SYN)));
         });
         for sequence in 0..12 {
             let mut small = data(2, sequence, SYN);
             small.header.extra = Header::data_extra(1500, PORT);
-            lone.hear(&trimmed(small));
+            lone.receive(&trimmed(small));
         }
         // A PULL asks for as many packets as its counter rises by.
         let (mut pulls, mut counters) = (Vec::new(), [0; 3]);

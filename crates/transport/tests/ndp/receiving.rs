@@ -49,7 +49,7 @@ fn whichever_packet_comes_first_opens_the_connection() {
         (data(1, 0, SYN), Kind::Ack),
     ] {
         let mut lone = Lone::new(config());
-        let disposition = lone.hear(&packet);
+        let disposition = lone.receive(&packet);
         let slot = lone.slot(receiving(1));
         assert_eq!(lone.events(), [Event::Accepted { key: receiving(1), slot }]);
         let sequence = packet.header.sequence;
@@ -66,9 +66,9 @@ fn whichever_packet_comes_first_opens_the_connection() {
 #[test]
 fn every_packet_is_answered_at_once_whatever_the_pacer_says() {
     let mut lone = Lone::new(config());
-    lone.hear(&data(1, 0, SYN));
-    lone.hear(&trimmed(data(1, 1, SYN)));
-    lone.hear(&data(1, 2, SYN));
+    lone.receive(&data(1, 0, SYN));
+    lone.receive(&trimmed(data(1, 1, SYN)));
+    lone.receive(&data(1, 2, SYN));
     assert_eq!(lone.kinds(), [(Kind::Ack, 0), (Kind::Nack, 1), (Kind::Ack, 2)]);
 }
 
@@ -78,7 +78,7 @@ fn an_answer_echoes_the_attempt() {
     let mut lone = Lone::new(config());
     let mut packet = data(1, 0, SYN);
     packet.header.flags = packet.header.flags.with_attempt(3);
-    lone.hear(&packet);
+    lone.receive(&packet);
     assert_eq!(lone.next().unwrap().header.flags.attempt(), 3);
 }
 
@@ -87,7 +87,7 @@ fn a_packet_smaller_than_a_header_is_whole_though_it_is_called_trimmed() {
     let mut lone = Lone::new(config());
     let mut packet = data(1, 0, SYN | LAST);
     packet.header.extra = trimline_packet::Header::data_extra(0, crate::link::PORT);
-    lone.hear(&trimmed(packet));
+    lone.receive(&trimmed(packet));
     assert_eq!(lone.kinds(), [(Kind::Ack, 0)]);
     assert_eq!(lone.events().len(), 2);
 }
@@ -97,9 +97,9 @@ fn a_packet_smaller_than_a_header_is_whole_though_it_is_called_trimmed() {
 fn a_pull_rides_when_none_is_queued_and_the_pacer_is_due_equality_counts() {
     for (after, rides) in [(GAP - 1, false), (GAP, true), (GAP + 1, true)] {
         let mut lone = Lone::new(config());
-        lone.hear(&data(1, 0, SYN));
+        lone.receive(&data(1, 0, SYN));
         assert_eq!(lone.next().unwrap().header.pull_counter(), Some(1));
-        lone.at(ps(after)).hear(&trimmed(data(1, 1, SYN)));
+        lone.at(ps(after)).receive(&trimmed(data(1, 1, SYN)));
         let answer = lone.next().unwrap();
         assert_eq!(answer.header.pull_counter(), rides.then_some(2), "{after}");
         if !rides {
@@ -116,9 +116,9 @@ fn a_pull_rides_when_none_is_queued_and_the_pacer_is_due_equality_counts() {
 #[test]
 fn a_pull_does_not_ride_past_one_that_is_queued() {
     let mut lone = Lone::new(config());
-    lone.hear(&data(1, 0, SYN));
-    lone.hear(&data(1, 1, SYN));
-    lone.at(ps(GAP)).hear(&data(1, 2, SYN));
+    lone.receive(&data(1, 0, SYN));
+    lone.receive(&data(1, 1, SYN));
+    lone.at(ps(GAP)).receive(&data(1, 2, SYN));
     let sent = lone.all();
     let counters: Vec<Option<u32>> = sent.iter().map(|p| p.header.pull_counter()).collect();
     assert_eq!(counters, [Some(1), None, None, Some(2)]);
@@ -128,7 +128,7 @@ fn a_pull_does_not_ride_past_one_that_is_queued() {
 #[test]
 fn a_pull_never_rides_where_that_is_switched_off() {
     let mut lone = Lone::new(plain());
-    lone.hear(&data(1, 0, SYN));
+    lone.receive(&data(1, 0, SYN));
     assert_eq!(lone.kinds(), [(Kind::Ack, 0), (Kind::Pull, 1)]);
 }
 
@@ -140,7 +140,7 @@ fn pulls_are_paced_by_the_bytes_that_were_sent_also_when_they_were_trimmed() {
     small.header.extra = trimline_packet::Header::data_extra(936, crate::link::PORT);
     small.wire_bytes = 1000;
     for packet in [trimmed(data(1, 0, SYN)), trimmed(data(1, 1, SYN)), trimmed(small)] {
-        lone.hear(&packet);
+        lone.receive(&packet);
     }
     lone.all();
     assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), ps(GAP));
@@ -148,7 +148,7 @@ fn pulls_are_paced_by_the_bytes_that_were_sent_also_when_they_were_trimmed() {
     assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), ps(2 * GAP));
     lone.at(ps(2 * GAP)).all();
     // The pull of 1000 bytes went last: after it the link is free sooner.
-    lone.hear(&data(1, 3, SYN));
+    lone.receive(&data(1, 3, SYN));
     lone.next();
     assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), ps(2 * GAP + 800_000));
 }
@@ -157,8 +157,8 @@ fn pulls_are_paced_by_the_bytes_that_were_sent_also_when_they_were_trimmed() {
 #[test]
 fn pull_spacing_by_payload() {
     let mut lone = Lone::new(Config { pull_spacing: PullSpacing::PayloadBytes, ..plain() });
-    lone.hear(&data(1, 0, SYN));
-    lone.hear(&data(1, 1, SYN));
+    lone.receive(&data(1, 0, SYN));
+    lone.receive(&data(1, 1, SYN));
     lone.all();
     assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), ps(7_200_000));
 }
@@ -167,10 +167,10 @@ fn pull_spacing_by_payload() {
 #[test]
 fn a_duplicate_is_acked_and_adds_no_pull() {
     let mut lone = Lone::new(plain());
-    lone.hear(&data(1, 0, SYN));
-    assert_eq!(lone.hear(&data(1, 0, SYN)), Disposition::Discard);
+    lone.receive(&data(1, 0, SYN));
+    assert_eq!(lone.receive(&data(1, 0, SYN)), Disposition::Discard);
     // Its payload is here: the header of a copy is ACKed too.
-    lone.hear(&trimmed(data(1, 0, SYN)));
+    lone.receive(&trimmed(data(1, 0, SYN)));
     assert_eq!(lone.kinds(), [(Kind::Ack, 0), (Kind::Ack, 0), (Kind::Ack, 0), (Kind::Pull, 1)]);
     assert_eq!(pulls(&mut lone, us(500)), []);
     let statistics = lone.endpoint.receiver_statistics(0);
@@ -181,8 +181,8 @@ fn a_duplicate_is_acked_and_adds_no_pull() {
 #[test]
 fn every_header_of_a_missing_packet_adds_a_pull() {
     let mut lone = Lone::new(plain());
-    lone.hear(&trimmed(data(1, 0, SYN)));
-    lone.hear(&trimmed(data(1, 0, SYN)));
+    lone.receive(&trimmed(data(1, 0, SYN)));
+    lone.receive(&trimmed(data(1, 0, SYN)));
     assert_eq!(pulls(&mut lone, us(500)), [(1, 1), (1, 2)]);
     assert_eq!(lone.endpoint.receiver_statistics(0).trims, 2);
 }
@@ -195,10 +195,10 @@ mod last {
     fn when_everything_arrived_the_pulls_are_removed() {
         let mut lone = Lone::new(plain());
         for sequence in 0..9 {
-            lone.hear(&data(1, sequence, SYN));
+            lone.receive(&data(1, sequence, SYN));
         }
         lone.events();
-        lone.hear(&data(1, 9, SYN | LAST));
+        lone.receive(&data(1, 9, SYN | LAST));
         let slot = lone.slot(receiving(1));
         assert_eq!(lone.events(), [Event::Delivered { key: receiving(1), slot }]);
         assert_eq!(pulls(&mut lone, us(1000)), []);
@@ -211,10 +211,10 @@ mod last {
         let mut lone = Lone::new(plain());
         for sequence in 0..9 {
             let packet = data(1, sequence, SYN);
-            lone.hear(&if sequence % 3 == 0 { trimmed(packet) } else { packet });
+            lone.receive(&if sequence % 3 == 0 { trimmed(packet) } else { packet });
         }
         // The header of the last packet tells as much as the packet.
-        lone.hear(&trimmed(data(1, 9, SYN | LAST)));
+        lone.receive(&trimmed(data(1, 9, SYN | LAST)));
         assert_eq!(pulls(&mut lone, us(500)), [(1, 1), (1, 2), (1, 3), (1, 4)]);
     }
 
@@ -222,8 +222,8 @@ mod last {
     #[test]
     fn fewer_pulls_than_missing_packets_are_all_kept() {
         let mut lone = Lone::new(plain());
-        lone.hear(&trimmed(data(1, 3, SYN)));
-        lone.hear(&data(1, 9, SYN | LAST));
+        lone.receive(&trimmed(data(1, 3, SYN)));
+        lone.receive(&data(1, 9, SYN | LAST));
         assert_eq!(pulls(&mut lone, us(500)), [(1, 1), (1, 2)]);
     }
 
@@ -231,20 +231,20 @@ mod last {
     #[test]
     fn no_pull_rides_in_the_answer_to_the_last_missing_packet() {
         let mut lone = Lone::new(config());
-        lone.hear(&data(1, 0, SYN | LAST));
+        lone.receive(&data(1, 0, SYN | LAST));
         assert_eq!(lone.next().unwrap().header.pull_counter(), None);
     }
 
     #[test]
     fn data_after_the_last_packet_is_pulled_and_delivered_again() {
         let mut lone = Lone::new(plain());
-        lone.hear(&data(1, 0, SYN | LAST));
+        lone.receive(&data(1, 0, SYN | LAST));
         lone.events();
-        lone.hear(&data(1, 1, 0));
-        lone.hear(&data(1, 2, 0));
+        lone.receive(&data(1, 1, 0));
+        lone.receive(&data(1, 2, 0));
         assert_eq!(lone.events(), []);
         assert_eq!(pulls(&mut lone, us(500)), [(1, 1), (1, 2)]);
-        lone.hear(&data(1, 3, LAST));
+        lone.receive(&data(1, 3, LAST));
         assert!(matches!(lone.events()[..], [Event::Delivered { .. }]));
     }
 
@@ -253,16 +253,16 @@ mod last {
     fn messages_of_one_packet_are_delivered_one_by_one() {
         let mut lone = Lone::new(plain());
         for sequence in 0..5 {
-            lone.hear(&data(1, sequence, SYN | LAST));
+            lone.receive(&data(1, sequence, SYN | LAST));
             let slot = lone.slot(receiving(1));
             let delivered = [Event::Delivered { key: receiving(1), slot }];
             assert_eq!(lone.events().split_off(usize::from(sequence == 0)), delivered);
-            lone.hear(&data(1, sequence, SYN | LAST));
+            lone.receive(&data(1, sequence, SYN | LAST));
             assert_eq!(lone.events(), [], "a copy of packet {sequence}");
         }
         // The sender has more now, resends the packet as not the last one, and its first copy comes late.
-        lone.hear(&data(1, 4, SYN));
-        lone.hear(&data(1, 4, SYN | LAST));
+        lone.receive(&data(1, 4, SYN));
+        lone.receive(&data(1, 4, SYN | LAST));
         assert_eq!(lone.events(), []);
     }
 
@@ -270,8 +270,8 @@ mod last {
     #[test]
     fn a_header_marked_last_whose_packet_comes_unmarked_was_not_the_end() {
         let mut lone = Lone::new(plain());
-        lone.hear(&trimmed(data(1, 0, SYN | LAST)));
-        lone.hear(&data(1, 0, SYN));
+        lone.receive(&trimmed(data(1, 0, SYN | LAST)));
+        lone.receive(&data(1, 0, SYN));
         assert!(matches!(lone.events()[..], [Event::Accepted { .. }]));
         assert_eq!(pulls(&mut lone, us(500)), [(1, 1), (1, 2)]);
     }
@@ -285,10 +285,10 @@ mod pull_order {
     fn connections_are_pulled_in_turn() {
         let mut lone = Lone::new(plain());
         for sequence in 0..3 {
-            lone.hear(&trimmed(data(1, sequence, SYN)));
+            lone.receive(&trimmed(data(1, sequence, SYN)));
         }
         for connection in 2..4 {
-            lone.hear(&trimmed(data(connection, 0, SYN)));
+            lone.receive(&trimmed(data(connection, 0, SYN)));
         }
         assert_eq!(pulls(&mut lone, us(100)), [(1, 1), (2, 1), (3, 1), (1, 2), (1, 3)]);
     }
@@ -299,10 +299,10 @@ mod pull_order {
     fn a_sparse_connection_waits_for_one_pull_of_each_other() {
         let mut lone = Lone::new(plain());
         for sequence in 0..50 {
-            lone.hear(&trimmed(data(1, sequence, SYN)));
+            lone.receive(&trimmed(data(1, sequence, SYN)));
         }
         assert_eq!(pulls(&mut lone, ps(9 * GAP)).len(), 10);
-        lone.hear(&data(2, 0, SYN));
+        lone.receive(&data(2, 0, SYN));
         assert_eq!(pulls(&mut lone, ps(11 * GAP)), [(1, 11), (2, 1)]);
     }
 
@@ -315,7 +315,7 @@ mod pull_order {
                 let mut packet = trimmed(data(connection, sequence, SYN));
                 packet.header.flags =
                     packet.header.flags.with_class([0, 2, 3, 2][connection as usize]);
-                lone.hear(&packet);
+                lone.receive(&packet);
             }
         }
         let order: Vec<u32> = pulls(&mut lone, us(100)).iter().map(|&(of, _)| of).collect();
@@ -328,12 +328,12 @@ mod pull_order {
         let mut lone = Lone::new(plain());
         for connection in 1..3 {
             for sequence in 0..2 {
-                lone.hear(&trimmed(data(connection, sequence, SYN)));
+                lone.receive(&trimmed(data(connection, sequence, SYN)));
             }
         }
         lone.command(Command::Prioritise { key: receiving(2), class: 3 });
         // What the packets say no longer counts.
-        lone.hear(&trimmed(data(2, 2, SYN)));
+        lone.receive(&trimmed(data(2, 2, SYN)));
         let order: Vec<u32> = pulls(&mut lone, us(100)).iter().map(|&(of, _)| of).collect();
         assert_eq!(order, [2, 2, 2, 1, 1]);
     }
@@ -343,11 +343,11 @@ mod pull_order {
     fn a_connection_may_change_its_class_while_pulls_are_queued() {
         let mut lone = Lone::new(plain());
         for connection in [1, 2, 1] {
-            lone.hear(&trimmed(data(connection, 0, SYN)));
+            lone.receive(&trimmed(data(connection, 0, SYN)));
         }
         let mut urgent = trimmed(data(2, 1, SYN));
         urgent.header.flags = urgent.header.flags.with_class(1);
-        lone.hear(&urgent);
+        lone.receive(&urgent);
         let order: Vec<u32> = pulls(&mut lone, us(100)).iter().map(|&(of, _)| of).collect();
         assert_eq!(order, [2, 2, 1, 1]);
     }
@@ -356,7 +356,7 @@ mod pull_order {
     #[test]
     fn answers_go_before_a_pull_that_is_due_and_that_before_data() {
         let mut lone = Lone::new(plain());
-        lone.hear(&data(5, 0, SYN));
+        lone.receive(&data(5, 0, SYN));
         lone.open(1, Some(9000));
         let kinds: Vec<Kind> = lone.kinds().iter().map(|&(kind, _)| kind).collect();
         assert_eq!(kinds, [Kind::Ack, Kind::Pull, Kind::Data]);
@@ -370,7 +370,7 @@ mod repeated_pulls {
     #[test]
     fn a_pull_that_elicits_nothing_is_repeated_with_the_same_counter_and_backs_off() {
         let mut lone = Lone::new(config());
-        lone.hear(&data(1, 0, SYN));
+        lone.receive(&data(1, 0, SYN));
         assert_eq!(lone.next().unwrap().header.pull_counter(), Some(1));
         let mut at = 0;
         for interval in [1, 2, 4, 8, 16] {
@@ -381,7 +381,7 @@ mod repeated_pulls {
             assert_eq!(lone.kinds(), [(Kind::Pull, 1)], "after {at} us");
         }
         // A packet of the connection ends the backing off.
-        lone.at(us(at + 500)).hear(&data(1, 1, SYN));
+        lone.at(us(at + 500)).receive(&data(1, 1, SYN));
         assert_eq!(lone.next().unwrap().header.pull_counter(), Some(2));
         lone.pass(us(at + 1499));
         assert_eq!(lone.kinds(), []);
@@ -392,8 +392,8 @@ mod repeated_pulls {
     #[test]
     fn nothing_is_repeated_when_everything_arrived() {
         let mut lone = Lone::new(config());
-        lone.hear(&data(1, 0, SYN));
-        lone.hear(&data(1, 1, SYN | LAST));
+        lone.receive(&data(1, 0, SYN));
+        lone.receive(&data(1, 1, SYN | LAST));
         lone.all();
         lone.pass(us(100_000));
         assert_eq!((lone.kinds(), lone.endpoint.poll_timeout()), (vec![], Time::NEVER));
@@ -403,11 +403,11 @@ mod repeated_pulls {
     #[test]
     fn a_pull_that_still_waits_in_the_queue_is_not_repeated() {
         let mut lone = Lone::new(Config { pull_repeat: TimeDelta::from_us(20), ..config() });
-        lone.hear(&data(1, 0, SYN));
+        lone.receive(&data(1, 0, SYN));
         for sequence in 0..10 {
-            lone.hear(&trimmed(data(2, sequence, SYN)));
+            lone.receive(&trimmed(data(2, sequence, SYN)));
         }
-        lone.hear(&trimmed(data(1, 1, SYN)));
+        lone.receive(&trimmed(data(1, 1, SYN)));
         lone.all();
         lone.pass(us(60));
         let all = pulls(&mut lone, us(200));
@@ -418,10 +418,10 @@ mod repeated_pulls {
     #[test]
     fn a_packet_that_arrives_takes_back_the_repetition() {
         let mut lone = Lone::new(plain());
-        lone.hear(&data(1, 0, SYN));
+        lone.receive(&data(1, 0, SYN));
         assert_eq!(pulls(&mut lone, us(10)), [(1, 1)]);
         lone.pass(us(1000));
-        lone.hear(&data(1, 1, SYN));
+        lone.receive(&data(1, 1, SYN));
         assert_eq!(pulls(&mut lone, us(1200)), [(1, 2)]);
     }
 }
@@ -431,8 +431,8 @@ mod at_most_once {
 
     fn closed() -> Lone {
         let mut lone = Lone::new(plain());
-        lone.hear(&data(1, 0, SYN));
-        lone.hear(&data(1, 1, SYN | LAST));
+        lone.receive(&data(1, 0, SYN));
+        lone.receive(&data(1, 1, SYN | LAST));
         lone.all();
         lone.events();
         lone.command(Command::Close { key: receiving(1) });
@@ -444,7 +444,7 @@ mod at_most_once {
     fn a_late_first_window_packet_opens_no_second_connection() {
         let mut lone = closed();
         lone.at(us(5_000));
-        assert_eq!(lone.hear(&data(1, 0, SYN)), Disposition::Discard);
+        assert_eq!(lone.receive(&data(1, 0, SYN)), Disposition::Discard);
         assert_eq!(lone.kinds(), [(Kind::Ack, 0)]);
         assert_eq!(lone.events(), []);
         // It started the time anew.
@@ -460,7 +460,7 @@ mod at_most_once {
     fn after_time_wait_the_number_may_be_used_again() {
         let mut lone = closed();
         lone.pass(us(10_000));
-        lone.hear(&data(1, 0, SYN));
+        lone.receive(&data(1, 0, SYN));
         assert!(matches!(lone.events()[..], [Event::Accepted { .. }]));
     }
 
@@ -468,15 +468,15 @@ mod at_most_once {
     #[test]
     fn new_data_for_a_closed_half_is_refused() {
         let mut lone = closed();
-        lone.hear(&data(1, 2, 0));
+        lone.receive(&data(1, 2, 0));
         assert_eq!(lone.kinds(), [(Kind::Reset, 2)]);
     }
 
     #[test]
     fn closing_removes_the_pulls() {
         let mut lone = Lone::new(plain());
-        lone.hear(&trimmed(data(1, 0, SYN)));
-        lone.hear(&trimmed(data(1, 1, SYN)));
+        lone.receive(&trimmed(data(1, 0, SYN)));
+        lone.receive(&trimmed(data(1, 1, SYN)));
         lone.command(Command::Close { key: receiving(1) });
         assert_eq!(lone.kinds(), [(Kind::Nack, 0), (Kind::Nack, 1)]);
         assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), Time::NEVER);
@@ -488,7 +488,7 @@ mod unknown {
 
     fn reset_of(packet: &Packet) -> Option<u8> {
         let mut lone = Lone::new(config());
-        lone.hear(packet);
+        lone.receive(packet);
         let sent = lone.all();
         assert!(sent.iter().all(|packet| packet.header.kind == Kind::Reset));
         assert_eq!(lone.events(), []);
@@ -529,22 +529,22 @@ mod unknown {
     fn a_flood_is_answered_by_one_reset_per_packet_time() {
         let mut lone = Lone::new(config());
         for connection in 0..1000 {
-            lone.hear(&data(connection, 40, 0));
+            lone.receive(&data(connection, 40, 0));
         }
         assert_eq!(lone.all().len(), 1);
-        lone.at(ps(GAP)).hear(&data(1, 40, 0));
+        lone.at(ps(GAP)).receive(&data(1, 40, 0));
         assert_eq!(lone.all().len(), 1);
     }
 
     #[test]
     fn a_reset_ends_the_receiving_half_that_pulled() {
         let mut lone = Lone::new(plain());
-        lone.hear(&data(1, 0, SYN));
+        lone.receive(&data(1, 0, SYN));
         lone.all();
         lone.events();
         let mut reset = answer(Kind::Reset, &data(1, 0, 0));
         reset.header.flags = Flags::default().with(Flags::FROM_OPENER | Flags::PULL);
-        lone.hear(&reset);
+        lone.receive(&reset);
         assert_eq!(lone.events(), [Event::Refused { key: receiving(1) }]);
         lone.pass(us(1_000_000));
         assert_eq!(lone.kinds(), []);
@@ -556,7 +556,7 @@ mod unknown {
 fn the_nic_that_was_busy_does_not_slow_the_pulls() {
     let mut lone = Lone::new(plain());
     for sequence in 0..4 {
-        lone.hear(&trimmed(data(1, sequence, SYN)));
+        lone.receive(&trimmed(data(1, sequence, SYN)));
     }
     lone.all();
     // The second pull is 5 us late, the third is on time again.
@@ -572,7 +572,7 @@ fn answers_take_every_path_in_turn() {
     for round in 0..5 {
         let paths: BTreeSet<PathId> = (0..8)
             .map(|sequence| {
-                lone.hear(&data(1, round * 8 + sequence, SYN));
+                lone.receive(&data(1, round * 8 + sequence, SYN));
                 lone.endpoint.poll_transmit(us(0), Allowed::CONTROL).unwrap().header.path
             })
             .collect();

@@ -38,7 +38,7 @@ fn the_first_answer_ends_the_guess_of_the_whole_first_flight() {
     for kind in [Kind::Ack, Kind::Nack] {
         let mut lone = sender();
         let first = if kind == Kind::Ack { ack(0) } else { nack(0) };
-        lone.at(ms(50)).hear(&first);
+        lone.at(ms(50)).receive(&first);
         lone.pass(ms(149));
         assert_eq!(lone.data(), [], "{kind:?}");
         lone.pass(ms(150));
@@ -50,15 +50,15 @@ fn the_first_answer_ends_the_guess_of_the_whole_first_flight() {
 #[test]
 fn a_time_out_follows_smoothed_round_trips_and_their_variation() {
     let mut lone = sender();
-    lone.at(ms(50)).hear(&ack(0));
-    lone.at(ms(90)).hear(&ack(1));
+    lone.at(ms(50)).receive(&ack(0));
+    lone.at(ms(90)).receive(&ack(1));
     lone.pass(ms(169));
     assert_eq!(lone.data(), []);
     lone.pass(ms(170));
     assert_eq!(lone.data(), [2, 3]);
     // The minimum, for round trips of nothing.
     let mut lone = sender();
-    lone.hear(&ack(0));
+    lone.receive(&ack(0));
     lone.pass(ms(19));
     assert_eq!(lone.data(), []);
     lone.pass(ms(20));
@@ -69,13 +69,13 @@ fn a_time_out_follows_smoothed_round_trips_and_their_variation() {
 #[test]
 fn an_answer_that_comes_after_its_time_out_doubles_the_next_ones() {
     let mut lone = sender();
-    lone.hear(&ack(0));
+    lone.receive(&ack(0));
     lone.pass(ms(20));
     assert_eq!(lone.data(), [1, 2, 3]);
-    lone.at(ms(35)).hear(&with_pull(ack(1), 1));
+    lone.at(ms(35)).receive(&with_pull(ack(1), 1));
     assert_eq!(lone.data(), [4]);
-    lone.at(ms(36)).hear(&ack(2));
-    lone.at(ms(36)).hear(&ack(3));
+    lone.at(ms(36)).receive(&ack(2));
+    lone.at(ms(36)).receive(&ack(3));
     // 20 ms, doubled twice.
     lone.pass(ms(35 + 79));
     assert_eq!(lone.data(), []);
@@ -89,7 +89,7 @@ fn a_window_grows_by_a_packet_for_each_ack_in_which_a_pull_rides() {
         let mut lone = sender();
         for sequence in 0..4 {
             let answer = if pull { pulled(sequence) } else { ack(sequence) };
-            lone.at(round_trip).hear(&answer);
+            lone.at(round_trip).receive(&answer);
             let sent = lone.data().len();
             assert_eq!(sent, usize::from(pull) + usize::from(expected == 8), "{round_trip:?}");
         }
@@ -102,11 +102,11 @@ fn a_window_grows_by_a_packet_for_each_ack_in_which_a_pull_rides() {
 fn a_packet_that_was_trimmed_or_lost_was_one_too_many() {
     let mut lone = sender();
     for sequence in 0..4 {
-        lone.at(ms(50)).hear(&pulled(sequence));
+        lone.at(ms(50)).receive(&pulled(sequence));
         lone.data();
     }
     assert_eq!(window(&lone), 8);
-    lone.at(ms(100)).hear(&with_pull(nack(4), 5));
+    lone.at(ms(100)).receive(&with_pull(nack(4), 5));
     assert_eq!((window(&lone), lone.data().len()), (7, 0), "its pull is forfeited");
     // The others are lost: the window falls to the first one, and no further.
     lone.pass(ms(1000));
@@ -117,7 +117,7 @@ fn a_packet_that_was_trimmed_or_lost_was_one_too_many() {
 #[test]
 fn a_connection_is_remembered_for_as_long_as_its_peer_may_send_again() {
     let mut lone = sender();
-    lone.at(ms(50)).hear(&ack(0));
+    lone.at(ms(50)).receive(&ack(0));
     lone.command(Command::Abandon { key: sending(1) });
     lone.pass(ms(50 + 32 * 150 - 1));
     assert!(lone.knows(sending(1)));

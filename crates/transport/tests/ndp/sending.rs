@@ -32,7 +32,7 @@ fn the_first_window_is_pushed_and_nothing_more() {
         assert_eq!((packet.wire_bytes, packet.header.payload_length()), (9064, 9000));
         assert_eq!(packet.header.service_port(), PORT);
     }
-    lone.hear(&pull(1));
+    lone.receive(&pull(1));
     let next = lone.next().unwrap();
     assert_eq!(next.header.sequence, 4);
     assert!(!next.header.flags.contains(Flags::SYN));
@@ -58,7 +58,7 @@ fn an_empty_stream_is_one_empty_packet() {
     assert_eq!(sent.len(), 1);
     assert_eq!((sent[0].wire_bytes, sent[0].header.payload_length()), (64, 0));
     assert!(sent[0].header.flags.contains(Flags::SYN | Flags::LAST));
-    lone.hear(&ack(0));
+    lone.receive(&ack(0));
     assert!(matches!(lone.events()[..], [Event::Acknowledged { .. }]));
 }
 
@@ -66,7 +66,7 @@ fn an_empty_stream_is_one_empty_packet() {
 #[test]
 fn a_first_window_packet_carries_syn_also_when_it_is_resent() {
     let (mut lone, _) = pushed(window(2), None);
-    lone.hear(&with_pull(nack(1), 1));
+    lone.receive(&with_pull(nack(1), 1));
     let again = lone.next().unwrap();
     assert_eq!(again.header.sequence, 1);
     assert!(again.header.flags.contains(Flags::SYN));
@@ -77,13 +77,13 @@ fn a_first_window_packet_carries_syn_also_when_it_is_resent() {
 #[test]
 fn as_many_packets_go_as_the_counter_rose_by() {
     let (mut lone, _) = pushed(window(4), None);
-    lone.hear(&pull(2));
+    lone.receive(&pull(2));
     assert_eq!(lone.data(), [4, 5]);
-    lone.hear(&pull(1));
+    lone.receive(&pull(1));
     assert_eq!(lone.data(), []);
-    lone.hear(&pull(3));
+    lone.receive(&pull(3));
     assert_eq!(lone.data(), [6]);
-    lone.hear(&with_pull(ack(0), 5));
+    lone.receive(&with_pull(ack(0), 5));
     assert_eq!(lone.data(), [7, 8]);
 }
 
@@ -91,10 +91,10 @@ fn as_many_packets_go_as_the_counter_rose_by() {
 #[test]
 fn retransmissions_go_before_new_data() {
     let (mut lone, _) = pushed(window(4), None);
-    lone.hear(&nack(2));
-    lone.hear(&nack(1));
+    lone.receive(&nack(2));
+    lone.receive(&nack(1));
     assert_eq!(lone.data(), []);
-    lone.hear(&pull(3));
+    lone.receive(&pull(3));
     assert_eq!(lone.data(), [2, 1, 4]);
 }
 
@@ -105,12 +105,12 @@ fn retransmissions_go_before_new_data() {
 fn a_flow_shorter_than_its_window_waits_for_pulls_too() {
     let (mut lone, sent) = pushed(window(30), Some(3));
     assert_eq!(sent.len(), 3);
-    lone.hear(&nack(1));
-    lone.hear(&nack(2));
+    lone.receive(&nack(1));
+    lone.receive(&nack(2));
     assert_eq!(lone.data(), []);
-    lone.hear(&pull(1));
+    lone.receive(&pull(1));
     assert_eq!(lone.data(), [1]);
-    lone.hear(&with_pull(ack(0), 2));
+    lone.receive(&with_pull(ack(0), 2));
     assert_eq!(lone.data(), [2]);
 }
 
@@ -122,7 +122,7 @@ fn data_queued_before_the_first_window_is_over_belongs_to_it() {
     assert_eq!(lone.next().unwrap().header.sequence, 0);
     lone.command(Command::Send { key: sending(1), length: ByteCount::new(9 * 9000) });
     assert_eq!(lone.data(), [1, 2, 3]);
-    lone.hear(&pull(1));
+    lone.receive(&pull(1));
     assert_eq!(lone.data(), [4]);
 }
 
@@ -130,10 +130,10 @@ fn data_queued_before_the_first_window_is_over_belongs_to_it() {
 #[test]
 fn what_goes_is_decided_when_the_nic_asks() {
     let (mut lone, _) = pushed(window(4), None);
-    lone.hear(&pull(2));
+    lone.receive(&pull(2));
     assert_eq!(lone.next().unwrap().header.sequence, 4);
     // The second pull was heard before this NACK, and still the retransmission takes it.
-    lone.hear(&nack(3));
+    lone.receive(&nack(3));
     assert_eq!(lone.data(), [3]);
 }
 
@@ -141,21 +141,21 @@ fn what_goes_is_decided_when_the_nic_asks() {
 #[test]
 fn a_pull_that_overtakes_its_nack_keeps_its_credit() {
     let (mut lone, _) = pushed(window(1), Some(1));
-    lone.at(us(50)).hear(&pull(1));
+    lone.at(us(50)).receive(&pull(1));
     assert_eq!(lone.data(), []);
-    lone.at(us(51)).hear(&nack(0));
+    lone.at(us(51)).receive(&nack(0));
     assert_eq!(lone.data(), [0]);
 
     // Also while another packet is out.
     let (mut lone, _) = pushed(window(2), Some(2));
-    lone.at(us(50)).hear(&pull(1));
-    lone.at(us(51)).hear(&nack(0));
+    lone.at(us(50)).receive(&pull(1));
+    lone.at(us(51)).receive(&nack(0));
     assert_eq!(lone.data(), [0]);
 
     // Without that credit the packet waits for a PULL that has already come: nothing but the
     // backstop moves it.
     let (mut lone, _) = pushed(window(1), Some(1));
-    lone.at(us(51)).hear(&nack(0));
+    lone.at(us(51)).receive(&nack(0));
     lone.pass(us(100_000));
     assert_eq!(lone.data(), []);
 }
@@ -177,7 +177,7 @@ fn credits_of_all_connections_are_spent_in_the_order_in_which_they_came() {
     for (connection, counter) in [(3, 1), (1, 1), (3, 2), (2, 1), (3, 4), (1, 2)] {
         let mut pull = pull(counter);
         pull.header.connection = trimline_packet::ConnectionId::new(connection);
-        lone.hear(&pull);
+        lone.receive(&pull);
     }
     assert_eq!(order(&mut lone), [(3, 2), (1, 2), (3, 3), (2, 2), (3, 4), (3, 5), (1, 3)]);
 }
@@ -185,7 +185,7 @@ fn credits_of_all_connections_are_spent_in_the_order_in_which_they_came() {
 #[test]
 fn a_paused_data_class_does_not_block_control() {
     let mut lone = Lone::sender(window(2), None);
-    lone.hear(&data(9, 0, Flags::SYN));
+    lone.receive(&data(9, 0, Flags::SYN));
     let control = lone.endpoint.poll_transmit(us(0), Allowed::CONTROL).unwrap();
     assert_eq!(control.header.kind, Kind::Ack);
     assert_eq!(lone.endpoint.poll_transmit(us(0), Allowed::CONTROL), None);
@@ -195,11 +195,11 @@ fn a_paused_data_class_does_not_block_control() {
 #[test]
 fn acknowledged_when_everything_is_acked() {
     let (mut lone, _) = pushed(window(4), Some(3));
-    lone.hear(&ack(2));
-    lone.hear(&ack(0));
-    lone.hear(&ack(0));
+    lone.receive(&ack(2));
+    lone.receive(&ack(0));
+    lone.receive(&ack(0));
     assert_eq!(lone.events(), []);
-    lone.hear(&ack(1));
+    lone.receive(&ack(1));
     let slot = lone.slot(sending(1));
     assert_eq!(lone.events(), [Event::Acknowledged { key: sending(1), slot }]);
     assert_eq!(lone.endpoint.sender_statistics(slot).packets_sent, 3);
@@ -216,7 +216,7 @@ mod returned_headers {
     fn while_other_packets_of_the_first_window_are_out_it_waits() {
         let (mut lone, sent) = pushed(window(4), None);
         for packet in &sent[..3] {
-            lone.hear(&returned(*packet));
+            lone.receive(&returned(*packet));
             assert_eq!(lone.data(), []);
         }
         assert_eq!(lone.endpoint.sender_statistics(0).returns, 3);
@@ -228,7 +228,7 @@ mod returned_headers {
     fn when_the_whole_first_window_came_back_the_last_one_is_resent() {
         let (mut lone, sent) = pushed(window(4), None);
         for packet in sent {
-            lone.hear(&returned(packet));
+            lone.receive(&returned(packet));
         }
         assert_eq!(lone.data(), [3]);
         assert_eq!(lone.endpoint.sender_statistics(0).retransmissions_return, 1);
@@ -239,11 +239,11 @@ mod returned_headers {
     #[test]
     fn when_no_pull_is_expected_it_is_resent() {
         let (mut lone, sent) = pushed(window(3), None);
-        lone.hear(&with_pull(nack(0), 1));
+        lone.receive(&with_pull(nack(0), 1));
         assert_eq!(lone.data(), [0]);
-        lone.hear(&with_pull(nack(1), 2));
+        lone.receive(&with_pull(nack(1), 2));
         assert_eq!(lone.data(), [1]);
-        lone.hear(&returned(sent[2]));
+        lone.receive(&returned(sent[2]));
         assert_eq!(lone.data(), [2]);
     }
 
@@ -251,15 +251,15 @@ mod returned_headers {
     #[test]
     fn when_a_pull_is_expected_it_waits_for_it() {
         let (mut lone, sent) = pushed(window(3), None);
-        lone.hear(&with_pull(nack(0), 1));
+        lone.receive(&with_pull(nack(0), 1));
         assert_eq!(lone.data(), [0]);
-        lone.hear(&nack(1));
-        lone.hear(&returned(sent[2]));
+        lone.receive(&nack(1));
+        lone.receive(&returned(sent[2]));
         assert_eq!(lone.data(), []);
         // It goes first then: it has waited longest.
-        lone.hear(&pull(2));
+        lone.receive(&pull(2));
         assert_eq!(lone.data(), [2]);
-        lone.hear(&pull(3));
+        lone.receive(&pull(3));
         assert_eq!(lone.data(), [1]);
     }
 
@@ -271,11 +271,11 @@ mod returned_headers {
             let (mut lone, sent) = pushed(window(30), None);
             for packet in &sent[..16] {
                 let kind = if packet.header.sequence < acks { Kind::Ack } else { Kind::Nack };
-                lone.hear(&answer(kind, packet));
+                lone.receive(&answer(kind, packet));
             }
             // This ACK and the return are the newest of the sixteen; the two oldest, ACKs, fall out.
-            lone.hear(&answer(Kind::Ack, &sent[16]));
-            lone.hear(&returned(sent[29]));
+            lone.receive(&answer(Kind::Ack, &sent[16]));
+            lone.receive(&returned(sent[29]));
             assert_eq!(lone.data(), if resent { vec![29] } else { vec![] }, "{acks}");
         }
     }
@@ -285,9 +285,9 @@ mod returned_headers {
     fn few_answers_do_not_make_the_network_asymmetric() {
         let (mut lone, sent) = pushed(window(30), None);
         for packet in &sent[..14] {
-            lone.hear(&answer(Kind::Ack, packet));
+            lone.receive(&answer(Kind::Ack, packet));
         }
-        lone.hear(&returned(sent[29]));
+        lone.receive(&returned(sent[29]));
         assert_eq!(lone.data(), []);
     }
 
@@ -296,9 +296,9 @@ mod returned_headers {
         let (mut lone, sent) = pushed(window(1), None);
         let mut other = returned(sent[0]);
         other.header.flags = other.header.flags.without(Flags::FROM_OPENER);
-        lone.hear(&other);
+        lone.receive(&other);
         assert_eq!(lone.data(), []);
-        lone.hear(&returned(sent[0]));
+        lone.receive(&returned(sent[0]));
         assert_eq!(lone.data(), [0]);
     }
 
@@ -308,7 +308,7 @@ mod returned_headers {
         let (mut lone, sent) = pushed(window(1), None);
         let mut packet = sent[0];
         for _ in 0..200 {
-            lone.hear(&returned(packet));
+            lone.receive(&returned(packet));
             let again = lone.next().unwrap();
             assert_ne!(again.header.path, packet.header.path);
             packet = again;
@@ -321,11 +321,11 @@ mod returned_headers {
     #[test]
     fn what_came_back_too_early_is_resent_when_no_pull_is_expected_any_more() {
         let (mut lone, sent) = pushed(window(1), None);
-        lone.hear(&pull(1));
+        lone.receive(&pull(1));
         let pulled = lone.next().unwrap();
-        lone.hear(&returned(pulled));
+        lone.receive(&returned(pulled));
         assert_eq!(lone.data(), []);
-        lone.hear(&answer(Kind::Ack, &sent[0]));
+        lone.receive(&answer(Kind::Ack, &sent[0]));
         assert_eq!(lone.data(), [1]);
     }
 
@@ -335,19 +335,19 @@ mod returned_headers {
     #[test]
     fn a_repeated_pull_frees_packets_that_wait_for_pulls_which_were_dropped() {
         let (mut lone, sent) = pushed(window(3), Some(3));
-        lone.hear(&ack(0));
-        lone.hear(&with_pull(nack(1), 1));
+        lone.receive(&ack(0));
+        lone.receive(&with_pull(nack(1), 1));
         let again = lone.next().unwrap();
-        lone.hear(&returned(sent[2]));
-        lone.hear(&returned(again));
+        lone.receive(&returned(sent[2]));
+        lone.receive(&returned(again));
         // One pull is owed, as far as the sender knows.
         assert_eq!(lone.data(), []);
-        lone.hear(&pull(1));
+        lone.receive(&pull(1));
         let again = lone.next().unwrap();
         assert_eq!(again.header.sequence, 1);
-        lone.hear(&pull(1));
+        lone.receive(&pull(1));
         assert_eq!(lone.data(), [], "a packet is out: the repetition brings no second one");
-        lone.hear(&returned(again));
+        lone.receive(&returned(again));
         assert_eq!(lone.data(), [1], "no pull is expected any more");
     }
 }
@@ -390,7 +390,7 @@ mod timers {
         let (mut lone, _) = pushed(window(1), None);
         lone.pass(us(1_000));
         let again = lone.next().unwrap();
-        lone.hear(&with_pull(answer(Kind::Nack, &again), 1));
+        lone.receive(&with_pull(answer(Kind::Nack, &again), 1));
         assert_eq!(lone.data(), [0]);
         lone.pass(us(1_999));
         assert_eq!(lone.data(), []);
@@ -427,7 +427,7 @@ mod timers {
     #[test]
     fn a_packet_sent_late_is_timed_from_then() {
         let (mut lone, _) = pushed(window(1), None);
-        lone.at(us(900)).hear(&with_pull(ack(0), 1));
+        lone.at(us(900)).receive(&with_pull(ack(0), 1));
         assert_eq!(lone.data(), [1]);
         lone.pass(us(1899));
         assert_eq!(lone.data(), []);
@@ -440,9 +440,9 @@ mod timers {
     #[test]
     fn a_packet_sent_while_the_backstop_runs_has_its_own_rto() {
         let (mut lone, _) = pushed(window(1), None);
-        lone.hear(&nack(0));
+        lone.receive(&nack(0));
         lone.pass(us(5_000));
-        lone.hear(&pull(1));
+        lone.receive(&pull(1));
         assert_eq!(lone.data(), [0]);
         lone.pass(us(5_999));
         assert_eq!(lone.data(), []);
@@ -455,7 +455,7 @@ mod timers {
     fn a_late_ack_takes_back_the_resend() {
         let (mut lone, _) = pushed(window(1), None);
         lone.pass(us(1000));
-        lone.hear(&ack(0));
+        lone.receive(&ack(0));
         assert_eq!(lone.data(), []);
     }
 
@@ -464,8 +464,8 @@ mod timers {
     #[test]
     fn no_timer_but_the_long_backstop_resends_what_waits_for_its_pull() {
         let (mut lone, _) = pushed(window(2), Some(2));
-        lone.at(us(60)).hear(&nack(0));
-        lone.at(us(70)).hear(&nack(1));
+        lone.at(us(60)).receive(&nack(0));
+        lone.at(us(70)).receive(&nack(1));
         lone.pass(us(100_069));
         assert_eq!(lone.data(), []);
         lone.pass(us(100_070));
@@ -482,17 +482,17 @@ mod timers {
         let mut packet = sent[0];
         let mut at = 0;
         for interval in [100_000, 200_000, 400_000, 800_000] {
-            lone.at(us(at)).hear(&answer(Kind::Nack, &packet));
+            lone.at(us(at)).receive(&answer(Kind::Nack, &packet));
             lone.pass(us(at + interval - 1));
             assert_eq!(lone.data(), []);
             lone.pass(us(at + interval));
             packet = lone.next().unwrap();
             at += interval + 60;
         }
-        lone.at(us(at)).hear(&answer(Kind::Nack, &packet));
-        lone.hear(&pull(1));
+        lone.at(us(at)).receive(&answer(Kind::Nack, &packet));
+        lone.receive(&pull(1));
         packet = lone.next().unwrap();
-        lone.hear(&answer(Kind::Nack, &packet));
+        lone.receive(&answer(Kind::Nack, &packet));
         lone.pass(us(at + 99_999));
         assert_eq!(lone.data(), []);
         lone.pass(us(at + 100_000));
@@ -512,12 +512,12 @@ mod later_data {
     #[test]
     fn after_the_last_packet_it_is_pushed() {
         let (mut lone, _) = pushed(window(4), Some(2));
-        lone.hear(&ack(0));
-        lone.hear(&ack(1));
+        lone.receive(&ack(0));
+        lone.receive(&ack(1));
         assert_eq!(lone.events().len(), 1);
         send(&mut lone, 6);
         assert_eq!(lone.data(), [2, 3, 4, 5]);
-        lone.hear(&with_pull(ack(2), 1));
+        lone.receive(&with_pull(ack(2), 1));
         assert_eq!(lone.data(), [6]);
     }
 
@@ -529,22 +529,22 @@ mod later_data {
         assert_eq!(lone.data(), []);
         // The receiver knows LAST and has dropped its pulls: each ACK makes room.
         for sequence in 0..4 {
-            lone.hear(&ack(sequence));
+            lone.receive(&ack(sequence));
             assert_eq!(lone.data(), [4 + sequence]);
         }
         assert_eq!(lone.events(), []);
-        lone.hear(&ack(4));
+        lone.receive(&ack(4));
         assert_eq!(lone.data(), [], "a window was pushed; the rest is pulled");
-        lone.hear(&pull(1));
+        lone.receive(&pull(1));
         assert_eq!(lone.data(), [8]);
     }
 
     #[test]
     fn what_was_banked_does_not_widen_its_window() {
         let (mut lone, _) = pushed(window(2), Some(2));
-        lone.hear(&pull(5));
-        lone.hear(&ack(0));
-        lone.hear(&ack(1));
+        lone.receive(&pull(5));
+        lone.receive(&ack(0));
+        lone.receive(&ack(1));
         send(&mut lone, 9);
         assert_eq!(lone.data(), [2, 3]);
     }
@@ -553,11 +553,11 @@ mod later_data {
     fn what_is_pulled_meanwhile_is_not_pushed_too() {
         let (mut lone, _) = pushed(window(4), Some(4));
         send(&mut lone, 9);
-        lone.hear(&pull(2));
+        lone.receive(&pull(2));
         assert_eq!(lone.data(), [4, 5]);
         let mut sent = Vec::new();
         for sequence in 0..6 {
-            lone.hear(&ack(sequence));
+            lone.receive(&ack(sequence));
             sent.extend(lone.data());
         }
         assert_eq!(sent, [6, 7], "a window in all");
@@ -568,7 +568,7 @@ mod later_data {
         let (mut lone, _) = pushed(window(2), Some(3));
         send(&mut lone, 1);
         assert_eq!(lone.data(), []);
-        lone.hear(&pull(2));
+        lone.receive(&pull(2));
         let sent = lone.all();
         let marks: Vec<bool> = sent.iter().map(|p| p.header.flags.contains(Flags::LAST)).collect();
         assert_eq!(marks, [false, true]);
@@ -580,7 +580,7 @@ mod later_data {
         let (mut lone, sent) = pushed(window(1), Some(1));
         assert!(sent[0].header.flags.contains(Flags::LAST));
         send(&mut lone, 1);
-        lone.hear(&with_pull(nack(0), 1));
+        lone.receive(&with_pull(nack(0), 1));
         assert!(!lone.next().unwrap().header.flags.contains(Flags::LAST));
     }
 
@@ -594,7 +594,7 @@ mod later_data {
     #[test]
     fn the_accepting_end_may_send_too() {
         let mut lone = Lone::new(window(2));
-        lone.hear(&data(5, 0, Flags::SYN | Flags::LAST));
+        lone.receive(&data(5, 0, Flags::SYN | Flags::LAST));
         lone.all();
         lone.events();
         let key = trimline_transport::Key { opened_here: false, ..sending(5) };
@@ -604,7 +604,7 @@ mod later_data {
         assert!(!back.header.flags.contains(Flags::FROM_OPENER));
         let mut reply = answer(Kind::Ack, &back);
         reply.header.flags = reply.header.flags.with(Flags::FROM_OPENER);
-        lone.hear(&reply);
+        lone.receive(&reply);
         assert!(matches!(lone.events()[..], [Event::Acknowledged { key: of, .. }] if of == key));
     }
 }
@@ -638,7 +638,7 @@ mod path_sets {
                 let Some(packet) = lone.next() else { break };
                 paths.insert(packet.header.path);
                 let kind = if packet.header.path == PathId::new(3) { bad } else { Kind::Ack };
-                lone.hear(&with_pull(answer(kind, &packet), *counter));
+                lone.receive(&with_pull(answer(kind, &packet), *counter));
             }
         }
         paths
@@ -681,7 +681,7 @@ mod path_sets {
                 continue;
             }
             counter += 1;
-            lone.hear(&with_pull(answer(Kind::Ack, &packet), counter));
+            lone.receive(&with_pull(answer(Kind::Ack, &packet), counter));
         }
         assert!(lost > 2);
         assert!(lone.endpoint.sender_statistics(0).path_removals > 0);
@@ -689,7 +689,7 @@ mod path_sets {
             .filter_map(|_| {
                 let packet = lone.next()?;
                 counter += 1;
-                lone.hear(&with_pull(answer(Kind::Ack, &packet), counter));
+                lone.receive(&with_pull(answer(Kind::Ack, &packet), counter));
                 Some(packet.header.path)
             })
             .collect();
@@ -705,9 +705,9 @@ mod path_sets {
         let again = lone.next().unwrap();
         assert_eq!(again.header.flags.attempt(), 1);
         // A NACK of the first transmission: the second one is still out, nothing is queued.
-        lone.hear(&with_pull(answer(Kind::Nack, &sent[0]), 1));
+        lone.receive(&with_pull(answer(Kind::Nack, &sent[0]), 1));
         assert_eq!(lone.data(), [1]);
-        lone.hear(&with_pull(answer(Kind::Nack, &again), 2));
+        lone.receive(&with_pull(answer(Kind::Nack, &again), 2));
         assert_eq!(lone.data(), [0]);
     }
 }
@@ -724,7 +724,7 @@ mod life {
     #[test]
     fn a_reset_refuses_the_half() {
         let (mut lone, _) = pushed(window(2), None);
-        lone.hear(&from_peer(Kind::Reset, 1));
+        lone.receive(&from_peer(Kind::Reset, 1));
         assert_eq!(lone.events(), [Event::Refused { key: sending(1) }]);
         lone.pass(us(1_000_000));
         assert_eq!(lone.data(), []);
@@ -734,9 +734,9 @@ mod life {
     #[test]
     fn a_late_reset_does_not_refuse_what_is_complete() {
         let (mut lone, _) = pushed(window(2), Some(1));
-        lone.hear(&ack(0));
+        lone.receive(&ack(0));
         lone.events();
-        lone.hear(&from_peer(Kind::Reset, 1));
+        lone.receive(&from_peer(Kind::Reset, 1));
         assert_eq!(lone.events(), []);
     }
 
@@ -745,9 +745,9 @@ mod life {
     fn a_closed_half_sends_what_it_has_and_is_remembered() {
         let (mut lone, _) = pushed(window(1), Some(2));
         lone.command(Command::Close { key: sending(1) });
-        lone.hear(&with_pull(ack(0), 1));
+        lone.receive(&with_pull(ack(0), 1));
         assert_eq!(lone.data(), [1]);
-        lone.at(us(50)).hear(&ack(1));
+        lone.at(us(50)).receive(&ack(1));
         assert!(matches!(lone.events()[..], [Event::Acknowledged { .. }]));
         // NDP 3.2.2: the number cannot be used again while the half is remembered.
         lone.pass(us(10_049));
@@ -767,7 +767,7 @@ mod life {
     fn a_half_in_a_slot_that_is_assigned_again_starts_anew() {
         let mut lone = Lone::sender(window(8), None);
         assert_eq!(lone.next().map(|packet| packet.header.sequence), Some(0));
-        lone.hear(&from_peer(Kind::Reset, 1));
+        lone.receive(&from_peer(Kind::Reset, 1));
         lone.pass(us(10_000));
         for packets in [1, 8] {
             let connection = 10 + packets as u32;
@@ -781,9 +781,9 @@ mod life {
     fn an_endless_stream_ends_when_it_is_closed() {
         let (mut lone, _) = pushed(window(2), None);
         lone.command(Command::Close { key: sending(1) });
-        lone.hear(&with_pull(ack(0), 2));
+        lone.receive(&with_pull(ack(0), 2));
         assert_eq!(lone.data(), []);
-        lone.hear(&ack(1));
+        lone.receive(&ack(1));
         assert!(matches!(lone.events()[..], [Event::Acknowledged { .. }]));
     }
 }

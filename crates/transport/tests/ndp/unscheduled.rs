@@ -24,8 +24,8 @@ fn what_goes_unasked_for_the_first_time_is_marked() {
     };
     let (mut lone, sent) = pushed(4, 3);
     assert_eq!(marks(&sent), [(0, true), (1, true), (2, true), (3, false)]);
-    lone.hear(&nack(1));
-    lone.hear(&pull(2));
+    lone.receive(&nack(1));
+    lone.receive(&pull(2));
     assert_eq!(marks(&lone.all()), [(1, false), (4, false)]);
     let (_, sent) = pushed(2, 9);
     assert_eq!(marks(&sent), [(0, true), (1, true)]);
@@ -66,8 +66,8 @@ fn a_probe_goes_behind_what_goes_unasked() {
 fn what_was_answered_needs_no_probe() {
     let mut lone = Lone::sender(aeolus(2), Some(2));
     (0..2).for_each(|_| assert!(lone.next().is_some()));
-    lone.hear(&ack(0));
-    lone.hear(&ack(1));
+    lone.receive(&ack(0));
+    lone.receive(&ack(1));
     assert_eq!(lone.next(), None);
 }
 
@@ -81,9 +81,9 @@ fn a_probe_is_answered_with_what_was_lost() {
         packet
     };
     let mut lone = Lone::new(Config { pull_ack: false, ..aeolus(4) });
-    lone.hear(&data(1, 1, Flags::SYN));
+    lone.receive(&data(1, 1, Flags::SYN));
     assert_eq!(lone.kinds(), [(Kind::Ack, 1), (Kind::Pull, 1)]);
-    lone.hear(&probe(3, 0));
+    lone.receive(&probe(3, 0));
     lone.at(us(8));
     assert_eq!(lone.kinds(), [(Kind::Nack, 0), (Kind::Nack, 2), (Kind::Nack, 3), (Kind::Pull, 2)]);
     let slot = lone.slot(receiving(1));
@@ -91,21 +91,21 @@ fn a_probe_is_answered_with_what_was_lost() {
     assert_eq!(lone.endpoint.receiver_statistics(slot).trims, 0, "no header came");
     // All was lost: the probe opens the connection. The end is known, so no more is pulled than is missing.
     let mut alone = Lone::new(Config { pull_ack: false, ..aeolus(4) });
-    alone.hear(&probe(1, Flags::LAST));
+    alone.receive(&probe(1, Flags::LAST));
     assert_eq!(alone.kinds(), [(Kind::Nack, 0), (Kind::Nack, 1), (Kind::Pull, 1)]);
-    alone.hear(&data(1, 0, Flags::SYN));
+    alone.receive(&data(1, 0, Flags::SYN));
     let slot = alone.slot(receiving(1));
     assert_eq!(alone.endpoint.pulls_queued(slot), 1, "one packet is missing");
     // Nothing was lost: nothing is said.
     let mut whole = Lone::new(Config { pull_ack: false, ..aeolus(4) });
     (0..2).for_each(|sequence| {
-        whole.hear(&data(1, sequence, Flags::SYN));
+        whole.receive(&data(1, sequence, Flags::SYN));
     });
     whole.at(us(1000)).all();
-    whole.hear(&probe(1, Flags::LAST));
+    whole.receive(&probe(1, Flags::LAST));
     assert_eq!(whole.kinds(), []);
     // No sender of this kind sends more unasked.
-    whole.hear(&probe(4, 0));
+    whole.receive(&probe(4, 0));
     assert_eq!(whole.kinds(), []);
 }
 

@@ -78,7 +78,7 @@ impl Lone {
         assert!(self.endpoint.poll_timeout() > self.now, "a timer that was handled is past");
     }
 
-    pub(crate) fn hear(&mut self, packet: &Packet) -> Disposition {
+    pub(crate) fn receive(&mut self, packet: &Packet) -> Disposition {
         self.endpoint.handle_packet(self.now, packet, &mut self.table)
     }
 
@@ -107,7 +107,7 @@ impl Lone {
 
     /// The same after a packet was heard.
     pub(crate) fn data_after(&mut self, packet: &Packet) -> Vec<u32> {
-        self.hear(packet);
+        self.receive(packet);
         self.data()
     }
 
@@ -139,8 +139,8 @@ pub(crate) fn data(sequence: u32, flags: u8) -> Packet {
 }
 
 /// What a switch makes of a packet that it drops.
-pub(crate) fn told(packet: &Packet) -> Packet {
-    let mut told = *packet;
-    told.notify();
-    told
+pub(crate) fn notified(packet: &Packet) -> Packet {
+    let mut notified = *packet;
+    notified.notify();
+    notified
 }

@@ -5,13 +5,13 @@ use trimline_transport::Disposition;
 use trimline_transport::flow::Event;
 use trimline_transport::pfabric::Config;
 
-use crate::lone::{HOST, Lone, PEER, config, data, told};
+use crate::lone::{HOST, Lone, PEER, config, data, notified};
 
 const SYN: u8 = Flags::SYN;
 const LAST: u8 = Flags::LAST;
 
 fn answers(lone: &mut Lone, packet: &Packet) -> Vec<(u32, u32)> {
-    lone.hear(packet);
+    lone.receive(packet);
     let sent = lone.all();
     assert!(sent.iter().all(|ack| ack.header.kind == Kind::Ack && ack.service == Service::Control));
     sent.iter().map(|ack| (ack.header.sequence, ack.header.extra)).collect()
@@ -26,13 +26,17 @@ fn each_packet_is_acknowledged_with_what_is_missing_first() {
     assert_eq!(answers(&mut lone, &data(0, SYN)), [(0, 1)]);
     assert_eq!(answers(&mut lone, &data(0, SYN)), [(0, 1)]);
     assert_eq!(lone.events(), []);
-    assert_eq!(lone.hear(&data(1, 0)), Disposition::Accept { slot: 0, sequence: 1 });
+    assert_eq!(lone.receive(&data(1, 0)), Disposition::Accept { slot: 0, sequence: 1 });
     assert!(matches!(lone.events()[..], [Event::Delivered { slot: 0, .. }]));
-    assert_eq!(lone.hear(&data(1, 0)), Disposition::Discard);
+    assert_eq!(lone.receive(&data(1, 0)), Disposition::Discard);
     assert_eq!(lone.events(), []);
     let seen = lone.endpoint.receiver_statistics(0);
     assert_eq!((seen.packets, seen.bytes), (3, 3 * 1436));
-    assert_eq!(lone.hear(&data(1 << 20, 0)), Disposition::Discard, "nothing so far ahead was sent");
+    assert_eq!(
+        lone.receive(&data(1 << 20, 0)),
+        Disposition::Discard,
+        "nothing so far ahead was sent"
+    );
     let mut forgetful = Lone::new(config());
     forgetful.table.has_forgotten = true;
     assert_eq!(answers(&mut forgetful, &data(0, SYN)), []);
@@ -44,7 +48,7 @@ fn a_probe_goes_back_on_its_path() {
     let mut lone = Lone::new(config());
     let mut probe = data(7, 0);
     (probe.header.kind, probe.wire_bytes) = (Kind::Pull, 64);
-    lone.hear(&probe);
+    lone.receive(&probe);
     let echo = lone.next().expect("an echo");
     assert_eq!((echo.source, echo.destination, echo.wire_bytes), (HOST, PEER, 64));
     assert_eq!((echo.header.kind, echo.header.sequence), (Kind::Pull, 7));
@@ -60,17 +64,17 @@ fn a_probe_goes_back_on_its_path() {
 fn an_ack_is_resent_unless_a_later_one_says_as_much() {
     let mut lone = Lone::new(Config { fastlane: true, ..config() });
     let acks = [0, 1, 3].map(|sequence| {
-        lone.hear(&data(sequence, SYN));
+        lone.receive(&data(sequence, SYN));
         lone.next().expect("an ACK")
     });
-    assert_eq!(answers(&mut lone, &told(&acks[0])), [], "the next one says that 0 arrived");
-    assert_eq!(answers(&mut lone, &told(&acks[1])), [(1, 2)]);
-    assert_eq!(answers(&mut lone, &told(&acks[2])), [(3, 2)]);
-    lone.hear(&data(2, SYN));
+    assert_eq!(answers(&mut lone, &notified(&acks[0])), [], "the next one says that 0 arrived");
+    assert_eq!(answers(&mut lone, &notified(&acks[1])), [(1, 2)]);
+    assert_eq!(answers(&mut lone, &notified(&acks[2])), [(3, 2)]);
+    lone.receive(&data(2, SYN));
     lone.all();
-    assert_eq!(answers(&mut lone, &told(&acks[2])), []);
+    assert_eq!(answers(&mut lone, &notified(&acks[2])), []);
     let mut plain = Lone::new(config());
-    plain.hear(&data(0, SYN));
+    plain.receive(&data(0, SYN));
     let ack = plain.next().expect("an ACK");
-    assert_eq!(answers(&mut plain, &told(&ack)), [], "who does not ask for notifications");
+    assert_eq!(answers(&mut plain, &notified(&ack)), [], "who does not ask for notifications");
 }

@@ -7,7 +7,7 @@ use trimline_transport::Endpoint as _;
 use trimline_transport::flow::Event;
 use trimline_transport::pfabric::{Config, Priority};
 
-use crate::lone::{Lone, ack, config, echo, told, us};
+use crate::lone::{Lone, ack, config, echo, notified, us};
 
 fn fastlane() -> Config {
     Config { fastlane: true, ..config() }
@@ -59,7 +59,7 @@ fn packets_say_how_urgent_they_are_and_the_most_urgent_flow_sends_first() {
             .map(|packet| (packet.header.connection.get(), packet.header.extra))
             .collect();
         assert_eq!(urgencies, [(2, 10), (1, left), (3, u32::MAX)]);
-        lone.hear(&ack(0, 1));
+        lone.receive(&ack(0, 1));
         let next = lone.next().expect("the other packet");
         assert_eq!(
             (next.header.extra, next.header.flags.bits()),
@@ -82,7 +82,7 @@ fn a_timeout_resends_what_is_missing_in_slow_start() {
     assert_eq!(lone.endpoint.poll_timeout(), us(250));
     // Three ACKs beyond a hole say nothing of it.
     for sequence in [3, 4, 5] {
-        lone.hear(&ack(sequence, 0));
+        lone.receive(&ack(sequence, 0));
     }
     assert_eq!(lone.data(), [8, 9, 10]);
     lone.at(250).expire();
@@ -91,7 +91,7 @@ fn a_timeout_resends_what_is_missing_in_slow_start() {
     lone.at(300);
     assert_eq!(lone.data_after(&ack(0, 1)), [1, 2]);
     // A packet that was late after all is not resent.
-    lone.hear(&ack(7, 1));
+    lone.receive(&ack(7, 1));
     assert_eq!(lone.data_after(&ack(1, 2)), [6, 8, 9]);
     assert_eq!(lone.data_after(&ack(2, 6)), [10]);
     // The threshold is half of eight; one more each round trip from there on.
@@ -112,10 +112,10 @@ fn data_makes_the_flow_known_until_an_ack_comes() {
         lone.at(250 * count).expire();
         lone.all();
     });
-    lone.hear(&echo(1));
+    lone.receive(&echo(1));
     let has_syn = |lone: &mut Lone| lone.next().map(|sent| sent.header.flags.contains(Flags::SYN));
     assert_eq!(has_syn(&mut lone), Some(true));
-    lone.hear(&ack(0, 1));
+    lone.receive(&ack(0, 1));
     assert_eq!(has_syn(&mut lone), Some(false));
 }
 
@@ -154,7 +154,7 @@ fn what_was_dropped_is_resent_behind_a_probe_one_two_four() {
     let mut lone = Lone::with(fastlane(), 40);
     let sent = lone.all();
     for packet in &sent[..7] {
-        lone.hear(&told(packet));
+        lone.receive(&notified(packet));
     }
     assert_eq!(lone.sent(), [(Kind::Pull, 1)], "one probe for all");
     assert_eq!(lone.data_after(&ack(7, 0)), [], "nothing new");
@@ -163,8 +163,8 @@ fn what_was_dropped_is_resent_behind_a_probe_one_two_four() {
     assert_eq!(lone.data_after(&ack(1, 2)), [3, 4]);
     assert_eq!(lone.data_after(&ack(2, 3)), [5, 6]);
     assert_eq!(lone.data_after(&ack(3, 4)), [], "nothing new before all have arrived");
-    lone.hear(&ack(4, 5));
-    lone.hear(&ack(5, 6));
+    lone.receive(&ack(4, 5));
+    lone.receive(&ack(5, 6));
     // The window is what the retransmissions have come to.
     assert_eq!(lone.data_after(&ack(6, 8)), (8..16).collect::<Vec<u32>>());
     let statistics = lone.endpoint.sender_statistics(0);
@@ -178,25 +178,25 @@ fn a_further_notification_begins_anew_with_a_probe() {
     let mut lone = Lone::with(fastlane(), 40);
     let sent = lone.all();
     sent[..5].iter().for_each(|packet| {
-        lone.hear(&told(packet));
+        lone.receive(&notified(packet));
     });
     lone.all();
-    lone.hear(&echo(1));
+    lone.receive(&echo(1));
     let first = lone.next().expect("the first");
     assert_eq!(lone.data_after(&ack(0, 1)), [1, 2]);
     // That of the first sending of 1 is stale; that of its second is not.
-    assert_eq!(lone.data_after(&told(&sent[1])), []);
+    assert_eq!(lone.data_after(&notified(&sent[1])), []);
     let mut again = sent[1];
     again.header.flags = again.header.flags.with_attempt(1);
     assert_eq!(first.header.flags.attempt(), 1);
-    lone.hear(&told(&again));
+    lone.receive(&notified(&again));
     assert_eq!(lone.sent(), [(Kind::Pull, 2)]);
     assert_eq!(lone.data_after(&ack(2, 1)), []);
     assert_eq!(lone.data_after(&echo(1)), [], "of the time before");
     assert_eq!(lone.data_after(&echo(2)), [1, 3], "one again, and one for what has arrived since");
     // Of what has arrived nobody resends anything.
     let before = *lone.endpoint.sender_statistics(0);
-    assert_eq!(lone.data_after(&told(&first)), []);
+    assert_eq!(lone.data_after(&notified(&first)), []);
     assert_eq!(*lone.endpoint.sender_statistics(0), before);
 }
 
@@ -204,11 +204,11 @@ fn a_further_notification_begins_anew_with_a_probe() {
 fn a_probe_is_repeated_when_it_is_told_of_or_its_time_is_over() {
     let mut lone = Lone::with(fastlane(), 40);
     let sent = lone.all();
-    lone.hear(&told(&sent[0]));
+    lone.receive(&notified(&sent[0]));
     let probe = lone.next().expect("a probe");
-    lone.at(50).hear(&told(&probe));
+    lone.at(50).receive(&notified(&probe));
     assert_eq!(lone.sent(), [(Kind::Pull, 2)]);
-    lone.hear(&told(&probe));
+    lone.receive(&notified(&probe));
     assert_eq!(lone.sent(), [], "it is not the last one");
     lone.at(300).expire();
     assert_eq!(lone.sent(), [(Kind::Pull, 3)]);
@@ -221,7 +221,7 @@ fn a_probe_is_repeated_when_it_is_told_of_or_its_time_is_over() {
 fn what_arrives_while_a_flow_probes_is_not_resent() {
     let mut lone = Lone::with(fastlane(), 9);
     let sent = lone.all();
-    lone.hear(&told(&sent[0]));
+    lone.receive(&notified(&sent[0]));
     assert_eq!(lone.sent(), [(Kind::Pull, 1)]);
     assert_eq!(lone.data_after(&ack(0, 8)), []);
     assert_eq!(lone.data_after(&echo(1)), [8]);
@@ -231,7 +231,7 @@ fn what_arrives_while_a_flow_probes_is_not_resent() {
 fn who_does_not_ask_for_notifications_hears_none() {
     let mut lone = Lone::with(config(), 9);
     let sent = lone.all();
-    assert_eq!(lone.data_after(&told(&sent[0])), []);
+    assert_eq!(lone.data_after(&notified(&sent[0])), []);
     assert_eq!(lone.endpoint.sender_statistics(0).notifications, 0);
     let returned = |packet: &Packet| {
         let mut returned = *packet;

@@ -83,7 +83,7 @@ impl Lone {
         self
     }
 
-    pub(crate) fn hear(&mut self, packet: &Packet) -> Disposition {
+    pub(crate) fn receive(&mut self, packet: &Packet) -> Disposition {
         self.endpoint.handle_packet(self.now, packet, &mut self.table)
     }
 

@@ -15,7 +15,7 @@ fn of_one(tokens: &[(u64, u32, u32)]) -> Vec<(u64, u32)> {
 #[test]
 fn a_token_goes_each_packet_time_until_a_window_is_unanswered() {
     let mut lone = Lone::listening(config());
-    lone.at(4).hear(&rts(1, 20, 0));
+    lone.at(4).receive(&rts(1, 20, 0));
     let tokens = of_one(&lone.tokens(8));
     let expected: Vec<(u64, u32)> = (0..8).map(|number| (4 + 2 * number, number as u32)).collect();
     assert_eq!(tokens, expected);
@@ -26,7 +26,7 @@ fn a_token_goes_each_packet_time_until_a_window_is_unanswered() {
 #[test]
 fn tokens_carry_their_packet_and_their_number() {
     let mut lone = Lone::listening(config());
-    lone.hear(&rts(1, 20, 3));
+    lone.receive(&rts(1, 20, 3));
     let token = lone.next().expect("a token");
     let header = token.header;
     assert_eq!((header.kind, header.flags.bits(), token.wire_bytes), (Kind::Pull, 0, 64));
@@ -37,16 +37,16 @@ fn tokens_carry_their_packet_and_their_number() {
 #[test]
 fn what_arrives_answers_its_token_and_those_before_it() {
     let mut lone = Lone::listening(config());
-    lone.hear(&rts(1, 40, 0));
+    lone.receive(&rts(1, 40, 0));
     lone.tokens(8);
-    lone.at(20).hear(&data(1, 3, 3));
+    lone.at(20).receive(&data(1, 3, 3));
     assert_eq!(of_one(&lone.tokens(4)), [(20, 8), (22, 9), (24, 10), (26, 11)]);
     assert_eq!(lone.sends_at(), Some(26 + 50));
     // An older one, and one of a token that was never given, change nothing.
-    lone.hear(&data(1, 1, 1));
-    lone.hear(&data(1, 30, 12));
+    lone.receive(&data(1, 1, 1));
+    lone.receive(&data(1, 30, 12));
     assert_eq!(lone.sends_at(), Some(26 + 50));
-    lone.hear(&data(1, 11, 11));
+    lone.receive(&data(1, 11, 11));
     assert_eq!(lone.tokens(8).len(), 8);
     assert_eq!(lone.sends_at(), Some(28 + 14 + 50));
 }
@@ -54,19 +54,19 @@ fn what_arrives_answers_its_token_and_those_before_it() {
 #[test]
 fn what_is_missing_is_asked_for_again_nine_packet_times_after_the_last_token() {
     let mut lone = Lone::listening(config());
-    lone.hear(&rts(1, 4, 0));
+    lone.receive(&rts(1, 4, 0));
     assert_eq!(of_one(&lone.tokens(4)), [(0, 0), (2, 1), (4, 2), (6, 3)]);
-    lone.at(10).hear(&data(1, 0, 0));
-    lone.hear(&data(1, 2, 2));
+    lone.at(10).receive(&data(1, 0, 0));
+    lone.receive(&data(1, 2, 2));
     assert_eq!(of_one(&lone.tokens(3)), [(6 + 18, 1), (26, 3), (26 + 18, 1)]);
 }
 
 #[test]
 fn packets_on_free_tokens_are_due_one_each_packet_time() {
     let mut lone = Lone::listening(config());
-    lone.at(2).hear(&rts(1, 5, 5));
+    lone.at(2).receive(&rts(1, 5, 5));
     assert_eq!(lone.sends_at(), Some(2 + 2 * 5 + 18));
-    lone.at(6).hear(&free_data(1, 1));
+    lone.at(6).receive(&free_data(1, 1));
     assert_eq!(lone.sends_at(), Some(2 + 2 * 5 + 18));
     assert_eq!(of_one(&lone.tokens(2)), [(30, 0), (32, 2)]);
 }
@@ -79,13 +79,13 @@ fn yaps() -> Config {
 #[test]
 fn yaps_asks_for_free_packets_again_after_two_packet_times_each() {
     let mut lone = Lone::listening(yaps());
-    lone.at(2).hear(&rts(1, 5, 5));
+    lone.at(2).receive(&rts(1, 5, 5));
     assert_eq!(lone.sends_at(), Some(2 + 4 * 5));
     assert_eq!(of_one(&lone.tokens(1)), [(22, 0)]);
     // From its first token on such a flow is as others are.
-    lone.at(23).hear(&free_data(1, 0));
+    lone.at(23).receive(&free_data(1, 0));
     for packet in 1..4 {
-        lone.hear(&free_data(1, packet));
+        lone.receive(&free_data(1, packet));
     }
     assert_eq!(of_one(&lone.tokens(2)), [(24, 4), (24 + 18, 4)]);
 }
@@ -93,20 +93,20 @@ fn yaps_asks_for_free_packets_again_after_two_packet_times_each() {
 #[test]
 fn yaps_leaves_out_a_token_for_each_free_packet_of_the_last_short_flow() {
     let mut lone = Lone::listening(Config { token_window: 100, ..yaps() });
-    lone.hear(&rts(1, 90, 0));
+    lone.receive(&rts(1, 90, 0));
     assert_eq!(of_one(&lone.tokens(2)), [(0, 0), (2, 1)]);
-    lone.at(3).hear(&rts(2, 3, 3));
+    lone.at(3).receive(&rts(2, 3, 3));
     assert_eq!(lone.sends_at(), Some(4 + 2 * 3));
     // An RTS again owes nothing again.
-    lone.at(9).hear(&rts(2, 3, 3));
+    lone.at(9).receive(&rts(2, 3, 3));
     assert_eq!(of_one(&lone.tokens(1)), [(10, 2)]);
     // What is still owed is forgotten for the next.
-    lone.at(11).hear(&rts(3, 8, 8));
+    lone.at(11).receive(&rts(3, 8, 8));
     assert_eq!(lone.sends_at(), Some(12 + 2 * 8));
-    lone.at(15).hear(&rts(4, 1, 1));
+    lone.at(15).receive(&rts(4, 1, 1));
     assert_eq!(lone.sends_at(), Some(16 + 2));
     // A long flow owes nothing.
-    lone.hear(&rts(5, 95, 8));
+    lone.receive(&rts(5, 95, 8));
     assert_eq!(lone.sends_at(), Some(16));
 }
 
@@ -114,21 +114,21 @@ fn yaps_leaves_out_a_token_for_each_free_packet_of_the_last_short_flow() {
 fn what_yaps_owes_while_nobody_wants_a_token_is_paid_by_time() {
     let mut lone = Lone::listening(yaps());
     let short = |lone: &mut Lone, side: u64, packets: u32| {
-        lone.at(side).hear(&rts(1, packets, packets));
+        lone.at(side).receive(&rts(1, packets, packets));
         for packet in 0..packets {
-            lone.hear(&free_data(1, packet));
+            lone.receive(&free_data(1, packet));
         }
         lone.all();
     };
     short(&mut lone, 10, 5);
-    lone.at(13).hear(&rts(2, 60, 0));
+    lone.at(13).receive(&rts(2, 60, 0));
     assert_eq!(lone.sends_at(), Some(14), "two are paid, and the rest is forgotten");
     lone.tokens(1);
-    lone.hear(&rts(3, 2, 2));
+    lone.receive(&rts(3, 2, 2));
     assert_eq!(lone.sends_at(), Some(16 + 4));
     let mut idle = Lone::listening(yaps());
     short(&mut idle, 10, 2);
-    idle.at(50).hear(&rts(2, 60, 0));
+    idle.at(50).receive(&rts(2, 60, 0));
     assert_eq!(idle.sends_at(), Some(50));
 }
 
@@ -136,25 +136,25 @@ fn what_yaps_owes_while_nobody_wants_a_token_is_paid_by_time() {
 fn yaps_looks_again_when_a_wait_ends_or_an_rts_arrives() {
     let blocked = |config| {
         let mut lone = Lone::listening(config);
-        lone.hear(&rts(1, 90, 0));
+        lone.receive(&rts(1, 90, 0));
         lone.tokens(8);
         lone
     };
     // Data before the next token is due, and data behind it.
     let mut lone = blocked(yaps());
-    lone.at(15).hear(&data(1, 0, 0));
+    lone.at(15).receive(&data(1, 0, 0));
     assert_eq!(lone.sends_at(), Some(16));
     let mut lone = blocked(yaps());
-    lone.at(20).hear(&data(1, 7, 7));
+    lone.at(20).receive(&data(1, 7, 7));
     assert_eq!(lone.sends_at(), Some(14 + 50), "25 packet times after the last token");
     assert_eq!(of_one(&lone.tokens(2)), [(64, 8), (66, 9)]);
     let mut prompt = blocked(config());
-    prompt.at(20).hear(&data(1, 7, 7));
+    prompt.at(20).receive(&data(1, 7, 7));
     assert_eq!(prompt.sends_at(), Some(20));
     // Another flow's RTS.
     let mut lone = blocked(yaps());
-    lone.at(20).hear(&data(1, 7, 7));
-    lone.at(30).hear(&rts(2, 60, 0));
+    lone.at(20).receive(&data(1, 7, 7));
+    lone.at(30).receive(&rts(2, 60, 0));
     assert_eq!(lone.sends_at(), Some(30));
     assert_eq!(lone.tokens(3).len(), 3);
 }
@@ -162,9 +162,9 @@ fn yaps_looks_again_when_a_wait_ends_or_an_rts_arrives() {
 #[test]
 fn free_tokens_count_as_unanswered() {
     let mut lone = Lone::listening(config());
-    lone.hear(&rts(1, 20, 8));
+    lone.receive(&rts(1, 20, 8));
     assert_eq!(lone.sends_at(), Some(50));
-    lone.at(4).hear(&free_data(1, 0));
+    lone.at(4).receive(&free_data(1, 0));
     assert_eq!(of_one(&lone.tokens(1)), [(4, 8)]);
     assert_eq!(lone.sends_at(), Some(4 + 50));
 }
@@ -178,7 +178,7 @@ fn gaps(lone: &mut Lone, count: usize) -> Vec<u64> {
 #[test]
 fn a_flow_that_stays_silent_waits_twice_as_long_from_the_ninth_wait_on() {
     let mut lone = Lone::listening(config());
-    lone.hear(&rts(1, 20_000, 0));
+    lone.receive(&rts(1, 20_000, 0));
     lone.tokens(7);
     let waits = gaps(&mut lone, 22);
     assert_eq!(waits[..8], [50; 8]);
@@ -186,7 +186,7 @@ fn a_flow_that_stays_silent_waits_twice_as_long_from_the_ninth_wait_on() {
     assert_eq!(waits[8..18], doubled);
     assert_eq!(waits[18..], [50 << 10; 4], "not longer and longer");
     // A packet, be it an old one, and all is as at first.
-    lone.hear(&data(1, 0, 0));
+    lone.receive(&data(1, 0, 0));
     assert_eq!(
         gaps(&mut lone, 8),
         [&[50; 7][..], &[100]].concat(),
@@ -197,7 +197,7 @@ fn a_flow_that_stays_silent_waits_twice_as_long_from_the_ninth_wait_on() {
 #[test]
 fn a_round_that_brings_nothing_is_repeated_more_and_more_slowly() {
     let mut lone = Lone::listening(config());
-    lone.hear(&rts(1, 2, 0));
+    lone.receive(&rts(1, 2, 0));
     assert_eq!(of_one(&lone.tokens(2)), [(0, 0), (2, 1)]);
     let starts = |lone: &mut Lone, rounds: usize| -> Vec<u64> {
         lone.tokens(2 * rounds).iter().step_by(2).map(|&(side, _, _)| side).collect()
@@ -215,7 +215,7 @@ fn served(order: Order, packets: [u32; 3], classes: [u8; 3]) -> Vec<u32> {
     for (flow, (packets, class)) in (0..).zip(packets.into_iter().zip(classes)) {
         let mut rts = rts(flow, packets, 0);
         rts.header.flags = rts.header.flags.with_class(class);
-        lone.hear(&rts);
+        lone.receive(&rts);
     }
     lone.tokens(9).iter().map(|&(_, flow, _)| flow).collect()
 }
@@ -232,26 +232,26 @@ fn the_flow_with_the_fewest_packets_left_has_the_next_token() {
 #[test]
 fn packets_left_are_those_that_have_not_arrived() {
     let mut lone = Lone::listening(config());
-    lone.hear(&rts(0, 12, 0));
-    lone.hear(&rts(1, 11, 0));
+    lone.receive(&rts(0, 12, 0));
+    lone.receive(&rts(1, 11, 0));
     let flows = |tokens: Vec<(u64, u32, u32)>| -> Vec<u32> {
         tokens.iter().map(|&(_, flow, _)| flow).collect()
     };
     assert_eq!(flows(lone.tokens(3)), [1, 1, 1]);
     // Two of the longer one: it is the shorter one now, however many were asked for.
-    lone.at(6).hear(&data(0, 10, 0));
-    lone.hear(&data(0, 11, 0));
+    lone.at(6).receive(&data(0, 10, 0));
+    lone.receive(&data(0, 11, 0));
     assert_eq!(flows(lone.tokens(2)), [0, 0]);
-    lone.at(10).hear(&data(1, 0, 0));
+    lone.at(10).receive(&data(1, 0, 0));
     assert_eq!(flows(lone.tokens(1)), [0], "of equal ones the one that came first");
-    lone.at(12).hear(&data(1, 1, 1));
+    lone.at(12).receive(&data(1, 1, 1));
     assert_eq!(flows(lone.tokens(1)), [1]);
 }
 
 #[test]
 fn a_busy_nic_is_made_up_for_by_one_packet_time() {
     let mut lone = Lone::listening(Config { token_window: 100, ..config() });
-    lone.hear(&rts(1, 90, 0));
+    lone.receive(&rts(1, 90, 0));
     assert_eq!(lone.at(0).numbers(Kind::Pull), [0]);
     assert_eq!(lone.at(3).numbers(Kind::Pull), [1]);
     assert_eq!(lone.sends_at(), Some(4), "counted from when it was due");
@@ -263,11 +263,11 @@ fn a_busy_nic_is_made_up_for_by_one_packet_time() {
 #[test]
 fn what_nobody_wanted_is_not_made_up_for() {
     let mut lone = Lone::listening(config());
-    lone.hear(&rts(1, 1, 0));
+    lone.receive(&rts(1, 1, 0));
     lone.tokens(1);
-    lone.at(10).hear(&data(1, 0, 0));
+    lone.at(10).receive(&data(1, 0, 0));
     lone.all();
-    lone.at(40).hear(&rts(2, 9, 0));
+    lone.at(40).receive(&rts(2, 9, 0));
     assert_eq!(lone.numbers(Kind::Pull), [0]);
     assert_eq!(lone.sends_at(), Some(42));
 }
@@ -280,17 +280,17 @@ fn last(mut packet: Packet) -> Packet {
 #[test]
 fn a_flow_is_delivered_once_and_acknowledged_as_often_as_its_sender_asks() {
     let mut lone = Lone::listening(config());
-    lone.hear(&rts(1, 2, 2));
+    lone.receive(&rts(1, 2, 2));
     let accepted = |sequence| Disposition::Accept { slot: 0, sequence };
-    assert_eq!(lone.hear(&last(free_data(1, 1))), accepted(1));
-    assert_eq!(lone.hear(&free_data(1, 1)), Disposition::Discard);
+    assert_eq!(lone.receive(&last(free_data(1, 1))), accepted(1));
+    assert_eq!(lone.receive(&free_data(1, 1)), Disposition::Discard);
     assert_eq!((lone.next(), lone.events()), (None, vec![]));
-    assert_eq!(lone.hear(&free_data(1, 0)), accepted(0));
+    assert_eq!(lone.receive(&free_data(1, 0)), accepted(0));
     assert_eq!(lone.numbers(Kind::Ack), [2]);
     assert!(matches!(lone.events()[..], [Event::Delivered { slot: 0, .. }]));
-    lone.hear(&rts(1, 2, 2));
+    lone.receive(&rts(1, 2, 2));
     assert_eq!(lone.numbers(Kind::Ack), [2]);
-    assert_eq!(lone.hear(&free_data(1, 0)), Disposition::Discard);
+    assert_eq!(lone.receive(&free_data(1, 0)), Disposition::Discard);
     assert_eq!(lone.numbers(Kind::Ack), [2]);
     assert_eq!((lone.events(), lone.sends_at()), (vec![], None));
     let seen = lone.endpoint.statistics(0);
@@ -300,7 +300,7 @@ fn a_flow_is_delivered_once_and_acknowledged_as_often_as_its_sender_asks() {
 #[test]
 fn a_flow_of_nothing_has_ended_when_it_is_announced() {
     let mut lone = Lone::listening(config());
-    lone.hear(&rts(1, 0, 0));
+    lone.receive(&rts(1, 0, 0));
     assert_eq!((lone.numbers(Kind::Ack), lone.events().len()), (vec![0], 1));
 }
 
@@ -308,14 +308,14 @@ fn a_flow_of_nothing_has_ended_when_it_is_announced() {
 fn a_flow_is_known_by_the_first_packet_that_comes() {
     let mut lone = Lone::listening(config());
     // Without the RTS nobody knows how many there are.
-    assert_ne!(lone.hear(&free_data(1, 2)), Disposition::Discard);
+    assert_ne!(lone.receive(&free_data(1, 2)), Disposition::Discard);
     assert_eq!(lone.sends_at(), None);
-    lone.at(3).hear(&rts(1, 20, 8));
-    lone.hear(&free_data(1, 7));
+    lone.at(3).receive(&rts(1, 20, 8));
+    lone.receive(&free_data(1, 7));
     assert_eq!(lone.tokens(1), [(3, 1, 8)]);
     // But for the last packet.
     let mut lone = Lone::listening(config());
-    lone.at(3).hear(&last(free_data(1, 2)));
+    lone.at(3).receive(&last(free_data(1, 2)));
     assert_eq!(lone.sends_at(), Some(3 + 2 * 3 + 18));
     assert_eq!(of_one(&lone.tokens(2)), [(27, 0), (29, 1)]);
 }
@@ -327,10 +327,10 @@ fn who_does_not_listen_or_has_forgotten_answers_nothing() {
     forgetful.table.has_forgotten = true;
     let mut listening = Lone::listening(config());
     for lone in [&mut deaf, &mut forgetful] {
-        lone.hear(&rts(1, 20, 0));
-        lone.hear(&free_data(1, 0));
+        lone.receive(&rts(1, 20, 0));
+        lone.receive(&free_data(1, 0));
     }
-    listening.hear(&data(1, 3, 3));
+    listening.receive(&data(1, 3, 3));
     for mut lone in [deaf, forgetful, listening] {
         assert_eq!((lone.next(), lone.sends_at()), (None, None));
     }
@@ -339,14 +339,14 @@ fn who_does_not_listen_or_has_forgotten_answers_nothing() {
 #[test]
 fn a_packet_without_its_payload_has_not_arrived() {
     let mut lone = Lone::listening(config());
-    lone.hear(&rts(1, 2, 2));
+    lone.receive(&rts(1, 2, 2));
     let mut trimmed = free_data(1, 0);
     trimmed.trim(64);
-    assert_eq!(lone.hear(&trimmed), Disposition::Discard);
+    assert_eq!(lone.receive(&trimmed), Disposition::Discard);
     let mut back = free_data(1, 1);
     back.trim(64);
     back.turn_round();
-    assert_eq!(lone.hear(&back), Disposition::Discard);
+    assert_eq!(lone.receive(&back), Disposition::Discard);
     let seen = *lone.endpoint.statistics(0);
     assert_eq!((seen.packets, seen.headers), (0, 1));
     assert_eq!(of_one(&lone.tokens(2)), [(4 + 18, 0), (24, 1)]);
@@ -356,8 +356,8 @@ fn a_packet_without_its_payload_has_not_arrived() {
 fn packets_far_ahead_of_a_missing_one_are_not_asked_for_and_not_taken() {
     let limit = trimline_transport::WINDOW_LIMIT;
     let mut lone = Lone::listening(Config { token_window: limit * 2, free_tokens: 0, ..config() });
-    lone.hear(&rts(1, 2 * limit, 0));
-    assert_eq!(lone.hear(&data(1, limit, 0)), Disposition::Discard);
+    lone.receive(&rts(1, 2 * limit, 0));
+    assert_eq!(lone.receive(&data(1, limit, 0)), Disposition::Discard);
     let tokens = lone.tokens(limit as usize + 1);
     let (side, _, sequence) = tokens[limit as usize];
     assert_eq!((side, sequence), (2 * u64::from(limit - 1) + 18, 0), "a new round");
@@ -366,8 +366,8 @@ fn packets_far_ahead_of_a_missing_one_are_not_asked_for_and_not_taken() {
 #[test]
 fn a_half_that_is_forgotten_asks_for_nothing() {
     let mut lone = Lone::listening(config());
-    lone.hear(&rts(1, 20, 0));
-    lone.hear(&rts(2, 20, 0));
+    lone.receive(&rts(1, 20, 0));
+    lone.receive(&rts(2, 20, 0));
     lone.tokens(8);
     lone.endpoint.forget(0);
     assert_eq!(lone.tokens(8).iter().map(|&(_, flow, _)| flow).collect::<Vec<_>>(), [2; 8]);

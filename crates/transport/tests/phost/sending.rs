@@ -44,17 +44,17 @@ fn packets_say_their_number_their_token_and_the_end() {
         assert_eq!((header.service_port(), header.flags.bits()), (number as u16, RTS));
         assert!(packet.service == Service::Droppable && packet.wire_bytes == 1500);
     }
-    lone.hear(&token(1, 9, 70_001));
+    lone.receive(&token(1, 9, 70_001));
     let last = lone.next().expect("the packet that was asked for");
     let flags = Flags::FROM_OPENER | Flags::LAST;
     assert_eq!((last.header.sequence, last.header.flags.bits()), (9, flags));
     assert_eq!((last.header.payload_length(), last.wire_bytes), (10, 74));
     assert_eq!(u32::from(last.header.service_port()), 70_001 % 65_536);
     // A packet that was not asked for is not sent; nor one behind the end.
-    lone.hear(&token(1, 10, 9));
+    lone.receive(&token(1, 10, 9));
     assert_eq!(lone.next(), None);
     assert_eq!(lone.endpoint.statistics(0).packets, 9);
-    lone.hear(&token(1, 9, 10));
+    lone.receive(&token(1, 9, 10));
     assert_eq!(lone.numbers(Kind::Data), [9]);
     assert_eq!(lone.endpoint.statistics(0).resent, 1);
 }
@@ -65,8 +65,8 @@ fn a_token_is_good_for_one_and_a_half_packet_times() {
         let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
         lone.open_packets(1, 20);
         lone.all();
-        lone.at(5).hear(&token(1, 0, 0));
-        lone.hear(&token(1, 1, 1));
+        lone.at(5).receive(&token(1, 0, 0));
+        lone.receive(&token(1, 1, 1));
         assert_eq!(lone.endpoint.poll_timeout(), sides(8));
         lone.at(5 + late).expire();
         let expected: &[u32] = if sent { &[0, 1] } else { &[] };
@@ -76,7 +76,7 @@ fn a_token_is_good_for_one_and_a_half_packet_times() {
     let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
     lone.open_packets(1, 20);
     lone.all();
-    lone.at(5).hear(&token(1, 0, 0));
+    lone.at(5).receive(&token(1, 0, 0));
     assert_eq!(lone.at(8).numbers(Kind::Data), [0]);
 }
 
@@ -89,8 +89,8 @@ fn free_tokens_expire_one_and_a_half_packet_times_behind_the_last_of_them() {
     assert_eq!(lone.sends_at(), Some(0));
     assert_eq!((lone.next().is_some(), lone.next().is_some()), (true, true));
     // A token that expires before them goes before them.
-    lone.at(15).hear(&token(1, 15, 15));
-    lone.hear(&token(1, 16, 16));
+    lone.at(15).receive(&token(1, 15, 15));
+    lone.receive(&token(1, 16, 16));
     assert_eq!(lone.next().expect("a packet").header.sequence, 15);
     lone.at(19).expire();
     assert_eq!((lone.next(), lone.sends_at()), (None, None));
@@ -112,7 +112,7 @@ fn an_rts_is_repeated_until_somebody_is_heard() {
         assert_eq!(repeated.len(), 1);
         assert_eq!((repeated[0].header.flags.bits(), repeated[0].header.sequence), (RTS, 20));
     }
-    lone.hear(&token(1, 0, 0));
+    lone.receive(&token(1, 0, 0));
     assert_eq!(lone.numbers(Kind::Data), [0]);
     // As long as before, from now on.
     let wait = 200 << 10;
@@ -131,7 +131,7 @@ fn a_token_puts_the_rts_off() {
     // The RTS at 500 and 1000 finds nobody.
     let tokens = [(150, 350), (300, 500), (600, 1000), (1700, 2500)];
     for (sequence, (side, rts)) in (0..).zip(tokens) {
-        lone.at(side).hear(&token(1, sequence, sequence));
+        lone.at(side).receive(&token(1, sequence, sequence));
         assert_eq!(lone.numbers(Kind::Data), [sequence]);
         let next = tokens.get(sequence as usize + 1).map_or(u64::MAX, |&(side, _)| side);
         while lone.endpoint.poll_timeout() < sides(rts.min(next)) {
@@ -154,7 +154,7 @@ fn served(order: Order, packets: [u64; 3]) -> Vec<u32> {
     }
     lone.all();
     for sequence in 0..2 {
-        (0..3).for_each(|flow| _ = lone.hear(&token(flow, sequence, sequence)));
+        (0..3).for_each(|flow| _ = lone.receive(&token(flow, sequence, sequence)));
     }
     lone.all().iter().map(|packet| packet.header.connection.get()).collect()
 }
@@ -174,11 +174,11 @@ fn packets_left_are_those_that_were_never_sent() {
     lone.all();
     // The first flow has three packets left, however often it sends one of them; the second has two.
     for (flow, sequence) in [(0, 0), (0, 1), (0, 1), (0, 1), (1, 0), (1, 1)] {
-        lone.hear(&token(flow, sequence, 0));
+        lone.receive(&token(flow, sequence, 0));
         assert_eq!(lone.numbers(Kind::Data), [sequence]);
     }
-    lone.hear(&token(0, 2, 4));
-    lone.hear(&token(1, 2, 2));
+    lone.receive(&token(0, 2, 4));
+    lone.receive(&token(1, 2, 2));
     let flows: Vec<u32> = lone.all().iter().map(|packet| packet.header.connection.get()).collect();
     assert_eq!(flows, [1, 0]);
 }
@@ -188,7 +188,7 @@ fn a_sender_keeps_a_window_of_tokens() {
     let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
     lone.open_packets(1, 20);
     lone.all();
-    (0..9).for_each(|number| _ = lone.hear(&token(1, number, number)));
+    (0..9).for_each(|number| _ = lone.receive(&token(1, number, number)));
     assert_eq!(lone.numbers(Kind::Data), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
@@ -198,14 +198,14 @@ fn a_flow_has_ended_once_when_all_its_packets_are_acknowledged() {
     lone.open_packets(1, 9);
     lone.all();
     for other in [ack(1, 8), ack(1, 10), ack(2, 9)] {
-        lone.hear(&other);
+        lone.receive(&other);
     }
     assert_eq!(lone.events(), []);
-    lone.hear(&token(1, 8, 8));
-    lone.hear(&ack(1, 9));
-    lone.hear(&ack(1, 9));
+    lone.receive(&token(1, 8, 8));
+    lone.receive(&ack(1, 9));
+    lone.receive(&ack(1, 9));
     assert!(matches!(lone.events()[..], [Event::Acknowledged { slot: 0, .. }]));
-    lone.hear(&token(1, 3, 9));
+    lone.receive(&token(1, 3, 9));
     assert_eq!((lone.next(), lone.sends_at()), (None, None));
     lone.at(100_000).expire();
     assert_eq!((lone.next(), lone.endpoint.poll_timeout()), (None, Time::NEVER));
@@ -230,7 +230,7 @@ fn packets_take_all_paths_in_an_order_that_is_drawn_for_each_round() {
     // The RTS takes a path, too.
     let mut paths: Vec<u16> = lone.all().iter().map(|packet| packet.header.path.get()).collect();
     for number in 0..3999 {
-        lone.hear(&token(1, number, number));
+        lone.receive(&token(1, number, number));
         paths.push(lone.next().expect("a packet").header.path.get());
     }
     let mut orders = BTreeMap::new();

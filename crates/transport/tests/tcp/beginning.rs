@@ -20,7 +20,7 @@ fn data_waits_for_the_answer_to_the_syn() {
         assert_eq!(sender.data_after(&syn_answer()), []);
     }
     // Two real duplicates are not yet three.
-    sender.hear_times(2, &ack(0)).data();
+    sender.receive_times(2, &ack(0)).data();
     assert_eq!(sender.sent().retransmissions_fast, 0);
 }
 
@@ -48,7 +48,7 @@ fn every_syn_is_answered() {
         answers[0].header.sequence
     };
     assert_eq!((answer(&mut receiver), answer(&mut receiver)), (0, 0));
-    assert_eq!(receiver.hear(&segment(0)), Disposition::Accept { slot: 0, sequence: 0 });
+    assert_eq!(receiver.receive(&segment(0)), Disposition::Accept { slot: 0, sequence: 0 });
     assert_eq!(receiver.all().len(), 1);
     assert_eq!(answer(&mut receiver), 1);
     assert_eq!(receiver.seen().packets, 1);
@@ -87,9 +87,11 @@ fn the_end_is_acknowledged_each_time_and_told_once() {
         })
         .collect();
     assert_eq!(answers, [vec![], vec![2], vec![3], vec![3], vec![3]]);
-    let told: Vec<Event> = core::iter::from_fn(|| receiver.endpoint.poll_event()).collect();
-    assert_eq!(told.len(), 1);
-    assert!(matches!(told[0], Event::Delivered { key, slot: 0 } if key.side == Side::Receiving));
+    let notified: Vec<Event> = core::iter::from_fn(|| receiver.endpoint.poll_event()).collect();
+    assert_eq!(notified.len(), 1);
+    assert!(
+        matches!(notified[0], Event::Delivered { key, slot: 0 } if key.side == Side::Receiving)
+    );
     assert_eq!((receiver.seen().packets, receiver.seen().duplicates), (3, 2));
 }
 

@@ -93,7 +93,7 @@ pub(crate) enum Fate {
     Pass,
     Drop,
     /// Dropped where the first delay ends, and its sender told from there.
-    Tell,
+    Notify,
     Twice,
     Hold(TimeDelta),
 }
@@ -147,9 +147,9 @@ pub(crate) struct Network {
     pub(crate) idle_calls: u64,
     pub(crate) dropped: u64,
     /// Whether senders are told of drops, how many notifications of a thousand are lost, and how many were not.
-    pub(crate) tells: bool,
+    pub(crate) notifies: bool,
     pub(crate) untold: u64,
-    pub(crate) told: u64,
+    pub(crate) notified: u64,
     /// Lengths of the queue to host 0 on path 0, as data arrives there.
     pub(crate) lengths: Vec<(Time, usize)>,
     /// Windows of the first subflow of the first connection of host 1, whenever they change.
@@ -188,9 +188,9 @@ impl Network {
             whim: Stream::seed_from_u64(98),
             idle_calls: 0,
             dropped: 0,
-            tells: false,
+            notifies: false,
             untold: 0,
-            told: 0,
+            notified: 0,
             lengths: Vec::new(),
             windows: Vec::new(),
         }
@@ -335,7 +335,7 @@ impl Network {
         let mut enters = at + self.delay;
         match (self.impairment)(at, &packet) {
             Fate::Drop => return,
-            Fate::Tell => return self.tell(enters, packet),
+            Fate::Notify => return self.notify(enters, packet),
             Fate::Twice => self.happen(enters, Happening::Enter { packet }),
             Fate::Hold(time) => enters += time,
             Fate::Pass => {}
@@ -355,8 +355,8 @@ impl Network {
             && self.whim.next_u64() % 100_000 < rng;
         if queue.len() >= self.capacity || is_early {
             self.dropped += 1;
-            if self.tells {
-                self.tell(self.now, packet);
+            if self.notifies {
+                self.notify(self.now, packet);
             }
             return;
         }
@@ -371,11 +371,11 @@ impl Network {
     }
 
     /// A notification leaves for the sender of a packet that was dropped, ahead of everything.
-    fn tell(&mut self, at: Time, mut packet: Packet) {
+    fn notify(&mut self, at: Time, mut packet: Packet) {
         let is_lost = self.whim.next_u64() % 1000 < self.untold;
         packet.notify();
         if !is_lost {
-            self.told += 1;
+            self.notified += 1;
             self.happen(at + self.delay, Happening::Arrive { packet });
         }
     }

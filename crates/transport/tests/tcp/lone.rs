@@ -107,27 +107,27 @@ impl Lone {
         Some(self.now.as_ps() / 1_000_000)
     }
 
-    pub(crate) fn hear(&mut self, packet: &Packet) -> Disposition {
+    pub(crate) fn receive(&mut self, packet: &Packet) -> Disposition {
         self.endpoint.handle_packet(self.now, packet, &mut self.directory)
     }
 
     /// The same packet so many times.
-    pub(crate) fn hear_times(&mut self, times: usize, packet: &Packet) -> &mut Lone {
+    pub(crate) fn receive_times(&mut self, times: usize, packet: &Packet) -> &mut Lone {
         for _ in 0..times {
-            self.hear(packet);
+            self.receive(packet);
         }
         self
     }
 
     /// What it sends when it hears a packet.
     pub(crate) fn answers(&mut self, packet: &Packet) -> Vec<Packet> {
-        self.hear(packet);
+        self.receive(packet);
         self.all()
     }
 
     /// Segments that it sends when it hears a packet.
     pub(crate) fn data_after(&mut self, packet: &Packet) -> Vec<u32> {
-        self.hear(packet);
+        self.receive(packet);
         self.data()
     }
 

@@ -53,15 +53,15 @@ fn a_partial_ack_does_not_ask_the_window() {
 #[test]
 fn an_old_ack_or_one_of_nothing_outstanding_is_no_duplicate() {
     let (mut sender, _) = pushed(&standing(4));
-    sender.hear(&ack(4));
-    sender.hear_times(3, &ack(4));
+    sender.receive(&ack(4));
+    sender.receive_times(3, &ack(4));
     assert_eq!(sender.data(), [4, 5, 6, 7]);
-    sender.hear(&ack(5));
+    sender.receive(&ack(5));
     sender.all();
-    sender.hear_times(5, &ack(4));
+    sender.receive_times(5, &ack(4));
     assert_eq!(sender.data(), []);
     // Two of them are not yet three.
-    sender.hear_times(2, &ack(5));
+    sender.receive_times(2, &ack(5));
     assert!(!sender.data().contains(&5));
     assert!(sender.data_after(&ack(5)).contains(&5));
 }
@@ -109,7 +109,7 @@ fn an_unused_window_does_not_grow() {
         let mut sender = Lone::sender(&config, None);
         for number in 1..20 {
             sender.next();
-            sender.hear(&ack(number));
+            sender.receive(&ack(number));
         }
         assert_eq!(sender.window(), 10 * SEGMENT);
     }
@@ -134,7 +134,7 @@ impl Pair {
         let is_it = |packet: &&Packet| packet.header.sequence == sequence;
         let packet = *self.sent.iter().rev().find(is_it).expect("it was sent");
         for answer in self.receiver.answers(&packet) {
-            self.sender.hear(&answer);
+            self.sender.receive(&answer);
         }
         self.take()
     }
@@ -179,7 +179,7 @@ fn retransmissions_wait_for_the_window() {
 #[test]
 fn with_blocks_a_duplicate_says_something_new() {
     let mut pair = Pair::new(10);
-    pair.sender.hear_times(5, &ack(0));
+    pair.sender.receive_times(5, &ack(0));
     assert_eq!(pair.take(), []);
     assert_eq!(pair.sender.sent().retransmissions_fast, 0);
 }

@@ -36,19 +36,19 @@ fn an_echo_halves_the_window_once_and_the_next_segment_says_so() {
     let marks =
         |sender: &mut Lone| -> Vec<u8> { sender.all().iter().map(|packet| packet.marks).collect() };
     assert_eq!(marks(&mut sender), [0]);
-    sender.hear(&syn_answer());
+    sender.receive(&syn_answer());
     assert_eq!(marks(&mut sender), [ECT; 8]);
     for number in 1..=4 {
-        sender.hear(&echo(number));
+        sender.receive(&echo(number));
         assert_eq!((marks(&mut sender), sender.window()), (vec![], 4 * SEGMENT));
     }
-    sender.hear(&echo(5));
+    sender.receive(&echo(5));
     assert_eq!(marks(&mut sender), [ECT | MARK_CWR]);
-    sender.hear(&echo(6));
+    sender.receive(&echo(6));
     assert_eq!(marks(&mut sender), [ECT]);
-    sender.hear(&echo(8));
+    sender.receive(&echo(8));
     assert_eq!(sender.window(), 4 * SEGMENT);
-    sender.hear(&echo(9));
+    sender.receive(&echo(9));
     assert_eq!(sender.window(), 2 * SEGMENT);
 }
 
@@ -57,12 +57,12 @@ fn an_echo_halves_the_window_once_and_the_next_segment_says_so() {
 fn where_marks_do_not_hold_back_growth_an_echo_opens_the_window() {
     let mut sender = Lone::sender(&Config { grows_when_marked: true, ..ecn(8) }, None);
     sender.all();
-    sender.hear(&echo(1));
+    sender.receive(&echo(1));
     let reduced = sender.window();
     assert!((4 * SEGMENT..4 * SEGMENT + SEGMENT / 3).contains(&reduced), "{reduced}");
     // The window is not what limits the sender until half of what was sent is acknowledged.
     for number in 2..=8 {
-        sender.hear(&echo(number));
+        sender.receive(&echo(number));
         sender.all();
     }
     assert!(sender.window() > reduced + SEGMENT / 2, "{}", sender.window());
@@ -73,8 +73,8 @@ fn where_marks_do_not_hold_back_growth_an_echo_opens_the_window() {
 fn what_is_resent_has_no_marks() {
     let mut sender = Lone::sender(&ecn(8), None);
     sender.all();
-    sender.hear(&echo(1));
-    let resent = sender.hear_times(3, &ack(1)).all();
+    sender.receive(&echo(1));
+    let resent = sender.receive_times(3, &ack(1)).all();
     assert_eq!(resent.iter().map(|packet| packet.header.sequence).collect::<Vec<_>>(), [1]);
     assert_eq!(resent[0].marks, 0);
     let new = sender.answers(&ack(8));

@@ -54,11 +54,11 @@ proptest! {
         impair(&mut network, seed, loss);
         let (mut bytes, mut segments) = (0, 0);
         for (place, &(length, idle)) in messages.iter().enumerate() {
-            let told = [1, 0].map(|host| network.hosts[host].events.len());
-            prop_assert_eq!(told, [place, place], "before message {}", place);
+            let notified = [1, 0].map(|host| network.hosts[host].events.len());
+            prop_assert_eq!(notified, [place, place], "before message {}", place);
             network.run(network.now + TimeDelta::from_us(idle));
-            let told = [1, 0].map(|host| network.hosts[host].events.len());
-            prop_assert_eq!(told, [place, place], "while nothing was handed over");
+            let notified = [1, 0].map(|host| network.hosts[host].events.len());
+            prop_assert_eq!(notified, [place, place], "while nothing was handed over");
             match place {
                 0 => network.open_bytes(1, 0, 1, Some(length)),
                 _ => network.send(1, length),
@@ -74,8 +74,8 @@ proptest! {
             prop_assert!(received.iter().copied().eq(0..segments as u32));
         }
         network.run(network.now + TimeDelta::from_ms(2000));
-        let told = [1, 0].map(|host| network.hosts[host].events.len());
-        prop_assert_eq!(told, [messages.len(); 2], "at the end");
+        let notified = [1, 0].map(|host| network.hosts[host].events.len());
+        prop_assert_eq!(notified, [messages.len(); 2], "at the end");
     }
 
     /// Messages that do not wait for one another may count as one; their bytes arrive all the same.

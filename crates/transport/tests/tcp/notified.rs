@@ -17,7 +17,7 @@ fn fastlane(window: u16) -> Config {
 }
 
 /// The notification of a segment that was sent after so many time-outs.
-fn told(sequence: u32, timeouts: u32) -> Packet {
+fn notified(sequence: u32, timeouts: u32) -> Packet {
     let mut packet = segment(sequence);
     packet.header.extra = timeouts;
     packet.notify();
@@ -36,7 +36,7 @@ fn telling(segments: &[u32]) -> impl FnMut(Time, &Packet) -> Fate + 'static {
     let mut left: BTreeSet<u32> = segments.iter().copied().collect();
     move |_, packet| {
         let is_data = packet.header.kind == Kind::Data && packet.wire_bytes > 64;
-        if is_data && left.remove(&packet.header.sequence) { Fate::Tell } else { Fate::Pass }
+        if is_data && left.remove(&packet.header.sequence) { Fate::Notify } else { Fate::Pass }
     }
 }
 
@@ -82,18 +82,25 @@ fn a_stale_notification_changes_nothing() {
     lone.pass(11_000);
     assert_eq!((lone.sent().timeouts, lone.data()), (1, vec![0]));
     let (window, statistics) = (lone.window(), *lone.sent());
-    for stale in [told(0, 0), told(3, 0), told(7, 0), told(0, 2), told(9, 1), told(u32::MAX, 1)] {
+    for stale in [
+        notified(0, 0),
+        notified(3, 0),
+        notified(7, 0),
+        notified(0, 2),
+        notified(9, 1),
+        notified(u32::MAX, 1),
+    ] {
         assert_eq!(lone.data_after(&stale), []);
     }
     assert_eq!((lone.window(), *lone.sent()), (window, statistics));
     // That of what was resent is none.
-    assert_eq!(lone.data_after(&told(0, 1)), [0]);
+    assert_eq!(lone.data_after(&notified(0, 1)), [0]);
     assert_eq!(lone.sent().notifications, 1);
     // Of what has arrived there is nothing to resend.
-    lone.hear(&ack(8));
+    lone.receive(&ack(8));
     lone.data();
     let window = lone.window();
-    assert_eq!((lone.data_after(&told(0, 1)), lone.window()), (vec![], window));
+    assert_eq!((lone.data_after(&notified(0, 1)), lone.window()), (vec![], window));
 }
 
 /// FastLane 3.4.1: every packet says how many time-outs the flow has had.
@@ -106,7 +113,7 @@ fn packets_count_the_timeouts_of_their_flow() {
     assert_eq!(said(&mut lone), [0]);
     lone.pass(10_000);
     assert_eq!(said(&mut lone), [1]);
-    lone.hear(&syn_answer());
+    lone.receive(&syn_answer());
     assert_eq!(said(&mut lone), [1]);
     lone.pass(40_000);
     assert_eq!(said(&mut lone), [2]);
@@ -119,7 +126,7 @@ fn half_a_window_is_resent_at_a_time_in_order_and_nothing_new() {
     lone.data();
     for sequence in [6, 3, 5, 2, 7] {
         // None of them is the smallest number, and all but four of the eight are lost or wait.
-        lone.hear(&told(sequence, 0));
+        lone.receive(&notified(sequence, 0));
     }
     assert_eq!(lone.data(), [2, 3, 5, 6]);
     // 0 and 1 come; 4 is in order of none.
@@ -140,14 +147,14 @@ fn the_count_of_bytes_frees_a_place() {
     lone.data();
     // The notification of 0 is lost. Of the others two may go at a time.
     for sequence in [1, 2, 3] {
-        lone.hear(&told(sequence, 0));
+        lone.receive(&notified(sequence, 0));
     }
     assert_eq!(lone.data(), [1, 2]);
     // One of them has arrived, or two have: 0 and one may be on the way.
     assert_eq!(lone.data_after(&beyond(0, 1436)), []);
     assert_eq!(lone.data_after(&beyond(0, 2872)), [3]);
     // An older ACK takes nothing back.
-    assert_eq!(lone.data_after(&told(3, 0)), [3]);
+    assert_eq!(lone.data_after(&notified(3, 0)), [3]);
     assert_eq!(lone.data_after(&beyond(0, 1436)), []);
 }
 
@@ -157,12 +164,12 @@ fn the_smallest_number_is_resent_at_once() {
     let mut lone = Lone::sender(&fastlane(4), Some(100));
     lone.data();
     for sequence in [1, 2, 3] {
-        lone.hear(&told(sequence, 0));
+        lone.receive(&notified(sequence, 0));
     }
     assert_eq!(lone.data(), [1, 2]);
-    assert_eq!(lone.data_after(&told(0, 0)), [0]);
-    assert_eq!(lone.data_after(&told(0, 0)), [0]);
-    assert_eq!(lone.data_after(&told(1, 0)), [], "it is not the smallest");
+    assert_eq!(lone.data_after(&notified(0, 0)), [0]);
+    assert_eq!(lone.data_after(&notified(0, 0)), [0]);
+    assert_eq!(lone.data_after(&notified(1, 0)), [], "it is not the smallest");
 }
 
 /// FastLane 3.4.1: max_sim falls with each further try of a segment.
@@ -171,23 +178,23 @@ fn fewer_are_resent_at_a_time_the_more_often_one_is_dropped() {
     let mut lone = Lone::sender(&fastlane(16), Some(100));
     lone.data();
     (4..16).for_each(|sequence| {
-        lone.hear(&told(sequence, 0));
+        lone.receive(&notified(sequence, 0));
     });
     assert_eq!(lone.data(), (4..12).collect::<Vec<u32>>());
     // All eight are dropped again: one goes, and is the second try of a segment: four at a time.
     (4..12).for_each(|sequence| {
-        lone.hear(&told(sequence, 0));
+        lone.receive(&notified(sequence, 0));
     });
     assert_eq!(lone.data(), [4, 5, 6, 7]);
     (4..8).for_each(|sequence| {
-        lone.hear(&told(sequence, 0));
+        lone.receive(&notified(sequence, 0));
     });
     assert_eq!(lone.data(), [4, 5]);
     (4..6).for_each(|sequence| {
-        lone.hear(&told(sequence, 0));
+        lone.receive(&notified(sequence, 0));
     });
     assert_eq!(lone.data(), [4]);
-    lone.hear(&told(4, 0));
+    lone.receive(&notified(4, 0));
     assert_eq!(lone.data(), [4], "one at least");
 }
 
@@ -256,7 +263,7 @@ fn acks_say_how_many_bytes_lie_beyond_their_number() {
 fn a_segment_that_was_told_of_leaves_the_timer() {
     let mut sender = Lone::sender(&fastlane(8), None);
     sender.all();
-    assert_eq!(sender.at(5_000).data_after(&told(0, 0)), [0]);
+    assert_eq!(sender.at(5_000).data_after(&notified(0, 0)), [0]);
     assert_eq!(sender.timeout(100_000), Some(10_000));
 }
 
@@ -272,7 +279,7 @@ fn a_syn_and_its_answer_are_resent_at_once() {
     assert_eq!((again.len(), again[0].wire_bytes), (1, 64));
     assert_eq!(lone.endpoint_timeout(), timeout, "the timer runs on");
     // The answer came: whoever tells of a SYN now is late.
-    lone.hear(&syn_answer());
+    lone.receive(&syn_answer());
     assert_eq!(lone.data(), [0, 1]);
     assert_eq!(lone.data_after(&first), []);
     let mut receiver = Lone::receiver(&config);
@@ -289,20 +296,20 @@ fn a_syn_and_its_answer_are_resent_at_once() {
 fn an_ack_is_resent_unless_another_has_said_as_much() {
     let mut lone = Lone::receiver(&fastlane(8));
     let acks: Vec<Packet> = [0, 1, 3, 4].map(|sequence| lone.answers(&segment(sequence))[0]).into();
-    let told = |ack: &Packet| {
-        let mut told = *ack;
-        told.notify();
-        told
+    let notified = |ack: &Packet| {
+        let mut notified = *ack;
+        notified.notify();
+        notified
     };
     for ack in &acks[..3] {
-        assert_eq!(lone.answers(&told(ack)), []);
+        assert_eq!(lone.answers(&notified(ack)), []);
     }
-    assert_eq!(lone.answers(&told(&acks[3])), [acks[3]]);
-    assert_eq!(lone.answers(&told(&acks[3])), [acks[3]]);
+    assert_eq!(lone.answers(&notified(&acks[3])), [acks[3]]);
+    assert_eq!(lone.answers(&notified(&acks[3])), [acks[3]]);
     // A host that asks for nothing of the kind does nothing of the kind.
     let mut plain = Lone::receiver(&standing(8));
     let ack = plain.answers(&segment(0))[0];
-    assert_eq!(plain.answers(&told(&ack)), []);
+    assert_eq!(plain.answers(&notified(&ack)), []);
 }
 
 /// FastLane 2.2.1: one halving a window of data, and nothing is resent.
@@ -312,22 +319,22 @@ fn a_quench_halves_the_window_once_and_resends_nothing() {
     let mut lone = Lone::sender(&quench, Some(100));
     lone.data();
     for sequence in [3, 0, 9, 15] {
-        assert_eq!(lone.data_after(&told(sequence, 0)), []);
+        assert_eq!(lone.data_after(&notified(sequence, 0)), []);
         assert_eq!(lone.window() >> 16, 8, "{sequence}");
     }
     assert_eq!(lone.sent().notifications, 1);
     // What was sent since meets congestion: another window.
-    lone.hear(&ack(12));
+    lone.receive(&ack(12));
     assert_eq!(lone.data(), [16, 17, 18, 19, 20]);
-    lone.hear(&told(15, 0));
+    lone.receive(&notified(15, 0));
     assert_eq!(lone.window() >> 16, 9);
-    lone.hear(&told(16, 0));
+    lone.receive(&notified(16, 0));
     assert_eq!(lone.window() >> 16, 4);
     assert_eq!(lone.sent().retransmissions_notified, 0);
     // Who ignores notifications does not know of them.
     let mut lone = Lone::sender(&standing(16), Some(100));
     lone.data();
-    assert_eq!((lone.data_after(&told(0, 0)), lone.window() >> 16), (vec![], 16));
+    assert_eq!((lone.data_after(&notified(0, 0)), lone.window() >> 16), (vec![], 16));
 }
 
 /// After a time-out what is dropped halves the slow start once for what was under way.
@@ -338,24 +345,24 @@ fn a_drop_after_a_timeout_halves_the_window_that_has_grown() {
     lone.pass(10_500);
     assert_eq!(lone.data(), [0]);
     // Slow start up to the threshold of four.
-    lone.at(10_600).hear(&ack(1));
+    lone.at(10_600).receive(&ack(1));
     assert_eq!(lone.data(), [1, 2]);
-    lone.at(10_700).hear(&ack(3));
+    lone.at(10_700).receive(&ack(3));
     assert_eq!((lone.window() >> 16, lone.data()), (4, vec![3, 4, 5, 6]));
     lone.at(10_800);
-    assert_eq!(lone.data_after(&told(4, 1)), []);
+    assert_eq!(lone.data_after(&notified(4, 1)), []);
     assert_eq!(lone.window() >> 16, 2);
-    lone.hear(&told(5, 1));
+    lone.receive(&notified(5, 1));
     assert_eq!(lone.window() >> 16, 2, "it was sent before the last halving");
     // 3 and 6 are in flight: the smallest number goes all the same.
-    assert_eq!(lone.data_after(&told(3, 1)), [3]);
+    assert_eq!(lone.data_after(&notified(3, 1)), [3]);
     assert_eq!(lone.sent().timeouts, 1);
 }
 
 /// An incast of `senders` flows into a queue of a few packets that tells of drops.
 fn incast(config: &Config, senders: u32, segments: u64, capacity: usize, untold: u64) -> Network {
     let mut network = Network::new(senders as usize + 1, 1, config);
-    (network.capacity, network.tells, network.untold) = (capacity, true, untold);
+    (network.capacity, network.notifies, network.untold) = (capacity, true, untold);
     network.idle_calls = 200;
     (1..=senders).for_each(|sender| network.open(sender as usize, 0, 1, Some(segments)));
     network.run(us(20_000_000));
@@ -380,7 +387,7 @@ fn every_flow_ends_however_many_notifications_are_lost() {
         senders.iter().map(|host| host.endpoint.sender_statistics(0).timeouts).sum()
     };
     let [none, side, all] = [0, 500, 1000].map(|untold| incast(&config, 12, 20, 16, untold));
-    assert!(none.dropped > 20 && all.dropped > 20 && all.told == 0);
+    assert!(none.dropped > 20 && all.dropped > 20 && all.notified == 0);
     assert_eq!(timeouts(&none), 0, "all drops are told of");
     assert!(timeouts(&side) > 0 && timeouts(&side) < timeouts(&all));
     assert!(last(&none) < us(10_000) && last(&all) > us(10_000), "{} {}", last(&none), last(&all));
@@ -404,14 +411,14 @@ proptest! {
         let notifications = if is_quench { Notifications::Quench } else { FASTLANE };
         let config = Config { handshake, initial_window, ack_every, notifications, ..config() };
         let mut network = Network::new(senders as usize + 1, 1, &config);
-        (network.capacity, network.tells, network.untold) = (capacity, true, untold);
+        (network.capacity, network.notifies, network.untold) = (capacity, true, untold);
         let mut draws = seed;
         network.impairment = Box::new(move |_, packet| {
             draws = draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             // Control packets are dropped and told of too.
             match draws >> 33 {
                 draw if draw % 100 < loss => Fate::Drop,
-                draw if draw % 100 < 2 * loss => Fate::Tell,
+                draw if draw % 100 < 2 * loss => Fate::Notify,
                 draw if draw % 97 == 0 => Fate::Twice,
                 draw if draw % 13 == 0 && packet.service == Service::Droppable => {
                     Fate::Hold(TimeDelta::from_us(draw % 100))

@@ -48,7 +48,7 @@ fn an_ack_waits_from_the_first_segment_that_it_answers() {
 #[test]
 fn what_lies_beyond_the_receive_window_is_not_taken() {
     let mut receiver = Lone::receiver(&Config { receive_window: 5, ..config() });
-    let mut is_taken = |sequence| receiver.hear(&segment(sequence)) != Disposition::Discard;
+    let mut is_taken = |sequence| receiver.receive(&segment(sequence)) != Disposition::Discard;
     assert_eq!([0, 6, 5, 7].map(&mut is_taken), [true, false, true, false]);
     assert_eq!([1, 6, 7].map(&mut is_taken), [true, true, false]);
 }

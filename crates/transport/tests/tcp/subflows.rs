@@ -31,7 +31,7 @@ fn the_receive_window_is_of_the_connection() {
     let sent = sender.answers(&subflow_ack(0, 1, 2));
     assert_eq!(names(&sent).iter().map(|&(_, data)| data).collect::<Vec<_>>(), [8, 9]);
     // An older ACK of the connection takes nothing back.
-    sender.hear(&subflow_ack(0, 2, 4));
+    sender.receive(&subflow_ack(0, 2, 4));
     let sent = sender.answers(&subflow_ack(0, 2, 2));
     assert_eq!(names(&sent).iter().map(|&(_, data)| data).collect::<Vec<_>>(), [10, 11]);
 }

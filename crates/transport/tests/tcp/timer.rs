@@ -27,8 +27,8 @@ fn a_segment_sent_later_does_not_put_the_timer_off() {
 fn new_data_acknowledged_starts_the_timer_anew() {
     let mut sender = Lone::sender(&standing(4), None);
     sender.all();
-    sender.at(5_000).hear(&ack(1));
-    sender.at(8_000).hear_times(2, &ack(1));
+    sender.at(5_000).receive(&ack(1));
+    sender.at(8_000).receive_times(2, &ack(1));
     // The sample of 5 ms makes it three times as long.
     assert_eq!(sender.timeout(100_000), Some(20_000));
 }
@@ -38,10 +38,10 @@ fn new_data_acknowledged_starts_the_timer_anew() {
 fn fast_recovery_starts_the_timer_anew() {
     let mut sender = Lone::sender(&standing(8), None);
     sender.all();
-    sender.at(1_000).hear(&ack(1));
+    sender.at(1_000).receive(&ack(1));
     sender.all();
-    assert!(sender.at(5_000).hear_times(3, &ack(1)).data().contains(&1));
-    assert!(!sender.at(6_000).hear_times(6, &ack(1)).data().is_empty());
+    assert!(sender.at(5_000).receive_times(3, &ack(1)).data().contains(&1));
+    assert!(!sender.at(6_000).receive_times(6, &ack(1)).data().is_empty());
     assert_eq!(sender.timeout(100_000), Some(15_000));
 }
 
@@ -50,7 +50,7 @@ fn fast_recovery_starts_the_timer_anew() {
 fn the_timer_stops_when_nothing_is_outstanding() {
     let mut sender = Lone::sender(&standing(4), None);
     sender.all();
-    sender.at(5_000).hear(&ack(4));
+    sender.at(5_000).receive(&ack(4));
     assert_eq!(sender.timeout(10_000_000), None);
 }
 
@@ -64,7 +64,7 @@ fn what_was_resent_measures_no_round_trip() {
         assert_eq!(sender.data(), [0]);
         assert_eq!(sender.at(10_001).data_after(&ack(1)), [1, 2]);
         if next_sample {
-            sender.at(10_101).hear(&ack(2));
+            sender.at(10_101).receive(&ack(2));
             assert_eq!(sender.timeout(100_000), Some(10_401));
         } else {
             assert_eq!(sender.timeout(100_000), Some(30_001));
@@ -79,10 +79,10 @@ fn what_was_sacked_measures_no_round_trip() {
     let (mut sender, mut receiver) = (Lone::sender(&config, None), Lone::receiver(&config));
     let sent = sender.all();
     let early = receiver.answers(&sent[1]);
-    sender.at(20).hear(&early[0]);
+    sender.at(20).receive(&early[0]);
     let late = receiver.answers(&sent[0]);
     assert_eq!(late[0].header.sequence, 2);
-    sender.at(5_000).hear(&late[0]);
+    sender.at(5_000).receive(&late[0]);
     sender.all();
     assert_eq!(sender.timeout(100_000), Some(15_000));
 }
@@ -97,7 +97,7 @@ fn answered(losses: u64) -> Lone {
         let again: Vec<Packet> = sender.all();
         assert_eq!((again.len(), again[0].wire_bytes), (1, 64));
     }
-    sender.at(10_000 * losses + 100).hear(&syn_answer());
+    sender.at(10_000 * losses + 100).receive(&syn_answer());
     sender
 }
 
@@ -129,7 +129,7 @@ fn a_second_timeout_leaves_the_threshold() {
     }
     let windows: Vec<u64> = (1..=8)
         .map(|number| {
-            sender.hear(&ack(number));
+            sender.receive(&ack(number));
             sender.window() >> 16
         })
         .collect();

@@ -86,16 +86,16 @@ fn held(window: u16) -> (Lone, Lone, Vec<Packet>) {
 fn a_reduction_is_taken_back_when_all_that_was_resent_came_twice() {
     let (mut sender, mut receiver, sent) = held(4);
     let mut resent = sender.all();
-    sender.hear(&receiver.answers(&sent[0])[0]);
+    sender.receive(&receiver.answers(&sent[0])[0]);
     resent.extend(sender.all());
     assert_eq!(resent.iter().map(|packet| packet.header.sequence).collect::<Vec<_>>(), [0, 1, 2]);
     for packet in &sent[1..] {
-        sender.hear(&receiver.answers(packet)[0]);
+        sender.receive(&receiver.answers(packet)[0]);
     }
     let undone: Vec<u64> = resent
         .iter()
         .map(|packet| {
-            sender.hear(&receiver.answers(packet)[0]);
+            sender.receive(&receiver.answers(packet)[0]);
             sender.sent().undone
         })
         .collect();
@@ -108,8 +108,8 @@ fn a_reduction_is_taken_back_when_all_that_was_resent_came_twice() {
 fn a_timeout_for_nothing_leaves_no_back_off() {
     let (mut sender, mut receiver, sent) = held(2);
     let resent = sender.all();
-    sender.at(10_100).hear(&receiver.answers(&sent[0])[0]);
-    sender.hear(&receiver.answers(&resent[0])[0]);
+    sender.at(10_100).receive(&receiver.answers(&sent[0])[0]);
+    sender.receive(&receiver.answers(&resent[0])[0]);
     assert_eq!(sender.sent().undone, 1);
     // The timer had started anew with the ACK.
     assert_eq!(sender.timeout(100_000), Some(30_100));
@@ -124,25 +124,25 @@ fn a_copy_of_what_was_not_resent_takes_nothing_back() {
     let sent = sender.all();
     // 3 is lost. The network doubles 0, 5 and one that is sent when the recovery is over.
     for place in [0, 1, 2, 4, 5, 6] {
-        sender.hear(&receiver.answers(&sent[place])[0]);
+        sender.receive(&receiver.answers(&sent[place])[0]);
     }
     let resent = sender.all();
     assert_eq!(resent[0].header.sequence, 3);
     for place in [0, 5] {
-        sender.hear(&receiver.answers(&sent[place])[0]);
+        sender.receive(&receiver.answers(&sent[place])[0]);
         assert_eq!(sender.sent().undone, 0, "a copy of {place}");
     }
     for packet in [&resent[0], &sent[7], &sent[8], &sent[9]] {
-        sender.hear(&receiver.answers(packet)[0]);
+        sender.receive(&receiver.answers(packet)[0]);
     }
     let later = sender.all();
     for packet in &later {
-        sender.hear(&receiver.answers(packet)[0]);
+        sender.receive(&receiver.answers(packet)[0]);
     }
     let last = later.last().expect("the recovery is over");
-    sender.hear(&receiver.answers(last)[0]);
+    sender.receive(&receiver.answers(last)[0]);
     assert_eq!(sender.sent().undone, 0, "a copy of what was sent later");
     // A copy of what was resent does.
-    sender.hear(&receiver.answers(&resent[0])[0]);
+    sender.receive(&receiver.answers(&resent[0])[0]);
     assert_eq!(sender.sent().undone, 1);
 }

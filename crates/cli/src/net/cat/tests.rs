@@ -35,14 +35,14 @@ impl Write for Kept {
 struct Odd<C, H> {
     end: Mem,
     change: C,
-    hears: H,
+    receives: H,
 }
 
 impl<C: FnMut(&mut [u8]), H: FnMut() -> bool> PacketIo for Odd<C, H> {
     fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        let Odd { end, hears, .. } = self;
+        let Odd { end, receives, .. } = self;
         end.rx_burst(max, &mut |frame| {
-            if hears() {
+            if receives() {
                 take(frame);
             }
         })
@@ -175,7 +175,7 @@ fn a_listener_stays_until_its_answer_is_heard() {
     let (end, far) = lossy(0, 0);
     let mut first = None;
     // A token comes first.
-    let hears = move || match first {
+    let receives = move || match first {
         None => {
             first = Some(Instant::now());
             true
@@ -183,7 +183,7 @@ fn a_listener_stays_until_its_answer_is_heard() {
         Some(first) => first.elapsed() > Duration::from_secs(1),
     };
     let Outcome { sender, listener, is_whole, time } =
-        transfer(1000, usize::MAX, (Odd { end, change: |_: &mut [u8]| {}, hears }, far));
+        transfer(1000, usize::MAX, (Odd { end, change: |_: &mut [u8]| {}, receives }, far));
     assert_eq!((sender, listener, is_whole), (Ok(()), Ok(()), true));
     assert!(time > Duration::from_secs(1) && time < Duration::from_secs(5), "{time:?}");
 }
@@ -197,7 +197,7 @@ fn bytes_that_no_sum_of_the_packets_protects_are_compared() {
             frame[200..204].rotate_left(2);
         }
     };
-    let outcome = transfer(100_000, usize::MAX, (Odd { end, change, hears: || true }, far));
+    let outcome = transfer(100_000, usize::MAX, (Odd { end, change, receives: || true }, far));
     assert!(!outcome.is_whole, "no sum of a packet noticed");
     for said in [outcome.sender.unwrap_err(), outcome.listener.unwrap_err()] {
         assert!(said.contains(ALTERED), "{said}");

@@ -185,7 +185,7 @@ impl Core {
         if let Some(index) = index
             && packet.header.kind != Kind::Reset
         {
-            self.entries[index as usize].heard = now;
+            self.entries[index as usize].received = now;
         }
         if let Some(index) = index {
             self.heed_answer(index, &mut packet);
@@ -257,7 +257,7 @@ impl Core {
         self.answered(packet, index);
         // A pull may ride in an ACK or a NACK.
         if self.config.record_pulls && packet.header.pull_counter().is_some() {
-            self.pulls_heard.push(now);
+            self.pulls_received.push(now);
         }
         if let Disposition::Accept { slot, sequence } = disposition
             && let Some(index) = self.slots.owner(slot)
@@ -429,7 +429,7 @@ impl Core {
         let (unread, max) = (entry.incoming.unread(), self.config.limits.receive_buffer);
         entry.held = if entry.held { unread > max / 2 } else { unread >= max };
         self.count_kept(index);
-        self.tell_holds(index);
+        self.report_holds(index);
     }
 
     /// What a connection keeps is counted anew. Others may go on if that makes room for them.
@@ -454,7 +454,7 @@ impl Core {
         for (peer, index) in freed {
             self.crowded.remove(&(peer, index));
             self.entries[index as usize].crowded = false;
-            self.tell_holds(index);
+            self.report_holds(index);
         }
     }
 
@@ -473,12 +473,12 @@ impl Core {
         if self.are_full(peer) != (false, false) {
             self.crowded.insert((peer, index));
             self.entries[index as usize].crowded = true;
-            self.tell_holds(index);
+            self.report_holds(index);
         }
     }
 
     /// Tells the endpoint whether a connection is pulled, if it does not know.
-    fn tell_holds(&mut self, index: u32) {
+    fn report_holds(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         let holds = entry.held || entry.crowded;
         if std::mem::replace(&mut entry.holds, holds) != holds {
@@ -580,8 +580,8 @@ impl Core {
             }
         };
         let entry = &mut self.entries[index as usize];
-        (entry.begun, entry.heard) = (true, now);
-        self.peers.heard(peer, now);
+        (entry.begun, entry.received) = (true, now);
+        self.peers.received(peer, now);
         self.slots.set_owner(slot, Some(index));
     }
 }

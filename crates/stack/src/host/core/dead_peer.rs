@@ -31,7 +31,7 @@ const CERTAIN_ROUNDS: u64 = 8;
 
 /// Maximum of connections that are looked at together: the looks of a round are spread over it, so that the answers to
 /// their questions fit into the ring of an interface (512 frames).
-const LOOKS: usize = 64;
+const INSPECTIONS: usize = 64;
 
 /// Minimum length of an IP packet, in bytes, that a path may lose for its length (RFC 791: every host takes 576).
 const MIN_PATH_MTU: u16 = 576;
@@ -141,8 +141,8 @@ impl Watch {
 impl Core {
     /// Looks at some connections if it is time to.
     pub(super) fn find_dead_peers(&mut self, now: Time) {
-        let Some(dead_peer) = self.config.dead_peer else { return };
-        let round = TimeDelta::from_ps((dead_peer.as_ps() / ROUNDS).max(1));
+        let Some(timeout) = self.config.dead_peer_timeout else { return };
+        let round = TimeDelta::from_ps((timeout.as_ps() / ROUNDS).max(1));
         let watch = &mut self.watch;
         if now.saturating_since(watch.looked) > round * PATIENT_ROUNDS {
             watch.awake = now;
@@ -156,16 +156,16 @@ impl Core {
             return;
         }
         let (all, from, awake) = (self.entries.len(), watch.at, watch.awake);
-        let end = (from + LOOKS).min(all);
+        let end = (from + INSPECTIONS).min(all);
         watch.at = if end == all { 0 } else { end };
         let part = u128::from(round.as_ps()) * (end - from) as u128 / all as u128;
         watch.next = Some(now.saturating_add(TimeDelta::from_ps((part as u64).max(1))));
         for index in from..end {
-            self.look_at(now, index as u32, dead_peer, awake);
+            self.inspect_all(now, index as u32, timeout, awake);
         }
     }
 
-    fn look_at(&mut self, now: Time, index: u32, dead_peer: TimeDelta, awake: Time) {
+    fn inspect_all(&mut self, now: Time, index: u32, timeout: TimeDelta, awake: Time) {
         let entry = &mut self.entries[index as usize];
         let is_under_way = entry.outgoing.opened || entry.begun;
         if !entry.in_use || entry.failure.is_some() || !is_under_way {
@@ -176,13 +176,12 @@ impl Core {
         if outgoing.is_complete() && incoming.is_closed() {
             return;
         }
-        let quiet = now.saturating_since(entry.heard.max(awake));
-        let round = (dead_peer.as_ps() / ROUNDS).max(1);
+        let quiet = now.saturating_since(entry.received.max(awake));
+        let round = (timeout.as_ps() / ROUNDS).max(1);
         let is_deaf = self.watch.overran.is_some_and(|at| {
-            now.saturating_since(at).as_ps() < PATIENT_ROUNDS * round
-                && quiet < dead_peer + dead_peer
+            now.saturating_since(at).as_ps() < PATIENT_ROUNDS * round && quiet < timeout + timeout
         });
-        if quiet >= dead_peer && !is_deaf {
+        if quiet >= timeout && !is_deaf {
             return self.fail(now, index, Failure::DeadPeer(quiet));
         }
         let has_gap = incoming.early() > 0 && !entry.holds;
@@ -191,7 +190,7 @@ impl Core {
             .still(now, outgoing.news, !outgoing.is_complete())
             .max(came.still(now, incoming.arrived(), has_gap))
             .min(now.saturating_since(awake));
-        if still >= dead_peer && !is_deaf {
+        if still >= timeout && !is_deaf {
             let shortest = outgoing.shortest_out().map(|payload| self.config.packet_bytes(payload));
             return match shortest.filter(|&bytes| bytes >= MIN_PATH_MTU) {
                 Some(bytes) => self.fail(now, index, Failure::PathMtu(bytes)),

@@ -21,7 +21,7 @@ impl Core {
 
     /// A packet of data goes to a peer by a path.
     #[inline]
-    pub(super) fn note_sent(&mut self, now: Time, peer: HostId, path: u16, lost_on: Option<u16>) {
+    pub(super) fn record_sent(&mut self, now: Time, peer: HostId, path: u16, lost_on: Option<u16>) {
         match self.boards.get_mut(peer.index()) {
             Some(Some(board)) => board.sent(now, path, lost_on),
             _ => self.first_sent(now, peer, path),

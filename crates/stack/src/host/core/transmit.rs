@@ -189,7 +189,7 @@ impl Core {
         self.riding.write(&mut self.extension);
         let path = header.path.get();
         let lost_on = outgoing.takes(header.sequence, path, header.flags.attempt());
-        self.note_sent(now, packet.destination, path, lost_on);
+        self.record_sent(now, packet.destination, path, lost_on);
         Lent { entry, at }
     }
 

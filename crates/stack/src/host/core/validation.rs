@@ -150,7 +150,7 @@ impl Core {
             self.statistics.implausible += 1;
             return;
         }
-        entry.heard = now;
+        entry.received = now;
         self.clock = self.clock.max(now);
         self.peers.set_token(name.peer, token);
         let key = name.key(Side::Sending);

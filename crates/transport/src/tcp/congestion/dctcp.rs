@@ -36,7 +36,7 @@ impl Law for Dctcp {
     }
 
     #[inline]
-    fn hear(&mut self, signals: &Signals) {
+    fn receive(&mut self, signals: &Signals) {
         self.acked += signals.acked;
         if signals.echo {
             self.marked += signals.acked;
@@ -78,7 +78,7 @@ mod tests {
         for _ in 0..200 {
             for place in 0..16 {
                 number += 1;
-                dctcp.hear(&Signals { number, next: number + 16, acked: 1, echo: place < 4 });
+                dctcp.receive(&Signals { number, next: number + 16, acked: 1, echo: place < 4 });
             }
         }
         assert!(dctcp.alpha.abs_diff(ONE / 4) < ONE / 16, "{}", dctcp.alpha);
@@ -90,24 +90,24 @@ mod tests {
     #[test]
     fn alpha_moves_once_a_window_by_the_gain() {
         let mut dctcp = Dctcp::new(3, false);
-        let mut hear = |number, echo| {
-            dctcp.hear(&Signals { number, next: number + 16, acked: 1, echo });
+        let mut receive = |number, echo| {
+            dctcp.receive(&Signals { number, next: number + 16, acked: 1, echo });
             dctcp.alpha
         };
-        assert_eq!(hear(1, true), ONE);
+        assert_eq!(receive(1, true), ONE);
         // Those of the next window come with the ACKs of 17 segments.
-        assert!((2..18).all(|number| hear(number, false) == ONE));
+        assert!((2..18).all(|number| receive(number, false) == ONE));
         let first = ONE / 8 * 7;
-        assert_eq!(hear(18, false), first);
-        assert!((19..35).all(|number| hear(number, true) == first));
-        assert_eq!(hear(35, true), first / 8 * 7 + ONE / 8);
+        assert_eq!(receive(18, false), first);
+        assert!((19..35).all(|number| receive(number, true) == first));
+        assert_eq!(receive(35, true), first / 8 * 7 + ONE / 8);
     }
 
     #[test]
     fn alpha_from_zero_makes_the_first_window_of_marks_count_by_the_gain() {
         let mut dctcp = Dctcp::new(4, true);
         assert_eq!(dctcp.reduce_for_mark(16 * ONE), 16 * ONE);
-        dctcp.hear(&Signals { number: 1, next: 17, acked: 1, echo: true });
+        dctcp.receive(&Signals { number: 1, next: 17, acked: 1, echo: true });
         assert_eq!(dctcp.alpha, ONE / 16);
         assert_eq!(dctcp.reduce_for_mark(32 * ONE), 31 * ONE);
     }

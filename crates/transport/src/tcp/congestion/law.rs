@@ -46,7 +46,7 @@ pub(super) trait Law {
     fn grow(&mut self, window: u64, ack: &Acked) -> u64;
 
     /// Reads every ACK of a connection that understands ECN, before the window answers a mark.
-    fn hear(&mut self, _signals: &Signals) {}
+    fn receive(&mut self, _signals: &Signals) {}
 
     /// The window after a mark was echoed.
     fn reduce_for_mark(&mut self, window: u64) -> u64;

@@ -159,7 +159,7 @@ impl Congestion {
     }
 
     /// A switch dropped a segment: the window is what remains of all of it (FastLane 3.4.1: half of what it was).
-    pub(super) fn told(&mut self) {
+    pub(super) fn notified(&mut self) {
         self.before = (self.window, self.threshold);
         let reduced = with_law!(&mut self.law, law => law.reduce_for_loss(self.window));
         self.threshold = reduced.max(MIN_THRESHOLD);
@@ -217,8 +217,8 @@ impl Congestion {
 
     /// An ACK of a connection that understands ECN. Gives whether the window was reduced: the next segment says so.
     #[inline]
-    pub(super) fn heard_marks(&mut self, signals: &Signals, is_recovering: bool) -> bool {
-        with_law!(&mut self.law, law => law.hear(signals));
+    pub(super) fn received_marks(&mut self, signals: &Signals, is_recovering: bool) -> bool {
+        with_law!(&mut self.law, law => law.receive(signals));
         self.forget_reduction(signals.number);
         if !signals.echo {
             return false;
@@ -344,13 +344,13 @@ mod tests {
             let config = Config { initial_window: 16, control, ecn: true, ..config() };
             let mut congestion = Congestion::new(&config);
             let signals = |number, echo| Signals { number, next: number + 16, acked: 1, echo };
-            assert!(!congestion.heard_marks(&signals(1, true), true));
-            assert!(congestion.heard_marks(&signals(2, true), false));
+            assert!(!congestion.received_marks(&signals(1, true), true));
+            assert!(congestion.received_marks(&signals(2, true), false));
             let reduced = congestion.window();
             assert!(reduced < 16 * ONE && reduced == congestion.threshold(), "{control:?}");
-            assert!(!congestion.heard_marks(&signals(18, true), false));
+            assert!(!congestion.received_marks(&signals(18, true), false));
             assert_eq!(congestion.window(), reduced);
-            assert!(congestion.heard_marks(&signals(19, true), false));
+            assert!(congestion.received_marks(&signals(19, true), false));
             assert!(congestion.window() < reduced, "{control:?}");
         }
     }
@@ -382,7 +382,7 @@ mod tests {
             let mut congestion = Congestion::new(&config);
             for number in 1..10 {
                 congestion
-                    .heard_marks(&Signals { number, next: number, acked: 1, echo: true }, false);
+                    .received_marks(&Signals { number, next: number, acked: 1, echo: true }, false);
             }
             let left = u64::from(ack_every.min(2)) * ONE;
             assert_eq!((congestion.window(), congestion.threshold()), (left, left), "{control:?}");
@@ -392,10 +392,10 @@ mod tests {
                 congestion.quenched(10, 11, is_recovering);
                 assert_eq!(congestion.window(), ONE);
                 let mut signals = Signals { number: 12, next: 13, acked: 0, echo: true };
-                congestion.heard_marks(&signals, true);
+                congestion.received_marks(&signals, true);
                 assert_eq!(congestion.window(), ONE);
                 signals.acked = 1;
-                congestion.heard_marks(&signals, is_recovering);
+                congestion.received_marks(&signals, is_recovering);
                 assert_eq!(congestion.window(), left, "{control:?}");
             }
         }
