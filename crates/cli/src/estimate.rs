@@ -335,7 +335,7 @@ mod tests {
         check(&(permutation(54, 23) + "[switch]\nprofile = \"csg-htsim\"\n"));
     }
 
-    /// Connections that are kept are those of pairs of hosts, also where each flow draws its destination.
+    /// Persistent connections are those of pairs of hosts, also where each flow draws its destination.
     #[test]
     fn kept_connections_are_as_many_as_pairs() {
         let alive = |matrix: &str, connection: &str| {

@@ -184,7 +184,7 @@ const PATHS: [Column; 5] = [
     column(
         "up_to_bytes",
         "bytes",
-        "their flows have up to so many bytes of payload and more than half of it; empty without an end, and where connections are kept",
+        "their flows have up to so many bytes of payload and more than half of it; empty without an end, and where connections are persistent",
     ),
     column("links", "links", "from host to host"),
     column("detours", "", "times that a switch detoured the packet"),

@@ -19,7 +19,7 @@ pub(crate) struct Flow {
     pub(crate) class: u8,
     /// Switches choose its paths.
     pub(crate) switch_random: bool,
-    /// Which of the kept connections to its destination carries it, once that is known.
+    /// Which of the persistent connections to its destination carries it, once that is known.
     pub(crate) connection_number: Option<u16>,
 }
 

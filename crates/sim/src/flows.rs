@@ -9,10 +9,10 @@
 //! that was forgotten names an old generation, and meets an unknown connection. Places and slots are handed out by a
 //! host in the order of its own events, so no number depends on the engine or on the number of threads.
 //!
-//! # Connections that are kept
+//! # Persistent connections
 //! Where a workload keeps its connections the flow of a place is the first message of its connection: it names the
 //! connection's streams, hosts, class and transport, which all its messages share. Which message is under way, and
-//! what waits behind it, is in [`kept`].
+//! what waits behind it, is in [`persistent`].
 //!
 //! # Threads
 //! What changes in a flow belongs to one half of it, and so to the thread that drives the host of that half. Places
@@ -62,7 +62,7 @@ struct Live {
     /// number is known and where; [`NO_SLOT`] before the half was opened, then [`CLOSED`] and the slot. Changed by the
     /// half's own host.
     sides: [AtomicU32; 2],
-    /// When its first packet began to leave, in picoseconds: never before. Of a kept connection it is in [`kept`].
+    /// When its first packet began to leave, in picoseconds: never before. Of a persistent connection it is in [`persistent`].
     left: AtomicU64,
     /// When the last ACK arrived.
     acknowledged: AtomicU64,
@@ -131,7 +131,7 @@ impl Numbers {
 struct Book {
     places: Numbers,
     slots: Numbers,
-    kept: PersistentConnections,
+    persistent: PersistentConnections,
 }
 
 /// What a thread of the run saw of flows.
@@ -205,10 +205,10 @@ pub(crate) struct Flows {
     /// How.
     persistence: Arc<[Persistence]>,
     /// By place, beside `live`; nothing where no workload keeps its connections.
-    kept: Shared<Growing<Persistent>>,
+    persistent: Shared<Growing<Persistent>>,
     any_switch_random: bool,
     seen: Seen,
-    /// Messages of kept connections that ended: those of this thread.
+    /// Messages of persistent connections that ended: those of this thread.
     messages: Vec<Course>,
     /// Sized flows whose sender knows that they ended, and when: those of this thread.
     ended: Vec<(Time, Opened)>,
@@ -223,7 +223,7 @@ impl Flows {
         Flows {
             keeps,
             persistence: applications.persistence(),
-            kept: (0..keepers).map(|_| Growing::new()).collect(),
+            persistent: (0..keepers).map(|_| Growing::new()).collect(),
             live: (0..hosts).map(|_| Growing::new()).collect(),
             books: (0..hosts).map(|_| Book::default()).collect(),
             workload_names: applications.names(),
@@ -251,7 +251,7 @@ impl Flows {
                 books: self.books.view(),
                 keeps: Arc::clone(&self.keeps),
                 persistence: Arc::clone(&self.persistence),
-                kept: self.kept.view(),
+                persistent: self.persistent.view(),
                 messages: Vec::new(),
                 applications: self.applications.view(),
                 workload_names: Arc::clone(&self.workload_names),
@@ -319,7 +319,7 @@ impl Flows {
         ended.extend(self.ended.drain(..));
     }
 
-    /// What became of messages of kept connections that ended since the last time.
+    /// What became of messages of persistent connections that ended since the last time.
     pub(crate) fn take_messages(&mut self) -> Vec<Course> {
         mem::take(&mut self.messages)
     }
@@ -346,13 +346,13 @@ impl Flows {
         let seed = self.applications.seed();
         let draw = |idle| random::below(&mut random::stream(seed, "connection", &owner), idle);
         let persistence = &self.persistence[flow.workload as usize];
-        let turn = self.books[host as usize].kept.place(flow, persistence, draw)?;
+        let turn = self.books[host as usize].persistent.place(flow, persistence, draw)?;
         if turn.connection.is_some() {
             return Some(Begun::Send(self.hand_over(host, turn)));
         }
         let connection = self.open(host, turn.flow)?;
-        self.books[host as usize].kept.open(&turn.flow, connection);
-        self.kept[host as usize].grow_to(connection.get() & PLACE).begin(turn.flow);
+        self.books[host as usize].persistent.open(&turn.flow, connection);
+        self.persistent[host as usize].grow_to(connection.get() & PLACE).begin(turn.flow);
         Some(Begun::Open(connection, turn.flow))
     }
 
@@ -381,8 +381,8 @@ impl Flows {
     }
 
     fn persistent_at(&self, opener: u32, connection: ConnectionId) -> &Persistent {
-        let kept = self.kept[opener as usize].find(connection.get() & PLACE);
-        kept.expect("a connection that is kept")
+        let persistent = self.persistent[opener as usize].find(connection.get() & PLACE);
+        persistent.expect("a persistent connection")
     }
 
     #[cold]
@@ -456,10 +456,10 @@ impl Flows {
         }
     }
 
-    /// Whether a connection is kept for further messages.
+    /// Whether a connection is persistent for further messages.
     #[inline]
-    pub(crate) fn is_kept(&self, host: u32, key: Key) -> bool {
-        if self.kept.len() == 0 {
+    pub(crate) fn is_persistent(&self, host: u32, key: Key) -> bool {
+        if self.persistent.len() == 0 {
             return false;
         }
         let flow = self.description(Flows::opener(host, key), key.connection);
@@ -561,7 +561,7 @@ impl Flows {
         }
     }
 
-    /// Something happened to a message of a kept connection, at `host`, whose half has counted `totals`. Gives what
+    /// Something happened to a message of a persistent connection, at `host`, whose half has counted `totals`. Gives what
     /// the host sends next.
     pub(crate) fn record_message(
         &mut self,
@@ -573,8 +573,8 @@ impl Flows {
         self.seen.last_change = self.seen.last_change.max(now);
         match event {
             flow::Event::Delivered { key, .. } => {
-                let kept = self.persistent_at(Flows::opener(host, key), key.connection);
-                let flow = kept.deliver(now, totals);
+                let persistent = self.persistent_at(Flows::opener(host, key), key.connection);
+                let flow = persistent.deliver(now, totals);
                 self.seen.delivered += 1;
                 self.applications.delivered(&flow, now);
                 if !self.persistence[flow.workload as usize].answers {
@@ -582,7 +582,7 @@ impl Flows {
                 }
                 // The requests are the workload before.
                 let persistence = &self.persistence[flow.workload as usize - 1];
-                let next = self.books[host as usize].kept.answered(&flow, persistence);
+                let next = self.books[host as usize].persistent.answered(&flow, persistence);
                 next.map(|turn| self.hand_over(host, turn))
             }
             flow::Event::Acknowledged { key, .. } => {
@@ -594,13 +594,14 @@ impl Flows {
                 self.messages.push(course);
                 self.applications.acknowledged(&course.flow, now);
                 let persistence = &self.persistence[course.flow.workload as usize];
-                let next = self.books[host as usize].kept.acknowledged(&course.flow, persistence);
+                let next =
+                    self.books[host as usize].persistent.acknowledged(&course.flow, persistence);
                 next.map(|turn| self.hand_over(host, turn))
             }
         }
     }
 
-    /// What became so far of the message under way on a kept connection, if there is one, when its halves have counted
+    /// What became so far of the message under way on a persistent connection, if there is one, when its halves have counted
     /// so much.
     pub(crate) fn course(&self, opened: Opened, sent: Totals, received: Totals) -> Option<Course> {
         let before = self.place(opened).before.load(Ordering::Relaxed);
@@ -626,10 +627,10 @@ impl Flows {
     }
 
     fn waiting(&self) -> impl Iterator<Item = &Flow> {
-        self.books.iter().flat_map(|book| book.kept.waiting())
+        self.books.iter().flat_map(|book| book.persistent.waiting())
     }
 
-    /// Every flow under way, host by host; of a kept connection the first.
+    /// Every flow under way, host by host; of a persistent connection the first.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = Opened> + '_ {
         (0..self.books.len() as u32).flat_map(move |by| {
             let places = 0..self.books[by as usize].places.next.min(MAX_OF_HOST);
@@ -714,7 +715,7 @@ mod tests {
     fn a_hundred_thousand_messages_have_one_place() {
         let text = "topology.star.hosts = 2\nduration = \"1s\"\n[[workload]]\nname = \"w\"\n\
                     pairs = [[0, 1]]\nsize = \"9KB\"\narrivals.periodic.every = \"1us\"\n\
-                    connection = \"kept\"\n";
+                    connection = \"persistent\"\n";
         let plan = Scenario::parse("s", text, &[]).unwrap().runs.remove(0).plan;
         let mut flows = Flows::new(workload::applications(&plan).unwrap(), 2, [0; 1].into());
         let Some(Begun::Open(connection, first)) = flows.begin(0, Time::ZERO) else {

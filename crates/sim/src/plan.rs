@@ -550,7 +550,7 @@ pub enum Connection {
 
 impl Connection {
     /// Whether it stays open for further flows.
-    pub fn is_kept(self) -> bool {
+    pub fn is_persistent(self) -> bool {
         match self {
             Connection::New => false,
             Connection::Persistent | Connection::Pool(_) => true,

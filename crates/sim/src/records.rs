@@ -70,7 +70,7 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// Takes the records of messages of kept connections that ended.
+    /// Takes the records of messages of persistent connections that ended.
     fn take_messages(&mut self, network: &mut Network, now: Time) -> io::Result<()> {
         let messages = network.core.flows.take_messages();
         messages.iter().try_for_each(|course| self.take_message(course, now))
@@ -83,7 +83,7 @@ impl<'a> Records<'a> {
         self.push(record, course.before)
     }
 
-    /// Takes the record of the message under way on a kept connection, if there is one, at the end of the run.
+    /// Takes the record of the message under way on a persistent connection, if there is one, at the end of the run.
     fn take_persistent(&mut self, network: &Network, opened: Opened, now: Time) -> io::Result<()> {
         let Seat { flow, sender, receiver, .. } = network.core.flows.seat(opened);
         let totals = |host, side, slot: Option<u32>| {

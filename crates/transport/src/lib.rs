@@ -63,7 +63,7 @@ pub struct Key {
     pub side: Side,
 }
 
-/// What a host knows about its peers: where connections are kept, and which paths lead where.
+/// What a host knows about its peers: where connections are persistent, and which paths lead where.
 ///
 /// The simulator answers from dense tables made at set-up; the stack from a map and its routes.
 pub trait HostTables {

@@ -196,7 +196,7 @@ impl State {
     }
 }
 
-/// A connection that is kept, or a place for one.
+/// A persistent connection, or a place for one.
 #[derive(Default)]
 pub(super) struct Persistent(Mutex<State>);
 
@@ -259,7 +259,7 @@ pub(super) struct Turn {
     pub(super) connection: Option<ConnectionId>,
 }
 
-/// A kept connection at its source.
+/// A persistent connection at its source.
 #[derive(Default)]
 struct PersistentConnection {
     /// Nothing before its first message.
@@ -283,7 +283,7 @@ impl PersistentConnection {
     }
 }
 
-/// The kept connections from a host to another.
+/// The persistent connections from a host to another.
 struct ConnectionPool {
     lines: Vec<PersistentConnection>,
     /// Messages that take the first connection which becomes idle, in order.
@@ -357,7 +357,7 @@ fn between(workload: u32, destination: HostId) -> (u32, u32) {
     (workload, destination.get())
 }
 
-/// The kept connections that a host has opened, by workload and destination.
+/// The persistent connections that a host has opened, by workload and destination.
 #[derive(Default)]
 pub(super) struct PersistentConnections(BTreeMap<(u32, u32), ConnectionPool>);
 

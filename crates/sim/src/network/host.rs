@@ -400,7 +400,7 @@ impl<E: Protocol> Hosts<E> {
         if let Some(event) = event.into() {
             let (flow::Event::Delivered { key, .. } | flow::Event::Acknowledged { key, .. }) =
                 event;
-            if core.flows.is_kept(host, key) {
+            if core.flows.is_persistent(host, key) {
                 self.record_message(core, host, event, now);
             } else {
                 core.flows.record(host, event, now);
@@ -409,7 +409,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// The same of a message on a kept connection: the one that waits behind it goes at once. Whoever calls drains the
+    /// The same of a message on a persistent connection: the one that waits behind it goes at once. Whoever calls drains the
     /// events.
     fn record_message(&mut self, core: &mut Core, host: u32, event: flow::Event, now: Time) {
         let (side, slot) = match event {

@@ -130,7 +130,7 @@ impl Chosen {
             totals = totals.with(&network.hosts.totals(host, side, slot));
             network.hosts.read(host, slot, side, &mut readings);
         }
-        // Between two messages of a kept connection it is still the one before.
+        // Between two messages of a persistent connection it is still the one before.
         let carried = network.core.flows.carried(opened.by, network.core.flows.connection(opened));
         let flow = carried.or(earlier.map(|seen| seen.flow)).unwrap_or(seat.flow);
         Seen { flow, counted: totals.series(), own }

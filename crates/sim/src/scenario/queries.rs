@@ -118,7 +118,7 @@ pub(super) fn grouped(
     if let Some(kept) = workload.child("connection").filter(|node| node.text() != Some("new")) {
         return Err(ScenarioError::new(
             &kept.place,
-            "kept connections for groups of answers, whose servers repeat",
+            "persistent connections for groups of answers, whose servers repeat",
             "\"new\": each answer has one of its own",
         ));
     }

@@ -72,7 +72,7 @@ pub(super) static WORKLOAD: Grammar = Grammar {
             "connection",
             Form::Either(&[Form::Word(&["new", "persistent"]), Form::Table(&POOL)]),
             "new",
-            "\"new\": a connection for each flow. \"kept\": one for all flows of the workload from one host to another, as messages one after another; it keeps its window and what else it has learned. Each waits until the one before was acknowledged, and this counts in its completion time. A table: several such connections, of which a flow takes an idle one.",
+            "\"new\": a connection for each flow. \"persistent\": one for all flows of the workload from one host to another, as messages one after another; it keeps its window and what else it has learned. Each waits until the one before was acknowledged, and this counts in its completion time. A table: several such connections, of which a flow takes an idle one.",
         ),
         fixed("start", DURATION, "0s", "When the flows start."),
         fixed("start_jitter", DURATION, "0s", "Each flow starts up to this much later, uniformly."),

@@ -138,7 +138,7 @@ fn spraying(node: &Node, transport: &Chosen) -> Result<Spraying, ScenarioError> 
 /// Whether the flows of a workload from one host to another share a connection.
 fn connection(node: &Node, size: &Size, transport: &Chosen) -> Result<Connection, ScenarioError> {
     let Some(asked) = node.child("connection") else { return Ok(Connection::New) };
-    let kept = match (asked.table(), asked.text()) {
+    let persistent = match (asked.table(), asked.text()) {
         (Some(_), _) => Connection::Pool(pool(asked)),
         (None, Some("persistent")) => Connection::Persistent,
         (None, _) => return Ok(Connection::New),
@@ -146,19 +146,24 @@ fn connection(node: &Node, size: &Size, transport: &Chosen) -> Result<Connection
     let refuse =
         |problem: &str, expected: &str| Err(ScenarioError::new(&asked.place, problem, expected));
     if node.child("file").is_some() {
-        let expected = "\"kept\" without `file`, or \"new\"";
-        return refuse("a kept connection for a file, whose flows have their own", expected);
+        let expected = "\"persistent\" without `file`, or \"new\"";
+        return refuse("a persistent connection for a file, whose flows have their own", expected);
     }
     if matches!(size, Size::LongLived) {
         let expected = "a `size`, or \"new\"";
-        return refuse("a kept connection for a long-lived flow, which none can follow", expected);
+        return refuse(
+            "a persistent connection for a long-lived flow, which none can follow",
+            expected,
+        );
     }
     if !transport.takes_messages() {
-        let problem =
-            format!("a kept connection of {}, which sends one flow on each", transport.name());
+        let problem = format!(
+            "a persistent connection of {}, which sends one flow on each",
+            transport.name()
+        );
         return refuse(&problem, "\"new\" with this transport");
     }
-    Ok(kept)
+    Ok(persistent)
 }
 
 /// Several connections from each host to each.

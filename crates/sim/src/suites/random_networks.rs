@@ -9,8 +9,8 @@ use trimline_transport::ndp::{self, PullSpacing};
 
 use super::plans::{fattree, incast, plan, run, same_everywhere, star, workload};
 use super::variations::{
-    add_nics, bump_links, detour, draw_sizes, keep_connections, mix, pool_connections,
-    share_memory, stop_inputs, take_time, trims_towards_senders, vary_ports,
+    add_nics, bump_links, detour, draw_sizes, make_persistent, mix, pool_connections, share_memory,
+    stop_inputs, take_time, trims_towards_senders, vary_ports,
 };
 use crate::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Size, Spraying};
 use crate::random::SplitMix;
@@ -178,8 +178,8 @@ pub struct Seen {
     pub timeouts: u64,
     /// Networks whose hosts had several transports.
     pub shared: u64,
-    /// Flows that ended as messages on connections that are kept.
-    pub kept: u64,
+    /// Flows that ended as messages on persistent connections.
+    pub persistent: u64,
     /// The same of pools, in which a message takes an idle connection.
     pub pooled: u64,
     /// The same of networks with several payloads, drawn pairs, kept paths, cells or discarded credits.
@@ -396,7 +396,7 @@ fn priorities(packets: u32, packet_bytes: u16, draws: &mut SplitMix) -> ServiceM
 /// Runs the networks of these seeds: loss, corruption, reordering, links that slow down, fail and come back, tiny
 /// queues, memory that ports share. Every sized flow completes, packets and bytes are conserved, nothing is delivered
 /// twice, and both engines say the same, on one thread and on two or three. Every eleventh network runs a second time
-/// with connections that are kept, where its transports take further messages; another eleventh with sizes of heavy tails,
+/// with persistent connections, where its transports take further messages; another eleventh with sizes of heavy tails,
 /// and with pools of connections where there can be; another with several payloads, memory in cells and what else a critique
 /// of NDP asks for.
 ///
@@ -417,8 +417,8 @@ pub fn random_networks(transports: &[&'static dyn AnyTransport], seeds: Range<u6
         seen.completed += seen.inspect(&plan, seed);
         loses_nothing(&plan, seed);
         if seed % 11 == 5 && plan.transports.iter().all(|chosen| chosen.takes_messages()) {
-            keep_connections(&mut plan, seed);
-            seen.kept += seen.inspect(&plan, seed);
+            make_persistent(&mut plan, seed);
+            seen.persistent += seen.inspect(&plan, seed);
         }
         if seed % 11 == 2 {
             let mut plan = plan.clone();

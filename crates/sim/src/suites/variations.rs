@@ -290,13 +290,13 @@ pub fn take_time(plan: &mut Plan, seed: u64) {
 
 /// Every workload keeps its connections, and its flows follow each other; clients ask servers besides. TCP begins
 /// again after a pause, or does not.
-pub(super) fn keep_connections(plan: &mut Plan, seed: u64) {
+pub(super) fn make_persistent(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x6b65_7074_0000);
     for workload in &mut plan.workloads {
         workload.arrivals = arrivals(workload, &mut draws);
     }
     plan.workloads.extend(queries(plan.topology.hosts(), &mut draws));
-    for workload in may_keep(plan) {
+    for workload in may_persist(plan) {
         workload.connection = Connection::Persistent;
     }
     let families = [Family::Tcp, Family::Dctcp, Family::Mptcp];
@@ -310,7 +310,7 @@ pub(super) fn keep_connections(plan: &mut Plan, seed: u64) {
 }
 
 /// The workloads whose connections may be kept: all but groups of answers, whose servers repeat.
-fn may_keep(plan: &mut Plan) -> impl Iterator<Item = &mut Workload> {
+fn may_persist(plan: &mut Plan) -> impl Iterator<Item = &mut Workload> {
     let is_group = |workload: &Workload| {
         let Matrix::Requests(queries) = &workload.matrix else { return false };
         matches!(queries.servers, Servers::Groups(_))
@@ -324,9 +324,9 @@ fn may_keep(plan: &mut Plan) -> impl Iterator<Item = &mut Workload> {
 /// The same with pools: several connections from a host to another, one of which is idle or none. Sizes are Pareto's, or
 /// one of two.
 pub(super) fn pool_connections(plan: &mut Plan, seed: u64) {
-    keep_connections(plan, seed);
+    make_persistent(plan, seed);
     let mut draws = SplitMix::new(seed ^ 0x706f_6f6c_7300);
-    for workload in may_keep(plan) {
+    for workload in may_persist(plan) {
         workload.size = heavy_tail(&workload.size, &mut draws);
         if let Matrix::Requests(queries) = &mut workload.matrix {
             queries.from_request = draws.below(2) == 0;
@@ -334,7 +334,7 @@ pub(super) fn pool_connections(plan: &mut Plan, seed: u64) {
     }
     let each = draws.one_of(&[1, 2, 3, 16]);
     let when_busy = draws.one_of(&[WhenBusy::Wait, WhenBusy::LeastBusy]);
-    for workload in may_keep(plan) {
+    for workload in may_persist(plan) {
         workload.connection = Connection::Pool(Pool { each, when_busy });
     }
 }

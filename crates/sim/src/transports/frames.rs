@@ -299,7 +299,7 @@ mod tests {
         u32::from_be_bytes(*frame[at..].first_chunk().expect("four bytes"))
     }
 
-    /// Two messages on a kept connection: the first one's last segment has ten bytes.
+    /// Two messages on a persistent connection: the first one's last segment has ten bytes.
     #[test]
     fn bytes_follow_each_other_whatever_the_lengths_of_segments() {
         let config = config();

@@ -128,7 +128,7 @@ const RESTART_AFTER_IDLE: Key = fixed(
     "restart_after_idle",
     Form::Boolean,
     "false",
-    "Whether a kept connection that has sent nothing for longer than its time-out begins again with no more than the initial window (RFC 5681 4.1). With false the window is kept however long nobody sends.",
+    "Whether a persistent connection that has sent nothing for longer than its time-out begins again with no more than the initial window (RFC 5681 4.1). With false the window is kept however long nobody sends.",
 )
 .with_source("RFC 5681 4.1");
 

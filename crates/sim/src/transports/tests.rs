@@ -246,7 +246,7 @@ fn a_transport_that_says_nothing_of_messages_keeps_no_connection() {
         scenario.map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(parsed("new"), Ok(()));
-    let expected = "s.toml:7:14: a kept connection of ending, which sends one flow on each (at `\"kept\"`); \
+    let expected = "s.toml:7:14: a persistent connection of ending, which sends one flow on each (at `\"persistent\"`); \
                     expected \"new\" with this transport";
     assert_eq!(parsed("persistent"), Err(expected.to_owned()));
 }

@@ -127,7 +127,7 @@ impl Applications {
     }
     /// Whether each workload keeps its connections.
     pub(crate) fn keeps(&self) -> Arc<[bool]> {
-        self.setup.workloads.iter().map(|workload| workload.connection.is_kept()).collect()
+        self.setup.workloads.iter().map(|workload| workload.connection.is_persistent()).collect()
     }
     /// How.
     pub(crate) fn persistence(&self) -> Arc<[Persistence]> {

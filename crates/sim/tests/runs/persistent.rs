@@ -91,9 +91,10 @@ fn tcp_keeps_its_window_over_messages() {
 #[test]
 fn a_message_of_ndp_takes_as_long_on_a_new_connection() {
     let ndp = "[transport.ndp]\ninitial_window = 8\n";
-    let [kept, new] = ["persistent", "new"].map(|connection| slowdowns(ndp, connection, "10us"));
-    for (kept, new) in kept.iter().zip(&new) {
-        assert!(*new > 2.0 && (kept / new - 1.0).abs() < 0.05, "{kept} {new}");
+    let [persistent, new] =
+        ["persistent", "new"].map(|connection| slowdowns(ndp, connection, "10us"));
+    for (persistent, new) in persistent.iter().zip(&new) {
+        assert!(*new > 2.0 && (persistent / new - 1.0).abs() < 0.05, "{persistent} {new}");
     }
 }
 
@@ -104,7 +105,7 @@ fn a_message_waits_at_its_source_until_the_one_before_was_acknowledged() {
     {
         let record = both(&plan(&format!(
             "duration = \"1ms\"\ntopology.star.hosts = 2\n{transport}[[workload]]\nname = \"w\"\n\
-             pairs = [[0, 1]]\nsize = \"90KB\"\narrivals.periodic.every = \"20us\"\nconnection = \"kept\"\n"
+             pairs = [[0, 1]]\nsize = \"90KB\"\narrivals.periodic.every = \"20us\"\nconnection = \"persistent\"\n"
         )));
         let messages: Vec<FlowRecord> = record.flows.iter().collect();
         // All that the application handed over have a record, and start when it did.
@@ -142,15 +143,15 @@ fn hostile(transport: &str, more: &str) -> Plan {
          [impairment]\nloss = \"1%\"\nreordering = \"50us\"\n\
          [[link_event]]\nat = \"1ms\"\nlink = \"aggregation 0 up 0\"\nchange = \"fail\"\n\
          [[workload]]\nname = \"mice\"\nrandom.flows = 2\nsize.distribution = \"web-ndp-paper\"\n\
-         arrivals.poisson = {{ every = \"150us\", until = \"4ms\" }}\nconnection = \"kept\"\n\
-         [[workload]]\nname = \"loops\"\npermutation = {{}}\nsize = \"20KB\"\nconnection = \"kept\"\n\
+         arrivals.poisson = {{ every = \"150us\", until = \"4ms\" }}\nconnection = \"persistent\"\n\
+         [[workload]]\nname = \"loops\"\npermutation = {{}}\nsize = \"20KB\"\nconnection = \"persistent\"\n\
          arrivals.closed_loop = {{ gap = \"3us\", count = 30 }}\n\
          [[workload]]\nname = \"bursts\"\nincast = {{ receiver = \"random\", senders = 12 }}\nsize = \"2KB\"\n\
-         start_jitter = \"70us\"\narrivals.poisson = {{ every = \"100us\", until = \"4ms\" }}\nconnection = \"kept\"\n\
+         start_jitter = \"70us\"\narrivals.poisson = {{ every = \"100us\", until = \"4ms\" }}\nconnection = \"persistent\"\n\
          [[workload]]\nname = \"beside\"\npermutation = {{}}\nsize = \"20KB\"\n\
          arrivals.periodic = {{ every = \"300us\", until = \"4ms\" }}\n\
          [[workload]]\nname = \"q\"\npartition_aggregate = {{ servers = 3, service_time = \"2us\" }}\n\
-         size = \"4KB\"\narrivals.closed_loop = {{ mean_gap = \"20us\", count = 20 }}\nconnection = \"kept\"\n"
+         size = \"4KB\"\narrivals.closed_loop = {{ mean_gap = \"20us\", count = 20 }}\nconnection = \"persistent\"\n"
     ))
 }
 
@@ -209,7 +210,7 @@ fn records_of_messages_leave_memory() {
 #[test]
 fn a_hundred_thousand_messages_have_a_record_each() {
     let text = "topology.star.hosts = 4\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"100B\"\n\
-                arrivals.closed_loop = { gap = \"0us\", count = 25000 }\nconnection = \"kept\"\n";
+                arrivals.closed_loop = { gap = \"0us\", count = 25000 }\nconnection = \"persistent\"\n";
     let resources = Resources { threads: 1, records_in_memory: 1000 };
     let record = run_with(&plan(text), resources, &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!((record.flows.len(), record.packets_delivered), (100_000, 100_000));
@@ -231,7 +232,7 @@ fn a_message_that_began_before_the_warm_up_ended_counts_from_then() {
     for warm_up in [333, 400, 1000, 1234] {
         let record = both(&plan(&format!(
             "duration = \"3ms\"\nwarm_up = \"{warm_up}us\"\ntopology.star.hosts = 4\n[[workload]]\nname = \"w\"\n\
-             permutation = {{}}\nsize = \"90KB\"\narrivals.closed_loop.gap = \"1us\"\nconnection = \"kept\"\n"
+             permutation = {{}}\nsize = \"90KB\"\narrivals.closed_loop.gap = \"1us\"\nconnection = \"persistent\"\n"
         )));
         let mut across = 0;
         for flow in record.flows.iter().filter(|flow| flow.end == FlowEnd::Completed) {
@@ -249,7 +250,7 @@ fn a_message_that_began_before_the_warm_up_ended_counts_from_then() {
 
 /// Who asked, and for what, is known of a request that is a message among others.
 #[test]
-fn a_request_on_a_kept_connection_has_the_answer_that_it_has_on_its_own() {
+fn a_request_on_a_persistent_connection_has_the_answer_that_it_has_on_its_own() {
     let served = |connection: &str| -> BTreeMap<(u32, u32, u64), u64> {
         let record = both(&plan(&format!(
             "topology.star.hosts = 6\n[[workload]]\nname = \"q\"\nsize = \"1KB\"\n\
@@ -273,16 +274,16 @@ fn a_request_on_a_kept_connection_has_the_answer_that_it_has_on_its_own() {
         };
         requests.iter().map(service).collect()
     };
-    let kept = served("persistent");
-    assert_eq!(kept, served("new"));
-    assert_eq!(kept.values().collect::<BTreeSet<_>>().len(), 480);
+    let persistent = served("persistent");
+    assert_eq!(persistent, served("new"));
+    assert_eq!(persistent.values().collect::<BTreeSet<_>>().len(), 480);
 }
 
 /// A timeline says which message a packet is of, and changes nothing.
 #[test]
 fn a_timeline_names_messages() {
     let text = "topology.star.hosts = 2\n[[workload]]\nname = \"w\"\npairs = [[0, 1]]\nsize = \"27KB\"\n\
-                arrivals.closed_loop = { gap = \"5us\", count = 4 }\nconnection = \"kept\"\n";
+                arrivals.closed_loop = { gap = \"5us\", count = 4 }\nconnection = \"persistent\"\n";
     let plan = plan(text);
     let places = topology::links(&plan.topology).into_iter().map(|(_, link)| link).collect();
     let watch =
@@ -302,21 +303,21 @@ fn a_timeline_names_messages() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_refused() {
+fn what_cannot_be_persistent_is_refused() {
     let matrix = "Nodes 4\nConnections 1\n0->1 start 0 size 9000\n";
     fs::write(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kept.cm"), matrix).unwrap();
     for (workload, what) in [
         (
             "permutation = {}\nsize = \"long-lived\"",
-            "a kept connection for a long-lived flow, which none can follow (at `\"kept\"`); expected a `size`, or \"new\"",
+            "a persistent connection for a long-lived flow, which none can follow (at `\"persistent\"`); expected a `size`, or \"new\"",
         ),
         (
             "file = \"kept.cm\"",
-            "a kept connection for a file, whose flows have their own (at `\"kept\"`); expected \"kept\" without `file`, or \"new\"",
+            "a persistent connection for a file, whose flows have their own (at `\"persistent\"`); expected \"kept\" without `file`, or \"new\"",
         ),
     ] {
         let text = format!(
-            "duration = \"1ms\"\ntopology.star.hosts = 4\n[[workload]]\nname = \"w\"\nconnection = \"kept\"\n{workload}\n"
+            "duration = \"1ms\"\ntopology.star.hosts = 4\n[[workload]]\nname = \"w\"\nconnection = \"persistent\"\n{workload}\n"
         );
         let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("s.toml").display().to_string();
         let error = Scenario::parse(&file, &text, &[]).map(|_| ()).unwrap_err().to_string();
@@ -327,21 +328,21 @@ fn what_cannot_be_kept_is_refused() {
 /// A plan that no scenario made.
 #[test]
 fn a_plan_that_keeps_what_takes_no_message_is_refused() {
-    let mut kept = workload("w", Matrix::Permutation, Some(9000));
-    kept.connection = Connection::Persistent;
+    let mut persistent = workload("w", Matrix::Permutation, Some(9000));
+    persistent.connection = Connection::Persistent;
     let (rate, clock_lag) = (BitRate::from_gbps(1), TimeDelta::ZERO);
     let cbr =
         Cbr.with(cbr::Config { payload_bytes: 9000, rate, clock_lag, marks_unscheduled: false });
     let error =
         |plan: &Plan| trimline_sim::run(plan, &mut |_| ControlFlow::Continue(())).unwrap_err();
-    let plan = plans::plan(star(4), 8, vec![kept.clone()]);
+    let plan = plans::plan(star(4), 8, vec![persistent.clone()]);
     let without = error(&Plan { transports: vec![cbr], ..plan.clone() });
     let expected = "`w` keeps its connections, and transport `cbr` sends one message on each";
     assert_eq!(without, RunError::Workload(expected.to_owned()));
     let endless = workload("w", Matrix::Permutation, None);
-    kept.size = endless.size;
+    persistent.size = endless.size;
     let duration = Some(TimeDelta::from_ms(1));
-    let endless = error(&Plan { workloads: vec![kept], duration, ..plan });
+    let endless = error(&Plan { workloads: vec![persistent], duration, ..plan });
     let expected = "`w` keeps its connections, whose flows never end";
     assert_eq!(endless, RunError::Workload(expected.to_owned()));
 }
@@ -363,11 +364,11 @@ fn pairs_that_stand_twice_share_a_connection() {
 /// Messages of one workload do not wait for those of another: both share the link from the beginning.
 #[test]
 fn each_workload_has_connections_of_its_own() {
-    let kept = |name: &str| {
+    let persistent = |name: &str| {
         let pairs = workload(name, Matrix::Pairs(vec![(0, 1)]), Some(900_000));
         Workload { connection: Connection::Persistent, ..pairs }
     };
-    let record = both(&plans::plan(star(4), 8, vec![kept("v"), kept("w")]));
+    let record = both(&plans::plan(star(4), 8, vec![persistent("v"), persistent("w")]));
     for flow in record.flows.iter() {
         let slowdown = flow.fct_receiver_ps.unwrap() as f64 / flow.ideal_fct_ps.unwrap() as f64;
         assert!((1.7..2.2).contains(&slowdown), "{slowdown}");

@@ -287,12 +287,12 @@ fn pools_that_cannot_be_are_refused() {
         ),
         (
             "size = \"long-lived\"\nconnection = { each = 2 }",
-            "s.toml:7:14: a kept connection for a long-lived flow, which none can follow (at `{ each = 2 }`); \
+            "s.toml:7:14: a persistent connection for a long-lived flow, which none can follow (at `{ each = 2 }`); \
              expected a `size`, or \"new\"",
         ),
         (
             "size = \"1KB\"\nconnection = { each = 2 }\n[transport.phost]",
-            "s.toml:7:14: a kept connection of phost, which sends one flow on each (at `{ each = 2 }`); expected \
+            "s.toml:7:14: a persistent connection of phost, which sends one flow on each (at `{ each = 2 }`); expected \
              \"new\" with this transport",
         ),
     ] {

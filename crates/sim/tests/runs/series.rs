@@ -184,10 +184,10 @@ fn several_transports_have_the_columns_of_all() {
 }
 
 #[test]
-fn messages_of_a_kept_connection_have_rows_of_their_own() {
+fn messages_of_a_persistent_connection_have_rows_of_their_own() {
     let text = "topology.star.hosts = 2\noutput.series = { every = \"3us\", flows = [[0, 1]] }\n\
                 duration = \"400us\"\n[[workload]]\nname = \"w\"\npairs = [[0, 1]]\nsize = \"90KB\"\n\
-                arrivals.closed_loop = { gap = \"30us\", count = 3 }\nconnection = \"kept\"\n";
+                arrivals.closed_loop = { gap = \"30us\", count = 3 }\nconnection = \"persistent\"\n";
     let plan = plan(text);
     assert_eq!(plan.workloads[0].connection, Connection::Persistent);
     let series = run(&plan).samples.flows;

@@ -471,7 +471,7 @@ fn samples_say_what_hosts_send_and_have_not_sent() {
 #[test]
 fn groups_on_kept_connections_are_refused() {
     let text = "topology.star.hosts = 8\ntransport.tcp = {}\n[[workload]]\nname = \"g\"\nsize = \"2KB\"\n\
-                connection = \"kept\"\npartition_aggregate = { total = \"32KB\" }\narrivals.poisson = { every = \"1ms\", until = \"5ms\" }\n";
+                connection = \"persistent\"\npartition_aggregate = { total = \"32KB\" }\narrivals.poisson = { every = \"1ms\", until = \"5ms\" }\n";
     let error = Scenario::parse("s.toml", text, &[]).expect_err("refused").to_string();
-    assert!(error.contains("kept connections for groups of answers"), "{error}");
+    assert!(error.contains("persistent connections for groups of answers"), "{error}");
 }

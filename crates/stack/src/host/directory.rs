@@ -1,4 +1,4 @@
-//! Where the halves of connections are kept.
+//! Where the halves of connections are persistent.
 
 use std::collections::HashMap;
 use std::fmt;

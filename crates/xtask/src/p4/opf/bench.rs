@@ -154,7 +154,7 @@ impl<'p> Bench<'p> {
             Command::Seen { port, packets } => {
                 self.holds("queue_length", *port, u64::from(*packets))
             }
-            Command::Detoured { port, packets } => self.holds("detoured", *port, *packets),
+            Command::Detoured { port, packets } => self.holds("deflected", *port, *packets),
         }
     }
 

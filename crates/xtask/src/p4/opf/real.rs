@@ -25,7 +25,7 @@ const FULL_ENOUGH: usize = 1;
 const LENGTHS: &str = "register_write queue_length 0 1000\nregister_write queue_length 7 1000\n\
     register_write queue_length 1 8\nregister_write queue_length 5 500\nset_queue_depth 2000\n";
 
-const REGISTERS: [&str; 3] = ["detoured", "refused", "queue_length"];
+const REGISTERS: [&str; 3] = ["deflected", "refused", "queue_length"];
 
 /// So many that no target is left out by chance: of the long one fifteen of sixteen draws say nothing.
 const DETOURED: u32 = 400;
@@ -128,7 +128,7 @@ impl Plan {
             return Err(format!("{SWITCH}: {} registers", registers.len()));
         };
         for (name, held, expected) in [
-            ("detoured", detoured[HOT], self.detoured),
+            ("deflected", detoured[HOT], self.detoured),
             ("detoured, all", detoured.iter().sum(), self.detoured),
             ("refused", refused.iter().sum(), self.refused),
             ("queue_length of the hot port", lengths[HOT], 1000),

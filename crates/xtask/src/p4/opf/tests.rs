@@ -113,7 +113,7 @@ fn check(config: &Config, steps: &[Step], encode: Encode) -> Result<(), TestCase
         }
         for (port, &detoured) in detoured.iter().enumerate() {
             prop_assert_eq!(bench.holds("queue_length", port, harness.seen(port).into()), Ok(()));
-            prop_assert_eq!(bench.holds("detoured", port, detoured), Ok(()));
+            prop_assert_eq!(bench.holds("deflected", port, detoured), Ok(()));
         }
     }
     prop_assert_eq!(bench.finish(), Ok(()));
@@ -167,7 +167,7 @@ fn a_ttl_that_runs_out_is_refused_and_a_higher_one_says_nothing() {
         let expected = leaves.then(|| (2, marked(2, |bytes| bytes[22] = time_to_live - 1)));
         assert_eq!(forwarded(&mut switch, &bytes), expected, "{time_to_live}");
         assert_eq!(switch.register("refused", 0), Ok(u64::from(!leaves)));
-        assert_eq!(switch.register("detoured", 2), Ok(0));
+        assert_eq!(switch.register("deflected", 2), Ok(0));
     }
 }
 
