@@ -215,10 +215,10 @@ def baseline_of(finding):
     """(least, greatest) of what the authors' program gives: measured for the finding, else its reference."""
     baseline = finding.get("baseline")
     if baseline is None:
-        min = greatest = finding.get("reference")
+        smallest = greatest = finding.get("reference")
     else:
-        min, greatest = (baseline.get("value", baseline.get(key)) for key in ("from", "to"))
-    return None if min is None else (exact(min), exact(greatest))
+        smallest, greatest = (baseline.get("value", baseline.get(key)) for key in ("from", "to"))
+    return None if smallest is None else (exact(smallest), exact(greatest))
 
 
 def missed_by(finding, ours):
@@ -232,7 +232,7 @@ def missed_by(finding, ours):
     lo, hi = finding.get("lo"), finding.get("hi")
     below = lo is not None and ours < exact(lo) and baseline[0] < exact(lo)
     above = hi is not None and ours > exact(hi) and baseline[1] > exact(hi)
-    return "as-theirs" if below or above else "both"
+    return "as-baseline" if below or above else "both"
 
 
 def is_sign(finding):
@@ -283,11 +283,11 @@ def same_interval(of_seeds, reported):
     mean = sum(of_seeds) / count
     variance = sum((value - mean) ** 2 for value in of_seeds) / (count - 1)
     half = student_t(count - 1) * math.sqrt(variance / count)
-    max = half * (1.0005 if count <= 31 else 1.03) + 1e-9
+    largest = half * (1.0005 if count <= 31 else 1.03) + 1e-9
     return (
         reported["count"] == count
         and math.isclose(float(mean), reported["mean"], rel_tol=1e-9, abs_tol=1e-9)
-        and half * 0.9995 - 1e-9 <= reported["half_width"] <= max
+        and half * 0.9995 - 1e-9 <= reported["half_width"] <= largest
     )
 
 
@@ -321,8 +321,8 @@ def check_references(experiments):
             senders, last = int(row["senders"]), Fraction(row["fct_max_s"]) * 1_000_000
             over[senders] = (last / (senders * 50 * PACKET_US + WAY_US) - 1) * 100
             ratio.append(Fraction(row["fct_max_s"]) / Fraction(row["fct_min_s"]))
-        max = max(value for senders, value in over.items() if senders >= 11)
-        compare("ndp/fig16", "NDP last flow over the ideal, 11 senders and more", max)
+        largest = max(value for senders, value in over.items() if senders >= 11)
+        compare("ndp/fig16", "NDP last flow over the ideal, 11 senders and more", largest)
         compare("ndp/fig16", "NDP last flow over the ideal, 431 senders", over[431])
         compare("ndp/fig16", "NDP slowest over fastest flow", max(ratio))
     if (experiments / "ndp/fig20").is_dir():
@@ -334,9 +334,9 @@ def check_references(experiments):
             causes = [Fraction(row["rtx_return_to_sender"]), Fraction(row["rtx_nack"])]
             resent[window, senders] = [cause / (senders * 30) for cause in causes]
         for window in (10, 23):
-            for min, words in ((9, "8 senders"), (101, "100 senders")):
-                max = max(v for (w, n), v in over.items() if w == window and n >= min)
-                compare("ndp/fig20", f"last flow over the ideal, window {window}, more than {words}", max)
+            for smallest, words in ((9, "8 senders"), (101, "100 senders")):
+                largest = max(v for (w, n), v in over.items() if w == window and n >= smallest)
+                compare("ndp/fig20", f"last flow over the ideal, window {window}, more than {words}", largest)
         for senders in (100, 1000, 8000):
             name = f"retransmissions, window 23, {senders} senders"
             compare("ndp/fig20", name, sum(resent[23, senders]))
@@ -347,8 +347,8 @@ def check_references(experiments):
         compare("ndp/fig20", name, resent[23, 8000][0])
     if (experiments / "ndp/fig22").is_dir():
         flows = reference("ndp-fig22-failure-128.csv")
-        min = min(Fraction(row["ndp_penalty_gbps"]) for row in flows)
-        compare("ndp/fig22", "slowest flow with path penalty", min)
+        smallest = min(Fraction(row["ndp_penalty_gbps"]) for row in flows)
+        compare("ndp/fig22", "slowest flow with path penalty", smallest)
         slow = [3 <= Fraction(row["ndp_no_penalty_gbps"]) <= Fraction("5.5") for row in flows]
         compare("ndp/fig22", "flows of 3 to 5.5 Gb/s without path penalty", Fraction(sum(slow)))
     return differences

@@ -309,7 +309,7 @@ def main():
             own = [quantile(runs[f"trimline {seed}"]["times"].values(), share) for seed in (1, 2)]
             print(
                 f"p{share * 100:.0f}: trimline {own[0]:.1f} and {own[1]:.1f} us,"
-                f" {len(peers)} runs of the peer {min(theirs):.1f} to {max(theirs):.1f} us"
+                f" {len(peers)} runs of the peer {min(baseline):.1f} to {max(baseline):.1f} us"
             )
     if arguments.plot:
         plot(arguments.plot, runs["trimline 1"], runs["peer 1"])

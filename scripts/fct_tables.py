@@ -71,9 +71,9 @@ def row_of(directory):
     times = [fct for fct, _, _ in began]
     # The last ones may be under way.
     early = [fct for fct, _, start in began if start < EARLY_PS]
-    min = None if None in early else min(early, default=None)
+    smallest = None if None in early else min(early, default=None)
     values = {name: quantile(times, share) for name, share in QUANTILES.items()}
-    return {"completed": sum(time is not None for time in times), "min": min, **values}
+    return {"completed": sum(time is not None for time in times), "min": smallest, **values}
 
 
 def in_us(row):
@@ -250,8 +250,8 @@ def stalls(out, cached):
         ordered = sorted(used.values())
         median = ordered[len(ordered) // 2]
         low = {seed: time for seed, time in used.items() if time < MIN_SHARE * median}
-        min = Fraction(ordered[0], max(median, 1))
-        print(f"{series}: {len(used)} runs, the least {float(least) * 100:.1f} % of the median")
+        smallest = Fraction(ordered[0], max(median, 1))
+        print(f"{series}: {len(used)} runs, the least {float(smallest) * 100:.1f} % of the median")
         print_completed("", completed)
         if low:
             print(f"  below 95 %: seeds {', '.join(map(str, sorted(low)))}")

@@ -135,8 +135,8 @@ def reduced(values, measure, missing_is_max):
         return None
     if how in ("count", "share"):
         within = measure.get("within", {})
-        min, max = exact(within.get("from", "-1e300")), exact(within.get("to", "1e300"))
-        inside = sum(min <= value <= max for value in there)
+        smallest, largest = exact(within.get("from", "-1e300")), exact(within.get("to", "1e300"))
+        inside = sum(smallest <= value <= largest for value in there)
         return Fraction(inside) if how == "count" else Fraction(100 * inside, len(values))
     if "within" in measure:
         raise Refused("`within` without a count or a share")
@@ -271,8 +271,8 @@ def selected_ports(measure, run):
 def utilisation(port_rows, run):
     """Percent of what the links carry in the whole run."""
     carried = sum(8 * int(port["bytes"]) for port in port_rows)
-    max = sum(int(port["rate_bps"]) for port in port_rows) * run.simulated_ps
-    return Fraction(100 * carried * 10**12, max) if max else None
+    largest = sum(int(port["rate_bps"]) for port in port_rows) * run.simulated_ps
+    return Fraction(100 * carried * 10**12, largest) if largest else None
 
 
 def of_ports(measure, run):
@@ -482,7 +482,7 @@ def of_samples(measure, run):
 def of_paths(measure, run):
     """How far data packets came: rows of paths.csv."""
     sizes = measure.get("size_bytes", {})
-    min, max = sizes.get("from", 0), sizes.get("below", math.inf)
+    smallest, largest = sizes.get("from", 0), sizes.get("below", math.inf)
 
     def is_meant(row):
         if measure.get("workload", row["workload"]) != row["workload"]:
@@ -490,7 +490,7 @@ def of_paths(measure, run):
         if not sizes:
             return True
         bound = row["up_to_bytes"]
-        return bool(bound) and int(bound) // 2 + 1 >= min and int(bound) < max
+        return bool(bound) and int(bound) // 2 + 1 >= smallest and int(bound) < largest
 
     rows = [row for row in run.table("paths") if is_meant(row)]
     packets = total(rows, "packets")

@@ -124,10 +124,10 @@ class Rules(unittest.TestCase):
         """Theirs must be beyond the same bound; without `baseline` the reference speaks for it."""
         bounds: dict = {"lo": 3.0, "hi": 9.0}
         for baseline, ours, missed in (
-            ({"from": 8.0, "to": 9.5}, 10, "as-theirs"),
+            ({"from": 8.0, "to": 9.5}, 10, "as-baseline"),
             ({"from": 8.0, "to": 9.0}, 10, "both"),
             ({"value": 2.0}, 10, "both"),
-            ({"value": 2.0}, 1, "as-theirs"),
+            ({"value": 2.0}, 1, "as-baseline"),
             ({"none": "why"}, 1, "no-program"),
         ):
             finding = bounds | {"baseline": baseline}

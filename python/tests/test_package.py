@@ -782,7 +782,7 @@ class Compare(InScratch):
     def test_a_large_network_is_not_drawn(self) -> None:
         """But said to be there."""
         trimline.run(INCAST, self.out)
-        with mock.patch.object(reporting, "MOST_PORTS", 10):
+        with mock.patch.object(reporting, "MAX_PORTS", 10):
             page = trimline.report(self.out).read_text(encoding="utf-8")
         self.assertNotIn('<svg class="topology"', page)
         self.assertIn("not drawn; ports.csv has its links", page)

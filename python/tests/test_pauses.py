@@ -53,14 +53,14 @@ class Pauses(InScratch):
         links = page[page.index("<th>stopped for the longest</th>") :]
         self.assertIn("</tr><tr><td>" + worst["name"], links[: links.index("</td>")])
         hosts = pauses.filter(polars.col("layer") == "host")
-        mean, max = 100 * hosts["stopped"].mean(), 100 * hosts["stopped"].max()
+        mean, largest = 100 * hosts["stopped"].mean(), 100 * hosts["stopped"].max()
         sums = [
             "host",
             8,
             hosts["sent"].sum(),
             hosts["received"].sum(),
             f"{mean:.1f}",
-            f"{max:.1f}",
+            f"{largest:.1f}",
         ]
         self.assertIn("".join(f"<td>{each}</td>" for each in sums), page)
         self.assertIn("Stopped by pauses (% of time): scenario, seed 1", page)

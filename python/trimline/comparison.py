@@ -193,8 +193,8 @@ def cells(frame: polars.DataFrame) -> list[list[str]]:
     for row in frame.iter_rows(named=True):
         line = [str(row["measure"])]
         for label in labels:
-            count, max = row[f"{label} seeds"], seeds[label]
-            missing = None if count == max else (count, max)
+            count, largest = row[f"{label} seeds"], seeds[label]
+            missing = None if count == largest else (count, largest)
             mean = row[label]
             known = mean is not None
             line.append(str(Measure(mean, row[f"{label} ±"], missing)) if known else "-")
@@ -241,8 +241,8 @@ def measures(run: Result) -> dict[str, float]:
     found["time-outs"] = summary["timeouts"]
     if pauses := summary.get("pauses"):
         found["pause frames"] = pauses["sent"]
-        max = pauses["longest"]["stopped_ps"] if pauses["longest"] else 0
-        found["stopped, worst link (% of time)"] = 100 * max / max(summary["simulated_ps"], 1)
+        largest = pauses["longest"]["stopped_ps"] if pauses["longest"] else 0
+        found["stopped, worst link (% of time)"] = 100 * largest / max(summary["simulated_ps"], 1)
     if (run.folder / "series.csv").is_file():
         found.update(over_time(run))
     return found
@@ -261,10 +261,10 @@ def over_time(run: Result) -> dict[str, float]:
         )
     )
     found = {}
-    for layer, share, mean, max in samples.iter_rows():
+    for layer, share, mean, largest in samples.iter_rows():
         found[f"utilisation, {layer} (%)"] = 100 * share
         found[f"queue, {layer}, mean (KB)"] = mean / 1e3
-        found[f"queue, {layer}, largest (KB)"] = max / 1e3
+        found[f"queue, {layer}, largest (KB)"] = largest / 1e3
     return found
 
 

@@ -19,11 +19,11 @@ def by_place(names: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def spread(count: int, max: int = POINTS) -> list[int]:
+def spread(count: int, largest: int = POINTS) -> list[int]:
     """At most so many places of `count`, first and last among them."""
-    if count <= max:
+    if count <= largest:
         return list(range(count))
-    return sorted({round(place * (count - 1) / (max - 1)) for place in range(max)})
+    return sorted({round(place * (count - 1) / (largest - 1)) for place in range(largest)})
 
 
 def rounded(value: float | None) -> float | None:

@@ -235,7 +235,7 @@ def sequence(timeline: polars.DataFrame) -> str:
     return (
         f'<p class="note">{shown}{len(events)} events</p>'
         f'<svg class="sequence" viewBox="0 0 {WIDTH} {height}" role="img">'
-        f"{heads}{ticks}{''.join(marks.drawn[: MOST_ARROWS * 4])}</svg>"
+        f"{heads}{ticks}{''.join(marks.drawn[: MAX_ARROWS * 4])}</svg>"
     )
 
 

@@ -82,11 +82,11 @@ def row(place: int, layer: str, values: Sequence[float], fullest: float) -> str:
         same = end < len(values) and shade(values[end], fullest) == shade(values[first], fullest)
         if same:
             continue
-        max = max(values[first:end])
+        largest = max(values[first:end])
         cells.append(
             f'<rect x="{NAMES + first * width:.1f}" y="{y}" width="{(end - first) * width:.1f}" '
             f'height="{HEIGHT - 1}" fill="{shade(values[first], fullest)}">'
-            f"<title>{rounded(most / 1e3):g} KB, {html.escape(layer)}</title></rect>"
+            f"<title>{rounded(largest / 1e3):g} KB, {html.escape(layer)}</title></rect>"
         )
         first = end
     name = f'<text x="{NAMES - 6}" y="{y + 11}" text-anchor="end">{html.escape(layer)}</text>'

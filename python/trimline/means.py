@@ -26,7 +26,7 @@ def student(freedom: int) -> float:
     """The quantile, as the program has it."""
     if freedom <= len(STUDENT):
         return STUDENT[freedom - 1]
-    return next(value for min, value in STUDENT_FROM if freedom >= min)
+    return next(value for smallest, value in STUDENT_FROM if freedom >= smallest)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def stuck(run: Result, name: str) -> str:
     links = deadlock(run)
     if not links:
         return ""
-    more = f" and {len(links) - MOST_NAMED} more" if len(links) > MAX_NAMED else ""
+    more = f" and {len(links) - MAX_NAMED} more" if len(links) > MAX_NAMED else ""
     cycle = ", ".join(links[:MAX_NAMED])
     what = f"Deadlock in {name}: paused ports wait for each other for good, each for the next: "
     return f'<p class="note fails">{html.escape(f"{what}{cycle}{more}.")}</p>'
@@ -64,8 +64,8 @@ def by_layer(pauses: polars.DataFrame) -> str:
     )
     names = ("layer", "links", "frames sent", "received", "stopped, mean (%)", "at most (%)")
     rows = [
-        (layer, f"{links:,}", f"{sent:,}", f"{received:,}", *shares(mean, max))
-        for layer, links, sent, received, mean, max in sums.iter_rows()
+        (layer, f"{links:,}", f"{sent:,}", f"{received:,}", *shares(mean, largest))
+        for layer, links, sent, received, mean, largest in sums.iter_rows()
     ]
     return table(names, rows)
 

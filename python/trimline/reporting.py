@@ -253,10 +253,10 @@ class Page:
         ranked = {}
         for series, runs in self.drawn.items():
             seeds = [goodputs(run) for run in runs if run.summary["measured_ps"]]
-            max = max(map(len, seeds), default=0)
+            largest = max(map(len, seeds), default=0)
             # A rank is that of the same flow count in every seed.
-            same = [values for values in seeds if len(values) == max]
-            if max:
+            same = [values for values in seeds if len(values) == largest]
+            if largest:
                 ranked[series] = list(zip(*same, strict=True))
         if not ranked:
             return ""
@@ -308,7 +308,9 @@ class Page:
             half = [each.half_width or 0.0 if each else 0.0 for each in found]
             for sign in (-1, 1):
                 ends = zip(found, half, strict=True)
-                bands.append([each and rounded(each.mean + sign * max) for each, max in ends])
+                bands.append(
+                    [each and rounded(each.mean + sign * largest) for each, largest in ends]
+                )
         if not any(value is not None for column in columns for value in column):
             return ""
         plot = self.curves(list(lines), list(range(len(labels))), columns)
@@ -485,7 +487,7 @@ def in_order(labels: set[str]) -> list[str]:
 
 #: Of a finding that is missed, what is known: what the authors' program gives, or a cause.
 MISSED = {
-    "as-theirs": "misses the paper, as theirs does",
+    "as-baseline": "misses the paper, as theirs does",
     "both": "misses both",
     "no-program": "misses the paper; no program",
     "cause-known": "does not hold; cause known",
@@ -497,8 +499,8 @@ def of_baseline(row: dict[str, Any]) -> str:
     baseline = row.get("baseline")
     if not baseline:
         return cell(row.get("reference"))
-    min, greatest = cell(baseline["from"]), cell(baseline["to"])
-    return min if min == greatest else f"{min}..{greatest}"
+    smallest, greatest = cell(baseline["from"]), cell(baseline["to"])
+    return smallest if smallest == greatest else f"{smallest}..{greatest}"
 
 
 def findings(rows: Sequence[dict[str, Any]]) -> str:

@@ -84,10 +84,10 @@ def processes_of(
     """So many processes: as asked for, as there are cores, and as memory holds."""
     if workers is not None and workers < 1:
         raise ValueError(f"{workers} workers run nothing; expected at least 1")
-    max = workers or os.cpu_count() or 1
+    largest = workers or os.cpu_count() or 1
     if ignore_memory:
-        return max
-    return scenario.checked.fit([run.place for run in runs], max)
+        return largest
+    return scenario.checked.fit([run.place for run in runs], largest)
 
 
 def do(

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_miss_is_as_theirs_only_beyond_the_same_bound() {
+    fn a_miss_is_as_the_baseline_only_beyond_the_same_bound() {
         let baseline = Baseline::default();
         let of = |ours, from, to| {
             Missed::of(ours, [Some(3.0), Some(9.0)], Some(&baseline), Some(Span { from, to }))

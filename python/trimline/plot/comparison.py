@@ -84,7 +84,7 @@ def completion(
     axes: Axes, flows: dict[str, polars.DataFrame], counts: list[int], looks: Mapping[str, Look]
 ) -> None:
     """Shares of all flows by completion time; a line ends below 100 % where some were not done."""
-    largest, min = 0.0, math.inf
+    largest, smallest = 0.0, math.inf
     for (name, every), count in zip(flows.items(), counts, strict=True):
         fct = every["fct_us"].sort()
         if len(fct):
@@ -94,14 +94,14 @@ def completion(
             shares = [100 * (rank + 1) / count for rank in ranks]
             look = looks[name]
             axes.plot(fct.gather(ranks), shares, color=look.colour, linestyle=look.line)
-            min, largest = min(min, fct[0]), max(largest, fct[-1])
+            smallest, largest = min(smallest, fct[0]), max(largest, fct[-1])
     axes.set(xlabel="Flow completion time (µs)", ylabel="Flows (%)", xscale="log", ylim=(0, 101))
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
     if largest > 0:
         # The axis ends where the flows do.
-        axes.set_xlim(0.9 * min, 1.1 * largest)
+        axes.set_xlim(0.9 * smallest, 1.1 * largest)
     axes.set_title("Flows of a size, all seeds", fontsize=9)
 
 

@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 
 from trimline.files import MalformedResult
 from trimline.plot import (
-    with_long_flows,
     detours,
     dynamic,
     evaluation,
@@ -30,6 +29,7 @@ from trimline.plot import (
     sweeps,
     transfers,
     trim_to,
+    with_long_flows,
 )
 from trimline.plot.incast import Ideal
 from trimline.plot.lines import direct, marked, seeds

@@ -86,10 +86,10 @@ def doublings(runs: Sequence[Run], base: Sequence[Run], value: Callable[[Run], f
 
 def seeds_words(counts: Sequence[int]) -> str:
     """Over how many seeds means are."""
-    min, max = min(counts), max(counts)
-    if min != max:
-        return f"{min} to {max} seeds, lines: 95 % intervals"
-    return "1 seed, no intervals" if max == 1 else f"{max} seeds, lines: 95 % intervals"
+    smallest, largest = min(counts), max(counts)
+    if smallest != largest:
+        return f"{smallest} to {largest} seeds, lines: 95 % intervals"
+    return "1 seed, no intervals" if largest == 1 else f"{largest} seeds, lines: 95 % intervals"
 
 
 def signed(measure: Measure) -> str:
@@ -111,10 +111,10 @@ def dot(
     filled: bool = True,
 ) -> None:
     """A mean and its interval, if it has one: mean, least, most."""
-    mean, min, max = found
-    if min is not None and max is not None:
-        axes.plot([min, max], [y, y], color=colour, linewidth=2.4, alpha=0.55)
-        for end in (min, max):
+    mean, smallest, largest = found
+    if smallest is not None and largest is not None:
+        axes.plot([smallest, largest], [y, y], color=colour, linewidth=2.4, alpha=0.55)
+        for end in (smallest, largest):
             axes.plot(end, y, marker="|", color=colour, markersize=7, markeredgewidth=1.2)
     face = colour if filled else "white"
     axes.plot(

@@ -88,10 +88,10 @@ def direct(axes: Axes, ends: Sequence[tuple[float, float, str, str]], gap: float
     places: list[float] = []
     for height, _, _ in heights:
         places.append(max(height, places[-1] + gap) if places else height)
-    max = 1.0
+    largest = 1.0
     for number in reversed(range(len(places))):
-        places[number] = min(places[number], max)
-        max = places[number] - gap
+        places[number] = min(places[number], largest)
+        largest = places[number] - gap
     for (height, text, colour), at in zip(heights, places, strict=True):
         axes.annotate(
             text,

@@ -297,10 +297,10 @@ def goodputs_of(runs: Sequence[Run], workload: str) -> Goodputs:
             raise MalformedResult(f"{run.folder}: no flow of workload {workload!r}")
         means.append(fmean(found))
         slowest.append(min(found))
-    mean, min = Measure.of(means), Measure.of(slowest)
-    if mean is None or min is None:
+    mean, smallest = Measure.of(means), Measure.of(slowest)
+    if mean is None or smallest is None:
         raise MalformedResult("no run of the series")
-    return Goodputs(mean, min, len(runs))
+    return Goodputs(mean, smallest, len(runs))
 
 
 def mixed_goodputs(experiment: Experiment) -> dict[str, dict[str, Goodputs]]:

@@ -132,8 +132,8 @@ def chosen(flows: polars.DataFrame, work: Work) -> polars.DataFrame:
 def large(flows: polars.DataFrame, work: Work) -> polars.DataFrame:
     """The large ones that ended."""
     ended = polars.col("fct_receiver_ps").is_not_null()
-    min = math.inf if work.large_from is None else work.large_from
-    return chosen(flows, work).filter(ended & (polars.col("size_bytes") >= min))
+    smallest = math.inf if work.large_from is None else work.large_from
+    return chosen(flows, work).filter(ended & (polars.col("size_bytes") >= smallest))
 
 
 #: What makes two flows of two runs the same.
@@ -192,8 +192,8 @@ def largest_queue_kb(run: Run) -> float:
     """The most that the queues of a port of a switch held at a sample."""
     samples = polars.read_csv(run.folder / "series.csv")
     ports = samples.filter(~polars.col("layer").str.starts_with("host"))
-    max = ports["queue_bytes_max"].max()
-    return float(max) / 1e3 if isinstance(max, int | float) else 0.0
+    largest = ports["queue_bytes_max"].max()
+    return float(largest) / 1e3 if isinstance(largest, int | float) else 0.0
 
 
 def given_up(every: Sequence[Row], one: Row) -> float:
@@ -290,8 +290,8 @@ def completion(axes: Axes, mine: Sequence[Row], names: Sequence[str]) -> None:
         if len(done) < len(one.small_us):
             axes.annotate("not ended", (done[-1], at), (8, -3), textcoords="offset points")
     axes.set(xscale="log", xlabel=f"FCT of small flows ({unit})")
-    min, max = axes.get_xlim()
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if max < 50 * min else (1,)))
+    smallest, largest = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if largest < 50 * smallest else (1,)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
 

@@ -273,14 +273,14 @@ def sec62scale(experiment: Experiment) -> Figure:
     sizes = {int(name.rsplit("-", 1)[-1]): runs for name, runs in experiment.series().items()}
     hosts = sorted(sizes)
     mean = [fmean(goodput_percent(run) for run in sizes[size]) for size in hosts]
-    min = [
+    smallest = [
         fmean(run.link_percent(run.number("goodput_gbps", "min")) for run in sizes[size])
         for size in hosts
     ]
     axes.plot(hosts, mean, color=style.BLUE, marker="o", label="NDP mean, simulated")
     axes.plot(
         hosts,
-        min,
+        smallest,
         color=style.SKY,
         marker=".",
         linestyle="--",
