@@ -27,8 +27,6 @@ pub(crate) struct Detours {
     pub(crate) opposite: Shared<u32>,
     /// By port: whether its link leads to a host.
     pub(crate) to_host: Shared<bool>,
-    /// The queues that data can be in, a bit each, whatever the port.
-    data_queues: u32,
     /// From where ports return headers.
     returning: Returning,
     /// Ports that a packet may be detoured to.
@@ -38,10 +36,9 @@ pub(crate) struct Detours {
 
 impl Detours {
     /// The tables of a network in which nothing happened yet.
-    /// `data_queues` are those of any port that whole data packets enter.
     pub(crate) fn new(
         model: DetourModel,
-        (data_queues, returning): (u32, Returning),
+        returning: Returning,
         routes: &Routes,
         seed: u64,
     ) -> Detours {
@@ -55,7 +52,6 @@ impl Detours {
             registers: vec![0; first_host as usize].into(),
             opposite: (0..routes.nodes()).map(opposite).collect(),
             to_host,
-            data_queues,
             returning,
             targets: Vec::new(),
             paths: Paths::default(),
@@ -75,7 +71,6 @@ impl Detours {
                 registers: self.registers.view(),
                 opposite: self.opposite.view(),
                 to_host: self.to_host.view(),
-                data_queues: self.data_queues,
                 returning: self.returning,
                 targets: Vec::new(),
                 paths: Paths::default(),
@@ -122,8 +117,8 @@ impl Detours {
     /// Whether no packet is detoured from a port while so many come to it.
     #[inline]
     pub(crate) fn keeps<P: OutputPort>(&self, number: u32, port: &P, arriving: u64) -> bool {
-        let queues = (0..P::QUEUES).filter(|queue| self.data_queues >> queue & 1 != 0);
-        let held: u64 = queues.map(|queue| u64::from(port.queue_packets(queue))).sum();
+        // Of all queues: a flow's class may lead data to any, and what leaves notes the length of its own queue.
+        let held: u64 = (0..P::QUEUES).map(|queue| u64::from(port.queue_packets(queue))).sum();
         let max = held + arriving;
         match (self.model.hot, self.model.seen) {
             (None, _) => true,

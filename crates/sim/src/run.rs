@@ -28,7 +28,7 @@ use crate::workload;
 
 /// Virtual time between two looks at the clock, the progress and the end of the run. Every engine
 /// stops at the same instants, so that what happens after the last flow is the same too.
-const EPOCH: TimeDelta = TimeDelta::from_us(50);
+pub(crate) const EPOCH: TimeDelta = TimeDelta::from_us(50);
 
 /// Strides between two times at which flows that are over are forgotten.
 const FORGET_EVERY: u64 = 8;

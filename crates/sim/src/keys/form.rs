@@ -26,6 +26,10 @@ pub struct Key {
     pub about: &'static str,
     /// The paper or standard that the rule or the default comes from; empty where it was chosen.
     pub source: &'static str,
+    /// Values that suites draw for the key, written as in a file, a string without its quotation marks.
+    pub samples: &'static [&'static str],
+    /// Whether suites always give the key a sample, because its default does not suit them.
+    pub is_always_drawn: bool,
 }
 
 /// The value of a key that is not given.
@@ -46,6 +50,28 @@ impl Key {
     pub const fn with_source(mut self, source: &'static str) -> Key {
         self.source = source;
         self
+    }
+
+    /// Sets the values that suites draw for the key.
+    pub const fn with_samples(mut self, samples: &'static [&'static str]) -> Key {
+        self.samples = samples;
+        self
+    }
+
+    /// Sets the values that suites draw for the key, and lets them never leave it out.
+    pub const fn with_samples_only(mut self, samples: &'static [&'static str]) -> Key {
+        self.is_always_drawn = true;
+        self.with_samples(samples)
+    }
+
+    /// The samples as a file has them, strings in quotation marks.
+    pub(crate) fn written_samples(&self) -> impl Iterator<Item = String> + '_ {
+        self.samples.iter().map(|&sample| {
+            let is_bare = sample.starts_with(['{', '['])
+                || sample.parse::<bool>().is_ok()
+                || sample.parse::<i64>().is_ok();
+            if is_bare { sample.to_owned() } else { format!("\"{sample}\"") }
+        })
     }
 
     /// Whether a table without it is refused.
@@ -124,7 +150,7 @@ pub enum Form {
 pub(crate) const MAX_HOSTS: i64 = 1 << 20;
 
 const fn key(name: &'static str, form: Form, default: DefaultValue, about: &'static str) -> Key {
-    Key { name, form, default, about, source: "" }
+    Key { name, form, default, about, source: "", samples: &[], is_always_drawn: false }
 }
 
 /// A key that its table must have.

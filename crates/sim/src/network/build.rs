@@ -7,7 +7,6 @@ use trimline_transport::{Framing, Stream};
 
 use super::bounds::lookahead;
 use super::core::{Core, Ledger, LinkClass, Transmitter, class_of};
-use super::observe::data_queues;
 use super::{HostTable, Network, SwitchTable};
 use crate::arena::Arena;
 use crate::bumps::Bumps;
@@ -101,11 +100,8 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
             let longest = (largest_packet, lookahead);
             Box::new(Pauses::new(lossless, longest, &core.routes, &core.links, &queue_of))
         });
-        core.detours = detour.map(|detour| {
-            let data = (0..ports).fold(0, |all, port| all | data_queues(&*switches, port));
-            let data = (data, core.returning);
-            Box::new(Detours::new(detour, data, &core.routes, core.seed))
-        });
+        core.detours = detour
+            .map(|detour| Box::new(Detours::new(detour, core.returning, &core.routes, core.seed)));
         // A Source Quench enters another port of the switch when a packet leaves: at any time, not at arrivals alone.
         let tells_at_departure = core.has_pools && core.returning == Returning::Anywhere;
         core.couples_ports = switches.shares_memory()

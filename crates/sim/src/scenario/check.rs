@@ -15,6 +15,11 @@ pub(crate) enum Extent {
 }
 
 impl Grammar {
+    /// Refuses what [`Grammar::check`] refuses in a whole table of a transport's keys.
+    pub(crate) fn check_keys(&self, table: &Node) -> Result<(), ScenarioError> {
+        self.check(table, Extent::Whole, &Language { transports: Vec::new() })
+    }
+
     /// Refuses unknown keys, wrong types, units and bounds, missing keys and contradictions.
     pub(crate) fn check(
         &self,

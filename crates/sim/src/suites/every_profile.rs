@@ -5,7 +5,7 @@ use trimline_switch::{
     Alpha, Cap, Choices, Limit, ServiceModel, Signal, profiles as switch_profiles,
 };
 
-use super::plans::{fattree, incast, plan, run, same_everywhere, workload};
+use super::plans::{fattree, incast, plan, run, same_everywhere, star, workload};
 use super::variations::trims_towards_senders;
 use crate::plan::{
     Arrivals, Chosen, Connection, Gap, Impairment, LinkChange, LinkEvent, Lossless, Matrix, Pareto,
@@ -157,13 +157,15 @@ pub fn every_profile(transport: &dyn AnyTransport) {
     let samples = transport.samples();
     assert!(!samples.is_empty(), "transport {} has no sample", transport.name());
     let is_whole = std::env::var_os("TRIMLINE_TROUBLE").is_some();
-    for (place, sample) in samples.into_iter().enumerate() {
+    for (place, sample) in samples.iter().enumerate() {
+        let chosen = transport.with_keys(sample.keys, &star(2));
+        let chosen = chosen.unwrap_or_else(|error| panic!("{}: {error}", sample.name));
         for (number, (profile, switch)) in profiles().into_iter().enumerate() {
             let has_trouble = is_whole || (place + number) % 2 == 0;
             for is_troubled in [false, true].into_iter().take(1 + usize::from(has_trouble)) {
                 let case = format!("{} under {profile}, trouble: {is_troubled}", sample.name);
                 println!("{case}");
-                let mut plan = load(sample.config.clone(), switch.clone());
+                let mut plan = load(chosen.clone(), switch.clone());
                 if profile == LOSSLESS {
                     let (xoff, xon) = (6 * 9064, 4 * 9064);
                     plan.lossless = Some(Lossless { xoff, xon, headroom: None, classes: 1 });

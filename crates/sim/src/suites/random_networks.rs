@@ -5,7 +5,6 @@ use std::ops::Range;
 use trimline_metrics::{FlowEnd, PauseCycles, RunRecord};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_switch::{Cap, Choices, Limit, Marker, ServiceModel, Signal};
-use trimline_transport::ndp::{self, PullSpacing};
 
 use super::plans::{fattree, incast, plan, run, same_everywhere, star, workload};
 use super::variations::{
@@ -15,7 +14,7 @@ use super::variations::{
 use crate::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Size, Spraying};
 use crate::random::SplitMix;
 use crate::topology::{self, Clos, LinkSpec};
-use crate::transports::{AnyTransport, Keys, Ndp, Transport};
+use crate::transports::{AnyTransport, Keys, Ndp, random_parameters};
 
 fn topology(draws: &mut SplitMix) -> Clos {
     let mut clos = match draws.below(5) {
@@ -78,7 +77,6 @@ pub fn case(number: u64) -> Plan {
         }
         workloads.push(new);
     }
-    let initial_window = draws.one_of(&[1, 2, 8, 23, 30]);
     let packets = draws.one_of(&[1, 2, 3, 6, 8, 12]);
     let payload = draws.one_of(&[9000, 9000, 1500, 512]);
     let switch = match draws.below(8) {
@@ -90,22 +88,8 @@ pub fn case(number: u64) -> Plan {
         5 => ServiceModel::paper(packets, 128),
         _ => ServiceModel::paper(packets, payload),
     };
-    let pull_ack = draws.below(4) != 0;
-    let pull_spacing = draws.one_of(&[
-        PullSpacing::WireBytes,
-        PullSpacing::PayloadBytes,
-        PullSpacing::WireBytesScaled { percent: 101 },
-    ]);
-    let config = ndp::Config {
-        payload_bytes: payload,
-        initial_window,
-        link_rate: topology.host_link.rate,
-        framing_bytes: topology.host_link.framing_bytes,
-        pull_ack,
-        pull_spacing,
-        ..crate::transports::ndp_defaults()
-    };
-    let mut plan = plan(topology, Ndp.with(config), workloads);
+    let chosen = random_parameters(&Ndp, &mut draws, payload, &topology);
+    let mut plan = plan(topology, chosen, workloads);
     (plan.seed, plan.switch) = (number, switch);
     let is_endless = plan.workloads.iter().any(|workload| workload.size == Size::LongLived);
     if is_endless || draws.below(4) == 0 {
@@ -288,8 +272,8 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
     if seed % 7 == 6 && others > 0 {
         let beside = transports[((place + 1 + seed / 7 % others) % (others + 1)) as usize];
         let payload_bytes = plan.transports[0].payload_bytes();
-        let beside =
-            beside.random(&mut SplitMix::new(seed ^ 0x6265_7369), payload_bytes, &plan.topology);
+        let mut draws = SplitMix::new(seed ^ 0x6265_7369);
+        let beside = random_parameters(beside, &mut draws, payload_bytes, &plan.topology);
         plan.transports.push(beside);
         for (place, workload) in plan.workloads.iter_mut().enumerate() {
             workload.transport = (place % 2) as u8;
@@ -339,7 +323,7 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
 fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTransport) {
     let mut draws = SplitMix::new(seed ^ 0x7463_7000);
     let payload_bytes = plan.transports[0].payload_bytes();
-    plan.transports = vec![transport.random(&mut draws, payload_bytes, &plan.topology)];
+    plan.transports = vec![random_parameters(transport, &mut draws, payload_bytes, &plan.topology)];
     let profile = transport.profile(&Keys::none(transport.grammar()));
     let is_plain = matches!(profile, "drop-tail" | "ecn" | "priorities");
     if is_plain && draws.below(4) != 0 {
@@ -472,7 +456,7 @@ mod tests {
     #[test]
     fn no_flow_is_faster_than_its_ideal() {
         let (mut flows, mut exact) = (0, 0);
-        for number in 0..120 {
+        for number in 0..150 {
             let record = crate::run(&case(number), &mut |_| ControlFlow::Continue(()));
             let record = record.unwrap_or_else(|error| panic!("case {number}: {error}"));
             for flow in record.flows.iter() {

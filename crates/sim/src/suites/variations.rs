@@ -12,7 +12,7 @@ use trimline_switch::nic::{Adaptive, Bypass, Interrupts, ReceiverSettings, Trans
 use trimline_switch::{
     Action, Alpha, Choices, Classifier, DrrModel, Limit, Marker, Scheduler, ServiceModel,
 };
-use trimline_transport::{ndp, tcp};
+use trimline_transport::ndp;
 
 use super::plans::workload;
 use crate::plan::{
@@ -22,7 +22,7 @@ use crate::plan::{
 };
 use crate::random::SplitMix;
 use crate::topology::{self, HostDelay, Processing, Routes};
-use crate::transports::{Family, Ndp, Transport};
+use crate::transports::{Ndp, Transport};
 
 /// Queues that share memory, of four packets and more, whatever the transport.
 pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
@@ -288,8 +288,7 @@ pub fn take_time(plan: &mut Plan, seed: u64) {
     }
 }
 
-/// Every workload keeps its connections, and its flows follow each other; clients ask servers besides. TCP begins
-/// again after a pause, or does not.
+/// Every workload keeps its connections, and its flows follow each other; clients ask servers besides.
 pub(super) fn make_persistent(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x6b65_7074_0000);
     for workload in &mut plan.workloads {
@@ -298,14 +297,6 @@ pub(super) fn make_persistent(plan: &mut Plan, seed: u64) {
     plan.workloads.extend(queries(plan.topology.hosts(), &mut draws));
     for workload in may_persist(plan) {
         workload.connection = Connection::Persistent;
-    }
-    let families = [Family::Tcp, Family::Dctcp, Family::Mptcp];
-    for chosen in &mut plan.transports {
-        let family = families.into_iter().find(|family| family.name() == chosen.name());
-        if let Some((family, config)) = family.zip(chosen.config::<tcp::Config>()) {
-            let restart_after_idle = draws.below(2) == 0;
-            *chosen = family.with(tcp::Config { restart_after_idle, ..config.clone() });
-        }
     }
 }
 

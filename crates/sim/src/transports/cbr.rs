@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use trimline_packet::{BitRate, HostId, TimeDelta};
+use trimline_packet::{HostId, TimeDelta};
 use trimline_transport::cbr::{Config, Endpoint};
 use trimline_transport::{Framing, flow};
 
 use super::describe::time;
 use super::{
     BYTES, Form, Grammar, Group, Keys, Plan, Protocol, RATE, Sample, ScenarioError, Setting,
-    SplitMix, Traits, Transport, Work, computed, constant_rate, fixed,
+    Traits, Transport, Work, computed, constant_rate, fixed,
 };
 use crate::random;
-use crate::topology::Clos;
 
 /// Time of a hop where nearly every packet is trimmed, over the usual.
 const OVERLOAD_FACTOR: f64 = 1.4;
@@ -59,19 +58,22 @@ static GRAMMAR: Grammar = Grammar {
             RATE,
             "the rate of the host's link",
             "Bits on the wire of each flow, headers included.",
-        ),
+        )
+        .with_samples(&["100Mbps", "1Gbps", "5Gbps"]),
         fixed(
             "clock_ppm",
             Form::Integer(0, 1_000),
             "0",
             "Each host's clock is slow by a number of parts per million that is drawn up to this one: two clocks that IEEE 802.3 allows differ by 200 at most. With 0 all rates are exactly the same.",
-        ),
+        )
+        .with_samples(&["1", "200"]),
         fixed(
             "unscheduled",
             Form::Boolean,
             "false",
             "Whether packets bear the mark of unscheduled data, which `switch.detour` looks for (UDP of OPF's Figure 3).",
-        ),
+        )
+        .with_samples(&["true"]),
     ],
 };
 
@@ -149,16 +151,7 @@ impl Transport for Cbr {
         Work { slowness: OVERLOAD_FACTOR, ..work }
     }
 
-    fn samples(self) -> Vec<Sample<Config>> {
-        let (rate, clock_lag) = (BitRate::from_gbps(10), TimeDelta::from_ps(700));
-        let config = Config { payload_bytes: 9000, rate, clock_lag, marks_unscheduled: false };
-        vec![Sample { name: "cbr", config, min_bytes: 4_000_000 }]
-    }
-
-    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Config {
-        let rate = topology.host_link.rate.as_bps() / draws.one_of(&[1, 2, 10]);
-        let clock_lag = TimeDelta::from_ps(draws.below(2_000));
-        let marks_unscheduled = draws.below(2) == 0;
-        Config { payload_bytes, rate: BitRate::from_bps(rate), clock_lag, marks_unscheduled }
+    fn samples(self) -> &'static [Sample] {
+        &[Sample { name: "cbr", keys: "clock_ppm = 97", min_bytes: 4_000_000 }]
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
-use trimline_packet::{BitRate, ByteCount, HostId, Kind, Packet, TimeDelta};
+use trimline_packet::{BitRate, HostId, Kind, Packet, TimeDelta};
 use trimline_switch::Marker;
 use trimline_transport::dcqcn::{ALPHA_ONE, Config, Endpoint, MARK_CNP, MIN_TIMER};
 use trimline_transport::shell::ShellEndpoint as _;
@@ -13,9 +13,8 @@ use super::describe::time;
 use super::roce::Queues;
 use super::{
     BYTES, DURATION, Form, Frames, Grammar, Group, Keys, PacketKind, Plan, Protocol, RATE, Sample,
-    ScenarioError, Setting, SplitMix, Traits, Transport, Work, computed, fixed, windowed,
+    ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
-use crate::topology::Clos;
 
 /// What packets take beside their payload.
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
@@ -44,35 +43,40 @@ static GRAMMAR: Grammar = Grammar {
             "8",
             "alpha is averaged with the gain 2^-gain_shift. 8 is 1/256.",
         )
-        .with_source("DCQCN 5.2"),
+        .with_source("DCQCN 5.2")
+        .with_samples(&["1", "4", "10"]),
         fixed(
             "alpha_timer",
             DURATION,
             "55us",
             "Time without a CNP after which alpha falls. At least 1us.",
         )
-        .with_source("DCQCN 5.2"),
+        .with_source("DCQCN 5.2")
+        .with_samples(&["1us"]),
         fixed(
             "timer",
             DURATION,
             "55us",
             "Time between two increases of the rate. At least 1us.",
         )
-        .with_source("DCQCN 5.2"),
+        .with_source("DCQCN 5.2")
+        .with_samples(&["1us", "1500us"]),
         fixed(
             "byte_counter",
             BYTES,
             "10MB",
             "Bytes on the wire between two increases of the rate.",
         )
-        .with_source("DCQCN 5.2"),
+        .with_source("DCQCN 5.2")
+        .with_samples(&["1B", "150KB"]),
         fixed(
             "fast_recoveries",
             Form::Integer(0, 1_000),
             "5",
             "Increases that go half of the way back to the target before the target rises: F.",
         )
-        .with_source("DCQCN 3.1"),
+        .with_source("DCQCN 3.1")
+        .with_samples(&["0", "1", "6"]),
         computed(
             "additive_increase",
             RATE,
@@ -92,33 +96,38 @@ static GRAMMAR: Grammar = Grammar {
             "10Mbps, or the host's link if that is slower; above 40 Gb/s in proportion to that link",
             "The least rate of a flow.",
         )
-        .with_source("chosen: that of 802.1Qau; the paper names none"),
+        .with_source("chosen: that of 802.1Qau; the paper names none")
+        .with_samples(&["1Mbps", "500Mbps"]),
         fixed(
             "cnp_interval",
             DURATION,
             "50us",
             "The least time between two CNPs of a flow.",
         )
-        .with_source("DCQCN 3.1"),
+        .with_source("DCQCN 3.1")
+        .with_samples(&["0us", "4us"]),
         fixed(
             "ack_every",
             Form::Integer(1, 255),
             "1",
             "Packets for which the sender asks for one ACK. The last one of a message always asks.",
-        ),
+        )
+        .with_samples(&["3", "64"]),
         computed(
             "window",
             BYTES,
             "no limit, as in the paper",
             "Payload that a flow may have outstanding; one packet always may.",
-        ),
+        )
+        .with_samples(&["1B", "40KB"]),
         fixed(
             "rto",
             DURATION,
             "10ms",
             "Time without an answer after which a sender goes back to what is not acknowledged; it doubles up to 64 times.",
         )
-        .with_source("chosen: a lossless network needs none"),
+        .with_source("chosen: a lossless network needs none")
+        .with_samples(&["200us", "1ms"]),
     ],
 };
 
@@ -318,36 +327,16 @@ impl Transport for Dcqcn {
         Some(Box::new(Queues::new(config)))
     }
 
-    fn samples(self) -> Vec<Sample<Config>> {
+    fn samples(self) -> &'static [Sample] {
         // No loss slows it down: where queues hold one packet, it mostly goes back.
-        let sample = |name, config| Sample { name, config, min_bytes: 250_000 };
-        let base =
-            Config { rto: TimeDelta::from_ms(1), ..Config::published(BitRate::from_gbps(10)) };
-        let window = Some(ByteCount::new(90_000));
-        vec![
-            sample("dcqcn", base.clone()),
-            sample("dcqcn-window", Config { window, ack_every: 4, ..base }),
+        &[
+            Sample { name: "dcqcn", keys: "rto = \"1ms\"", min_bytes: 250_000 },
+            Sample {
+                name: "dcqcn-window",
+                keys: "rto = \"1ms\"\nwindow = \"90KB\"\nack_every = 4",
+                min_bytes: 250_000,
+            },
         ]
-    }
-
-    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Config {
-        let line_rate = topology.host_link.rate;
-        let min = draws.one_of(&[1_000_000, 10_000_000, 500_000_000]);
-        let mut us = |times: &[u64]| TimeDelta::from_us(draws.one_of(times));
-        Config {
-            payload_bytes,
-            min_rate: BitRate::from_bps(min).min(line_rate),
-            alpha_timer: us(&[1, 55]),
-            increase_timer: us(&[1, 55, 1_500]),
-            cnp_interval: us(&[0, 4, 50]),
-            rto: us(&[200, 1_000, 10_000]),
-            gain_shift: 1 + draws.below(10) as u8,
-            increase_bytes: ByteCount::new(draws.one_of(&[1, 150_000, 10_000_000])),
-            recoveries: draws.below(7) as u32,
-            ack_every: draws.one_of(&[1, 1, 3, 64]),
-            window: draws.one_of(&[None, None, Some(1), Some(40_000)]).map(ByteCount::new),
-            ..Config::published(line_rate)
-        }
     }
 }
 
@@ -381,6 +370,7 @@ fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
 mod tests {
     use super::super::testing::{self, plan};
     use super::*;
+    use trimline_packet::ByteCount;
     use trimline_switch::{Choices, ServiceModel};
 
     fn config(keys: &str) -> Config {

@@ -273,11 +273,12 @@ fn ones_complement(pieces: &[&[u8]]) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suites::plans::star;
     use crate::transports::{Family, Transport};
     use trimline_packet::{ConnectionId, Flags, Header, PathId, Service};
 
     fn config() -> Config {
-        Transport::samples(Family::Tcp)[0].config.clone()
+        Family::Tcp.config("sack = false\ntimestamps = false", &star(2)).expect("its keys")
     }
 
     fn data(sequence: u32, payload: u16, flags: u8) -> Packet {

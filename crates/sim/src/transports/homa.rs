@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trimline_metrics::{Reading, Readings, SeriesColumn};
-use trimline_packet::{BitRate, ByteCount, Flags, HostId, Kind, Packet, ServiceClass, TimeDelta};
+use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, ServiceClass, TimeDelta};
 use trimline_transport::homa::{Config, Ending, Endpoint};
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Side, WINDOW_LIMIT, flow};
@@ -12,13 +12,13 @@ use super::describe::time;
 use super::homa_cutoffs::{Costs, cutoffs};
 use super::{
     BYTES, DURATION, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample, ScenarioError,
-    Setting, SplitMix, Traits, Transport, Work, computed, fixed, windowed,
+    Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::distributions::{self, distribution};
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::read;
 use crate::keys::tree::Node;
-use crate::topology::{Clos, LinkSpec};
+use crate::topology::Clos;
 
 /// What packets take beside their payload.
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
@@ -99,31 +99,36 @@ static GRAMMAR: Grammar = Grammar {
             BYTES,
             "what the host's link sends in an idle round trip between the farthest hosts",
             "A message is granted its next packet while fewer bytes of it are on their way.",
-        ),
+        )
+        .with_samples(&["1B", "100KB"]),
         computed(
             "unscheduled",
             BYTES,
             "that of rtt_bytes",
             "Payload of a message that goes unasked.",
-        ),
+        )
+        .with_samples(&["1B", "90KB"]),
         computed(
             "marked",
             Form::Integer(0, 65_535),
             "all",
             "Unscheduled packets of a message that bear the mark of unscheduled data, the first ones, when they are sent for the first time: what detours and Aeolus look for.",
-        ),
+        )
+        .with_samples(&["0", "3"]),
         fixed(
             "aeolus",
             Form::Boolean,
             "false",
             "Whether a probe of 64 B follows the packets that go unasked; what of them is not there when it comes is granted again, before others, by RESENDs (Aeolus, SIGCOMM 2020). The switch's part is switch.selective_drop.",
-        ),
+        )
+        .with_samples(&["true"]),
         computed(
             "boost",
             BYTES,
             "rtt_bytes, as the simulator of its authors; 0B is the paper",
             "So many last bytes of a message are granted with the priority of an unscheduled message of that length, if that is more urgent.",
-        ),
+        )
+        .with_samples(&["0B"]),
         computed(
             "unscheduled_levels",
             Form::Integer(1, LEVELS as i64),
@@ -135,7 +140,8 @@ static GRAMMAR: Grammar = Grammar {
             Form::Integer(1, LEVELS as i64),
             "those that unscheduled_levels leaves, at least one",
             "Priorities of granted packets, from 0 upwards.",
-        ),
+        )
+        .with_samples(&["1", "3", "7"]),
         computed(
             "cutoffs",
             Form::Either(&[Form::List(&BYTES), Form::Table(&CUTOFFS)]),
@@ -147,25 +153,29 @@ static GRAMMAR: Grammar = Grammar {
             Form::Integer(1, LEVELS as i64),
             "scheduled_levels",
             "Messages that a receiver grants at a time, each of another peer.",
-        ),
+        )
+        .with_samples(&["1"]),
         fixed(
             "resend",
             DURATION,
             "2ms",
             "A receiver that misses granted packets for so long asks for them again; then it waits twice as long, up to 1024 times.",
-        ),
+        )
+        .with_samples(&["20us", "200us"]),
         computed(
             "retry",
             DURATION,
             "twice `resend`",
             "A sender that has heard nothing for so long sends its first packet again; then it waits twice as long, up to 1024 times.",
-        ),
+        )
+        .with_samples(&["20us", "200us", "4ms"]),
         fixed(
             "backoff",
             DURATION,
             "0s",
             "What a sender waits longer than `retry`, at most: drawn for each wait, and doubled with it (OPF, IFIP Networking 2024).",
-        ),
+        )
+        .with_samples(&["50us", "1ms"]),
         fixed(
             "acks",
             Form::Boolean,
@@ -232,9 +242,10 @@ impl Transport for Homa {
                 format!("from 1B to {max}B"),
             ));
         }
-        let base = defaults(payload, setting.topology);
-        let rtt_bytes = size(keys, "rtt_bytes", base.rtt_bytes)?;
-        let unscheduled = unscheduled_of(rtt_bytes, payload, base.overhead_bytes);
+        let link = &setting.topology.host_link;
+        let overhead_bytes = FRAMING.header + link.framing_bytes;
+        let rtt_bytes = size(keys, "rtt_bytes", round_trip_bytes(payload, setting.topology))?;
+        let unscheduled = unscheduled_of(rtt_bytes, payload, overhead_bytes);
         let unscheduled_bytes = size(keys, "unscheduled", unscheduled)?;
         for (key, bytes) in [("rtt_bytes", rtt_bytes), ("unscheduled", unscheduled_bytes)] {
             let max = u64::from(WINDOW_LIMIT / 2) * u64::from(payload);
@@ -265,11 +276,16 @@ impl Transport for Homa {
             ));
         }
         let mut config = Config {
+            payload_bytes: payload,
+            overhead_bytes,
+            packet_time: link.transmission(ByteCount::new(FRAMING.wire_bytes(payload).into())),
             rtt_bytes,
             unscheduled_bytes,
+            marked: 0,
             aeolus: keys.flag("aeolus"),
             boost_bytes: size(keys, "boost", rtt_bytes)?,
             unscheduled_levels,
+            cutoffs: Vec::new(),
             scheduled_levels,
             overcommitment,
             resend,
@@ -280,7 +296,6 @@ impl Transport for Homa {
                 false => Ending::Silent(keys.timer_or("linger", twice)?),
             },
             time_wait: keys.duration("time_wait")?,
-            ..base
         };
         config.marked = keys.marked(config.unscheduled())?;
         config.cutoffs = cutoffs_of(keys, &config)?;
@@ -361,51 +376,25 @@ impl Transport for Homa {
         windowed(plan, config.payload_bytes, FRAMING, 1.0, group)
     }
 
-    fn samples(self) -> Vec<Sample<Config>> {
-        let link = LinkSpec::new(BitRate::from_gbps(10), TimeDelta::from_us(1));
-        let us = TimeDelta::from_us;
-        let base = Config { resend: us(100), retry: us(200), ..with_rtt(9000, &link, 72_000) };
-        let backoff = Config {
-            backoff: us(300),
-            overcommitment: 1,
-            boost_bytes: 0,
-            unscheduled_bytes: 9000,
-            ..base.clone()
-        };
-        let sample = |name, config| Sample { name, config, min_bytes: 1_000_000 };
-        let aeolus = Config { aeolus: true, ..base.clone() };
-        vec![
-            sample("homa, aeolus", aeolus),
-            sample("homa", base),
-            sample("homa, one message at a time, random waits", backoff),
+    fn samples(self) -> &'static [Sample] {
+        &[
+            Sample {
+                name: "homa, aeolus",
+                keys: "rtt_bytes = \"72KB\"\nresend = \"100us\"\naeolus = true",
+                min_bytes: 1_000_000,
+            },
+            Sample {
+                name: "homa",
+                keys: "rtt_bytes = \"72KB\"\nresend = \"100us\"",
+                min_bytes: 1_000_000,
+            },
+            Sample {
+                name: "homa, one message at a time, random waits",
+                keys: "rtt_bytes = \"72KB\"\nresend = \"100us\"\nbackoff = \"300us\"\novercommitment = 1\n\
+                       boost = \"0B\"\nunscheduled = \"9KB\"",
+                min_bytes: 1_000_000,
+            },
         ]
-    }
-
-    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Config {
-        let base = defaults(payload_bytes, topology);
-        let rtt = draws.one_of(&[base.rtt_bytes, base.rtt_bytes, 1, 100_000]);
-        let base = with_rtt(payload_bytes, &topology.host_link, rtt);
-        let scheduled_levels = draws.one_of(&[1, 3, 4, 7]);
-        let resend = TimeDelta::from_us(draws.one_of(&[20, 200, 2000]));
-        let mut config = Config {
-            unscheduled_bytes: draws.one_of(&[
-                base.unscheduled_bytes,
-                base.unscheduled_bytes,
-                1,
-                90_000,
-            ]),
-            boost_bytes: draws.one_of(&[base.boost_bytes, 0]),
-            unscheduled_levels: LEVELS - scheduled_levels,
-            aeolus: draws.below(3) == 0,
-            scheduled_levels,
-            overcommitment: draws.one_of(&[scheduled_levels, 1]),
-            resend,
-            retry: draws.one_of(&[resend, TimeDelta::from_us(4000)]),
-            backoff: TimeDelta::from_us(draws.one_of(&[0, 0, 50, 1000])),
-            ..base
-        };
-        config.cutoffs = equal_parts(config.unscheduled_bytes, config.unscheduled_levels);
-        config
     }
 }
 
@@ -480,38 +469,13 @@ fn unscheduled_of(rtt_bytes: u32, payload: u16, overhead: u16) -> u32 {
     (full * payload + rest.saturating_sub(overhead)).max(1)
 }
 
-/// The paper's parameters where it names them; `spec/deviations.toml` says which it does not.
-fn defaults(payload_bytes: u16, topology: &Clos) -> Config {
+/// What the host's link sends in an idle round trip between the farthest hosts, in bytes on the wire.
+fn round_trip_bytes(payload_bytes: u16, topology: &Clos) -> u32 {
     let round_trip = topology.idle_round_trip(payload_bytes, FRAMING).as_ps();
     let bits = u128::from(round_trip) * u128::from(topology.host_link.rate.as_bps());
     let bytes = bits.div_ceil(8 * 1_000_000_000_000);
     let max = u128::from(WINDOW_LIMIT / 2) * u128::from(payload_bytes);
-    with_rtt(payload_bytes, &topology.host_link, bytes.clamp(1, max.min(u32::MAX.into())) as u32)
-}
-
-/// The same for a round trip of so many bytes.
-fn with_rtt(payload_bytes: u16, link: &LinkSpec, rtt_bytes: u32) -> Config {
-    let overhead_bytes = FRAMING.header + link.framing_bytes;
-    let unscheduled_bytes = unscheduled_of(rtt_bytes, payload_bytes, overhead_bytes);
-    Config {
-        payload_bytes,
-        overhead_bytes,
-        packet_time: link.transmission(ByteCount::new(FRAMING.wire_bytes(payload_bytes).into())),
-        rtt_bytes,
-        unscheduled_bytes,
-        marked: unscheduled_bytes.div_ceil(payload_bytes.into()),
-        aeolus: false,
-        boost_bytes: rtt_bytes,
-        unscheduled_levels: 4,
-        cutoffs: equal_parts(unscheduled_bytes, 4),
-        scheduled_levels: 4,
-        overcommitment: 4,
-        resend: TimeDelta::from_ms(2),
-        retry: TimeDelta::from_ms(4),
-        backoff: TimeDelta::ZERO,
-        ending: Ending::Acknowledged,
-        time_wait: TimeDelta::from_ms(1),
-    }
+    bytes.clamp(1, max.min(u32::MAX.into())) as u32
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! What a transport reads: its own keys, which the grammar has accepted, and what stands around them.
 
+use std::sync::Arc;
+
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
+use crate::keys::error::Source;
 use crate::keys::form::{Grammar, Key};
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read;
-use crate::keys::tree::Node;
+use crate::keys::tree::{self, Node};
 use crate::scenario::{Place, ScenarioError};
 use crate::topology::Clos;
 
@@ -31,6 +34,24 @@ pub struct Setting<'a> {
     pub records_latencies: bool,
 }
 
+impl<'a> Setting<'a> {
+    /// Returns that of a scenario which says nothing else.
+    pub(super) fn plain(profile: &'a str, topology: &'a Clos) -> Setting<'a> {
+        Setting { profile, topology, is_preset: false, records_latencies: false }
+    }
+}
+
+/// Reads the lines of a transport's table, holds them to its grammar and resolves them.
+pub(super) fn resolved<T>(
+    lines: &str,
+    grammar: &'static Grammar,
+    resolve: impl FnOnce(&Keys<'_>) -> Result<T, ScenarioError>,
+) -> Result<T, ScenarioError> {
+    let table = tree::parse(&Arc::new(Source::new("keys", lines)))?;
+    grammar.check_keys(&table)?;
+    resolve(&Keys::new(&table, Some(&table), grammar))
+}
+
 impl<'a> Keys<'a> {
     pub(crate) fn new(
         root: &'a Node,
@@ -43,6 +64,11 @@ impl<'a> Keys<'a> {
     /// Those of a scenario that says nothing.
     pub(crate) const fn none(grammar: &'static Grammar) -> Keys<'static> {
         Keys { root: None, table: None, grammar }
+    }
+
+    /// The keys of the table that stands behind a key. They have their defaults where a boolean or nothing stands there.
+    pub(crate) fn below(&self, key: &str, grammar: &'static Grammar) -> Keys<'a> {
+        Keys { root: self.root, table: self.node(key), grammar }
     }
 
     /// What stands behind a key.

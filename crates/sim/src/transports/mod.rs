@@ -20,6 +20,7 @@ mod ndp;
 mod pfabric;
 mod phost;
 mod pull_gaps;
+mod random_keys;
 mod roce;
 mod several;
 mod tcp;
@@ -48,9 +49,9 @@ pub use estimate::{constant_rate, windowed};
 pub use homa::Homa;
 pub use keys::{Keys, Setting};
 pub use ndp::Ndp;
-pub(crate) use ndp::defaults as ndp_defaults;
 pub use pfabric::Pfabric;
 pub use phost::Phost;
+pub(crate) use random_keys::random_parameters;
 pub use tcp::Family;
 
 pub use crate::keys::error::ScenarioError;
@@ -63,7 +64,6 @@ pub use crate::protocol::Protocol;
 
 use crate::keys::form::Language;
 use crate::keys::tree::Node;
-use crate::random::SplitMix;
 use crate::run::run_hosts;
 use crate::topology::Clos;
 use several::{Nothing, Several, several};
@@ -176,10 +176,17 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     /// What a group of flows takes, for the estimate before a run. [`windowed`] and [`constant_rate`] are at hand.
     fn work(self, config: &ConfigOf<Self>, plan: &Plan, group: &Group) -> Work;
     /// Parameters that the suite `every_transport` runs under every switch profile: at least one.
-    fn samples(self) -> Vec<Sample<ConfigOf<Self>>>;
-    /// Parameters for a random network, with this payload in a full packet.
-    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> ConfigOf<Self>;
+    fn samples(self) -> &'static [Sample];
 
+    /// The parameters that the lines `keys` of its table have in a scenario that says nothing else.
+    ///
+    /// # Errors
+    /// What is no TOML, and what the grammar or [`Transport::resolve`] refuses.
+    fn config(self, keys: &str, topology: &Clos) -> Result<ConfigOf<Self>, ScenarioError> {
+        keys::resolved(keys, self.grammar(), |keys| {
+            self.resolve(keys, &Setting::plain(self.profile(keys), topology))
+        })
+    }
     /// The transport with these parameters, for a plan.
     fn with(self, config: ConfigOf<Self>) -> Chosen {
         Chosen::new(Configured { transport: self, config: Arc::new(config) })
@@ -187,14 +194,14 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
 }
 
 /// Parameters that a suite runs.
-#[derive(Clone, Debug)]
-pub struct Sample<C> {
-    /// Said when it fails.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// The name that a failure shows.
     pub name: &'static str,
-    /// The parameters.
-    pub config: C,
-    /// Payload bytes that arrive in two milliseconds of the suite's load under any switch profile: the links could
-    /// carry 40 MB.
+    /// Keys of the transport's table, a line each.
+    pub keys: &'static str,
+    /// Payload bytes that arrive at least in two milliseconds of the suite's load under any switch profile: the links
+    /// could carry 40 MB.
     pub min_bytes: u64,
 }
 
@@ -222,9 +229,19 @@ pub trait AnyTransport: fmt::Debug + Send + Sync + 'static {
     /// Keys that contradict each other.
     fn choose(&self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Chosen, ScenarioError>;
     /// See [`Transport::samples`].
-    fn samples(&self) -> Vec<Sample<Chosen>>;
-    /// See [`Transport::random`].
-    fn random(&self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Chosen;
+    fn samples(&self) -> &'static [Sample];
+}
+
+impl dyn AnyTransport {
+    /// The transport with the parameters of [`Transport::config`].
+    ///
+    /// # Errors
+    /// As [`Transport::config`].
+    pub fn with_keys(&self, keys: &str, topology: &Clos) -> Result<Chosen, ScenarioError> {
+        keys::resolved(keys, self.grammar(), |keys| {
+            self.choose(keys, &Setting::plain(self.profile(keys), topology))
+        })
+    }
 }
 
 impl<T: Transport> AnyTransport for T {
@@ -255,16 +272,8 @@ impl<T: Transport> AnyTransport for T {
     fn choose(&self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Chosen, ScenarioError> {
         self.resolve(keys, setting).map(|config| self.with(config))
     }
-    fn samples(&self) -> Vec<Sample<Chosen>> {
-        let samples = Transport::samples(*self).into_iter();
-        let chosen = |Sample { name, config, min_bytes }| {
-            let config = self.with(config);
-            Sample { name, config, min_bytes }
-        };
-        samples.map(chosen).collect()
-    }
-    fn random(&self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Chosen {
-        self.with(Transport::random(*self, draws, payload_bytes, topology))
+    fn samples(&self) -> &'static [Sample] {
+        Transport::samples(*self)
     }
 }
 

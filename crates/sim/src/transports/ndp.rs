@@ -10,10 +10,9 @@ use trimline_transport::{Framing, Side, flow};
 use super::describe::time;
 use super::{
     BYTES, DURATION, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError, Setting,
-    SplitMix, Traits, Transport, Work, computed, fixed, optional, pull_gaps,
+    Traits, Transport, Work, computed, fixed, optional, pull_gaps,
 };
-use crate::keys::read::{duration_of, number};
-use crate::keys::tree::Node;
+use crate::keys::read::number;
 use crate::random;
 use crate::topology::Clos;
 
@@ -23,8 +22,10 @@ const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 const QUEUE_PACKETS: f64 = 8.0;
 /// Bytes of memory for each packet whose latency is recorded.
 const BYTES_PER_LATENCY: f64 = 48.0;
-/// Chosen.
-const CORE: CoreRate = CoreRate { cut: 2, rise: 256, tolerated: 32 };
+/// Packets of the first window at [`PUBLISHED_AT`] (NDP 6.2).
+const INITIAL_WINDOW: u32 = 30;
+/// The rate of hosts' links in the paper.
+const PUBLISHED_AT: BitRate = BitRate::from_gbps(10);
 
 impl Protocol for Endpoint {
     const TAKES_MESSAGES: bool = true;
@@ -148,7 +149,8 @@ static GRAMMAR: Grammar = Grammar {
             "30 (NDP 6.2, at 10 Gb/s), and where hosts have faster links those of \"bdp\" if they are more; \"bdp\" with a preset",
             "Packets pushed before the first PULL, or \"bdp\": those of an idle round trip between the farthest hosts, and two full data queues of eight packets, one on the way up and one on the way down.",
         )
-        .with_source("NDP 6.2, at 10 Gb/s"),
+        .with_source("NDP 6.2, at 10 Gb/s")
+        .with_samples(&["1", "2", "8", "23"]),
         computed(
             "initial_window_bytes",
             BYTES,
@@ -160,13 +162,15 @@ static GRAMMAR: Grammar = Grammar {
             Form::Integer(0, 65_535),
             "all",
             "Packets of the initial window that bear the mark of unscheduled data, the first ones, when they are sent for the first time: what detours and Aeolus look for.",
-        ),
+        )
+        .with_samples(&["0", "3"]),
         fixed(
             "aeolus",
             Form::Boolean,
             "false",
             "Whether a probe of 64 B follows the first window; what of the window is not there when it comes is answered by NACKs and pulled (Aeolus, SIGCOMM 2020). The switch's part is switch.selective_drop.",
-        ),
+        )
+        .with_samples(&["true"]),
         fixed("payload", BYTES, "9000B", "Payload of a full packet; the header adds 64 B."),
         computed(
             "pull_spacing",
@@ -176,8 +180,10 @@ static GRAMMAR: Grammar = Grammar {
             ]),
             "wire-bytes; payload-bytes with profile htsim, 101 % with csg-htsim",
             "Time between two pulls: the packet's wire bytes (with the link's framing) or payload bytes over the link rate.",
-        ),
-        fixed("pull_ack", Form::Boolean, "true", "Whether a pull may ride in its ACK or NACK."),
+        )
+        .with_samples(&["payload-bytes", "{ percent_of_wire = 101 }"]),
+        fixed("pull_ack", Form::Boolean, "true", "Whether a pull may ride in its ACK or NACK.")
+            .with_samples(&["false"]),
         fixed(
             "credit_bank",
             Form::Boolean,
@@ -189,25 +195,29 @@ static GRAMMAR: Grammar = Grammar {
             Form::Integer(1, DelayedAck::MAX as i64),
             "1",
             "Whole packets of a connection that one ACK answers at most, and pulls that go together in it: for small packets. 1, each its own, is NDP's.",
-        ),
+        )
+        .with_samples(&["2", "6", "17"]),
         fixed(
             "core_rate",
             Form::Either(&[Form::Boolean, Form::Table(&CORE_RATE)]),
             "false",
             "Whether pulls slow down while packets are trimmed before the last switch, which the ports to hosts must tell apart (switch.port with last_hop).",
-        ),
+        )
+        .with_samples(&["true"]),
         computed(
             "order",
             Form::Word(&["fair", "arrival", "round-robin", "retransmissions-first"]),
             "fair; round-robin with profile csg-htsim",
             "How the connections of a host share its link. \"fair\": pulled packets leave in the order of their pulls; a first window takes turns with the other connections. \"arrival\": all packets leave in the order in which they were allowed to, a first window in a row, as from a NIC with one queue. \"retransmissions-first\": the same, but retransmissions pass first-time data of all connections, as in the authors' program. \"round-robin\": one packet of each connection in turn, as in csg-htsim.",
-        ),
+        )
+        .with_samples(&["arrival", "round-robin", "retransmissions-first"]),
         computed(
             "turn",
             BYTES,
             "one packet whatever its size, NDP's",
             "Payload of a connection's turn, to be pulled and to send: as many packets as fill it, one at least, so that connections with packets of several sizes share a link by bytes.",
-        ),
+        )
+        .with_samples(&["900B", "27KB"]),
         fixed(
             "rto",
             DURATION,
@@ -239,7 +249,8 @@ static GRAMMAR: Grammar = Grammar {
             "true",
             "Temporary removal of outlier paths (NDP 3.2.3).",
         )
-        .with_source("NDP 3.2.3"),
+        .with_source("NDP 3.2.3")
+        .with_samples(&["false"]),
     ],
 };
 
@@ -336,6 +347,9 @@ impl Transport for Ndp {
     }
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
         let mut config = Config {
+            initial_window: 0,
+            initial_window_bytes: 0,
+            marked: 0,
             payload_bytes: keys.payload()?,
             link_rate: setting.topology.host_link.rate,
             framing_bytes: setting.topology.host_link.framing_bytes,
@@ -357,10 +371,20 @@ impl Transport for Ndp {
                 "csg-htsim" => PullSpacing::WireBytesScaled { percent: 101 },
                 _ => PullSpacing::WireBytes,
             },
-            ..defaults()
+            pull_gaps: None,
+            credit_bank: true,
+            doubts_headers: false,
+            ack_every: keys.integer("ack_every") as u8,
+            core_rate: core_rate(keys),
+            turn: 0,
+            rto: keys.timer("rto")?,
+            pull_repeat: keys.timer("pull_repeat")?,
+            backstop_unowed: keys.timer("backstop_unowed")?,
+            backstop_owed: keys.timer("backstop_owed")?,
+            time_wait: keys.duration("time_wait")?,
+            follows_path: None,
+            path_penalty: path_penalty(keys)?,
         };
-        config.ack_every = keys.integer("ack_every") as u8;
-        config.core_rate = keys.node("core_rate").and_then(core_rate);
         if keys.has("turn") {
             if let Some(word) = keys.word_given("order").filter(|word| *word != "round-robin") {
                 return Err(keys.refuse(
@@ -378,7 +402,7 @@ impl Transport for Ndp {
         }
         config.initial_window = match keys.node("initial_window") {
             _ if config.initial_window_bytes > 0 => config.window(config.payload_bytes),
-            Some(window) if window.text().is_none() => keys.integer_or("initial_window", 30),
+            Some(window) if window.text().is_none() => keys.integer("initial_window"),
             None if !setting.is_preset => default_window(setting.topology, config.payload_bytes),
             _ => bdp_window(setting.topology, config.payload_bytes),
         };
@@ -395,16 +419,8 @@ impl Transport for Ndp {
             };
             config.pull_gaps = pull_gaps::read(spacing)?;
         }
-        config.rto = keys.timer("rto")?;
-        config.pull_repeat = keys.timer("pull_repeat")?;
-        config.backstop_unowed = keys.timer("backstop_unowed")?;
-        config.backstop_owed = keys.timer("backstop_owed")?;
         if !keys.flag("credit_bank") {
             config = without_credit_bank(keys, config)?;
-        }
-        config.time_wait = keys.duration("time_wait")?;
-        if let Some(node) = keys.node("path_penalty") {
-            config.path_penalty = path_penalty(node, config.path_penalty)?;
         }
         Ok(config)
     }
@@ -492,93 +508,29 @@ impl Transport for Ndp {
         work(plan, config, group)
     }
 
-    fn samples(self) -> Vec<Sample<Config>> {
-        let config = Config { initial_window: 23, ..defaults() };
-        let aeolus = Config { aeolus: true, ..config.clone() };
-        let delayed_ack =
-            Config { ack_every: 6, core_rate: Some(CORE), turn: 9000, ..config.clone() };
-        vec![
-            Sample { name: "ndp", config, min_bytes: 4_000_000 },
-            Sample { name: "ndp, aeolus", config: aeolus, min_bytes: 4_000_000 },
-            Sample { name: "ndp, joined", config: delayed_ack, min_bytes: 4_000_000 },
+    fn samples(self) -> &'static [Sample] {
+        &[
+            Sample { name: "ndp", keys: "initial_window = 23", min_bytes: 4_000_000 },
+            Sample {
+                name: "ndp, aeolus",
+                keys: "initial_window = 23\naeolus = true",
+                min_bytes: 4_000_000,
+            },
+            Sample {
+                name: "ndp, joined",
+                keys: "initial_window = 23\nack_every = 6\ncore_rate = true\nturn = \"9KB\"",
+                min_bytes: 4_000_000,
+            },
         ]
-    }
-
-    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Config {
-        let mut config = Config {
-            payload_bytes,
-            initial_window: draws.one_of(&[1, 2, 8, 23, 30]),
-            link_rate: topology.host_link.rate,
-            framing_bytes: topology.host_link.framing_bytes,
-            pull_ack: draws.below(4) != 0,
-            aeolus: draws.below(4) == 0,
-            ack_every: draws.one_of(&[1, 1, 2, 6, 17]),
-            core_rate: (draws.below(4) == 0).then_some(CORE),
-            order: draws.one_of(&[
-                Order::Fair,
-                Order::Arrival,
-                Order::RoundRobin,
-                Order::RetransmissionsFirst,
-            ]),
-            pull_spacing: draws.one_of(&[
-                PullSpacing::WireBytes,
-                PullSpacing::PayloadBytes,
-                PullSpacing::WireBytesScaled { percent: 101 },
-            ]),
-            path_penalty: defaults().path_penalty.filter(|_| draws.below(3) != 0),
-            ..defaults()
-        };
-        // By what is drawn already: one more draw would give what follows other numbers.
-        if !config.pull_ack {
-            config.turn = 3 * u32::from(payload_bytes) / config.initial_window;
-        }
-        config
-    }
-}
-
-/// NDP 6.2: IW 30, 9000 B packets, links of 10 Gb/s. The rest is chosen where its field says so.
-pub(crate) fn defaults() -> Config {
-    Config {
-        initial_window: 30,
-        marked: 30,
-        aeolus: false,
-        payload_bytes: 9000,
-        link_rate: BitRate::from_gbps(10),
-        framing_bytes: 0,
-        pull_spacing: PullSpacing::WireBytes,
-        pull_ack: true,
-        credit_bank: true,
-        doubts_headers: false,
-        ack_every: 1,
-        core_rate: None,
-        initial_window_bytes: 0,
-        turn: 0,
-        order: Order::Fair,
-        rto: TimeDelta::from_ms(1),
-        pull_repeat: TimeDelta::from_ms(1),
-        backstop_unowed: TimeDelta::from_ms(1),
-        backstop_owed: TimeDelta::from_ms(100),
-        time_wait: TimeDelta::from_ms(1),
-        pull_gaps: None,
-        follows_path: None,
-        record_latencies: false,
-        path_penalty: Some(PathPenalty {
-            min_nacks: 10,
-            min_losses: 2,
-            ratio: 2,
-            removal: TimeDelta::from_ms(1),
-            removal_max: TimeDelta::from_ms(4),
-        }),
     }
 }
 
 /// The initial window of a scenario that says none, without a preset: that of the paper, whose links have 10 Gb/s. On
 /// faster links a round trip may hold more.
 fn default_window(topology: &Clos, payload_bytes: u16) -> u32 {
-    let Config { initial_window, link_rate, .. } = defaults();
-    match topology.host_link.rate > link_rate {
-        true => initial_window.max(bdp_window(topology, payload_bytes)),
-        false => initial_window,
+    match topology.host_link.rate > PUBLISHED_AT {
+        true => INITIAL_WINDOW.max(bdp_window(topology, payload_bytes)),
+        false => INITIAL_WINDOW,
     }
 }
 
@@ -606,28 +558,23 @@ fn without_credit_bank(keys: &Keys<'_>, config: Config) -> Result<Config, Scenar
     }
 }
 
-fn path_penalty(
-    node: &Node,
-    default: Option<PathPenalty>,
-) -> Result<Option<PathPenalty>, ScenarioError> {
-    if node.boolean() == Some(false) {
+fn path_penalty(keys: &Keys<'_>) -> Result<Option<PathPenalty>, ScenarioError> {
+    if !keys.flag("path_penalty") {
         return Ok(None);
     }
-    let Some(mut penalty) = default else { return Ok(None) };
-    let count = |key| number(node, key).and_then(|number| u16::try_from(number).ok());
-    penalty.min_nacks = count("min_nacks").unwrap_or(penalty.min_nacks);
-    penalty.min_losses = count("min_losses").unwrap_or(penalty.min_losses);
-    penalty.ratio = count("ratio").unwrap_or(penalty.ratio);
-    if let Some(removal) = node.child("removal") {
-        penalty.removal = duration_of(removal)?;
-    }
-    if let Some(removal_max) = node.child("removal_max") {
-        penalty.removal_max = duration_of(removal_max)?;
-    }
+    let keys = keys.below("path_penalty", &PATH_PENALTY);
+    let count = |key| keys.integer(key) as u16;
+    let penalty = PathPenalty {
+        min_nacks: count("min_nacks"),
+        min_losses: count("min_losses"),
+        ratio: count("ratio"),
+        removal: keys.duration("removal")?,
+        removal_max: keys.duration("removal_max")?,
+    };
     if penalty.removal > penalty.removal_max {
-        let place = node.child("removal").or(node.child("removal_max")).unwrap_or(node);
-        return Err(ScenarioError::new(
-            &place.place,
+        let key = if keys.has("removal") { "removal" } else { "removal_max" };
+        return Err(keys.refuse(
+            key,
             "the first removal is longer than the longest",
             format!("`removal` up to `removal_max`, which is {}", penalty.removal_max),
         ));
@@ -665,15 +612,14 @@ fn turn(keys: &Keys<'_>) -> Result<u32, ScenarioError> {
     })
 }
 
-fn core_rate(node: &Node) -> Option<CoreRate> {
-    let count = |key, default| {
-        let given = number(node, key).and_then(|number| u16::try_from(number).ok());
-        given.unwrap_or(default)
-    };
-    (node.boolean() != Some(false)).then(|| CoreRate {
-        cut: count("cut", CORE.cut),
-        rise: count("rise", CORE.rise),
-        tolerated: count("tolerated", CORE.tolerated),
+fn core_rate(keys: &Keys<'_>) -> Option<CoreRate> {
+    let is_on = keys.node("core_rate").is_some_and(|node| node.boolean() != Some(false));
+    let keys = keys.below("core_rate", &CORE_RATE);
+    let count = |key| keys.integer(key) as u16;
+    is_on.then(|| CoreRate {
+        cut: count("cut"),
+        rise: count("rise"),
+        tolerated: count("tolerated"),
     })
 }
 

@@ -11,7 +11,7 @@ use trimline_transport::{Framing, Side, flow};
 use super::describe::time;
 use super::{
     BYTES, DURATION, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample, ScenarioError,
-    Setting, SplitMix, Traits, Transport, Work, computed, fixed, windowed,
+    Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::topology::Clos;
 
@@ -19,8 +19,6 @@ use crate::topology::Clos;
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 /// FastLane 5: pFabric's time-out.
 const RTO: TimeDelta = TimeDelta::from_us(250);
-/// pFabric 4.3.
-const PROBE_AFTER: u8 = 5;
 
 impl Protocol for Endpoint {
     type Config = Config;
@@ -99,33 +97,38 @@ static GRAMMAR: Grammar = Grammar {
             "the bandwidth-delay product of the longest way",
             "Packets that may be in flight at most, and are at the beginning.",
         )
-        .with_source("pFabric 4.3"),
+        .with_source("pFabric 4.3")
+        .with_samples(&["1", "3", "40"]),
         fixed(
             "priority",
             Form::Word(&["remaining", "total"]),
             "remaining",
             "What makes a packet urgent: the bytes of its flow that were not acknowledged (pFabric 4.1), or those of the whole flow (FastLane 4.2.2).",
         )
-        .with_source("pFabric 4.1; FastLane 4.2.2"),
+        .with_source("pFabric 4.1; FastLane 4.2.2")
+        .with_samples(&["total"]),
         computed(
             "rto",
             DURATION,
             "250us (FastLane 5), or three idle round trips between the farthest hosts where one takes longer than that (pFabric 4.3)",
             "Time-out, which is not backed off.",
-        ),
+        )
+        .with_samples(&["100us", "2ms"]),
         fixed(
             "probe_after",
             Form::Integer(1, 255),
             "5",
             "Time-outs in a row after which a flow probes.",
         )
-        .with_source("pFabric 4.3"),
+        .with_source("pFabric 4.3")
+        .with_samples(&["1"]),
         fixed(
             "fastlane",
             Form::Boolean,
             "false",
             "Whether notifications of drops are acted on: a probe, then what was dropped (FastLane 3.4.2). The switch profile is then fastlane-pfabric by default.",
-        ),
+        )
+        .with_samples(&["true"]),
         fixed("time_wait", DURATION, "10ms", "How long both ends remember a flow that has ended."),
     ],
 };
@@ -165,18 +168,18 @@ impl Transport for Pfabric {
     }
 
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
-        let base = defaults(keys.payload()?, setting.topology);
+        let (payload_bytes, topology) = (keys.payload()?, setting.topology);
         Ok(Config {
-            window: keys.integer_or("window", base.window.into()) as u16,
+            payload_bytes,
+            window: keys.integer_or("window", product(payload_bytes, topology).into()) as u16,
             priority: match keys.word("priority") {
                 "total" => Priority::Total,
                 _ => Priority::Remaining,
             },
-            rto: keys.timer_or("rto", base.rto)?,
+            rto: keys.timer_or("rto", rto(payload_bytes, topology))?,
             probe_after: keys.integer("probe_after") as u8,
             fastlane: keys.flag("fastlane"),
             time_wait: keys.duration("time_wait")?,
-            ..base
         })
     }
 
@@ -228,43 +231,15 @@ impl Transport for Pfabric {
         windowed(plan, config.payload_bytes, FRAMING, 1.0, group)
     }
 
-    fn samples(self) -> Vec<Sample<Config>> {
-        let base = Config {
-            payload_bytes: 9000,
-            window: 8,
-            priority: Priority::Remaining,
-            rto: RTO,
-            probe_after: PROBE_AFTER,
-            fastlane: false,
-            time_wait: TimeDelta::from_ms(10),
-        };
-        let sample = |name, config| Sample { name, config, min_bytes: 1_000_000 };
-        let notified = Config { fastlane: true, priority: Priority::Total, ..base.clone() };
-        vec![sample("pfabric", base), sample("pfabric, told of drops", notified)]
-    }
-
-    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Config {
-        Config {
-            window: draws.one_of(&[1, 3, 8, 40]),
-            priority: draws.one_of(&[Priority::Remaining, Priority::Total]),
-            rto: TimeDelta::from_us(draws.one_of(&[100, 250, 2000])),
-            probe_after: draws.one_of(&[1, 5]),
-            fastlane: draws.below(2) == 0,
-            ..defaults(payload_bytes, topology)
-        }
-    }
-}
-
-/// The papers' parameters.
-fn defaults(payload_bytes: u16, topology: &Clos) -> Config {
-    Config {
-        payload_bytes,
-        window: product(payload_bytes, topology),
-        priority: Priority::Remaining,
-        rto: rto(payload_bytes, topology),
-        probe_after: PROBE_AFTER,
-        fastlane: false,
-        time_wait: TimeDelta::from_ms(10),
+    fn samples(self) -> &'static [Sample] {
+        &[
+            Sample { name: "pfabric", keys: "window = 8", min_bytes: 1_000_000 },
+            Sample {
+                name: "pfabric, told of drops",
+                keys: "window = 8\nfastlane = true\npriority = \"total\"",
+                min_bytes: 1_000_000,
+            },
+        ]
     }
 }
 

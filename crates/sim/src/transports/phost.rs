@@ -11,7 +11,7 @@ use trimline_transport::{Framing, Side, flow};
 use super::describe::time;
 use super::{
     BYTES, DURATION, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample, ScenarioError,
-    Setting, SplitMix, Traits, Transport, Work, computed, fixed, windowed,
+    Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::topology::{Clos, LinkSpec};
 
@@ -88,61 +88,71 @@ static GRAMMAR: Grammar = Grammar {
             Form::Integer(0, 32_767),
             "8 (pHost, at 10 Gb/s), and where hosts have faster links those of an idle round trip between the farthest hosts if they are more",
             "First packets of a flow that wait for no token.",
-        ),
+        )
+        .with_samples(&["0", "1", "40"]),
         fixed(
             "free_for",
             Form::Word(&["all", "short"]),
             "all",
             "The flows that have free tokens: \"all\", or \"short\" ones that need no other tokens.",
-        ),
+        )
+        .with_samples(&["short"]),
         computed(
             "token_window",
             Form::Integer(1, 32_767),
             "as free_tokens",
             "Tokens of a flow that may be unanswered, the free ones counted.",
-        ),
+        )
+        .with_samples(&["1", "2", "30"]),
         computed(
             "token_expiry",
             DURATION,
             "1.5 packet times",
             "How long a sender may use a token: a packet time at least.",
-        ),
+        )
+        .with_samples(&["500ns", "7300ns", "200us"]),
         computed(
             "downgrade",
             DURATION,
             "25 packet times for each 8 tokens of the default window",
             "A flow with a window of unanswered tokens gets no other for so long after the last one.",
-        ),
+        )
+        .with_samples(&["7us", "700us"]),
         computed(
             "resend",
             DURATION,
             "9 packet times for each 8 tokens of the default window",
             "When all packets were asked for, the missing ones are asked for again so long after the last token.",
-        ),
+        )
+        .with_samples(&["7us", "350us"]),
         fixed(
             "receiver",
             Form::Word(&["prompt", "yaps"]),
             "prompt",
             "What the paper leaves open of receivers. \"prompt\": a flow may have a token as soon as data answers an older one; free tokens cost no others; packets on them are asked for again after a packet time each and `resend`. \"yaps\", as the simulator of its authors: a receiver whose flows all wait gives no token before the first wait ends or an RTS arrives; an RTS of a flow with free tokens for all its packets makes it leave out as many; such packets are asked for again after two packet times each.",
-        ),
+        )
+        .with_samples(&["yaps"]),
         computed(
             "rts_repeat",
             DURATION,
             "100 packet times for each 8 tokens of the default window",
             "A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times, and longer after 64 repeats.",
-        ),
+        )
+        .with_samples(&["70us"]),
         fixed(
             "receiver_order",
             ORDERS,
             "srpt",
             "Which flow a receiver gives its next token: \"srpt\", that with the fewest packets left, or \"fair\", each in turn.",
-        ),
+        )
+        .with_samples(&["fair"]),
         fixed(
             "sender_order",
             ORDERS,
             "srpt",
             "Which flow's token a sender uses next: \"srpt\", that with the fewest packets not sent yet, or \"fair\", each in turn.",
-        ),
+        )
+        .with_samples(&["fair"]),
         fixed("time_wait", DURATION, "1ms", "How long both ends remember a flow that has ended."),
     ],
 };
@@ -183,30 +193,41 @@ impl Transport for Phost {
     }
 
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
-        let of_packets = defaults(keys.payload()?, setting.topology);
+        let (payload_bytes, topology) = (keys.payload()?, setting.topology);
+        let tokens = default_tokens(payload_bytes, topology);
+        let packet_time = packet_time(payload_bytes, &topology.host_link);
+        // The paper's times in packet times, as far as it names them; `spec/deviations.toml` says which it does not.
+        let sides =
+            |count: u64| TimeDelta::from_ps(packet_time.as_ps().saturating_mul(count).div_ceil(2));
+        // Waits are as many windows as in the paper.
+        let of_window = |count: u64| {
+            let time = u128::from(sides(count).as_ps()) * u128::from(tokens) / u128::from(TOKENS);
+            TimeDelta::from_ps(u64::try_from(time).unwrap_or(u64::MAX))
+        };
         let order = |key| match keys.word(key) {
             "fair" => Order::Fair,
             _ => Order::Srpt,
         };
         let config = Config {
-            free_tokens: keys.integer_or("free_tokens", of_packets.free_tokens),
+            payload_bytes,
+            packet_time,
+            free_tokens: keys.integer_or("free_tokens", tokens),
             free_for: match keys.word("free_for") {
                 "short" => FreeTokens::ShortFlows,
                 _ => FreeTokens::AllFlows,
             },
-            token_window: keys.integer_or("token_window", of_packets.token_window),
-            token_expiry: keys.duration_or("token_expiry", of_packets.token_expiry)?,
-            downgrade: keys.timer_or("downgrade", of_packets.downgrade)?,
-            resend: keys.timer_or("resend", of_packets.resend)?,
+            token_window: keys.integer_or("token_window", tokens),
+            token_expiry: keys.duration_or("token_expiry", sides(3))?,
+            downgrade: keys.timer_or("downgrade", of_window(50))?,
+            resend: keys.timer_or("resend", of_window(18))?,
             receiver: match keys.word("receiver") {
                 "yaps" => ReceiverRules::Yaps,
                 _ => ReceiverRules::Prompt,
             },
-            rts_repeat: keys.timer_or("rts_repeat", of_packets.rts_repeat)?,
+            rts_repeat: keys.timer_or("rts_repeat", of_window(200))?,
             time_wait: keys.duration("time_wait")?,
             receiver_order: order("receiver_order"),
             sender_order: order("sender_order"),
-            ..of_packets
         };
         if config.token_expiry < config.packet_time {
             return Err(keys.refuse(
@@ -276,44 +297,15 @@ impl Transport for Phost {
         windowed(plan, config.payload_bytes, FRAMING, 1.0, group)
     }
 
-    fn samples(self) -> Vec<Sample<Config>> {
-        let base = with_tokens(
-            9000,
-            &LinkSpec::new(BitRate::from_gbps(10), TimeDelta::from_us(1)),
-            TOKENS,
-        );
-        let short = Config {
-            free_for: FreeTokens::ShortFlows,
-            receiver_order: Order::Fair,
-            sender_order: Order::Fair,
-            ..base.clone()
-        };
-        let sample = |name, config| Sample { name, config, min_bytes: 1_000_000 };
-        vec![sample("phost", base), sample("phost, free tokens for short flows", short)]
-    }
-
-    fn random(self, draws: &mut SplitMix, payload_bytes: u16, topology: &Clos) -> Config {
-        let base = with_tokens(payload_bytes, &topology.host_link, TOKENS);
-        let packets = |draws: &mut SplitMix, counts: &[u64]| {
-            TimeDelta::from_ps(base.packet_time.as_ps().saturating_mul(draws.one_of(counts)))
-        };
-        let mut config = Config {
-            free_tokens: draws.one_of(&[0, 1, 8, 8, 40]),
-            free_for: draws.one_of(&[FreeTokens::AllFlows, FreeTokens::ShortFlows]),
-            token_window: draws.one_of(&[1, 2, 8, 8, 30]),
-            token_expiry: draws.one_of(&[base.token_expiry, base.packet_time, base.downgrade]),
-            downgrade: packets(draws, &[1, 25, 25, 100]),
-            resend: packets(draws, &[1, 9, 9, 50]),
-            rts_repeat: packets(draws, &[10, 100]),
-            receiver_order: draws.one_of(&[Order::Srpt, Order::Srpt, Order::Fair]),
-            sender_order: draws.one_of(&[Order::Srpt, Order::Srpt, Order::Fair]),
-            ..base
-        };
-        // No draw of its own: seeds keep their networks.
-        if config.free_for == FreeTokens::ShortFlows && config.receiver_order == Order::Srpt {
-            config.receiver = ReceiverRules::Yaps;
-        }
-        config
+    fn samples(self) -> &'static [Sample] {
+        &[
+            Sample { name: "phost", keys: "", min_bytes: 1_000_000 },
+            Sample {
+                name: "phost, free tokens for short flows",
+                keys: "free_for = \"short\"\nreceiver_order = \"fair\"\nsender_order = \"fair\"",
+                min_bytes: 1_000_000,
+            },
+        ]
     }
 }
 
@@ -322,49 +314,22 @@ const TOKENS: u32 = 8;
 /// The most that a window can be.
 const MAX_TOKENS: u32 = 32_767;
 
-/// The paper's parameters, and those of a round trip where hosts have faster links than the paper's 10 Gb/s: tokens are
-/// then as many packets as a round trip holds, if those are more than eight.
-fn defaults(payload_bytes: u16, topology: &Clos) -> Config {
+/// The paper's tokens. Where hosts have faster links than the paper's 10 Gb/s: as many as a round trip holds packets, if
+/// those are more than eight.
+fn default_tokens(payload_bytes: u16, topology: &Clos) -> u32 {
     let link = &topology.host_link;
     if link.rate <= BitRate::from_gbps(10) {
-        return with_tokens(payload_bytes, link, TOKENS);
+        return TOKENS;
     }
     let round_trip = topology.idle_round_trip(payload_bytes, FRAMING).as_ps();
     let packet_time = packet_time(payload_bytes, link).as_ps().max(1);
     // Not one more: the first token would wait behind the free packets, and expire.
     let packets = round_trip.div_ceil(packet_time);
-    with_tokens(payload_bytes, link, packets.clamp(TOKENS.into(), MAX_TOKENS.into()) as u32)
+    packets.clamp(TOKENS.into(), MAX_TOKENS.into()) as u32
 }
 
 fn packet_time(payload_bytes: u16, link: &LinkSpec) -> TimeDelta {
     link.transmission(ByteCount::new(u64::from(FRAMING.wire_bytes(payload_bytes))))
-}
-
-/// The paper's parameters in packet times, as far as it names them, with so many tokens in place of eight: waits are as
-/// many windows as in the paper. `spec/deviations.toml` says what it does not name.
-fn with_tokens(payload_bytes: u16, link: &LinkSpec, tokens: u32) -> Config {
-    let packet_time = packet_time(payload_bytes, link);
-    let sides =
-        |count: u64| TimeDelta::from_ps(packet_time.as_ps().saturating_mul(count).div_ceil(2));
-    let of_window = |count: u64| {
-        let time = u128::from(sides(count).as_ps()) * u128::from(tokens) / u128::from(TOKENS);
-        TimeDelta::from_ps(u64::try_from(time).unwrap_or(u64::MAX))
-    };
-    Config {
-        payload_bytes,
-        packet_time,
-        free_tokens: tokens,
-        free_for: FreeTokens::AllFlows,
-        token_window: tokens,
-        token_expiry: sides(3),
-        downgrade: of_window(50),
-        resend: of_window(18),
-        receiver: ReceiverRules::Prompt,
-        rts_repeat: of_window(200),
-        time_wait: TimeDelta::from_ms(1),
-        receiver_order: Order::Srpt,
-        sender_order: Order::Srpt,
-    }
 }
 
 #[cfg(test)]

@@ -142,6 +142,7 @@ fn invariant_check(ip: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suites::plans::star;
     use crate::transports::{Dcqcn, Transport as _};
     use trimline_packet::{ConnectionId, Header, HostId, PathId, Service};
 
@@ -160,8 +161,8 @@ mod tests {
     }
 
     fn frame(packet: &Packet) -> Vec<u8> {
-        let config = &Dcqcn.samples()[0].config;
-        Queues::new(config).frame(packet, 0).expect("a frame")
+        let config = Dcqcn.config("", &star(2)).expect("its keys");
+        Queues::new(&config).frame(packet, 0).expect("a frame")
     }
 
     /// From the transport header on.

@@ -14,10 +14,9 @@ use super::describe::time;
 use super::frames::Segments;
 use super::{
     BYTES, DURATION, Form, Frames, Grammar, Group, Key, Keys, PacketKind, Plan, Protocol, Sample,
-    ScenarioError, Setting, SplitMix, Traits, Transport, Work, computed, fixed, windowed,
+    ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::protocol::STALL_TIMEOUT;
-use crate::topology::Clos;
 
 /// Segments of a receive window at most: half of what an ACK's 16 bits can say.
 const MAX_WINDOW: i64 = 32_767;
@@ -26,51 +25,61 @@ const PAYLOAD: Key =
     fixed("payload", BYTES, "9000B", "Payload of a full segment; the header adds 64 B.");
 const INITIAL_WINDOW: Key =
     fixed("initial_window", Form::Integer(1, MAX_WINDOW), "10", "Segments of the initial window.")
-        .with_source("RFC 6928");
+        .with_source("RFC 6928")
+        .with_samples(&["1", "2", "40"]);
 const INITIAL_THRESHOLD: Key = computed(
     "initial_threshold",
     Form::Integer(2, MAX_WINDOW),
     "the receive window",
     "Segments at which the first slow start ends.",
 )
-.with_source("RFC 5681: arbitrarily high");
+.with_source("RFC 5681: arbitrarily high")
+.with_samples(&["2", "15"]);
 const HANDSHAKE: Key = fixed(
     "handshake",
     Form::Word(&["three-way", "fast-open", "standing"]),
     "three-way",
     "\"three-way\": a SYN and its answer before data. \"fast-open\": the SYN carries the first segment (RFC 7413, the cookie known). \"standing\": the connection stood before; the first window is sent at once.",
 )
-.with_source("RFC 7413, the cookie known");
+.with_source("RFC 7413, the cookie known")
+.with_samples(&["fast-open", "standing"]);
 const ACK_EVERY: Key = fixed(
     "ack_every",
     Form::Integer(1, 255),
     "2",
     "Segments in order that one ACK answers. With 2 or more a mark leaves a window of at least two segments, with 1 of at least one.",
 )
-.with_source("RFC 5681");
+.with_source("RFC 5681")
+.with_samples(&["1", "5"]);
 const TIMERS: Key = fixed(
     "timers",
     Form::Word(&["linux", "datacenter", "rfc"]),
     "linux",
     "The defaults of ack_delay, rto_min and rto_initial. \"linux\": 40ms, 200ms, 1s, and without a key rto_min a time-out is at least the smoothed round trip and 200ms. \"datacenter\": 1ms, 5ms, 10ms (chosen; operators use an rto_min of 1ms to 10ms). \"rfc\": 500ms (RFC 1122), 1s, 1s (RFC 6298).",
 )
-.with_source("RFC 1122; RFC 6298");
+.with_source("RFC 1122; RFC 6298")
+.with_samples(&["datacenter", "rfc"]);
 const ACK_DELAY: Key =
-    computed("ack_delay", DURATION, "that of timers", "The longest that an ACK is delayed.");
+    computed("ack_delay", DURATION, "that of timers", "The longest that an ACK is delayed.")
+        .with_samples(&["1us", "100us", "5ms"]);
 const RTO_INITIAL: Key = computed(
     "rto_initial",
     DURATION,
     "that of timers, or rto_max if that is less",
     "Time-out before a round trip was measured.",
-);
+)
+.with_samples(&["200us", "1ms", "10ms"]);
 const RTO_MIN: Key = computed(
     "rto_min",
     DURATION,
     "that of timers",
     "Minimum time-out. A time-out is also at least 3/2 of the smoothed round trip, and ack_delay more where ack_every is 2 or more.",
-);
-const RTO_MAX: Key =
-    fixed("rto_max", DURATION, "60s", "Greatest time-out.").with_source("RFC 6298");
+)
+.with_samples(&["100us", "1ms"]);
+const RTO_MAX: Key = fixed("rto_max", DURATION, "60s", "Greatest time-out.")
+    .with_source("RFC 6298")
+    // A run is given up after four of the default. Where links lose half of all packets, four are lost in a row.
+    .with_samples_only(&["10ms", "100ms", "1s"]);
 const TIME_WAIT: Key = fixed(
     "time_wait",
     DURATION,
@@ -82,68 +91,78 @@ const RECEIVE_WINDOW: Key = fixed(
     Form::Integer(1, MAX_WINDOW),
     "8192",
     "Segments that the receiver takes beyond the oldest one that is missing.",
-);
+)
+.with_samples(&["1", "7", "1024"]);
 const ORDER: Key = fixed(
     "order",
     Form::Word(&["round-robin", "arrival"]),
     "round-robin",
     "How the connections of a host share its link. \"round-robin\": a segment of each in turn. \"arrival\": segments leave in the order in which windows allowed them, as from a NIC with one queue. ACKs go first in both.",
-);
+)
+.with_samples(&["arrival"]);
 const SACK: Key = computed(
     "sack",
     Form::Boolean,
     "true; false with notifications = \"fastlane\"",
     "Whether receivers say which segments they have, and senders recover by it (RFC 2018, RFC 6675).",
 )
-.with_source("RFC 2018, RFC 6675");
+.with_source("RFC 2018, RFC 6675")
+.with_samples(&["true", "false"]);
 const DSACK: Key = fixed(
     "dsack",
     Form::Boolean,
     "false",
     "Whether receivers say which segments came twice, and senders take back what was for nothing (RFC 2883, RFC 3708). Needs sack.",
 )
-.with_source("RFC 2883, RFC 3708");
+.with_source("RFC 2883, RFC 3708")
+.with_samples(&["true", "false"]);
 const TIMESTAMPS: Key = computed(
     "timestamps",
     Form::Boolean,
     "true; false with notifications = \"fastlane\"",
     "Whether ACKs without SACK blocks echo times (RFC 7323): round trips also of what was resent, and the Eifel detection (RFC 3522).",
 )
-.with_source("RFC 7323; RFC 3522");
+.with_source("RFC 7323; RFC 3522")
+.with_samples(&["true", "false"]);
 const FRTO: Key = fixed(
     "frto",
     Form::Boolean,
     "false",
     "Whether time-outs are tested for being spurious (F-RTO, RFC 5682).",
 )
-.with_source("F-RTO, RFC 5682");
+.with_source("F-RTO, RFC 5682")
+.with_samples(&["true", "false"]);
 const ECN: Key = fixed(
     "ecn",
     Form::Boolean,
     "false",
     "Whether senders react to marks (RFC 3168). The switch profile is then ecn by default.",
 )
-.with_source("RFC 3168");
+.with_source("RFC 3168")
+.with_samples(&["true"]);
 const RESTART_AFTER_IDLE: Key = fixed(
     "restart_after_idle",
     Form::Boolean,
     "false",
     "Whether a persistent connection that has sent nothing for longer than its time-out begins again with no more than the initial window (RFC 5681 4.1). With false the window is kept however long nobody sends.",
 )
-.with_source("RFC 5681 4.1");
+.with_source("RFC 5681 4.1")
+.with_samples(&["true"]);
 
 const NOTIFICATIONS: Key = fixed(
     "notifications",
     Form::Word(&["ignored", "source-quench", "fastlane"]),
     "ignored",
     "What is done about notifications of switches. \"ignored\". \"source-quench\": the window is reduced as for a mark, and nothing resent (FastLane 2.2.1). \"fastlane\": what was dropped is resent at once, half a window at a time, and duplicate ACKs say nothing of loss (FastLane 3.4.1); not with sack, timestamps or frto. The switch profile is then source-quench or fastlane by default.",
-);
+)
+.with_samples(&["source-quench", "fastlane"]);
 const MAX_SIM_SHIFT: Key = fixed(
     "max_sim_shift",
     Form::Integer(0, 8),
     "1",
     "With fastlane: how much less may be resent at a time with each further try of a segment, as a shift. 1: half as much.",
-);
+)
+.with_samples(&["0", "2"]);
 
 static TCP: Grammar = Grammar {
     about: "Parameters of TCP. Everything that a SYN negotiates is the same at all hosts.",
@@ -155,7 +174,8 @@ static TCP: Grammar = Grammar {
             "newreno",
             "How the window moves: NewReno (RFC 5681, RFC 6582) or CUBIC (RFC 9438).",
         )
-        .with_source("RFC 5681, RFC 6582; RFC 9438"),
+        .with_source("RFC 5681, RFC 6582; RFC 9438")
+        .with_samples(&["cubic"]),
         PAYLOAD,
         INITIAL_WINDOW,
         INITIAL_THRESHOLD,
@@ -190,21 +210,24 @@ static DCTCP: Grammar = Grammar {
             "4",
             "The share is averaged with the gain 2^-gain_shift.",
         )
-        .with_source("RFC 8257"),
+        .with_source("RFC 8257")
+        .with_samples(&["0", "1", "5"]),
         fixed(
             "grows_when_marked",
             Form::Boolean,
             "false",
             "Whether an ACK that echoes a mark lets the window grow, as in htsim.",
         )
-        .with_source("RFC 3168 6.1.2"),
+        .with_source("RFC 3168 6.1.2")
+        .with_samples(&["true"]),
         fixed(
             "alpha_from_zero",
             Form::Boolean,
             "false",
             "Whether the averaged share begins at 0, as in htsim, so that the first marks hardly count. With false it begins at 1.",
         )
-        .with_source("RFC 8257 4.2"),
+        .with_source("RFC 8257 4.2")
+        .with_samples(&["true"]),
         PAYLOAD,
         INITIAL_WINDOW,
         INITIAL_THRESHOLD,
@@ -237,14 +260,16 @@ static MPTCP: Grammar = Grammar {
             Form::Integer(2, MAX_SUBFLOWS as i64),
             "8",
             "Subflows of a connection, each with a path of its own while there are others.",
-        ),
+        )
+        .with_samples(&["2", "3"]),
         fixed(
             "control",
             Form::Word(&["coupled", "uncoupled"]),
             "coupled",
             "Whether the increases of subflows are linked. \"coupled\" (RFC 6356): all of them together are as aggressive as one flow. \"uncoupled\": each grows as a flow does (the default of htsim's programs, UNCOUPLED).",
         )
-        .with_source("RFC 6356"),
+        .with_source("RFC 6356")
+        .with_samples(&["uncoupled"]),
         PAYLOAD,
         INITIAL_WINDOW,
         INITIAL_THRESHOLD,
@@ -380,6 +405,21 @@ pub enum Family {
     Dctcp,
     /// NewReno on several subflows, whose increases are linked or not (RFC 6356).
     Mptcp,
+}
+
+/// A sample with these keys beside timers that are short in the suite's two milliseconds.
+macro_rules! sample {
+    ($name:literal, $keys:literal) => {
+        Sample {
+            name: $name,
+            keys: concat!(
+                "ack_delay = \"100us\"\nrto_initial = \"1ms\"\nrto_min = \"1ms\"\n",
+                $keys
+            ),
+            // Queues of eight packets, or one, that cannot trim what TCP sends leave it little.
+            min_bytes: 1_000_000,
+        }
+    };
 }
 
 impl Transport for Family {
@@ -598,91 +638,23 @@ impl Transport for Family {
         Some(Box::new(Segments::new(config, packets)))
     }
 
-    fn samples(self) -> Vec<Sample<Config>> {
-        // Queues of eight packets, or one, that cannot trim what TCP sends leave it little.
-        let sample = |name, config| Sample { name, config, min_bytes: 1_000_000 };
-        let base = sample_config();
+    fn samples(self) -> &'static [Sample] {
         match self {
-            Family::Tcp => vec![
-                sample("tcp", Config { sack: false, ..base }),
-                sample("tcp-sack", Config { dsack: true, frto: true, ..base }),
-                sample(
-                    "cubic",
-                    Config { control: Control::Cubic, timestamps: true, ..base.clone() },
-                ),
-                sample(
-                    "tcp, told of drops",
-                    Config {
-                        sack: false,
-                        notifications: Notifications::FastLane(FastLane::default()),
-                        ..base.clone()
-                    },
-                ),
-                sample("tcp, quenched", Config { notifications: Notifications::Quench, ..base }),
+            Family::Tcp => &[
+                sample!("tcp", "sack = false\ntimestamps = false"),
+                sample!("tcp-sack", "dsack = true\nfrto = true\ntimestamps = false"),
+                sample!("cubic", "control = \"cubic\""),
+                sample!("tcp, told of drops", "notifications = \"fastlane\""),
+                sample!("tcp, quenched", "notifications = \"source-quench\""),
             ],
-            Family::Dctcp => {
-                let control = Control::Dctcp { gain_shift: 4 };
-                let base = Config { control, ecn: true, ..base };
-                let notifications = Notifications::FastLane(FastLane::default());
-                let notified = Config { sack: false, notifications, ..base.clone() };
-                vec![sample("dctcp", base), sample("dctcp, told of drops", notified)]
-            }
+            Family::Dctcp => &[
+                sample!("dctcp", ""),
+                sample!("dctcp, told of drops", "notifications = \"fastlane\""),
+            ],
             Family::Mptcp => {
-                let coupled = Config { subflows: 8, sack: false, ..base };
-                let uncoupled = Config { coupled: false, ..coupled.clone() };
-                vec![sample("mptcp", coupled), sample("mptcp, uncoupled", uncoupled)]
+                &[sample!("mptcp", ""), sample!("mptcp, uncoupled", "control = \"uncoupled\"")]
             }
         }
-    }
-
-    fn random(self, draws: &mut SplitMix, payload_bytes: u16, _topology: &Clos) -> Config {
-        let sack = self != Family::Mptcp && draws.below(2) == 0;
-        let mut config = Config {
-            payload_bytes,
-            initial_window: draws.one_of(&[1, 2, 10, 40]),
-            initial_threshold: draws.one_of(&[2, 15, u16::MAX]),
-            ecn: self == Family::Dctcp || draws.below(2) == 0,
-            sack,
-            dsack: sack && draws.below(2) == 0,
-            timestamps: draws.below(2) == 0,
-            frto: draws.below(2) == 0,
-            handshake: draws.one_of(&[
-                Handshake::ThreeWay,
-                Handshake::FastOpen,
-                Handshake::Standing,
-            ]),
-            is_fifo: draws.one_of(&[false, false, true]),
-            ack_every: draws.one_of(&[1, 1, 2, 5]),
-            ack_delay: TimeDelta::from_us(draws.one_of(&[1, 100, 5_000])),
-            rto_initial: TimeDelta::from_us(draws.one_of(&[200, 1_000, 10_000])),
-            rto_min: TimeDelta::from_us(draws.one_of(&[100, 1_000])),
-            rto_variance_min: TimeDelta::ZERO,
-            receive_window: draws.one_of(&[1, 7, 1024]),
-            ..sample_config()
-        };
-        match self {
-            Family::Tcp => {
-                config.control = draws.one_of(&[Control::NewReno, Control::Cubic]);
-            }
-            Family::Dctcp => {
-                config.control = Control::Dctcp { gain_shift: draws.below(6) as u8 };
-                // By what is drawn already: one more draw would give what follows other numbers.
-                config.grows_when_marked = config.initial_window.is_multiple_of(2);
-                config.alpha_from_zero = config.initial_window > 2;
-            }
-            Family::Mptcp => {
-                config.subflows = draws.one_of(&[2, 3, 8]);
-                // By what is drawn already: one more draw would give what follows other numbers.
-                config.coupled = config.initial_window != 2;
-            }
-        }
-        // By what is drawn already: one more draw would give what follows other numbers.
-        if self != Family::Mptcp && !config.sack && !config.timestamps {
-            let rules = FastLane { retry_shift: config.ack_every % 3 };
-            config.notifications = Notifications::FastLane(rules);
-            config.frto = false;
-        }
-        config
     }
 }
 
@@ -695,37 +667,6 @@ impl Family {
     /// Whether senders react to marks.
     fn marks(self, keys: &Keys<'_>) -> bool {
         self == Family::Dctcp || keys.flag("ecn")
-    }
-}
-
-/// SACK, and timers for a data centre.
-fn sample_config() -> Config {
-    Config {
-        payload_bytes: 9000,
-        initial_window: 10,
-        initial_threshold: u16::MAX,
-        control: Control::NewReno,
-        subflows: 1,
-        coupled: true,
-        ecn: false,
-        sack: true,
-        dsack: false,
-        timestamps: false,
-        frto: false,
-        handshake: Handshake::ThreeWay,
-        is_fifo: false,
-        ack_every: 2,
-        ack_delay: TimeDelta::from_us(100),
-        rto_initial: TimeDelta::from_ms(1),
-        rto_min: TimeDelta::from_ms(1),
-        rto_variance_min: TimeDelta::ZERO,
-        rto_max: TimeDelta::from_ms(100),
-        time_wait: TimeDelta::from_ms(10),
-        receive_window: 1024,
-        restart_after_idle: false,
-        grows_when_marked: false,
-        alpha_from_zero: false,
-        notifications: Notifications::Ignored,
     }
 }
 

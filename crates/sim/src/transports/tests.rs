@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::plan::{EngineChoice, Spraying};
+use crate::random::SplitMix;
 use crate::scenario::{Scenario, schema};
+use crate::suites::plans::star;
 use std::collections::BTreeSet;
 use trimline_switch::ServiceModel;
 use trimline_transport::Framing;
@@ -14,7 +16,7 @@ struct Other(&'static str);
 static OTHER: Grammar = Grammar {
     about: "Another.",
     alternatives: &[],
-    keys: &[fixed("strength", Form::Integer(1, 9), "3", "How strong.")],
+    keys: &[fixed("strength", Form::Integer(1, 9), "3", "How strong.").with_samples(&["4", "5"])],
 };
 
 impl Transport for Other {
@@ -59,11 +61,8 @@ impl Transport for Other {
     fn work(self, config: &(u32, u64), plan: &Plan, group: &Group) -> Work {
         constant_rate(plan, 1000, OtherEndpoint::FRAMING, config.1 as f64, group)
     }
-    fn samples(self) -> Vec<Sample<(u32, u64)>> {
-        vec![Sample { name: "other", config: (3, 10_000_000_000), min_bytes: 1 }]
-    }
-    fn random(self, draws: &mut SplitMix, _payload_bytes: u16, _topology: &Clos) -> (u32, u64) {
-        (draws.below(3) as u32, 1_000_000_000)
+    fn samples(self) -> &'static [Sample] {
+        &[Sample { name: "other", keys: "strength = 3", min_bytes: 1 }]
     }
 }
 
@@ -184,12 +183,24 @@ fn every_name_leads_to_itself() {
         let work = chosen.work(&plan, &group);
         assert!(work.hops >= 100.0 && work.slowness >= 1.0 && work.bytes >= 0.0, "{work:?}");
         for sample in transport.samples() {
-            assert_eq!(sample.config.name(), transport.name(), "a sample of another");
+            let chosen = transport.with_keys(sample.keys, &plan.topology);
+            let chosen = chosen.unwrap_or_else(|error| panic!("{}: {error}", sample.name));
+            assert_eq!(chosen.name(), transport.name(), "a sample of another");
         }
-        let random = transport.random(&mut SplitMix::new(1), 1000, &plan.topology);
+        let random = random_parameters(transport, &mut SplitMix::new(1), 1000, &plan.topology);
         assert_eq!((random.name(), random.payload_bytes()), (transport.name(), 1000));
     }
     assert_eq!(names(&plan("")), ["ndp"]);
+}
+
+#[test]
+fn what_a_transport_refuses_is_drawn_again() {
+    let other = Other("other");
+    for seed in 0..100 {
+        let chosen = random_parameters(&other, &mut SplitMix::new(seed), 1000, &star(2));
+        let strength = chosen.config::<(u32, u64)>().expect("its parameters").0;
+        assert!([3, 5].contains(&strength), "{strength}");
+    }
 }
 
 #[test]

@@ -36,8 +36,7 @@ fn two_flows(duration: TimeDelta) -> Plan {
 }
 
 fn paper() -> dcqcn::Config {
-    let line_rate = BitRate::from_gbps(40);
-    dcqcn::Config { line_rate, ..Dcqcn.samples()[0].config.clone() }
+    dcqcn::Config::published(BitRate::from_gbps(40))
 }
 
 /// Bits a second of both flows in each interval of so many milliseconds.

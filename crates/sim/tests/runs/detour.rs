@@ -60,6 +60,15 @@ fn detours_save_packets_from_the_trim_and_cost_links() {
     assert!(opf.paths.iter().all(|path| path.up_to_bytes == Some(131_072)));
 }
 
+/// In debug builds the window engine asserts that a switch whose ports it takes for apart detours nothing.
+#[test]
+fn data_of_every_class_makes_a_port_busy() {
+    let mut plan = incast(90_000, Some(DetourModel::dibs()));
+    plan.switch = ServiceModel::qos(2);
+    plan.workloads[0].class = 1;
+    assert!(detoured(&same_everywhere(&plan, 2)) > 20);
+}
+
 #[test]
 fn what_is_scheduled_keeps_its_way() {
     let model = DetourModel { hot: Some(Hot::Above(0)), ..DetourModel::opf(0) };

@@ -13,7 +13,7 @@ use trimline_sim::random::SplitMix;
 use trimline_sim::suites::take_time;
 use trimline_sim::topology::{Clos, HostDelay, LinkSpec, Processing, links};
 use trimline_sim::transports::{Cbr, Family, Ndp, Transport};
-use trimline_transport::{Framing, cbr, ndp, tcp};
+use trimline_transport::{Framing, cbr, ndp};
 
 fn shape(choices: &mut SplitMix) -> Clos {
     match choices.below(4) {
@@ -232,9 +232,8 @@ fn a_spread_delays_by_no_more_than_itself() {
 fn a_spread_reorders_nothing() {
     let flow = workload("one", Matrix::Pairs(vec![(0, 1)]), Some(900_000));
     let mut plan = plan(star(2), 30, vec![flow]);
-    let sample = Family::Tcp.samples().remove(0).config;
-    let config = tcp::Config { ack_every: 1, sack: true, dsack: true, ..sample };
-    plan.transports = vec![Family::Tcp.with(config)];
+    let keys = "ack_every = 1\ndsack = true\nack_delay = \"100us\"";
+    plan.transports = vec![Family::Tcp.with(Family::Tcp.config(keys, &star(2)).expect("its keys"))];
     plan.switch = trimline_switch::ServiceModel::drop_tail(1000);
     for host in
         [&mut plan.topology.processing.host_send, &mut plan.topology.processing.host_receive]

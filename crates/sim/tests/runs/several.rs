@@ -9,7 +9,8 @@ use trimline_sim::transports::{AnyTransport, Cbr, Family, Ndp, Transport};
 use trimline_transport::cbr;
 
 fn sample(transport: &dyn AnyTransport) -> Chosen {
-    transport.samples().remove(0).config
+    let first = transport.samples()[0].keys;
+    transport.with_keys(first, &star(2)).expect("a sample")
 }
 
 fn constant_rate(payload_bytes: u16) -> Chosen {

@@ -31,10 +31,10 @@
 //! would never begin, and the senders of an incast that is pulled more slowly than the backstop would
 //! each resend at its first rate.
 //!
-//! Credit, packets in flight and pulls owed are together never zero while data is left: whatever is
-//! heard, [`Sender::reconcile`] sees to it. So the short backstop, for a sender that is owed nothing, has
-//! nothing to do; it stays because a connection without any deadline would be the one defect that
-//! nothing repairs.
+//! While data is left, credit, packets in flight and expected answers are together never zero:
+//! [`Sender::reconcile`] gives a credit otherwise. A packet of the first window that timed out counts as
+//! expected until it is answered. If its credit sends a packet that was returned before, and that
+//! packet is returned again, nothing is in flight and no pull is owed. The short backstop ends this.
 
 use core::num::NonZeroU16;
 
