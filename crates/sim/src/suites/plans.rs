@@ -6,7 +6,7 @@ use crate::plan::{
     Arrivals, Base, Bumps, Choose, Chosen, Connection, EngineChoice, Impairment, Matrix, Nics,
     Plan, Sampled, SharedMemory, Size, Spraying, Workload,
 };
-use crate::run::STRIDE;
+use crate::run::EPOCH;
 use crate::topology::{Clos, LinkSpec, Processing};
 use trimline_metrics::RunRecord;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
@@ -127,11 +127,11 @@ pub fn run_on(plan: &Plan, threads: usize) -> RunRecord {
 /// take as long as all others.
 const MAX_MEETINGS: u64 = 300_000;
 
-/// Estimates how often the threads of a run meet: at the end of each stride, and once in each window in which something
+/// Estimates how often the threads of a run meet: at the end of each epoch, and once in each window in which something
 /// happens. A packet-hop makes few of these.
 fn meetings(plan: &Plan, record: &RunRecord) -> u64 {
     let windows = record.simulated_ps / plan.topology.min_top_delay().as_ps().max(1);
-    record.simulated_ps / STRIDE.as_ps() + windows.min(8 * record.packet_hops)
+    record.simulated_ps / EPOCH.as_ps() + windows.min(8 * record.packet_hops)
 }
 
 /// The record of a plan, the same from both engines, on one thread and, unless they would meet too often, on `threads`.

@@ -16,7 +16,8 @@ fn every_flow_completes_whatever_happens_to_the_links() {
     let are_all = seeds == (0..SEEDS);
     let seen = random_networks(&transports, seeds);
     println!("{seen:?}");
-    let min = seen.completed.min(seen.timeouts).min(seen.persistent).min(seen.pooled).min(seen.mixed);
+    let min =
+        seen.completed.min(seen.timeouts).min(seen.persistent).min(seen.pooled).min(seen.mixed);
     assert!(
         !are_all || min > 250 && seen.shared > 25 && seen.pauses.min(seen.detoured) > 250,
         "{seen:?}"
