@@ -202,11 +202,11 @@ class Folders(InScratch):
     def test_two_calls_do_not_mix(self) -> None:
         """The second is told before it writes anything."""
         scenario = trimline.Scenario.of(INCAST)
-        claim, removed = scenario.checked.claim(self.out, [0])
+        lock, removed = scenario.checked.lock(self.out, [0])
         self.assertIsNone(removed)
         with self.assertRaisesRegex(OSError, "another command is writing"):
             trimline.run(INCAST, self.out)
-        claim.release()
+        lock.release()
         trimline.run(INCAST, self.out)
 
     def test_folders_are_those_of_the_command(self) -> None:
@@ -233,7 +233,7 @@ class Folders(InScratch):
             checked.warnings,
             checked.cautions,
             lambda places: checked.fit(places, 1),
-            lambda places: checked.claim(self.out, places),
+            lambda places: checked.lock(self.out, places),
         ]
         for call in calls:
             with self.assertRaisesRegex(ValueError, "no run 7 of 1"):
@@ -502,8 +502,9 @@ class Sweep(InScratch):
         )
         words = [sys.executable, "-c", script, json.dumps(INCAST), str(self.out / "pool")]
         process = subprocess.Popen(words)
-        while finished(self.out) < 5:
+        while finished(self.out) < 5 and process.poll() is None:
             time.sleep(0.01)
+        self.assertIsNone(process.poll(), "it goes on")
         process.kill()
         process.wait()
         done = {path: path.stat().st_mtime_ns for path in self.out.rglob("manifest.json")}

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import final
 
 __all__ = [
-    "Claim",
+    "OutputLock",
     "Scenario",
     "__version__",
     "command",
@@ -21,7 +21,7 @@ __version__: str
 _Progress = Callable[[int, int | None, int, int, int], object]
 
 @final
-class Claim:
+class OutputLock:
     def release(self) -> None: ...
 
 @final
@@ -30,7 +30,7 @@ class Scenario:
     @property
     def name(self) -> str: ...
     def runs(self) -> list[tuple[str, str, list[tuple[str, str]], int]]: ...
-    def claim(self, folder: str | PathLike[str], places: list[int]) -> tuple[Claim, str | None]: ...
+    def lock(self, folder: str | PathLike[str], places: list[int]) -> tuple[OutputLock, str | None]: ...
     def fit(self, places: list[int], at_once: int) -> int: ...
     def warnings(self, places: list[int]) -> list[str]: ...
     def cautions(self, places: list[int]) -> list[str]: ...

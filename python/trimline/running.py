@@ -41,7 +41,7 @@ def run(
     runs = read.runs
     if not ignore_memory:
         read.checked.fit([each.place for each in runs], 1)
-    with claimed(read, folder, runs):
+    with locked(read, folder, runs):
         for each in runs:
             teller = Teller(each.name, each.place, len(runs)) if show else None
             read.checked.run(each.place, folder / each.name, resume, teller)
@@ -51,18 +51,18 @@ def run(
 
 
 @contextmanager
-def claimed(scenario: Scenario, folder: Path, runs: Sequence[RunName]) -> Iterator[None]:
+def locked(scenario: Scenario, folder: Path, runs: Sequence[RunName]) -> Iterator[None]:
     """The folder belongs to these runs meanwhile; warns of what their plans make doubtful."""
     places = [run.place for run in runs]
     for sentence in scenario.checked.warnings(places):
         warnings.warn(sentence, stacklevel=4)
-    claim, removed = scenario.checked.claim(folder, places)
+    lock, removed = scenario.checked.lock(folder, places)
     try:
         if removed:
             warnings.warn(removed, stacklevel=4)
         yield
     finally:
-        claim.release()
+        lock.release()
 
 
 def collected(folder: Path, runs: Sequence[RunName]) -> Results:

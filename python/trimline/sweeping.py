@@ -13,7 +13,7 @@ from typing import Any
 
 from trimline import _core
 from trimline.results import Results
-from trimline.running import claimed, collected
+from trimline.running import locked, collected
 from trimline.scenario import RunName, Scenario, ScenarioError
 from trimline.worker import Files, Worker, WorkerDied, one
 
@@ -55,7 +55,7 @@ def sweep(
     runs = chosen(read, series)
     processes = processes_of(read, runs, workers, ignore_memory or scheduler is not None)
     show = sys.stderr.isatty() if progress is None else progress
-    with claimed(read, folder, runs):
+    with locked(read, folder, runs):
         failed = do(read, runs, folder, resume, scheduler, processes, show)
     if failed:
         first = next(iter(failed.items()))

@@ -44,14 +44,14 @@ impl Grammar {
                     Some(key) => key.form.check(&entry.node, Extent::Part, language)?,
                     None => {
                         let names = self.names_with_overrides(overrides);
-                        let nearest = nearest(&entry.key, names.iter().copied());
+                        let (nearest, now) = renamed(&entry.key, &names);
                         let expected = match &names[..] {
                             [] => "no key here".to_owned(),
                             names => format!("one of {}", names.join(", ")),
                         };
                         return Err(ScenarioError::new(
                             &entry.key_place,
-                            format!("unknown key `{}`", entry.key),
+                            format!("unknown key `{}`{now}", entry.key),
                             expected,
                         )
                         .nearest(nearest));
@@ -201,9 +201,9 @@ impl Form {
                 })?;
             }
             (Form::Word(words), Value::Text(text)) if !words.contains(&text.as_str()) => {
-                let nearest = nearest(text, words.iter().copied());
+                let (nearest, now) = renamed(text, words);
                 return Err(self
-                    .refuse(node, &format!("unknown word \"{text}\""))
+                    .refuse(node, &format!("unknown word \"{text}\"{now}"))
                     .nearest(nearest.map(|word| format!("\"{word}\""))));
             }
             (Form::Table(grammar), _) => grammar.check(node, extent, language)?,

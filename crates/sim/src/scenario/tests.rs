@@ -78,6 +78,27 @@ fn a_minimal_file_has_the_defaults_of_the_paper() {
 }
 
 #[test]
+fn an_old_name_names_the_new_one() {
+    for (text, place, said) in [
+        ("switch.deflection = {}", "1:8", "unknown key `deflection`: its name is now `detour`"),
+        ("[[detour]]", "1:3", "unknown key `detour`: its name is now `fixed_route`"),
+        (
+            "transport.dcqcn.least_rate = \"1Gbps\"",
+            "1:17",
+            "unknown key `least_rate`: its name is now `min_rate`",
+        ),
+        (
+            "[[workload]]\nconnection = \"kept\"",
+            "2:14",
+            "unknown word \"kept\": its name is now `persistent`",
+        ),
+    ] {
+        let error = Scenario::parse("old.toml", text, &[]).unwrap_err().to_string();
+        assert!(error.contains(&format!("{place}: {said}")), "{error}");
+    }
+}
+
+#[test]
 fn a_wrong_key_names_the_nearest() {
     check(
         "seeds",
