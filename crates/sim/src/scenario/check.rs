@@ -14,6 +14,24 @@ pub(crate) enum Extent {
     Part,
 }
 
+/// Keys and words of earlier versions, each with the name that replaces it.
+const RENAMED: [(&str, &str); 5] = [
+    ("deflection", "detour"),
+    ("detour", "fixed_route"),
+    ("kept", "persistent"),
+    ("least_rate", "min_rate"),
+    ("most", "max"),
+];
+
+/// The name among `names` that replaces an earlier `name`, or else the nearest; and its part of an error message.
+fn renamed<'a>(name: &str, names: &[&'a str]) -> (Option<&'a str>, String) {
+    let new = RENAMED.iter().find(|(old, new)| *old == name && names.contains(new));
+    match new.and_then(|(_, new)| names.iter().find(|name| *name == new)) {
+        Some(new) => (Some(new), format!(": its name is now `{new}`")),
+        None => (nearest(name, names.iter().copied()), String::new()),
+    }
+}
+
 impl Grammar {
     /// Refuses what [`Grammar::check`] refuses in a whole table of a transport's keys.
     pub(crate) fn check_keys(&self, table: &Node) -> Result<(), ScenarioError> {
