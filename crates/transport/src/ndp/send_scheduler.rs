@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn a_turn_of_bytes_is_as_many_packets_as_fill_it() {
         let mut scheduler = SendScheduler::new(Order::Fair, 9000);
-        let (mut queued, mut credit) = ([Queued::default(); 3], [3u32, 14, 4]);
+        let (mut queued, mut credit) = ([Queued::default(); 3], [3u32, 4, 14]);
         let bytes = [9000, 1500, 1500];
         for slot in 0..3 {
             scheduler.update(slot, &mut queued[slot as usize], true, (credit[slot as usize], 0));
@@ -384,7 +384,8 @@ mod tests {
                 _ => order.push((slot, 1)),
             }
         }
-        assert_eq!(order, [(0, 1), (1, 6), (2, 4), (0, 1), (1, 6), (0, 1), (1, 2)]);
+        // Those of half 1 end before its turn does, and half 2 has a whole one.
+        assert_eq!(order, [(0, 1), (1, 4), (2, 6), (0, 1), (2, 6), (0, 1), (2, 2)]);
     }
 
     /// Three credits for first-time data of half 0; three of half 1, which is to send one packet again, and two new ones; and
