@@ -172,7 +172,7 @@ impl Queries {
     }
 
     /// The most requests of a query to one server.
-    pub(crate) fn most_to_one(&self, hosts: u32) -> u64 {
+    pub(crate) fn max_to_one(&self, hosts: u32) -> u64 {
         match &self.servers {
             Servers::Fixed(_) => 1,
             Servers::Groups(groups) => {

@@ -14,6 +14,7 @@ mod generate;
 mod module_graph;
 mod mutants;
 mod mutations;
+mod names;
 mod p4;
 mod tidy;
 mod vectors;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{arrows, findings, module_graph};
+use crate::{arrows, findings, module_graph, names};
 
 /// A file longer than this is more than one concept.
 const LONGEST: usize = 800;
@@ -174,6 +174,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
             }
         }
     }
+    findings.extend(names::check(path, text));
     findings
 }
 

@@ -138,8 +138,7 @@ pub(super) fn answer(setup: &Setup, request: &Flow, now: Time) -> Due {
     };
     let clients = u64::from(queries.client_count(setup.hosts));
     let asked = query * clients + u64::from(queries.place_of(client));
-    let (workload, index) =
-        (request.workload + 1, asked * queries.most_to_one(setup.hosts) + again);
+    let (workload, index) = (request.workload + 1, asked * queries.max_to_one(setup.hosts) + again);
     let server = u64::from(request.destination.get());
     let owner = [server, setup.names[workload as usize], index];
     let mut draws = random::stream(setup.seed, "service", &owner);

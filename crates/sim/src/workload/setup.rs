@@ -153,7 +153,7 @@ impl Setup {
         let Matrix::Responses = self.workloads[workload as usize].matrix else { return None };
         let queries = self.queries_of(workload)?;
         let groups = queries.groups()?;
-        let asked = index / queries.most_to_one(self.hosts);
+        let asked = index / queries.max_to_one(self.hosts);
         let clients = u64::from(queries.client_count(self.hosts));
         let client = queries.client_at((asked % clients) as u32);
         Some(self.group(groups, workload - 1, client, asked / clients).0)

@@ -88,7 +88,7 @@ pub struct Scoreboard {
     /// When the path list was last permuted.
     permuted_at: Time,
     /// How long an answer to the packet of a path on probation is waited for.
-    patience: TimeDelta,
+    probation_timeout: TimeDelta,
     /// Paths that were taken into use again after their removal.
     restorations: u64,
 }
@@ -108,7 +108,7 @@ impl Scoreboard {
             alarm: false,
             disturbed: false,
             permuted_at: Time::ZERO,
-            patience: penalty.removal_max,
+            probation_timeout: penalty.removal_max,
             restorations: 0,
         }
     }
@@ -225,7 +225,7 @@ impl Scoreboard {
     pub fn sent(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 && !self.is_withdrawn(path as usize) {
             self.scores[path as usize].probing = true;
-            self.removed_until[path as usize] = self.permuted_at.saturating_add(self.patience);
+            self.removed_until[path as usize] = self.permuted_at.saturating_add(self.probation_timeout);
         }
     }
 

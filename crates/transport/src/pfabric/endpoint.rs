@@ -136,7 +136,7 @@ impl Endpoint {
 
     fn handle_probe(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
-        sender.hear_probe(now, packet.header.sequence, &self.config);
+        sender.receive_probe(now, packet.header.sequence, &self.config);
         self.changed(slot);
     }
 

@@ -299,7 +299,7 @@ impl Sender {
     }
 
     /// A probe came back: congestion has passed.
-    pub(super) fn hear_probe(&mut self, now: Time, number: u32, config: &Config) {
+    pub(super) fn receive_probe(&mut self, now: Time, number: u32, config: &Config) {
         // It need not have met the flow: what makes that known is data. Where a round trip takes longer than the
         // time-out a later probe is under way: any one since the flow began to probe will do.
         let back = number.wrapping_sub(self.probes_before.wrapping_add(1));

@@ -450,7 +450,7 @@ impl Sender {
             false => segment::whole(header.sequence, first),
         };
         if self.is_over {
-            return self.subflow(number).hear_late(next_missing);
+            return self.subflow(number).receive_late(next_missing);
         }
         let extra = Extra::decode(packet.marks, next_missing, header.extra);
         let ack = Ack {

@@ -753,7 +753,7 @@ impl Subflow {
     }
 
     /// An ACK came when everything had arrived on other subflows: it tells what is no longer outstanding.
-    pub(super) fn hear_late(&mut self, number: u32) {
+    pub(super) fn receive_late(&mut self, number: u32) {
         let acked = number.wrapping_sub(self.sent.first());
         if acked == 0 || acked > self.sent.len() {
             return;
