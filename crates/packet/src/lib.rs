@@ -9,10 +9,16 @@
 extern crate alloc;
 
 pub mod counters;
+pub mod fluid;
 pub mod ids;
+pub mod list;
 pub mod packet;
 mod pause;
 pub mod quantity;
+mod rng;
+mod setting;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod units;
 pub mod wire;
 
@@ -20,4 +26,6 @@ pub use counters::PortCounters;
 pub use ids::{ConnectionId, Handle, HostId, PathId};
 pub use packet::{DelayedAck, Flags, Header, Kind, Packet, Packets, Service, ServiceClass};
 pub use pause::Pause;
+pub use rng::Rng;
+pub use setting::SettingFault;
 pub use units::{BitRate, ByteCount, Time, TimeDelta};

@@ -1,12 +1,11 @@
 //! Bumps on links (HULL, NSDI 2012): phantom queues, and the pacers of hosts. What they do is
-//! [`trimline_switch::bump`]; where a packet meets them is in [`crate::network`].
+//! [`trimline_hostnic`] and [`trimline_switch::PhantomQueue`]; where a packet meets them is in [`crate::network`].
 
 use std::ops::Range;
 
+use trimline_hostnic::{FlowId, Pacer, PacerCounters, PacerModel, Taken};
 use trimline_packet::{Handle, Packet, Packets, Time, TimeDelta};
-use trimline_switch::bump::{
-    FlowId, Pacer, PacerCounters, PacerModel, PhantomModel, PhantomQueue, Taken,
-};
+use trimline_switch::{PhantomModel, PhantomQueue};
 use trimline_transport::Stream;
 
 use crate::plan::{self, PacedHosts, PhantomLink};

@@ -1,10 +1,10 @@
 //! What hosts' NICs and processors do between their transports and their links (HULL, NSDI 2012, 4.1). What they do is
-//! [`trimline_switch::nic`]; where a packet meets them is in [`crate::network`].
+//! [`trimline_hostnic`]; where a packet meets them is in [`crate::network`].
 
+use trimline_hostnic::FlowId;
+use trimline_hostnic::{Delivered, Receiver, ReceiverModel, Transmitter, TransmitterModel};
 use trimline_metrics::HostCounters;
 use trimline_packet::{Handle, Packet, Packets, Time, TimeDelta};
-use trimline_switch::bump::FlowId;
-use trimline_switch::nic::{Delivered, Receiver, ReceiverModel, Transmitter, TransmitterModel};
 
 use crate::plan;
 use crate::table::Shared;

@@ -14,13 +14,15 @@ use trimline_packet::{ByteCount, Packet, TimeDelta};
 use trimline_switch::PauseModel;
 use trimline_transport::Framing;
 
-pub use trimline_switch::bump::{Clock, PacerModel, PacerSettings, PhantomModel, PhantomSettings};
-pub use trimline_switch::detour;
-pub use trimline_switch::nic::{
+pub use trimline_hostnic::{
     Adaptive, Bypass, Interrupts, ReceiverModel, ReceiverSettings, TransmitterModel,
     TransmitterSettings,
 };
+pub use trimline_hostnic::{PacerModel, PacerSettings};
+pub use trimline_packet::fluid::Clock;
+pub use trimline_switch::detour;
 pub use trimline_switch::{DetourModel, DrrModel, ServiceModel};
+pub use trimline_switch::{PhantomModel, PhantomSettings};
 
 pub use crate::formats::connection_matrix::Trigger;
 pub use crate::formats::sizes::SizeDistribution;

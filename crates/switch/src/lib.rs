@@ -14,7 +14,6 @@ extern crate alloc;
 
 #[cfg(test)]
 mod admission;
-pub mod bump;
 mod codel;
 mod codel_port;
 mod deficits;
@@ -23,22 +22,21 @@ pub mod detour;
 mod dispositions;
 mod drop_list;
 mod drr;
+mod held;
 mod ingress;
 mod kinds;
-mod list;
 pub mod model;
-pub mod nic;
 #[cfg(test)]
 mod oracle;
 mod output_port;
 mod per_port;
+pub mod phantom;
 mod pool;
 mod port;
 mod port_context;
 mod priority_drop;
 pub mod profiles;
 mod rate_limited;
-mod setting;
 #[cfg(test)]
 mod testing;
 
@@ -56,18 +54,10 @@ pub use model::{
 };
 pub use output_port::{OutputPort, PortModel, QueueView, Returning, Wrapper};
 pub use per_port::{Models, PerPort};
+pub use phantom::{PhantomModel, PhantomQueue, PhantomSettings};
 pub use pool::{Alpha, Pool};
 pub use port::Port;
 pub use port_context::PortContext;
 pub use priority_drop::PriorityDrop;
 pub use rate_limited::RateLimited;
-
-/// Chance, as an argument: a port owns no random stream.
-///
-/// Drawn lazily, only when a rule needs it, so that a port without collisions moves no stream.
-pub trait Rng {
-    /// A fair coin. `true` trims the tail, `false` the newcomer ([`Action::TrimByCoin`]).
-    fn coin(&mut self) -> bool;
-    /// A uniform number below `bound`, which is positive.
-    fn below(&mut self, bound: u32) -> u32;
-}
+pub use trimline_packet::Rng;

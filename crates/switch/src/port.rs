@@ -4,11 +4,12 @@ mod marking;
 
 use core::hint::select_unpredictable;
 
+use trimline_packet::list::Queue;
 use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
 use crate::Rng;
 use crate::drop_list::Disposition;
-use crate::list::{Held, Queue};
+use crate::held::Held;
 use crate::model::{Action, Classifier, Limit, Marker, Scheduler, ServiceModel, is_header};
 use crate::output_port::{OutputPort, QueueView};
 use crate::pool::Pool;

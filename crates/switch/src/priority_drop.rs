@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
+use trimline_packet::list::Queue;
 use trimline_packet::{ConnectionId, Handle, HostId, Packet, Packets, ServiceClass, Time};
 
 use crate::Rng;
-use crate::list::Queue;
 use crate::model::{Limit, Order, ServiceModel, is_header};
 use crate::output_port::{OutputPort, QueueView};
 use crate::pool::Pool;

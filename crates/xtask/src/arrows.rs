@@ -14,12 +14,13 @@ const fn arrows(of: &'static str, to: &'static [&'static str]) -> Arrows {
     Arrows { of, to, in_tests: &[] }
 }
 
-const ALLOWED: [Arrows; 9] = [
+const ALLOWED: [Arrows; 10] = [
     arrows("packet", &[]),
     arrows("switch", &["packet"]),
+    arrows("hostnic", &["packet"]),
     arrows("transport", &["packet"]),
     arrows("metrics", &["packet"]),
-    arrows("sim", &["packet", "switch", "transport", "metrics"]),
+    arrows("sim", &["packet", "switch", "hostnic", "transport", "metrics"]),
     Arrows {
         of: "stack",
         to: &["packet", "switch", "transport"],

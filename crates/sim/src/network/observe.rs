@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use trimline_hostnic::PacerCounters;
 use trimline_metrics::HostCounters;
 use trimline_packet::{Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta};
-use trimline_switch::bump::PacerCounters;
 use trimline_transport::Side;
 
 use super::{HostTable, Network, SwitchTable};

@@ -4,8 +4,8 @@
 //! A packet that is sent goes from the transport to the queue, from there to the pacer, from there on the link; each of
 //! the three may be missing. What arrives is seen by the pacer, waits in the NIC, and goes to the transport.
 
+use trimline_hostnic::Taken;
 use trimline_packet::{Handle, Packet, Packets, Time};
-use trimline_switch::bump::Taken;
 use trimline_transport::Allowed;
 
 use super::host::Hosts;

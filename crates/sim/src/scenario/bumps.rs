@@ -1,7 +1,9 @@
 //! What stands on links: phantom queues and the pacers of hosts (HULL, NSDI 2012).
 
-use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_switch::bump::{Clock, Measured, PacerSettings, PhantomSettings, SettingFault};
+use trimline_hostnic::{Measured, PacerSettings};
+use trimline_packet::fluid::Clock;
+use trimline_packet::{BitRate, ByteCount, SettingFault, TimeDelta};
+use trimline_switch::PhantomSettings;
 
 use super::switch::selected;
 use crate::keys::error::ScenarioError;

@@ -1,8 +1,7 @@
 //! What stands between the transports of hosts and their links: keys of a scenario for NICs and processors.
 
-use trimline_packet::{ByteCount, TimeDelta};
-use trimline_switch::bump::SettingFault;
-use trimline_switch::nic::{Adaptive, Bypass, Interrupts, ReceiverSettings, TransmitterSettings};
+use trimline_hostnic::{Adaptive, Bypass, Interrupts, ReceiverSettings, TransmitterSettings};
+use trimline_packet::{ByteCount, SettingFault, TimeDelta};
 
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{

@@ -4,11 +4,13 @@
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
+use trimline_hostnic::{Adaptive, Bypass, Interrupts, ReceiverSettings, TransmitterSettings};
+use trimline_hostnic::{Measured, PacerSettings};
+use trimline_packet::fluid::Clock;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_switch::bump::{Clock, Measured, PacerSettings, PhantomSettings};
+use trimline_switch::PhantomSettings;
 use trimline_switch::detour::{Counts, DetourModel, Detourable, Pick, Seen, Targets};
 use trimline_switch::model::{MarkAt, Unit};
-use trimline_switch::nic::{Adaptive, Bypass, Interrupts, ReceiverSettings, TransmitterSettings};
 use trimline_switch::{
     Action, Alpha, Choices, Classifier, DrrModel, Limit, Marker, Scheduler, ServiceModel,
 };

@@ -26,9 +26,9 @@ use std::net::IpAddr;
 use serde::Deserialize;
 use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{BitRate, Packet, TimeDelta};
-use trimline_switch::bump::{PhantomModel, PhantomSettings};
 use trimline_switch::profiles::{self, Sizes};
 use trimline_switch::{Demands, DrrModel, Models, Order, ServiceModel};
+use trimline_switch::{PhantomModel, PhantomSettings};
 
 use super::detour::{Detour, DetourConfig};
 use super::forwarding::Spread;

@@ -1,8 +1,9 @@
 //! Phantom queues on ports (HULL, NSDI 2012, 2.1): how a configuration writes one, and what a port keeps of it.
 
 use serde::Deserialize;
+use trimline_packet::fluid::Clock;
 use trimline_packet::{BitRate, Packet, Time, TimeDelta};
-use trimline_switch::bump::{Clock, PhantomModel, PhantomQueue, PhantomSettings};
+use trimline_switch::{PhantomModel, PhantomQueue, PhantomSettings};
 
 use super::quantity::{Billionths, Delay, Rate, Size};
 

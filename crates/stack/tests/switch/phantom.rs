@@ -1,11 +1,12 @@
 //! A phantom queue on a port of the software switch (HULL, NSDI 2012, 2.1), and how long frames wait at a port.
 
+use trimline_packet::fluid::Clock;
 use trimline_packet::{
     BitRate, ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service, Time,
     TimeDelta,
 };
 use trimline_stack::switch::{Config, Fabric};
-use trimline_switch::bump::{Clock, PhantomQueue, PhantomSettings};
+use trimline_switch::{PhantomQueue, PhantomSettings};
 
 use super::{address, mac, run, star};
 

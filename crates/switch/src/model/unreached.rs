@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use trimline_packet::BitRate;
 
 use super::{Limit, Marker, QueueModel, ServiceModel, Unit};
-use crate::setting::SettingFault;
+use trimline_packet::SettingFault;
 
 /// The network around a port, as far as it decides what the queues of the port can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

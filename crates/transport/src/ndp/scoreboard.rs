@@ -225,7 +225,8 @@ impl Scoreboard {
     pub fn sent(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 && !self.is_withdrawn(path as usize) {
             self.scores[path as usize].probing = true;
-            self.removed_until[path as usize] = self.permuted_at.saturating_add(self.probation_timeout);
+            self.removed_until[path as usize] =
+                self.permuted_at.saturating_add(self.probation_timeout);
         }
     }
 

@@ -1,9 +1,7 @@
 //! The token bucket (HULL 4.2, 5.1).
 
+use trimline_packet::fluid::{Clock, Volume};
 use trimline_packet::{BitRate, ByteCount, Time};
-
-use super::clock::Clock;
-use super::volume::Volume;
 
 /// Tokens that a rate brings up to the bucket's depth, and packets take.
 ///

@@ -1,11 +1,11 @@
 //! One rate limiter of a pacer: a FIFO, a token bucket before its end, and the rate of that (HULL 4.2, figure 4).
 
+use trimline_packet::list::Queue;
 use trimline_packet::{BitRate, ByteCount, Handle, Packets, Time};
 
 use super::pacer_settings::PacerModel;
 use super::rate::Estimate;
 use super::tokens::Tokens;
-use crate::list::Queue;
 
 #[derive(Clone, Debug)]
 pub(super) struct Limiter {

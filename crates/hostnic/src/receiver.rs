@@ -2,11 +2,16 @@
 
 use alloc::vec::Vec;
 
-use trimline_packet::{ByteCount, Flags, Handle, Kind, Packet, Packets, Service, Time, TimeDelta};
+use trimline_packet::list::Queue;
+use trimline_packet::{
+    ByteCount, Flags, Handle, Kind, Packet, Packets, Service, SettingFault, Time, TimeDelta,
+};
 
 use super::interrupts::{Interrupts, Moderation};
-use crate::bump::{FlowId, SettingFault};
-use crate::list::Queue;
+use crate::flow_id::FlowId;
+
+#[cfg(test)]
+mod tests;
 
 /// What a host's NIC and processors do with what arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,14 +3,11 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use trimline_packet::{BitRate, ByteCount, Packet, Time, TimeDelta};
-
-use super::clock::Clock;
-use super::volume::Volume;
-use crate::setting::SettingFault;
+use trimline_packet::fluid::{Clock, Volume};
+use trimline_packet::{BitRate, ByteCount, Packet, SettingFault, Time, TimeDelta};
 
 /// The rate of the links in HULL's large simulation (6.3): the fastest for which the paper gives settings.
-pub(super) const SIMULATED_AT: BitRate = BitRate::from_gbps(10);
+const SIMULATED_AT: BitRate = BitRate::from_gbps(10);
 
 /// What the phantom queue of a link is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,13 +5,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use proptest::prelude::*;
+use trimline_packet::testing::{Arena, packet};
 use trimline_packet::{
     ByteCount, ConnectionId, Flags, Handle, Packet, Packets, Service, Time, TimeDelta,
 };
 
-use super::interrupts::Moderation;
-use super::{Adaptive, Bypass, Interrupts, Receiver, ReceiverModel, ReceiverSettings};
-use crate::testing::{Arena, packet};
+use crate::interrupts::Moderation;
+use crate::{Adaptive, Bypass, Interrupts, Receiver, ReceiverModel, ReceiverSettings};
 
 /// One processor, and nothing is put off or joined.
 const PLAIN: ReceiverSettings = ReceiverSettings {

@@ -3,14 +3,14 @@
 use alloc::format;
 use alloc::vec::Vec;
 
+use trimline_packet::fluid::{Clock, Volume};
 use trimline_packet::units::PICOSECONDS_PER_SECOND;
-use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, SettingFault, TimeDelta};
 
-use super::clock::Clock;
-use super::phantom::SIMULATED_AT;
 use super::rate::Law;
-use super::volume::Volume;
-use crate::setting::SettingFault;
+
+/// The rate of the links in HULL's large simulation (6.3): the fastest for which the paper gives settings.
+const SIMULATED_AT: BitRate = BitRate::from_gbps(10);
 
 /// Billionths: shares and probabilities are counted in them.
 const BILLION: u32 = 1_000_000_000;

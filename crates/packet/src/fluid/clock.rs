@@ -1,6 +1,6 @@
 //! How a counter that stands for a fluid moves with time.
 
-use trimline_packet::{BitRate, Time, TimeDelta};
+use crate::{BitRate, Time, TimeDelta};
 
 use super::volume::Volume;
 
@@ -17,7 +17,7 @@ pub enum Clock {
 impl Clock {
     /// What a counter moves by at a rate, after `from` and up to `to`. Nothing if `to` is earlier.
     #[inline]
-    pub(super) fn moved(self, rate: BitRate, from: Time, to: Time) -> Volume {
+    pub fn moved(self, rate: BitRate, from: Time, to: Time) -> Volume {
         match self {
             Clock::Continuous => Volume::flowed(rate, to.saturating_since(from)),
             Clock::Tick(tick) => {
@@ -29,7 +29,7 @@ impl Clock {
 
     /// When a counter will have moved by so much after `from`.
     #[inline]
-    pub(super) fn reaches(self, volume: Volume, rate: BitRate, from: Time) -> Time {
+    pub fn reaches(self, volume: Volume, rate: BitRate, from: Time) -> Time {
         match self {
             Clock::Continuous => from.saturating_add(volume.time_at(rate)),
             Clock::Tick(_) if volume == Volume::ZERO => from,
@@ -78,13 +78,24 @@ mod tests {
             from in 0u64..1 << 40,
         ) {
             let (rate, from) = (BitRate::from_bps(bits), Time::from_ps(from));
-            let volume = Volume::of(trimline_packet::ByteCount::new(bytes));
+            let volume = Volume::of(crate::ByteCount::new(bytes));
             let at = clock.reaches(volume, rate, from);
             prop_assert!(clock.moved(rate, from, at) >= volume);
             if at > from {
                 let before = Time::from_ps(at.as_ps() - 1);
                 prop_assert!(clock.moved(rate, from, before) < volume);
             }
+        }
+    }
+
+    #[test]
+    fn a_tick_moves_the_counter_at_its_multiples() {
+        let (rate, tick) = (BitRate::from_gbps(1), TimeDelta::from_ps(10));
+        let moved =
+            |from, to| Clock::Tick(tick).moved(rate, Time::from_ps(from), Time::from_ps(to));
+        let one = Volume::flowed(rate, tick);
+        for (from, to, ticks) in [(5, 9, 0), (5, 10, 1), (10, 19, 0), (9, 30, 3), (7, 3, 0)] {
+            assert_eq!(moved(from, to), one.times(ticks), "{from} to {to}");
         }
     }
 }

@@ -1,28 +1,28 @@
 //! One queue: a list through the packets' own links, 16 bytes whatever its depth.
 
-use trimline_packet::{Handle, Packets};
-
-use crate::model::Limit;
+use crate::{Handle, Packets};
 
 /// A first-in first-out list of waiting packets. Its counters are the queue's occupancy: they
 /// include the packet on the wire, which is no longer in the list.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Queue {
-    pub(crate) head: Handle,
-    pub(crate) tail: Handle,
+pub struct Queue {
+    /// The first packet of the list.
+    pub head: Handle,
+    /// The last packet of the list, if it is not empty.
+    pub tail: Handle,
     /// Packets, the one on the wire included.
-    pub(crate) packets: u32,
+    pub packets: u32,
     /// Bytes of memory, the packet on the wire included, rounded up to cells.
-    pub(crate) bytes: u32,
+    pub bytes: u32,
 }
 
 impl Queue {
-    pub(crate) const EMPTY: Queue =
-        Queue { head: Handle::NONE, tail: Handle::NONE, packets: 0, bytes: 0 };
+    /// A queue that holds no packet.
+    pub const EMPTY: Queue = Queue { head: Handle::NONE, tail: Handle::NONE, packets: 0, bytes: 0 };
 
     /// Appends a packet. The limits are the caller's business.
     #[inline]
-    pub(crate) fn push<P: Packets>(&mut self, packets: &mut P, packet: Handle, bytes: u32) {
+    pub fn push<P: Packets>(&mut self, packets: &mut P, packet: Handle, bytes: u32) {
         // Whether the list is empty is a coin toss at a busy port: no branch on it. The link of a
         // first packet is written twice.
         let is_empty = self.head.is_none();
@@ -40,7 +40,7 @@ impl Queue {
     /// # Panics
     /// In debug builds: an empty list.
     #[inline]
-    pub(crate) fn pop<P: Packets>(&mut self, packets: &P) -> Handle {
+    pub fn pop<P: Packets>(&mut self, packets: &P) -> Handle {
         debug_assert!(!self.head.is_none(), "an empty queue was scheduled");
         let packet = self.head;
         self.head = packets.next(packet);
@@ -49,14 +49,14 @@ impl Queue {
 
     /// Takes a packet or what is left of it out of the counters.
     #[inline]
-    pub(crate) fn release(&mut self, packets: u32, bytes: u32) {
+    pub fn release(&mut self, packets: u32, bytes: u32) {
         self.packets -= packets;
         self.bytes -= bytes;
     }
 
     /// Cuts the list behind `last`, the whole list when that is [`Handle::NONE`], and gives the first
     /// packet of the rest. The counters do not change.
-    pub(crate) fn split_after<P: Packets>(&mut self, packets: &mut P, last: Handle) -> Handle {
+    pub fn split_after<P: Packets>(&mut self, packets: &mut P, last: Handle) -> Handle {
         if last.is_none() {
             return core::mem::replace(&mut self.head, Handle::NONE);
         }
@@ -64,20 +64,5 @@ impl Queue {
         packets.set_next(last, Handle::NONE);
         self.tail = last;
         rest
-    }
-}
-
-/// What a queue or a port holds.
-#[derive(Clone, Copy)]
-pub(crate) struct Held {
-    pub(crate) packets: u32,
-    pub(crate) bytes: u32,
-}
-
-impl Held {
-    /// Whether a packet of so many bytes fits behind it.
-    pub(crate) fn fits(self, bytes: u32, limit: Limit) -> bool {
-        self.packets < limit.packets
-            && u64::from(self.bytes) + u64::from(bytes) <= u64::from(limit.bytes)
     }
 }

@@ -17,7 +17,8 @@ pub struct SettingFault {
 }
 
 impl SettingFault {
-    pub(crate) fn new(
+    /// A fault of the setting `key`, whose value is `value`.
+    pub fn new(
         key: &'static str,
         value: impl fmt::Display,
         reason: impl Into<String>,
@@ -25,7 +26,9 @@ impl SettingFault {
         SettingFault { key, value: value.to_string(), reason: reason.into(), nearest: None }
     }
 
-    pub(crate) fn nearest(self, nearest: impl fmt::Display) -> SettingFault {
+    /// Adds the nearest valid value.
+    #[must_use]
+    pub fn nearest(self, nearest: impl fmt::Display) -> SettingFault {
         SettingFault { nearest: Some(nearest.to_string()), ..self }
     }
 }

@@ -1,9 +1,9 @@
 //! The NIC's transmit queue, and the bursts that fill it (HULL 4.1, 6.2.2).
 
-use trimline_packet::{ByteCount, Handle, Packets, Time, TimeDelta};
+use trimline_packet::list::Queue;
+use trimline_packet::{ByteCount, Handle, Packets, SettingFault, Time, TimeDelta};
 
-use crate::bump::{FlowId, SettingFault};
-use crate::list::Queue;
+use crate::flow_id::FlowId;
 
 /// How a host hands packets to its NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,7 +209,7 @@ mod tests {
     use trimline_packet::Service;
 
     use super::*;
-    use crate::testing::{Arena, packet};
+    use trimline_packet::testing::{Arena, packet};
 
     const SETTINGS: TransmitterSettings = TransmitterSettings {
         queue: ByteCount::new(100_000),

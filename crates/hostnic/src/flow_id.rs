@@ -53,7 +53,7 @@ impl FlowId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::packet;
+    use trimline_packet::testing::packet;
     use trimline_packet::{ConnectionId, Kind, Service};
 
     /// What is answered is the flow of what was sent, whoever opened the connection, and no other flow.

@@ -4,10 +4,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use proptest::prelude::*;
+use trimline_packet::fluid::Clock;
+use trimline_packet::testing::{Arena, SplitMix, packet};
 use trimline_packet::{BitRate, ByteCount, Handle, Packets, Service, Time, TimeDelta};
 
-use super::{Clock, FlowId, Measured, Pacer, PacerModel, PacerSettings, Taken};
-use crate::testing::{Arena, SplitMix, packet};
+use crate::{FlowId, Measured, Pacer, PacerModel, PacerSettings, Taken};
 
 const GIGABIT: BitRate = BitRate::from_gbps(1);
 const ALWAYS: u32 = 1_000_000_000;

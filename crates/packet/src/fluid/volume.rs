@@ -1,54 +1,58 @@
 //! Amounts of a fluid, exact: what a counter holds that a rate fills or empties.
 
-use trimline_packet::units::PICOSECONDS_PER_SECOND;
-use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use crate::units::PICOSECONDS_PER_SECOND;
+use crate::{BitRate, ByteCount, TimeDelta};
 
 /// An amount in parts of a byte, so fine that a whole rate in b/s moves a whole number of them in a picosecond: nothing
 /// is ever rounded, so nothing drifts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Volume(u128);
+pub struct Volume(u128);
 
 impl Volume {
-    pub(super) const ZERO: Volume = Volume(0);
+    /// No fluid.
+    pub const ZERO: Volume = Volume(0);
     /// The parts of a byte: 1 b/s for 1 ps is one of them.
     const PER_BYTE: u128 = 8 * PICOSECONDS_PER_SECOND as u128;
 
+    /// The volume of whole bytes.
     #[inline]
-    pub(super) const fn of(bytes: ByteCount) -> Volume {
+    pub const fn of(bytes: ByteCount) -> Volume {
         Volume(bytes.get() as u128 * Volume::PER_BYTE)
     }
 
     /// What flows at a rate in a time. A product of two 64-bit numbers: it always fits.
     #[inline]
-    pub(super) const fn flowed(rate: BitRate, span: TimeDelta) -> Volume {
+    pub const fn flowed(rate: BitRate, span: TimeDelta) -> Volume {
         Volume(rate.as_bps() as u128 * span.as_ps() as u128)
     }
 
     /// So often this, as much as can be counted.
     #[inline]
-    pub(super) const fn times(self, count: u64) -> Volume {
+    pub const fn times(self, count: u64) -> Volume {
         Volume(self.0.saturating_mul(count as u128))
     }
 
+    /// Adds, up to the largest volume.
     #[inline]
-    pub(super) const fn saturating_add(self, other: Volume) -> Volume {
+    pub const fn saturating_add(self, other: Volume) -> Volume {
         Volume(self.0.saturating_add(other.0))
     }
 
+    /// Subtracts, down to zero.
     #[inline]
-    pub(super) const fn saturating_sub(self, other: Volume) -> Volume {
+    pub const fn saturating_sub(self, other: Volume) -> Volume {
         Volume(self.0.saturating_sub(other.0))
     }
 
     /// How often `other`, which is above zero, makes at least this.
     #[inline]
-    pub(super) fn in_portions_of(self, other: Volume) -> u64 {
+    pub fn in_portions_of(self, other: Volume) -> u64 {
         u64::try_from(self.0.div_ceil(other.0)).unwrap_or(u64::MAX)
     }
 
     /// The time in which this flows at a rate, rounded up.
     #[inline]
-    pub(super) fn time_at(self, rate: BitRate) -> TimeDelta {
+    pub fn time_at(self, rate: BitRate) -> TimeDelta {
         let rate = rate.as_bps();
         // Up to 2.3 MB: one 64-bit division.
         let ps = match u64::try_from(self.0) {
@@ -59,7 +63,7 @@ impl Volume {
     }
 
     /// Whole bytes, rounded down.
-    pub(super) fn whole_bytes(self) -> ByteCount {
+    pub fn whole_bytes(self) -> ByteCount {
         ByteCount::new(u64::try_from(self.0 / Volume::PER_BYTE).unwrap_or(u64::MAX))
     }
 }

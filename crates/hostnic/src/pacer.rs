@@ -2,14 +2,16 @@
 
 use alloc::vec::Vec;
 
-use trimline_packet::{BitRate, ByteCount, Handle, Packets, Time};
+use trimline_packet::list::Queue;
+use trimline_packet::{BitRate, ByteCount, Handle, Packets, Rng, Time};
 
 use super::associations::Associations;
 use super::flow_id::FlowId;
 use super::limiter::Limiter;
 use super::pacer_settings::{Measured, PacerModel};
-use crate::Rng;
-use crate::list::Queue;
+
+#[cfg(test)]
+mod tests;
 
 /// Probabilities are counted in billionths.
 const BILLION: u32 = 1_000_000_000;
