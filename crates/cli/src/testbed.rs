@@ -7,9 +7,9 @@ use std::{fs, io};
 
 use clap::{Args, ValueEnum};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_stack::testbed::coexist::Setting;
-use trimline_stack::testbed::report::Report;
-use trimline_stack::testbed::{fastlane_figures, figures, hull_figures, kernel_figures, namespace};
+use trimline_testbed::coexist::Setting;
+use trimline_testbed::report::Report;
+use trimline_testbed::{fastlane_figures, figures, hull_figures, kernel_figures, namespace};
 
 use crate::failure::Failure;
 use crate::findings::Expected;

@@ -5,7 +5,6 @@
 //! | [`io`] | frames in and out in batches, behind one trait: in memory, over UDP, over a raw socket |
 //! | [`host`] | an NDP host in the application's thread: connections, messages, streams |
 //! | [`switch`] | switches in one process: the simulator's ports around frames |
-//! | [`testbed`] | hosts and switches in network namespaces that vanish with the process |
 //!
 //! The endpoint and the port are those of the simulator. This crate adds what they do not have: bytes,
 //! clocks, addresses and sockets. It knows nothing of the simulator; a test runs one scenario on both and
@@ -18,6 +17,5 @@ pub mod clock;
 pub mod host;
 pub mod io;
 pub mod switch;
-pub mod testbed;
 
 mod random;

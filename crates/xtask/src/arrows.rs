@@ -14,7 +14,7 @@ const fn arrows(of: &'static str, to: &'static [&'static str]) -> Arrows {
     Arrows { of, to, in_tests: &[] }
 }
 
-const ALLOWED: [Arrows; 10] = [
+const ALLOWED: [Arrows; 11] = [
     arrows("packet", &[]),
     arrows("switch", &["packet"]),
     arrows("hostnic", &["packet"]),
@@ -25,11 +25,15 @@ const ALLOWED: [Arrows; 10] = [
         of: "stack",
         to: &["packet", "switch", "transport"],
         // One scenario on both drivers.
-        in_tests: &["sim", "metrics"],
+        in_tests: &["sim", "metrics", "testbed"],
     },
-    arrows("cli", &["packet", "sim", "stack", "metrics"]),
+    arrows("testbed", &["packet", "switch", "stack"]),
+    arrows("cli", &["packet", "sim", "stack", "testbed", "metrics"]),
     arrows("py", &["sim", "metrics", "cli"]),
-    arrows("xtask", &["packet", "switch", "transport", "metrics", "sim", "stack", "cli"]),
+    arrows(
+        "xtask",
+        &["packet", "switch", "transport", "metrics", "sim", "stack", "testbed", "cli"],
+    ),
 ];
 
 /// What is wrong with the manifests of the crates in the folder `crates` of `root`.

@@ -126,7 +126,9 @@ pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
         // What is no UTF-8 is no text: a picture.
         let Ok(text) = fs::read_to_string(&file) else { continue };
         let path = file.strip_prefix(root).expect("listed under the root");
-        findings.extend(check(&path.to_string_lossy().replace('\\', "/"), &text));
+        let path = path.to_string_lossy().replace('\\', "/");
+        findings.extend(check(&path, &text));
+        findings.extend(absent(&path, &text, |named| root.join(named).exists()));
         count += 1;
     }
     for check_all in [module_graph::check_all, arrows::check_all, findings::check_all] {
@@ -175,6 +177,26 @@ fn check(path: &str, text: &str) -> Vec<String> {
         }
     }
     findings.extend(names::check(path, text));
+    findings
+}
+
+/// Files of crates that a document or a specification names and that do not exist. The changelog keeps old names.
+fn absent(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let is_document = path.ends_with(".md") && path != "CHANGELOG.md";
+    if !is_document && !(path.starts_with("spec/") && path.ends_with(".toml")) {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        for (start, _) in line.match_indices("crates/") {
+            let is_in = |c: char| c.is_ascii_alphanumeric() || "_/.-".contains(c);
+            let end = line[start..].find(|c| !is_in(c)).unwrap_or(line.len() - start);
+            let named = &line[start..start + end];
+            if named.ends_with(".rs") && !exists(named) {
+                findings.push(format!("{path}:{}: {named}: no such file", index + 1));
+            }
+        }
+    }
     findings
 }
 
@@ -240,6 +262,14 @@ mod tests {
         finds("README.md", concat!("a frame", "wo", "rk/thing"), 0);
         finds("README.md", concat!("in net", "/wo", "rk/thing"), 0);
         finds("docs/a.md", concat!("as ../sha", "red says"), 1);
+    }
+
+    #[test]
+    fn documents_name_files_that_exist() {
+        let text = "See `crates/sim/src/old.rs`, crates/sim/src/new.rs and crates/sim.";
+        let absent = |path| absent(path, text, |named| named.ends_with("new.rs"));
+        assert_eq!(absent("docs/a.md"), ["docs/a.md:1: crates/sim/src/old.rs: no such file"]);
+        assert_eq!([absent("CHANGELOG.md"), absent("crates/a.rs")], [[""; 0], [""; 0]]);
     }
 
     #[test]

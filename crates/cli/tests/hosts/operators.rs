@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 
-use trimline_stack::testbed::namespace::allowed;
-use trimline_stack::testbed::network::{Shape, TestNetwork};
+use trimline_testbed::namespace::allowed;
+use trimline_testbed::network::{Shape, TestNetwork};
 
 use super::*;
 

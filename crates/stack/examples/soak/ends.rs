@@ -14,7 +14,7 @@ use trimline_stack::host::{Config, Core, Failure, Host, Idle, Options};
 use trimline_stack::io::PacketIo;
 use trimline_stack::io::afpacket::AfPacket;
 use trimline_stack::switch::{self, Fabric, PortEvent, Runner};
-use trimline_stack::testbed::network::{self, Shape};
+use trimline_testbed::network::{self, Shape};
 
 use super::{CLIENT, HOSTS, LASTING_CLIENT, LASTING_SERVER, SERVER};
 

@@ -9,8 +9,8 @@ use trimline_packet::wire::{Datagram, Ethernet, Fields, Profile, Record};
 use trimline_packet::{ConnectionId, Flags, Header, Kind, Service};
 use trimline_stack::io::PacketIo;
 use trimline_stack::io::afpacket::AfPacket;
-use trimline_stack::testbed::namespace::Namespace;
-use trimline_stack::testbed::network;
+use trimline_testbed::namespace::Namespace;
+use trimline_testbed::network;
 
 use super::{CLIENT, FLOODER, LASTING_CLIENT, LASTING_SERVER, SERVER};
 

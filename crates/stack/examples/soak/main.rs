@@ -22,8 +22,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use trimline_stack::switch::quantity;
-use trimline_stack::testbed::namespace::{self, Namespace};
-use trimline_stack::testbed::network::{self, Shape, TestNetwork};
+use trimline_testbed::namespace::{self, Namespace};
+use trimline_testbed::network::{self, Shape, TestNetwork};
 
 /// Who is where.
 const CLIENT: u32 = 0;

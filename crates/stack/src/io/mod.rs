@@ -10,7 +10,8 @@ pub mod afpacket;
 pub mod capture;
 pub mod mem;
 pub mod neighbours;
-pub(crate) mod sys;
+#[doc(hidden)]
+pub mod sys;
 pub mod udp;
 
 mod offload;
@@ -205,4 +206,5 @@ pub fn standard_output() -> io::Result<File> {
 /// Bytes of the Ethernet header, which an MTU does not count.
 pub(crate) const ETHERNET_BYTES: usize = 14;
 
-pub(crate) use sys::{Alarm, wait_readable};
+pub(crate) use sys::Alarm;
+pub use sys::wait_readable;

@@ -94,18 +94,18 @@ fn attributes(body: &[u8], header: usize) -> impl Iterator<Item = Message<'_>> {
 
 /// What the kernel says of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LinkNow {
+pub struct LinkNow {
     /// It is up and has a carrier.
-    pub(crate) running: bool,
-    pub(crate) mtu: usize,
+    pub running: bool,
+    pub mtu: usize,
 }
 
 /// What the kernel knows of a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Neighbour {
-    pub(crate) ethernet: [u8; 6],
+pub struct Neighbour {
+    pub ethernet: [u8; 6],
     /// It was not heard for a while. The kernel asks whether that is still so when it sends there itself, and not before.
-    pub(crate) is_stale: bool,
+    pub is_stale: bool,
 }
 
 /// What a message says of a neighbour on an interface, if it is of that one and its Ethernet address is known.
@@ -141,7 +141,7 @@ fn route_in((kind, body): Message<'_>) -> Option<(u32, Option<IpAddr>)> {
 
 /// A socket to ask the kernel of the network namespace in which it was opened.
 #[derive(Debug)]
-pub(crate) struct Netlink {
+pub struct Netlink {
     socket: OwnedFd,
     /// The number of the last question.
     asked: u32,
@@ -149,7 +149,7 @@ pub(crate) struct Netlink {
 }
 
 impl Netlink {
-    pub(crate) fn open() -> io::Result<Netlink> {
+    pub fn open() -> io::Result<Netlink> {
         // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
         let socket = unsafe {
             let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
@@ -210,7 +210,7 @@ impl Netlink {
     }
 
     /// The interface by which the kernel sends to an address, and the gateway if there is one.
-    pub(crate) fn route(&mut self, destination: IpAddr) -> io::Result<(u32, Option<IpAddr>)> {
+    pub fn route(&mut self, destination: IpAddr) -> io::Result<(u32, Option<IpAddr>)> {
         let mut body = vec![0; 12];
         (body[0], body[1]) = (family(destination), octets(destination).len() as u8 * 8);
         attribute(&mut body, RTA_DST, &octets(destination));
@@ -220,11 +220,7 @@ impl Netlink {
     }
 
     /// A neighbour, if the kernel knows its Ethernet address.
-    pub(crate) fn neighbour(
-        &mut self,
-        interface: u32,
-        wanted: IpAddr,
-    ) -> io::Result<Option<Neighbour>> {
+    pub fn neighbour(&mut self, interface: u32, wanted: IpAddr) -> io::Result<Option<Neighbour>> {
         let mut body = vec![0; 12];
         body[0] = family(wanted);
         body[4..8].copy_from_slice(&interface.to_ne_bytes());
@@ -243,7 +239,7 @@ impl Netlink {
     ///
     /// # Errors
     /// ENODEV: there is none of this number any more.
-    pub(crate) fn link(&mut self, interface: u32) -> io::Result<LinkNow> {
+    pub fn link(&mut self, interface: u32) -> io::Result<LinkNow> {
         let mut body = vec![0; 16];
         body[4..8].copy_from_slice(&interface.to_ne_bytes());
         let mut found = None;
@@ -261,7 +257,7 @@ impl Netlink {
     }
 
     /// The addresses of an interface.
-    pub(crate) fn addresses(&mut self, interface: u32) -> io::Result<Vec<IpAddr>> {
+    pub fn addresses(&mut self, interface: u32) -> io::Result<Vec<IpAddr>> {
         let mut found = Vec::new();
         self.ask(RTM_GETADDR, DUMP, &[0; 8], |(kind, body)| {
             if kind != RTM_NEWADDR || word(body, 4) != Some(interface) {

@@ -6,7 +6,7 @@ pub(crate) mod datagrams;
 #[path = "ingress.rs"]
 pub(crate) mod ingress;
 #[path = "netlink.rs"]
-pub(crate) mod netlink;
+pub mod netlink;
 #[path = "rings.rs"]
 mod rings;
 
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) use rings::Ring;
 
 /// The result of a system call.
-pub(crate) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+pub fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
@@ -79,10 +79,7 @@ fn readable(fd: libc::c_int) -> libc::pollfd {
 }
 
 /// Waits until one of the descriptors is readable, at most `timeout_ns`. Gives whether one is.
-pub(crate) fn wait_readable(
-    fds: impl Iterator<Item = libc::c_int>,
-    timeout_ns: u64,
-) -> io::Result<bool> {
+pub fn wait_readable(fds: impl Iterator<Item = libc::c_int>, timeout_ns: u64) -> io::Result<bool> {
     let mut polled: Vec<libc::pollfd> = fds.map(readable).collect();
     poll(&mut polled, Some(timespec(timeout_ns)))
 }
@@ -166,14 +163,14 @@ pub(crate) fn cannot_cut(error: &io::Error) -> bool {
 
 /// What the kernel says of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Link {
-    pub(crate) index: u32,
-    pub(crate) mtu: usize,
-    pub(crate) ethernet: [u8; 6],
+pub struct Link {
+    pub index: u32,
+    pub mtu: usize,
+    pub ethernet: [u8; 6],
 }
 
 /// A request about an interface, which the kernel fills in.
-pub(crate) fn interface_request(name: &str) -> io::Result<libc::ifreq> {
+pub fn interface_request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: a request of zeros is one without name and contents.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if name.is_empty() || name.len() >= request.ifr_name.len() {
@@ -187,7 +184,7 @@ pub(crate) fn interface_request(name: &str) -> io::Result<libc::ifreq> {
 }
 
 /// A socket of this network namespace, to ask it things.
-pub(crate) fn any_socket() -> io::Result<OwnedFd> {
+pub fn any_socket() -> io::Result<OwnedFd> {
     // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
     unsafe {
         let fd = checked(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0))?;
@@ -196,7 +193,7 @@ pub(crate) fn any_socket() -> io::Result<OwnedFd> {
 }
 
 /// Looks an interface up.
-pub(crate) fn link(name: &str) -> io::Result<Link> {
+pub fn link(name: &str) -> io::Result<Link> {
     let socket = any_socket()?;
     let ask = |what: libc::Ioctl| {
         let mut request = interface_request(name)?;
@@ -226,7 +223,7 @@ fn set<T>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io:
 }
 
 /// Sets a socket option to a number.
-pub(crate) fn set_number(
+pub fn set_number(
     fd: &impl AsRawFd,
     level: libc::c_int,
     name: libc::c_int,

@@ -11,8 +11,8 @@ use trimline_stack::io::afpacket::AfPacket;
 use trimline_stack::io::udp::Udp;
 use trimline_stack::io::{NextHop, PacketIo, mem};
 use trimline_stack::switch;
-use trimline_stack::testbed::namespace::{Namespace, allowed};
-use trimline_stack::testbed::network::{self, Shape, TestNetwork};
+use trimline_testbed::namespace::{Namespace, allowed};
+use trimline_testbed::network::{self, Shape, TestNetwork};
 
 fn rate() -> BitRate {
     BitRate::from_gbps(1)

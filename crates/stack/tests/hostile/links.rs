@@ -11,8 +11,8 @@ use trimline_stack::clock::Clock;
 use trimline_stack::host::{Connection, Host, Idle, News};
 use trimline_stack::io::afpacket::AfPacket;
 use trimline_stack::switch::{self, Fabric, PortEvent, PortNews, Runner};
-use trimline_stack::testbed::namespace::{Namespace, allowed};
-use trimline_stack::testbed::network::{self, Shape, TestNetwork};
+use trimline_testbed::namespace::{Namespace, allowed};
+use trimline_testbed::network::{self, Shape, TestNetwork};
 
 pub(super) fn host(network: &TestNetwork, number: u32) -> Host<AfPacket> {
     let config = network.config(number, BitRate::from_gbps(1)).unwrap();

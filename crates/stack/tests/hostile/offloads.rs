@@ -11,8 +11,8 @@ use super::links::Ends;
 use trimline_stack::clock::Clock;
 use trimline_stack::host::Idle;
 use trimline_stack::switch::{self, Fabric, PortEvent, Runner};
-use trimline_stack::testbed::namespace::allowed;
-use trimline_stack::testbed::network::{self, Shape, TestNetwork};
+use trimline_testbed::namespace::allowed;
+use trimline_testbed::network::{self, Shape, TestNetwork};
 
 /// Bytes of a transfer.
 const BYTES: usize = 64 << 20;

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::*;
 use trimline_packet::wire::{Frame, Profile};
 use trimline_packet::{Kind, Service};
-use trimline_stack::testbed::group::with_switches;
+use trimline_testbed::group::with_switches;
 
 const HOSTS: u32 = 20;
 const EACH: usize = 56_000;

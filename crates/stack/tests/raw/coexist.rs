@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use trimline_packet::BitRate;
-use trimline_stack::testbed::coexist::{self, Setting};
-use trimline_stack::testbed::incast::MTU;
-use trimline_stack::testbed::namespace::allowed;
-use trimline_stack::testbed::network::{Shape, TestNetwork};
+use trimline_testbed::coexist::{self, Setting};
+use trimline_testbed::incast::MTU;
+use trimline_testbed::namespace::allowed;
+use trimline_testbed::network::{Shape, TestNetwork};
 
 /// Slow, so that a thread that is held up for milliseconds does not empty NDP's queue of eight packets.
 fn setting() -> Setting {

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::*;
-use trimline_stack::testbed::namespace::Namespace;
+use trimline_testbed::namespace::Namespace;
 
 /// Where the child that is to be killed finds the namespace that watches it.
 const WITNESS: &str = "TRIMLINE_TEST_WITNESS";

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, TimeDelta};
-use trimline_stack::testbed::fastlane::{self, Setting};
-use trimline_stack::testbed::namespace::allowed;
+use trimline_testbed::fastlane::{self, Setting};
+use trimline_testbed::namespace::allowed;
 
 /// What tshark says of a packet of TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_stack::testbed::hull::{self, Marker, Measured, Setting};
-use trimline_stack::testbed::namespace::allowed;
+use trimline_testbed::hull::{self, Marker, Measured, Setting};
+use trimline_testbed::namespace::allowed;
 
 /// Slow, so that threads that are held up for milliseconds make no long queue.
 const RATE: BitRate = BitRate::from_bps(50_000_000);

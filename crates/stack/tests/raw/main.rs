@@ -15,10 +15,10 @@ use trimline_packet::{BitRate, TimeDelta};
 use trimline_stack::clock::Clock;
 use trimline_stack::host::{Idle, Options};
 use trimline_stack::io::{PacketIo, neighbours};
-use trimline_stack::testbed::group::Group;
-use trimline_stack::testbed::namespace::allowed;
-use trimline_stack::testbed::network::{Shape, TestNetwork, address, ethernet};
-use trimline_stack::testbed::{bulk, contact, incast, rpc};
+use trimline_testbed::group::Group;
+use trimline_testbed::namespace::allowed;
+use trimline_testbed::network::{Shape, TestNetwork, address, ethernet};
+use trimline_testbed::{bulk, contact, incast, rpc};
 
 #[test]
 fn messages_cross_a_cable_with_the_neighbours_of_the_kernel() {

@@ -13,11 +13,11 @@ use trimline_packet::{BitRate, TimeDelta};
 
 use super::network::{Shape, TestNetwork, address};
 use super::sys::{self, Open};
-use crate::clock::Clock;
-use crate::host::{Config, Failure, Host, Idle, Options};
-use crate::io::afpacket::AfPacket;
-use crate::io::{PacketIo, wait_readable};
 use std::os::fd::{AsRawFd, RawFd};
+use trimline_stack::clock::Clock;
+use trimline_stack::host::{Config, Failure, Host, Idle, Options};
+use trimline_stack::io::afpacket::AfPacket;
+use trimline_stack::io::{PacketIo, wait_readable};
 
 /// Bytes of a request, and of its answer.
 pub const REQUEST_BYTES: usize = 1024;
@@ -574,7 +574,7 @@ pub(super) fn raw_frame(payload: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::namespace::allowed;
+    use crate::namespace::allowed;
 
     /// A frame that is lost, a server that does not come: nobody waits for ever.
     #[test]

@@ -7,7 +7,7 @@ use trimline_packet::TimeDelta;
 
 use super::network::{Shape, TestNetwork};
 use super::rpc::{Carrier, Latencies, Run, latencies};
-use crate::clock::Clock;
+use trimline_stack::clock::Clock;
 
 /// Times of requests of hosts that have just been started.
 #[derive(Debug)]

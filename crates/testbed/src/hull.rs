@@ -14,8 +14,8 @@ use super::group::{Watched, with_watched_switches};
 use super::network::{Shape, TestNetwork};
 use super::tcp::{self, Received, TcpCounters};
 use super::watch::Watch;
-use crate::clock::Clock;
-use crate::switch::{Fabric, Waits};
+use trimline_stack::clock::Clock;
+use trimline_stack::switch::{Fabric, Waits};
 
 /// The MTU of every interface (HULL 6.1).
 const MTU: usize = 1500;

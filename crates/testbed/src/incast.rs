@@ -11,9 +11,9 @@ use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use super::group::{Group, SwitchCount, with_switches};
 use super::network::{Shape, TestNetwork, address};
 use super::sys::{self, Open};
-use crate::clock::Clock;
-use crate::host::{self, Connection, Host, Idle};
-use crate::io::afpacket::AfPacket;
+use trimline_stack::clock::Clock;
+use trimline_stack::host::{self, Connection, Host, Idle};
+use trimline_stack::io::afpacket::AfPacket;
 
 /// Payload of a full packet: that of the paper's testbed, whose switches queue 12 KB (NDP 4), eight of them.
 pub const PAYLOAD: u16 = 1500;

@@ -2,6 +2,10 @@
 //!
 //! Namespaces have no name and belong to the process: whatever ends it, a crash too, the kernel removes
 //! them with their interfaces. Root is not needed where a user may make user namespaces.
+//!
+//! [`network`] makes hosts, links and switches; [`bulk`], [`rpc`], [`incast`], [`coexist`], [`hull`] and [`fastlane`] each run
+//! one measurement on them; the modules `*_figures` run the measurements of a figure and print its rows.
+#![deny(unsafe_code)]
 
 pub mod bulk;
 pub mod coexist;

@@ -136,8 +136,8 @@ pub fn notifications(options: &Options, capture: Option<&Path>) -> io::Result<Re
 
 #[cfg(test)]
 mod tests {
-    use super::super::fastlane::Told;
     use super::*;
+    use crate::fastlane::Told;
 
     #[test]
     fn flows_fill_the_port_for_seconds_and_the_cap_follows_the_rate() {

@@ -10,11 +10,11 @@ use trimline_packet::{ConnectionId, Flags, Header, Kind, Service};
 
 use super::network::{Shape, TestNetwork, address, ethernet};
 use super::sys;
-use crate::clock::Clock;
-use crate::host::Idle;
-use crate::io::PacketIo;
-use crate::io::afpacket::AfPacket;
-use crate::switch::{Config, Fabric, Runner};
+use trimline_stack::clock::Clock;
+use trimline_stack::host::Idle;
+use trimline_stack::io::PacketIo;
+use trimline_stack::io::afpacket::AfPacket;
+use trimline_stack::switch::{Config, Fabric, Runner};
 
 const PORTS: u32 = 16;
 /// Frames that one host sends before it looks for those that came.

@@ -11,9 +11,9 @@ use super::incast::{self, Answer, Completions, MTU, PAYLOAD, REQUEST_BYTES, SERV
 use super::network::{Shape, TestHost, TestNetwork, address};
 use super::tcp::{self, Received, TcpCounters};
 use super::watch::{Watch, held_up};
-use crate::clock::Clock;
-use crate::host::{Connection, Options};
-use crate::switch::{Fabric, QueueCounters};
+use trimline_stack::clock::Clock;
+use trimline_stack::host::{Connection, Options};
+use trimline_stack::switch::{Fabric, QueueCounters};
 
 /// Bytes of a full TCP segment (IP, TCP and its time stamps take 52 of the MTU), and of its frame with its FCS.
 const SEGMENT: (u64, u64) = (MTU as u64 - 52, MTU as u64 + 18);
@@ -264,7 +264,7 @@ impl NdpFlows {
     /// One from each of the other hosts.
     fn open(group: &mut Group) -> io::Result<NdpFlows> {
         let receiver = address(0, 0).into();
-        let open = |host: &mut crate::host::Host<_>| {
+        let open = |host: &mut trimline_stack::host::Host<_>| {
             host.core().connect(receiver, SERVICE, Options::default())
         };
         let connections = group.hosts[1..].iter_mut().map(open).collect::<Result<_, _>>()?;

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
 use std::time::Duration;
 
-use crate::io::sys::{any_socket, checked, interface_request, set_number};
+use trimline_stack::io::sys::{any_socket, checked, interface_request, set_number};
 
 /// Gives this thread a network namespace of its own.
 pub(super) fn new_network() -> io::Result<()> {

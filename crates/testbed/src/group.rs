@@ -10,11 +10,11 @@ use trimline_packet::Time;
 
 use super::network::TestNetwork;
 use super::sys;
-use crate::clock::Clock;
-use crate::host::{Host, Idle, Waiter};
-use crate::io::afpacket::AfPacket;
-use crate::io::capture::{Capture, Captured};
-use crate::switch::{self, Fabric, Runner};
+use trimline_stack::clock::Clock;
+use trimline_stack::host::{Host, Idle, Waiter};
+use trimline_stack::io::afpacket::AfPacket;
+use trimline_stack::io::capture::{Capture, Captured};
+use trimline_stack::switch::{self, Fabric, Runner};
 
 /// What switches counted during a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

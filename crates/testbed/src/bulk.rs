@@ -10,9 +10,9 @@ use trimline_packet::{BitRate, TimeDelta};
 
 use super::network::{Shape, TestNetwork, address};
 use super::{sys, tcp};
-use crate::clock::Clock;
-use crate::host::{Config, Idle, Options};
-use crate::io::{PacketIo, Pieces};
+use trimline_stack::clock::Clock;
+use trimline_stack::host::{Config, Idle, Options};
+use trimline_stack::io::{PacketIo, Pieces};
 
 const SERVICE: u16 = 7;
 

@@ -12,8 +12,8 @@ use super::group::{SwitchCount, Watched, with_watched_switches};
 use super::network::{Shape, TestNetwork};
 use super::tcp::{self, TcpCounters, Transferred};
 use super::watch::Watch;
-use crate::clock::Clock;
-use crate::switch::{Fabric, Untold};
+use trimline_stack::clock::Clock;
+use trimline_stack::switch::{Fabric, Untold};
 
 /// The MTU of every interface.
 const MTU: usize = 1500;

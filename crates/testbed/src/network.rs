@@ -11,12 +11,12 @@ use trimline_packet::wire::Profile;
 
 use super::namespace::Namespace;
 use super::sys;
-use crate::clock::Clock;
-use crate::host::{self, Host};
-use crate::io::afpacket::AfPacket;
-use crate::io::sys::link;
-use crate::io::sys::netlink::Netlink;
-use crate::switch;
+use trimline_stack::clock::Clock;
+use trimline_stack::host::{self, Host};
+use trimline_stack::io::afpacket::AfPacket;
+use trimline_stack::io::sys::link;
+use trimline_stack::io::sys::netlink::Netlink;
+use trimline_stack::switch;
 
 /// A host of the testbed.
 #[derive(Debug)]
