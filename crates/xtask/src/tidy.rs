@@ -164,6 +164,9 @@ fn check(path: &str, text: &str) -> Vec<String> {
     if source && lines > LONGEST {
         findings.push(format!("{path}:{LONGEST}: {lines} lines: split the file by concept"));
     }
+    if path.contains("/src/") && path.ends_with("/mod.rs") {
+        findings.push(format!("{path}:1: a module `a` with children is a.rs beside the folder a"));
+    }
     for ban in BANS.iter().filter(|ban| (ban.on)(path)) {
         for (index, line) in text.lines().enumerate() {
             let read = match line.find("//") {
@@ -270,6 +273,13 @@ mod tests {
         let absent = |path| absent(path, text, |named| named.ends_with("new.rs"));
         assert_eq!(absent("docs/a.md"), ["docs/a.md:1: crates/sim/src/old.rs: no such file"]);
         assert_eq!([absent("CHANGELOG.md"), absent("crates/a.rs")], [[""; 0], [""; 0]]);
+    }
+
+    #[test]
+    fn modules_are_written_in_one_way() {
+        finds("crates/sim/src/engine/mod.rs", "", 1);
+        finds("crates/sim/src/engine.rs", "", 0);
+        finds("crates/transport/tests/world/mod.rs", "", 0);
     }
 
     #[test]
