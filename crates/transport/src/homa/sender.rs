@@ -193,7 +193,7 @@ impl Sender {
         }
     }
 
-    /// Makes Aeolus's probe: it lists the packets sent unscheduled. Unlike them it is not marked; it waits in their
+    /// Makes Aeolus's probe: it names the last packet sent unscheduled. It is unmarked, and waits in those packets'
     /// queues.
     fn probe(&mut self, host: HostId, sequence: u32, priority: u8) -> Packet {
         self.is_probing = false;
