@@ -11,26 +11,26 @@ pub struct Config {
     pub line_rate: BitRate,
     /// Min rate. The paper gives none; chosen: 10 Mb/s, as in 802.1Qau.
     pub min_rate: BitRate,
-    /// The gain of the average `alpha` is 2^-`gain_shift` (the paper: 8, so 1/256).
+    /// `alpha` has the gain 2^-`gain_shift` (the paper: 8, so 1/256).
     pub gain_shift: u8,
     /// Time without a CNP after which `alpha` falls (the paper: 55 us).
     pub alpha_timer: TimeDelta,
-    /// Time between two increases of the rate (the paper: 55 us).
+    /// Time between two increases (the paper: 55 us).
     pub increase_timer: TimeDelta,
-    /// Bytes on the wire between two increases of the rate (the paper: 10 MB).
+    /// Bytes on the wire between two increases (the paper: 10 MB).
     pub increase_bytes: ByteCount,
     /// F, the increases of fast recovery (the paper: 5).
     pub recoveries: u32,
-    /// R_AI, the step of additive increase of the target (the paper: 40 Mb/s).
+    /// R_AI, the additive increase of the target (the paper: 40 Mb/s).
     pub additive_increase: BitRate,
-    /// R_HAI, the step of hyper increase of the target, added once more each time. The paper gives none; chosen: ten
-    /// times R_AI, as in 802.1Qau.
+    /// R_HAI, the hyper increase of the target, once more each time. The paper gives none; chosen: ten times R_AI, as
+    /// in 802.1Qau.
     pub hyper_increase: BitRate,
     /// Min time between two CNPs of a flow (the paper: 50 us).
     pub cnp_interval: TimeDelta,
     /// Packets per requested ACK.
     pub ack_every: u8,
-    /// Max outstanding payload of a flow. The paper has no such limit.
+    /// Max outstanding payload of a flow; the paper has no limit.
     pub window: Option<ByteCount>,
     /// Time without an answer after which the sender goes back. It doubles until an ACK of new data.
     pub rto: TimeDelta,
@@ -43,8 +43,8 @@ impl Config {
     /// Returns the paper's parameters for a NIC of this rate, with packets of 9000 bytes. The fields name chosen
     /// values.
     ///
-    /// Above 40 Gb/s the min rate and both steps scale with the line rate (chosen; HPCC's simulator, `run.py`, also
-    /// scales R_AI and R_HAI). The byte counter stays at 10 MB.
+    /// Above 40 Gb/s min rate and both steps scale with the line rate (chosen; HPCC's simulator, `run.py`, also scales
+    /// R_AI and R_HAI). The byte counter stays at 10 MB.
     pub fn published(line_rate: BitRate) -> Config {
         let scaled = |bps| BitRate::from_bps(line_rate.scale(bps, Config::PUBLISHED_AT));
         Config {

@@ -1,7 +1,7 @@
 //! One DCQCN host: takes packets, commands and deadlines, gives packets and events.
 //!
-//! ACKs, NACKs and CNPs go first, in the order in which they arose. Then flows whose pace allows it take turns, one
-//! packet each, so they share an overloaded NIC fairly.
+//! ACKs, NACKs and CNPs go first, in the order in which they arose. Then due flows take turns, one packet each, so they
+//! share an overloaded NIC fairly.
 
 use alloc::collections::BinaryHeap;
 use alloc::sync::Arc;
@@ -26,7 +26,7 @@ pub struct Endpoint {
     shell: ShellOf<Endpoint>,
     /// Send streams that are due.
     ready: RoundRobin,
-    /// Send streams that wait for their due time. The first entry is valid; others may be stale.
+    /// Send streams that wait. The first entry is valid; others may be stale.
     waiting: BinaryHeap<Reverse<(Time, u32)>>,
     config: Arc<Config>,
 }
@@ -66,7 +66,7 @@ impl Endpoint {
         &self.shell.receiver(slot).statistics
     }
 
-    /// Returns the rate of the send stream in `slot` at `now`, which is not before the last call's. Changes nothing.
+    /// Returns the rate of the send stream in `slot`. `now` must not precede the last call's.
     ///
     /// # Panics
     /// Panics if `slot` holds no send stream.
@@ -74,8 +74,8 @@ impl Endpoint {
         BitRate::from_bps(self.shell.sender(slot).look(now, &self.config).0)
     }
 
-    /// Returns `alpha` of the send stream in `slot`, in units of 1 / [`super::ALPHA_ONE`], at `now`, which is not
-    /// before the last call's.
+    /// Returns `alpha` of the send stream in `slot`, in units of 1 / [`super::ALPHA_ONE`]. `now` must not precede the
+    /// last call's.
     ///
     /// # Panics
     /// Panics if `slot` holds no send stream.
@@ -83,8 +83,7 @@ impl Endpoint {
         self.shell.sender(slot).look(now, &self.config).1
     }
 
-    /// Returns the packets in flight of the send stream in `slot`; after a return to an earlier packet only those
-    /// resent.
+    /// Returns the packets in flight of the send stream in `slot`; after going back only resent ones.
     ///
     /// # Panics
     /// Panics if `slot` holds no send stream.
@@ -106,20 +105,17 @@ impl Endpoint {
         self.drop_old();
     }
 
-    /// Returns whether an entry of the heap is valid.
     fn holds(&self, (due, slot): (Time, u32)) -> bool {
         matches!(&self.shell.slots[slot as usize].stream_state,
             StreamState::Sending(sender) if sender.listed == due)
     }
 
-    /// Removes stale entries from the top of the heap.
     fn drop_old(&mut self) {
         while self.waiting.peek().is_some_and(|&Reverse(entry)| !self.holds(entry)) {
             self.waiting.pop();
         }
     }
 
-    /// Updates the queues and the timer after a change of a send stream.
     fn sender_changed(&mut self, now: Time, slot: u32) {
         let entry = self.shell.at(slot);
         let StreamState::Sending(sender) = &mut entry.stream_state else { return };
@@ -143,7 +139,6 @@ impl Endpoint {
         self.drop_old();
     }
 
-    /// Moves due streams to the ring, in order of due time.
     fn gather(&mut self, now: Time) {
         while let Some(&Reverse((due, slot))) = self.waiting.peek()
             && due <= now

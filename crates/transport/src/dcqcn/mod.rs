@@ -1,10 +1,9 @@
-//! DCQCN (Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015): switches mark, and senders
-//! cut their rates, in networks that priority flow control keeps from dropping.
+//! DCQCN (Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015): senders cut their rates
+//! when switches mark, in networks that priority flow control keeps from dropping.
 //!
-//! One connection is one stream from its opener to its peer, on one path, like a queue pair of RoCEv2. The switch is
-//! the congestion point; how it marks is its own affair (a ramp of probability, RED). The receiver is the notification
-//! point: it answers marks with CNPs ([`Endpoint`]'s receive streams). The sender is the reaction point: CNPs cut its
-//! rate, time and bytes raise it.
+//! A connection is one stream on one path, like a queue pair of RoCEv2. The switch, the congestion point, marks by its
+//! own rules (a ramp of probability, RED). The receiver, the notification point, answers marks with CNPs
+//! ([`Endpoint`]'s receive streams). At the sender, the reaction point, CNPs cut the rate, and time and bytes raise it.
 //!
 //! # The packet
 //! | field | data | ACK | NACK | CNP |

@@ -1,24 +1,22 @@
-//! Pacing of a flow's packets: the integral of a rate that changes with time.
+//! Pacing of a flow's packets: the integral of a changing rate.
 //!
-//! A packet is work: its bits on the wire. The rate removes work over time; the next packet may go when no work is
-//! left. So a change of the rate acts at once, also between two packets of a slow flow. A busy NIC delays a packet; the
-//! next ones keep their times, at most one full packet late (chosen).
+//! A packet is work: its bits on the wire. The rate removes work over time; the next packet may go when none is left.
+//! So a change of rate acts at once, even between two packets of a slow flow. A busy NIC delays a packet; the next ones
+//! keep their times, at most one full packet late (chosen).
 
 use trimline_packet::{Time, TimeDelta};
 
 use super::config::Config;
 use super::rate::Reaction;
 
-/// Picoseconds per second. Work is counted in bits times this, so that nothing is rounded.
+/// Picoseconds per second; work is in bits times this, so nothing is rounded.
 const SECOND_PS: i64 = 1_000_000_000_000;
 
-/// Returns the work of `bytes` bytes.
 #[inline]
 fn work(bytes: u16) -> i64 {
     i64::from(bytes) * 8 * SECOND_PS
 }
 
-/// The pace of one flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     reaction: Reaction,
@@ -30,7 +28,6 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Makes the pace of a flow that may send at once.
     pub(super) fn new(now: Time, config: &Config, payload: u16) -> Pace {
         Pace { reaction: Reaction::new(config), left: 0, at: now, payload }
     }
@@ -66,7 +63,6 @@ impl Pace {
         }
     }
 
-    /// Counts a sent packet.
     #[inline]
     pub(super) fn sent(&mut self, now: Time, wire_bytes: u16, config: &Config) {
         self.advance(now, config);
@@ -97,7 +93,7 @@ impl Pace {
         }
     }
 
-    /// Returns rate (in bits per second) and `alpha` at `now`, which is not before the last call's.
+    /// Returns rate (bits per second) and `alpha`. `now` must not precede the last call's.
     pub(super) fn look(&self, now: Time, config: &Config) -> (u64, u64) {
         let mut pace = *self;
         pace.advance(now.max(self.at), config);

@@ -1,19 +1,18 @@
 //! The reaction point: the rate of a flow, changed by CNPs, time and bytes (DCQCN 3.1, Figure 7).
 //!
-//! It needs no host timer. Each caller brings it up to date: expired changes are applied in order, and the result does
-//! not depend on the time of the call.
+//! It needs no host timer: each caller applies expired changes, in order, and the result does not depend on when.
 
 use trimline_packet::{Time, TimeDelta};
 
 use super::config::Config;
 
-/// The value of `alpha` that is 1; the unit is 2^-32.
+/// `alpha` of 1, in units of 2^-32.
 pub const ALPHA_ONE: u64 = 1 << 32;
 
-/// Min timer of a rate. Shorter ones would expire very often between two packets of a slow flow.
+/// Min timer of a rate. Shorter ones would expire very often between packets of a slow flow.
 pub const MIN_TIMER: TimeDelta = TimeDelta::from_us(1);
 
-/// The rate of one flow. Until the first CNP it is the line rate, and no timer runs (chosen, as in HPCC's simulator):
+/// The rate of one flow. Before the first CNP it is the line rate, and no timer runs (chosen, as in HPCC's simulator):
 /// earlier time and bytes do not count.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reaction {
@@ -25,7 +24,6 @@ pub(super) struct Reaction {
     alpha_due: Time,
     /// Time of the next rise; [`Time::NEVER`] before the first CNP.
     increase_due: Time,
-    /// Bytes until the next rise.
     bytes_left: u64,
     /// Increases by time and by bytes since the last CNP.
     timer_stage: u32,
@@ -53,13 +51,11 @@ impl Reaction {
         self.current_bps
     }
 
-    /// Returns the time of the next change by time.
     #[inline]
     pub(super) fn next_change(&self) -> Time {
         self.increase_due
     }
 
-    /// Applies the change of [`Reaction::next_change`].
     pub(super) fn expire(&mut self, config: &Config) {
         self.timer_stage = self.timer_stage.saturating_add(1);
         self.increase_due = self.increase_due.saturating_add(config.increase_timer);
@@ -78,7 +74,6 @@ impl Reaction {
         self.increase_due += TimeDelta::from_ps(periods * period_ps);
     }
 
-    /// Counts sent bytes.
     #[inline]
     pub(super) fn sent(&mut self, bytes: u64, config: &Config) {
         if self.increase_due == Time::NEVER {
@@ -95,7 +90,7 @@ impl Reaction {
         self.increase(config);
     }
 
-    /// Raises the rate: fast recovery, additive or hyper increase, by the counts of time and bytes.
+    /// Applies fast recovery, additive or hyper increase, by the counts of time and bytes.
     fn increase(&mut self, config: &Config) {
         let (timer, bytes) = (self.timer_stage, self.byte_stage);
         let step_bps = if timer.max(bytes) <= config.recoveries {
@@ -113,7 +108,6 @@ impl Reaction {
         self.current_bps = u64::midpoint(self.target_bps, self.current_bps + 1).min(line_bps);
     }
 
-    /// Reacts to a CNP, after expired changes were applied.
     pub(super) fn notified(&mut self, now: Time, config: &Config) {
         self.alpha = self.alpha_at(now, config);
         self.target_bps = self.current_bps;
@@ -157,7 +151,6 @@ mod tests {
         Time::from_ps(us * 1_000_000)
     }
 
-    /// Returns the rate after `times` increases by time.
     fn raised(reaction: &mut Reaction, config: &Config, times: u64) -> u64 {
         for _ in 0..times {
             reaction.expire(config);

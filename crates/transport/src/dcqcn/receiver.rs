@@ -1,5 +1,4 @@
-//! The receive stream of a connection (the notification point): takes packets in order, answers them, and reports
-//! marks.
+//! The receive stream of a connection, the notification point: takes packets in order, answers them, and reports marks.
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time};
 
@@ -18,12 +17,10 @@ pub struct Receiver {
     is_named: bool,
     /// Earliest time of the next CNP.
     cnp_after: Time,
-    /// Path of the answers.
     pub(super) way: Way,
     pub(super) statistics: ReceiverStatistics,
 }
 
-/// The order in which a packet arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrived {
     /// The missing packet; a message may end with it.
@@ -57,8 +54,8 @@ impl Receiver {
         Packet::control(host, key.peer, header)
     }
 
-    /// Makes a CNP if the packet is marked and the last CNP was long enough ago. DCQCN 3.1: one per flow and 50 us,
-    /// when a marked packet arrives.
+    /// Makes a CNP for a marked packet if the last CNP was long enough ago. DCQCN 3.1: one per flow and 50 us, when a
+    /// marked packet arrives.
     #[inline]
     pub(super) fn notify(
         &mut self,

@@ -1,4 +1,4 @@
-//! The send stream of a connection: its messages, its position in them, and its pace.
+//! The send stream of a connection: messages, position and pace.
 
 use alloc::collections::VecDeque;
 use core::num::NonZeroU16;
@@ -18,22 +18,19 @@ use crate::{Key, PathList, Stream};
 
 /// Max doublings of the time-out (chosen).
 const MAX_DOUBLINGS: u8 = 6;
-/// Consecutive time-outs from which on each is longer by a random share of a quarter, and the sender is careful
+/// Consecutive time-outs from which on each has a random addition of up to a quarter, and the sender is careful
 /// (chosen).
 const MANY_TIMEOUTS: u8 = 3;
-/// Max outstanding packets of a sender that is not careful.
 const UNLIMITED: u32 = u32::MAX;
 
-/// A message that was not acknowledged whole.
 #[derive(Clone, Copy, Debug)]
 struct Message {
-    /// The packet after its last one.
+    /// One past its last packet.
     end: u32,
-    /// Payload of the last packet, in bytes.
+    /// In bytes, of the last packet.
     last_bytes: u16,
 }
 
-/// The cause of retransmissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     Nack,
@@ -44,32 +41,28 @@ enum Cause {
 #[derive(Debug)]
 pub struct Sender {
     pace: Pace,
-    /// Time of the next packet: the value of `pace`, cached until it changes.
+    /// Time of the next packet; a cache of `pace`.
     due: Time,
-    /// Time of its entry in the heap of waiting streams; [`Time::NEVER`] without an entry.
+    /// Due time in the heap; [`Time::NEVER`] outside it.
     pub(super) listed: Time,
-    /// Time at which the oldest packet times out; [`Time::NEVER`] if none is outstanding.
+    /// Time-out of the oldest packet; [`Time::NEVER`] if none is outstanding.
     pub(super) deadline: Time,
-    /// Time of the last ACK request.
     asked_at: Time,
-    /// Links in the ring of ready streams.
     pub(super) ready: Links,
-    /// The next packet to send.
     next: u32,
-    /// The packet after the highest ever sent.
+    /// One past the highest packet ever sent.
     highest: u32,
-    /// The oldest unacknowledged packet.
     unacknowledged: u32,
     pub(super) way: Way,
     /// Packets since the last ACK request.
     unasked: u8,
-    /// Max outstanding packets while careful; else [`UNLIMITED`].
+    /// Max outstanding packets while careful.
     max: u32,
-    /// The sender is careful until all packets before this are acknowledged.
+    /// The sender is careful until packets before this are acknowledged.
     careful_until: u32,
     /// Time-outs since the last ACK of new data.
     backoff: u8,
-    /// Payload of a full packet, in bytes.
+    /// Bytes of a full packet.
     payload: u16,
     class: u8,
     is_endless: bool,
@@ -135,12 +128,10 @@ impl Sender {
         self.due
     }
 
-    /// Returns the number of packets sent and not acknowledged, from the oldest on.
     pub(super) fn in_flight(&self) -> u32 {
         self.next.wrapping_sub(self.unacknowledged)
     }
 
-    /// Returns rate and `alpha` at `now`.
     pub(super) fn look(&self, now: Time, config: &Config) -> (u64, u64) {
         self.pace.look(now, config)
     }
@@ -151,7 +142,6 @@ impl Sender {
         self.due = self.pace.due(config);
     }
 
-    /// Adds a message.
     pub(super) fn append(&mut self, length: u64) {
         if self.is_endless || length == 0 {
             return;
@@ -166,7 +156,6 @@ impl Sender {
         self.messages.push_back(Message { end, last_bytes });
     }
 
-    /// Returns whether a packet is part of the data handed over.
     #[inline]
     fn is_there(&self, sequence: u32) -> bool {
         self.is_endless
@@ -236,8 +225,8 @@ impl Sender {
         packet
     }
 
-    /// Returns whether this packet requests an ACK: the last of a message or a window, and every `ack_every`-th. Also
-    /// one per quarter of the time-out, so that slow flows do not time out.
+    /// Returns whether this packet requests an ACK: the last of a message or window, every `ack_every`-th, and one per
+    /// quarter of the time-out, so that slow flows do not time out.
     #[inline]
     fn asks(&mut self, now: Time, config: &Config, is_last: bool) -> bool {
         self.unasked = self.unasked.saturating_add(1);
@@ -247,8 +236,8 @@ impl Sender {
             || (now - self.asked_at).as_ps() >= config.rto.as_ps() / 4
     }
 
-    /// Returns a random addition to a time-out that follows others. Without it two senders whose packets collide in a
-    /// small queue would collide after every time-out, and one could lose its first packet each time.
+    /// Returns a random addition to a repeated time-out. Without it two senders whose packets collide in a small queue
+    /// would collide after every time-out, and one could lose its first packet each time.
     fn spread(&self, config: &Config, host: HostId, key: &Key) -> TimeDelta {
         if self.backoff < MANY_TIMEOUTS {
             return TimeDelta::ZERO;
@@ -287,7 +276,6 @@ impl Sender {
         self.end_messages()
     }
 
-    /// Widens the limit of a careful sender after an ACK.
     #[cold]
     fn widen(&mut self, packets: u32) {
         let rest = self.careful_until.wrapping_sub(self.unacknowledged);
@@ -295,7 +283,6 @@ impl Sender {
         self.max = if is_over { UNLIMITED } else { self.max.saturating_add(packets) };
     }
 
-    /// Forgets fully acknowledged messages. Returns their number.
     fn end_messages(&mut self) -> u32 {
         let mut ended = 0;
         let is_over = |message: &Message, at: u32| at.wrapping_sub(message.end) < 1 << 31;
@@ -306,7 +293,7 @@ impl Sender {
         ended
     }
 
-    /// Handles a NACK: `sequence` is missing, all before it has arrived. Returns the number of ended messages.
+    /// Handles a NACK of `sequence`: all before it has arrived. Returns the number of ended messages.
     pub(super) fn missed(&mut self, now: Time, config: &Config, sequence: u32) -> u32 {
         let ended = self.acknowledged(now, config, sequence);
         // A NACK of a packet that was acknowledged since is stale.
@@ -324,8 +311,8 @@ impl Sender {
     }
 
     /// Handles a time-out. After many in a row the sender is careful until all that it had sent has arrived: one
-    /// packet, and one more per acknowledged packet. A whole burst that is reordered on its way into a small queue
-    /// leaves a few of its packets, and rarely the missing one.
+    /// packet, and one more per acknowledged packet. A burst reordered into a small queue leaves few packets, rarely
+    /// the missing one.
     pub(super) fn time_out(&mut self) {
         self.statistics.timeouts += 1;
         self.backoff = (self.backoff + 1).min(MAX_DOUBLINGS);

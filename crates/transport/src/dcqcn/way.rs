@@ -9,13 +9,11 @@ use crate::Stream;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     path: PathId,
-    /// Draws from the stream's RNG so far. A repeated first draw would send all streams that leave a path to its
-    /// neighbours.
+    /// Draws so far. Repeating the first draw would send all streams that leave a path to its neighbours.
     drawn: u8,
 }
 
 impl Way {
-    /// Chooses a path by the first draw.
     pub(super) fn new(paths: &[PathId], mut stream: Stream) -> Way {
         Way { path: draw(paths, &mut stream), drawn: 1 }
     }
@@ -24,7 +22,7 @@ impl Way {
         self.path
     }
 
-    /// Draws another path unless the current one is in `paths`. `stream` is the RNG from its beginning.
+    /// Draws another path unless the current one remains. `stream` is the RNG from its beginning.
     pub(super) fn keep_to(&mut self, paths: &[PathId], stream: impl FnOnce() -> Stream) {
         if paths.is_empty() || paths.contains(&self.path) {
             return;
@@ -38,7 +36,6 @@ impl Way {
     }
 }
 
-/// Returns a random path.
 fn draw(paths: &[PathId], stream: &mut Stream) -> PathId {
     // Multiply and shift: the bias of 2^-16 does not matter here.
     let place = ((stream.next_u64() >> 32) * paths.len() as u64) >> 32;

@@ -4,8 +4,8 @@ use trimline_packet::TimeDelta;
 
 use super::ENDLESS;
 
-/// Max doublings of a wait: the longest wait is 1024 times the first. Hosts that repeat packets more often fill links
-/// that are much slower than their own.
+/// Max doublings of a wait, so up to 1024 times the first. More frequent repeats fill links much slower than a host's
+/// own.
 pub(super) const MAX_DOUBLINGS: u8 = 10;
 
 /// The flows that have free tokens.
@@ -20,12 +20,12 @@ pub enum FreeTokens {
 /// Receiver rules that the paper leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverRules {
-    /// A flow may have its next token as soon as data answers an older one. Packets on free tokens use up no other
-    /// tokens. If missing, they are requested again after one packet time each and [`Config::resend`].
+    /// A flow may have its next token once data answers an older one. Packets on free tokens use up no other tokens.
+    /// Missing ones are requested again after one packet time each and [`Config::resend`].
     Prompt,
     /// The simulator of pHost's authors, with three extra rules. A receiver whose flows all wait gives no token before
-    /// the first wait ends or an RTS arrives, whatever data arrives. After an RTS of a flow whose packets all have free
-    /// tokens, it skips as many tokens. Such packets are requested again after two packet times each.
+    /// the first wait ends or an RTS arrives, whatever data arrives. After an RTS of a flow with only free tokens it
+    /// skips as many tokens. Such packets are requested again after two packet times each.
     Yaps,
 }
 
@@ -53,25 +53,25 @@ pub struct Config {
     pub token_window: u32,
     /// Lifetime of a token at its sender.
     pub token_expiry: TimeDelta,
-    /// Pause after the last token of a flow that has a window of unanswered tokens.
+    /// Pause after the last token of a flow with a window of unanswered tokens.
     pub downgrade: TimeDelta,
-    /// Wait after a flow's last token before missing packets are requested again.
+    /// Wait after the last token before missing packets are requested again.
     pub resend: TimeDelta,
     /// Rules for free tokens, and for a receiver whose flows all wait.
     pub receiver: ReceiverRules,
-    /// Time without an answer after which a sender repeats its RTS. The wait doubles up to eight times this, and grows
-    /// again after 64 repeats.
+    /// Time without an answer after which a sender repeats its RTS. It doubles, up to eight times this, and further
+    /// after 64 repeats.
     pub rts_repeat: TimeDelta,
     /// Time for which both ends remember an ended flow.
     pub time_wait: TimeDelta,
-    /// Order in which a receiver gives tokens to flows.
+    /// Token order at receivers.
     pub receiver_order: Order,
-    /// Order in which a sender uses the tokens of its flows.
+    /// Token order at senders.
     pub sender_order: Order,
 }
 
 impl Config {
-    /// Returns the number of packets that go on free tokens: a flow's first ones.
+    /// Returns the number of first packets that go on free tokens.
     pub(super) fn free_of(&self, packets: u32) -> u32 {
         match self.free_for {
             FreeTokens::AllFlows => packets.min(self.free_tokens),
@@ -92,7 +92,6 @@ pub(super) fn packets_of(length: Option<u64>, payload_bytes: u16) -> u32 {
     packets.expect("a flow with an end has fewer than 2^32 - 1 packets")
 }
 
-/// Returns the time of `packets` packets.
 pub(super) const fn times(packet_time: TimeDelta, packets: u32) -> TimeDelta {
     TimeDelta::from_ps(packet_time.as_ps().saturating_mul(packets as u64))
 }

@@ -1,7 +1,7 @@
 //! One pHost host: takes packets, commands and deadlines, gives packets and events.
 //!
-//! The next packet is chosen when the NIC asks: first RTSs and ACKs, then a due token, then one packet of the flow that
-//! ranks first among those with tokens.
+//! The next packet is chosen when the NIC asks: RTSs and ACKs, then a due token, then a packet of the first-ranked flow
+//! with a token.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -26,9 +26,9 @@ pub struct Endpoint {
     config: Arc<Config>,
     /// Send streams with a token.
     sending: Ranking,
-    /// Receive streams that may have a token now.
+    /// Receive streams that may have a token.
     asking: Ranking,
-    /// Receive streams that may have a token at a later time.
+    /// Receive streams that may have a token later.
     waiting: BTreeSet<(Time, u32)>,
     pace: Pace,
 }
@@ -91,7 +91,6 @@ impl Endpoint {
         self.shell.arm(slot, deadline);
     }
 
-    /// Updates the rank of a send stream after its tokens changed.
     fn rank_sender(&mut self, slot: u32) {
         let sender = self.shell.at(slot).stream_state.sender();
         let order = self.config.sender_order;
@@ -154,7 +153,7 @@ impl Endpoint {
         disposition
     }
 
-    /// Updates a receive stream after an arrival: acknowledges a complete flow, and updates its place.
+    /// Acknowledges a complete flow, and updates its place.
     fn follow(&mut self, now: Time, slot: u32) {
         let host = self.shell.host;
         let receiver = self.shell.at(slot).stream_state.receiver();
@@ -169,7 +168,6 @@ impl Endpoint {
         self.place(now, slot);
     }
 
-    /// Moves a receive stream to the place that its turn demands.
     fn place(&mut self, now: Time, slot: u32) {
         let receiver = self.shell.at(slot).stream_state.receiver();
         let place = match receiver.turn(&self.config) {
@@ -230,7 +228,6 @@ impl Endpoint {
         }
     }
 
-    /// Returns the time of the next token.
     fn token_at(&self) -> Time {
         if !self.asking.is_empty() {
             return self.pace.at();
@@ -239,7 +236,6 @@ impl Endpoint {
         first.map_or(Time::NEVER, |&(time, _)| time.max(self.pace.at()))
     }
 
-    /// Gives a token if one is due.
     fn token(&mut self, now: Time) -> Option<Packet> {
         if self.token_at() > now {
             return None;
@@ -261,7 +257,6 @@ impl Endpoint {
         Some(token)
     }
 
-    /// Sends a packet of the first-ranked flow.
     fn data(&mut self) -> Option<Packet> {
         let slot = self.sending.first()?;
         let entry = &mut self.shell.slots[slot as usize];

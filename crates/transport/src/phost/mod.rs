@@ -1,13 +1,13 @@
 //! pHost (Gao et al., CoNEXT 2015): receivers give tokens, and a sender sends one packet per token.
 //!
 //! A sender announces a flow by a request to send (RTS) and sends its first packets on free tokens. Then the receiver
-//! decides: it gives one token per packet time of its link to the flow with the fewest packets left. A token expires if
-//! it is not used in time. A flow whose source lets tokens pass loses its turn for a while. Later tokens request
-//! missing packets again. One ACK acknowledges the end of a flow.
+//! gives one token per packet time of its link, to the flow with the fewest packets left. Unused tokens expire. A flow
+//! whose source lets tokens pass loses its turn for a while. Later tokens request missing packets again. One ACK
+//! acknowledges the whole flow.
 //!
-//! The network is plain: packets are sprayed over all paths, and switches drop on overflow.
+//! Packets are sprayed over all paths, and switches drop on overflow.
 //!
-//! What the paper leaves open follows the simulator of its authors (YAPS) unless `spec/deviations.toml` differs.
+//! Choices that the paper leaves open follow the simulator of its authors (YAPS) unless `spec/deviations.toml` differs.
 //!
 //! # Header fields
 //! Three kinds serve four packets. An RTS is a PULL from the opener: it asks for tokens as a token asks for a packet.

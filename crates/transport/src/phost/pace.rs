@@ -2,10 +2,8 @@
 
 use trimline_packet::{Time, TimeDelta};
 
-/// Paces the tokens of a receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Time between tokens.
     packet_time: TimeDelta,
     /// Earliest time of the next token or skipped token.
     due: Time,
@@ -16,18 +14,17 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Makes the pace of a receiver that has given no token.
     pub(super) const fn new(packet_time: TimeDelta) -> Pace {
         Pace { packet_time, due: Time::ZERO, owed: 0, asleep_until: Time::ZERO }
     }
 
-    /// Returns the earliest time of the next token.
+    /// Returns the time of the next token.
     pub(super) fn at(&self) -> Time {
         let left_out = self.packet_time.as_ps().saturating_mul(u64::from(self.owed));
         self.due.saturating_add(TimeDelta::from_ps(left_out)).max(self.asleep_until)
     }
 
-    /// Skips `tokens` tokens in place of free ones; replaces the tokens still owed.
+    /// Skips `tokens` tokens in place of free ones; replaces those still owed.
     pub(super) fn owe(&mut self, now: Time, tokens: u32) {
         if now >= self.due {
             let since = now.saturating_since(self.due);
@@ -39,7 +36,7 @@ impl Pace {
         self.owed = tokens;
     }
 
-    /// Handles a flow that wants a token after a time without demand. That time is not made up for.
+    /// Handles demand after a time without; that time is not made up for.
     pub(super) fn wanted(&mut self, now: Time) {
         if self.at() <= now {
             (self.due, self.owed) = (now, 0);
@@ -62,7 +59,7 @@ impl Pace {
         self.asleep_until = Time::ZERO;
     }
 
-    /// Counts a token. A NIC that was busy for longer than a packet time does not catch up.
+    /// Counts a token. A NIC busy for longer than a packet time does not catch up.
     pub(super) fn given(&mut self, now: Time) {
         let earliest = now.as_ps().saturating_sub(self.packet_time.as_ps());
         self.due = self.at().max(Time::from_ps(earliest)) + self.packet_time;

@@ -7,7 +7,6 @@ use super::config::Order;
 /// Rank of a flow: lower goes first. The second part is unique at a host.
 pub(super) type Rank = (u64, u64);
 
-/// Flows that may go, in rank order.
 #[derive(Debug, Default)]
 pub(super) struct Ranking {
     flows: BTreeSet<(Rank, u32)>,
@@ -16,7 +15,6 @@ pub(super) struct Ranking {
 }
 
 impl Ranking {
-    /// Makes an empty ranking.
     pub(super) const fn new() -> Ranking {
         Ranking { flows: BTreeSet::new(), count: 0 }
     }
@@ -25,7 +23,6 @@ impl Ranking {
         self.flows.is_empty()
     }
 
-    /// Returns the first flow.
     pub(super) fn first(&self) -> Option<u32> {
         self.flows.first().map(|&(_, slot)| slot)
     }
@@ -36,7 +33,6 @@ impl Ranking {
         self.count
     }
 
-    /// Moves the flow in `slot` from rank `from` to `to`.
     pub(super) fn replace(&mut self, slot: u32, from: Option<Rank>, to: Option<Rank>) {
         if from == to {
             return;
@@ -50,7 +46,7 @@ impl Ranking {
     }
 }
 
-/// Ranks a flow by class (0 to 3, 3 first), then packets left (SRPT only), then number.
+/// Ranks by class (0 to 3, 3 first), then packets left (SRPT only), then number.
 pub(super) fn rank(order: Order, class: u8, left: u32, number: u64) -> Rank {
     let class = u64::from(3 - class.min(3)) << 32;
     match order {

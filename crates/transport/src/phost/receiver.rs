@@ -1,4 +1,4 @@
-//! The receive stream of a flow: arrivals and requests.
+//! The receive stream of a flow.
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time, TimeDelta};
 
@@ -8,10 +8,9 @@ use crate::shell::UsePaths;
 use crate::spray::Spray;
 use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
 
-/// Number of silent waits of initial length. Each later wait is twice as long as the one before.
+/// Number of silent waits before waits double.
 const FIRST_SILENCES: u8 = 8;
 
-/// The time at which a flow may have a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// Nothing is missing, or the flow is unknown yet.
@@ -21,7 +20,6 @@ pub(super) enum Turn {
     At(Time),
 }
 
-/// The place of a flow at its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Wants no token.
@@ -32,7 +30,6 @@ pub(super) enum Place {
     Waiting(Time),
 }
 
-/// The result of a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     New,
@@ -75,7 +72,6 @@ impl UsePaths for Receiver {
 }
 
 impl Receiver {
-    /// Makes an unknown flow.
     pub(super) fn new(now: Time, key: Key, paths: Spray, number: u64) -> Receiver {
         Receiver {
             key,
@@ -96,7 +92,7 @@ impl Receiver {
         }
     }
 
-    /// Handles an RTS: of `packets` packets the first `free` come on free tokens. Returns whether that is new.
+    /// Handles an RTS: the first `free` of `packets` packets come on free tokens. Returns whether that is new.
     pub(super) fn announced(&mut self, now: Time, packets: u32, free: u32) -> bool {
         if self.packets.is_some() {
             return false;
@@ -115,7 +111,6 @@ impl Receiver {
         if self.packets == Some(self.free) { self.free } else { 0 }
     }
 
-    /// Returns the number of missing packets.
     pub(super) fn left(&self) -> u32 {
         self.packets.unwrap_or(0).saturating_sub(self.count)
     }
@@ -166,7 +161,6 @@ impl Receiver {
         self.packets.unwrap_or(0).min(self.arrivals.base().saturating_add(WINDOW_LIMIT))
     }
 
-    /// Skips packets that have arrived.
     fn reconcile(&mut self) {
         self.cursor = self.cursor.max(self.arrivals.base());
         while self.cursor < self.end() && self.arrivals.contains(self.cursor) {
@@ -183,8 +177,8 @@ impl Receiver {
         self.tokens - self.answered >= u64::from(config.token_window)
     }
 
-    /// Returns when the flow may have a token. pHost: a flow with a window of unanswered tokens loses its turn. Once
-    /// all packets were requested, missing ones are requested again.
+    /// Returns when the flow may have a token. pHost: a window of unanswered tokens costs a flow its turn. Once all
+    /// packets were requested, missing ones are requested again.
     pub(super) fn turn(&self, config: &Config) -> Turn {
         if self.packets.is_none() || self.is_complete() {
             return Turn::Never;
@@ -217,8 +211,8 @@ impl Receiver {
         TimeDelta::from_ps(on_their_way.saturating_add(more))
     }
 
-    /// Lengthens a wait after silent waits. Without this, receivers whose sources cannot answer fill slow links with
-    /// tokens for ever, and no data gets through.
+    /// Lengthens a wait after silent waits. Otherwise receivers whose sources cannot answer fill slow links with
+    /// tokens, and no data gets through.
     fn in_silence(&self, wait: TimeDelta) -> TimeDelta {
         let doublings = self.silences.saturating_sub(FIRST_SILENCES - 1).min(MAX_DOUBLINGS);
         TimeDelta::from_ps(wait.as_ps().saturating_mul(1 << doublings))
@@ -236,7 +230,6 @@ impl Receiver {
         }
     }
 
-    /// Gives a token for the next missing packet.
     pub(super) fn ask(&mut self, now: Time, host: HostId) -> Packet {
         let (sequence, number) = (self.cursor, self.tokens as u16);
         self.cursor += 1;
@@ -246,7 +239,6 @@ impl Receiver {
         self.control(host, Kind::Pull, sequence, u32::from(number))
     }
 
-    /// Makes the final ACK.
     pub(super) fn ack(&mut self, host: HostId) -> Packet {
         self.control(host, Kind::Ack, self.packets.unwrap_or(0), 0)
     }

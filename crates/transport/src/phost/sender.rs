@@ -1,4 +1,4 @@
-//! The send stream of a flow: free and granted tokens.
+//! The send stream of a flow.
 
 use alloc::collections::VecDeque;
 use core::num::NonZeroU16;
@@ -11,8 +11,8 @@ use crate::shell::UsePaths;
 use crate::spray::Spray;
 use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
 
-/// Number of first repeats that double the wait for an answer to an RTS. An incast needs some 30 more repeats where
-/// RTSs share a queue with data.
+/// Number of first repeats that double the wait for an answer to an RTS. An incast needs some 30 more where RTSs share
+/// a queue with data.
 const FIRST_DOUBLINGS: u16 = 3;
 /// Number of repeats after which the wait doubles with each repeat: links may be so slow that RTSs fill them.
 const MANY_REPEATS: u16 = 64;
@@ -48,7 +48,6 @@ pub struct Sender {
     /// Packets sent, and their number.
     sent: Arrivals,
     sent_count: u32,
-    /// Time of the next RTS.
     rts_at: Time,
     repeats: u16,
     has_ended: bool,
@@ -95,7 +94,6 @@ impl Sender {
         }
     }
 
-    /// Makes the request to send.
     pub(super) fn rts(&mut self, host: HostId) -> Packet {
         let flags = Flags::default().with(Flags::SYN | Flags::FROM_OPENER).with_class(self.class);
         let header = Header {
@@ -109,7 +107,6 @@ impl Sender {
         Packet::control(host, self.key.peer, header)
     }
 
-    /// Returns the number of unsent packets.
     pub(super) fn left(&self) -> u32 {
         self.packets - self.sent_count
     }
@@ -120,13 +117,11 @@ impl Sender {
         free + self.tokens.iter().filter(|token| token.expiry > now).count() as u32
     }
 
-    /// Returns whether there is a token.
     pub(super) fn is_ready(&self) -> bool {
         self.next_free < self.free || !self.tokens.is_empty()
     }
 
-    /// Stores a token. A sender keeps at most the window that a receiver gives without an answer, and ignores tokens
-    /// that no receiver would send.
+    /// Stores a token. A sender keeps at most the token window, and ignores tokens that no receiver would send.
     pub(super) fn given(&mut self, now: Time, header: &Header, config: &Config) {
         let sequence = header.sequence;
         let is_beyond = sequence >= self.packets
@@ -174,7 +169,7 @@ impl Sender {
     }
 
     /// Postpones the RTS after a token: the RTS has arrived. It is still repeated, as the ACK may be lost, but no
-    /// sooner than before: senders that get a token now and then would fill slow links with RTSs.
+    /// sooner than before: otherwise senders that seldom get tokens would fill slow links with RTSs.
     pub(super) fn received(&mut self, now: Time, config: &Config) {
         self.rts_at = now.saturating_add(self.rts_wait(config));
     }
@@ -201,7 +196,6 @@ impl Sender {
         self.rts_at.min(token).min(free)
     }
 
-    /// Drops expired tokens.
     pub(super) fn expire(&mut self, now: Time) {
         if self.free_expiry <= now {
             self.next_free = self.free;
@@ -221,7 +215,6 @@ impl Sender {
         true
     }
 
-    /// Returns the wait for an answer to an RTS.
     fn rts_wait(&self, config: &Config) -> TimeDelta {
         let more = self.repeats.saturating_sub(MANY_REPEATS);
         let doublings = (self.repeats.min(FIRST_DOUBLINGS) + more).min(MAX_DOUBLINGS.into());

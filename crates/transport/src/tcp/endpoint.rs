@@ -1,8 +1,8 @@
 //! One TCP host: takes packets, commands and deadlines, gives packets and events.
 //!
 //! ACKs and SYNs go first, in the order in which they arose; then ready connections take turns, one segment each. The
-//! segment and its subflow are chosen when the NIC asks. With [`Config::is_fifo`] they are chosen when the window
-//! allows them, and the segment waits behind earlier ones of all connections.
+//! segment and its subflow are chosen when the NIC asks; with [`Config::is_fifo`] when the window allows them, and the
+//! segment waits behind earlier ones.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -33,8 +33,8 @@ impl Endpoint {
     /// Makes a host without connections.
     ///
     /// # Panics
-    /// Panics without subflows or with more than [`super::MAX_SUBFLOWS`], if `ack_every` is 0, or on SACK with several
-    /// subflows, or FastLane with several subflows, SACK or time stamps.
+    /// Panics unless there are 1 to [`super::MAX_SUBFLOWS`] subflows, if `ack_every` is 0, on SACK with several
+    /// subflows, or on FastLane with several subflows, SACK or time stamps.
     pub fn new(host: HostId, config: impl Into<Arc<Config>>) -> Endpoint {
         let config = config.into();
         assert!((1..=super::MAX_SUBFLOWS).contains(&config.subflows), "1 to 8 subflows");
@@ -84,15 +84,14 @@ impl Endpoint {
         self.shell.sender(slot).progress()
     }
 
-    /// Forgets the stream in `slot`, which waits for nothing: for a driver that knows when no packet can follow
-    /// ([`Config::time_wait`]), and reuses the slot. A stream does not end by itself: until then it takes more data.
+    /// Forgets the stream in `slot`, which waits for nothing, so that the slot can be reused: for a driver that knows
+    /// that no packet can follow ([`Config::time_wait`]). A stream does not end by itself; it takes more data.
     pub fn forget(&mut self, slot: u32) {
         if let StreamState::Sending(sender) = self.shell.vacate(slot) {
             assert!(!sender.ready.joined(), "a half that is forgotten has nothing to send");
         }
     }
 
-    /// Updates the ring, the timer and the events after a change of a send stream.
     #[inline]
     fn sender_changed(&mut self, now: Time, slot: u32) {
         if self.config.is_fifo {
@@ -116,7 +115,6 @@ impl Endpoint {
         }
     }
 
-    /// Fills the NIC's queue with what a send stream's windows allow.
     #[inline(never)]
     fn fill_fifo(&mut self, now: Time, slot: u32) {
         let host = self.shell.host;

@@ -1,10 +1,9 @@
 //! The TCP family: NewReno (RFC 5681, RFC 6582) with and without SACK (RFC 6675), CUBIC (RFC 9438), ECN (RFC 3168),
-//! DCTCP (RFC 8257) and MPTCP (linked increases, RFC 6356; reinjection). Also reactions to switches' notifications of
-//! drops: FastLane or Source Quench ([`Notifications`]).
+//! DCTCP (RFC 8257) and MPTCP (linked increases, RFC 6356; reinjection). Reactions to switches' notifications of drops:
+//! FastLane or Source Quench ([`Notifications`]).
 //!
-//! A connection is one stream from its opener to its peer, over one or more subflows. An [`Endpoint`] is one host: the
-//! streams of all its connections, and their timers. A [`Config`] selects the family member; drops and marks are the
-//! switch's work.
+//! A connection is one stream from its opener to its peer, over one or more subflows. An [`Endpoint`] is one host: all
+//! its streams and timers. A [`Config`] selects the family member; switches drop and mark.
 
 mod config;
 mod congestion;

@@ -1,18 +1,17 @@
-//! A sender's table of drops that switches reported (FastLane 3.4.1), and the max number of simultaneous
-//! retransmissions.
+//! A sender's table of reported drops (FastLane 3.4.1), and the max number of simultaneous retransmissions.
 //!
 //! # Free slots
-//! NewReno's ACKs are cumulative: they do not cover a resent segment behind a hole until the hole is closed. The ACKs'
-//! count of out-of-order bytes shows its arrival. The count does not name segments; but if it leaves at most `n`
-//! segments in the network, at most `n` resent ones can be there. So the resent segments under way are the min of the
-//! two, and the paper's bound applies to that.
+//! NewReno's ACKs are cumulative: they do not cover a resent segment behind a hole. The ACKs' count of out-of-order
+//! bytes shows its arrival. The count does not name segments; but if it leaves at most `n` segments in the network, at
+//! most `n` resent ones can be there. So the resent segments under way are the min of the two, and the paper's bound
+//! applies to that.
 //!
 //! # Choices where the paper leaves one
 //! * max_sim is half the window at the start of a recovery, shifted right by [`FastLane::retry_shift`] for each further
-//! try of the segment with the most tries; at least 1. Later tries of other segments change nothing.
+//!   try of the segment with the most tries; at least 1. Later tries of other segments change nothing.
 //! * A resent segment does not restart the timer (the paper's kernel resends past its own bookkeeping).
 //! * After a time-out everything outstanding is resent in slow start, as always. A notification then halves the window,
-//! once for all that was sent before the last halving.
+//!   once for all that was sent before the last halving.
 //!
 //! [`FastLane::retry_shift`]: super::FastLane::retry_shift
 
@@ -20,17 +19,14 @@ use alloc::vec::Vec;
 
 use trimline_packet::Time;
 
-/// A segment that a switch dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Lost {
     sequence: u32,
-    /// Retransmissions of the segment.
     tries: u8,
     /// True if it was resent without news since.
     is_out: bool,
 }
 
-/// The table of one subflow.
 #[derive(Debug, Default)]
 pub(super) struct Notified {
     /// In ascending order.
@@ -39,7 +35,6 @@ pub(super) struct Notified {
     half_window: u32,
     /// Max tries of a segment of this recovery.
     max_tries: u8,
-    /// Time of the last halving after a time-out.
     halved_at: Time,
 }
 
@@ -73,7 +68,7 @@ impl Notified {
         }
     }
 
-    /// Forgets segments before `first`, which arrived. Returns whether the table is empty.
+    /// Forgets the segments before `first`. Returns whether the table is empty.
     pub(super) fn forget_before(&mut self, first: u32) -> bool {
         self.lost.retain(|lost| lost.sequence.wrapping_sub(first) as i32 >= 0);
         self.lost.is_empty()
@@ -86,18 +81,16 @@ impl Notified {
         self.half_window.checked_shr(shift).unwrap_or(0).max(1)
     }
 
-    /// Returns whether another segment may be resent, with `in_network` segments in the network.
     pub(super) fn may_resend(&self, in_network: u32, retry_shift: u8) -> bool {
         let out = self.lost.iter().filter(|lost| lost.is_out).count() as u32;
         out.min(in_network) < self.max_sim(retry_shift)
     }
 
-    /// Clears the table at a time-out: all is resent.
     pub(super) fn clear(&mut self) {
         self.lost.clear();
     }
 
-    /// Returns whether a drop of a segment sent at `sent` is new congestion since the last halving after a time-out.
+    /// Returns whether a drop of a segment sent at `sent` counts as new congestion after a time-out.
     pub(super) fn sides(&mut self, now: Time, sent: Time) -> bool {
         let is_new = sent >= self.halved_at;
         if is_new {

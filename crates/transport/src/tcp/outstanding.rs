@@ -1,11 +1,10 @@
-//! The sent, unacknowledged segments of a subflow: a ring of records, as large as the largest window so far.
+//! A subflow's unacknowledged segments: a ring as large as the largest window so far.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
 use trimline_packet::Time;
 
-/// The state of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {
@@ -17,10 +16,8 @@ pub(super) enum State {
     Sacked,
 }
 
-/// One segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// Time of the last transmission.
     pub(super) sent: Time,
     /// Its number in the connection.
     pub(super) data: u32,
@@ -34,9 +31,7 @@ pub(super) struct Record {
 #[derive(Debug)]
 pub(super) struct Outstanding {
     records: Box<[Record]>,
-    /// The oldest unacknowledged segment.
     first: u32,
-    /// The next new segment.
     next: u32,
 }
 
@@ -87,7 +82,6 @@ impl Outstanding {
         (0..self.len()).any(|distance| self.records[place(distance)].data == data)
     }
 
-    /// Adds the next segment. Returns its number.
     #[inline]
     pub(super) fn push(&mut self, now: Time, data: u32) -> u32 {
         if self.len() as usize == self.records.len() {
@@ -99,7 +93,6 @@ impl Outstanding {
         sequence
     }
 
-    /// Removes the oldest segment.
     #[inline]
     pub(super) fn pop(&mut self) -> Record {
         let record = *self.record(self.first);

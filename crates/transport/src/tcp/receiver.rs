@@ -1,4 +1,4 @@
-//! The receive stream of a connection: arrivals on each subflow and in total, and ACKs.
+//! The receive stream of a connection.
 //!
 //! An ACK is delayed (RFC 1122, RFC 5681 4.2) only for a segment in order without a gap behind it. A segment that is
 //! out of order, fills a gap, is a duplicate or ends a message is acknowledged at once.
@@ -31,17 +31,13 @@ struct Side {
     pending: u8,
     /// True if the ACKs echo congestion.
     echoes: bool,
-    /// Number of the last ACK.
     acked: u32,
-    /// Time stamp for the next ACK.
     stamp: u32,
     /// Option word of the last ACK.
     said: u32,
     /// Bytes beyond the first gap, with FastLane.
     beyond: Option<Box<Beyond>>,
-    /// Time of the delayed ACK.
     due: Time,
-    /// Path of the ACKs.
     path: PathId,
 }
 
@@ -49,7 +45,7 @@ struct Side {
 #[derive(Clone, Debug, Default)]
 struct Beyond {
     bytes: u32,
-    /// Segments that are not full, as ends of messages.
+    /// Segments that are not full: ends of messages.
     short: Vec<(u32, u16)>,
 }
 
@@ -124,7 +120,6 @@ impl Runs {
         }
     }
 
-    /// Returns the `max` most recent blocks.
     fn blocks(&self, max: usize) -> Blocks {
         let mut blocks = Blocks::NONE;
         for &block in self.list[..usize::from(self.count)].iter().take(max) {
@@ -195,7 +190,6 @@ impl Receiver {
         usize::from(subflow) <= self.others.len()
     }
 
-    /// Adds subflows up to this one.
     #[cold]
     pub(super) fn join(&mut self, subflow: u8, paths: &[PathId]) {
         while !self.knows(subflow) {
@@ -355,7 +349,7 @@ impl Receiver {
         is_new.then_some(data)
     }
 
-    /// Notes that a message ends before segment `end`. A copy of an earlier end is old news.
+    /// Notes that a message ends before segment `end`, unless a later end is known.
     #[inline]
     fn received_last(&mut self, end: u32) {
         if self.end.is_none_or(|known| end.wrapping_sub(known) as i32 > 0) {
@@ -378,7 +372,6 @@ impl Receiver {
         }
     }
 
-    /// Makes the ACK of a subflow's present state.
     #[inline]
     fn answer(
         &mut self,
@@ -465,7 +458,7 @@ impl Receiver {
         }
     }
 
-    /// Sends due delayed ACKs. Returns the next deadline.
+    /// Sends due ACKs. Returns the next deadline.
     pub(super) fn expire(
         &mut self,
         now: Time,
@@ -482,13 +475,11 @@ impl Receiver {
         self.deadline()
     }
 
-    /// Returns the time of the first delayed ACK.
     #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.others.iter().map(|side| side.due).fold(self.first.due, Time::min)
     }
 
-    /// Moves ACKs to these paths.
     pub(super) fn keep_to(&mut self, paths: &[PathId]) {
         if paths.is_empty() {
             return;
@@ -511,7 +502,6 @@ mod tests {
     use rand_xoshiro::rand_core::SeedableRng;
     use trimline_packet::{ConnectionId, Service};
 
-    /// A receive stream, and its ACKs.
     struct Lone {
         receiver: Receiver,
         config: Config,
@@ -528,7 +518,6 @@ mod tests {
             self.answers_to(sequence, Packet::MARK_ECT | congested)
         }
 
-        /// Receives a segment with these marks, and returns the ACKs.
         fn answers_to(&mut self, sequence: u32, marks: u8) -> VecDeque<Packet> {
             let (peer, connection) = (HostId::new(1), ConnectionId::new(0));
             let host = HostId::new(0);

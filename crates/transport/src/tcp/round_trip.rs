@@ -4,7 +4,6 @@ use trimline_packet::TimeDelta;
 
 use super::config::Config;
 
-/// The estimator of one subflow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundTrip {
     /// SRTT; zero before the first sample.
@@ -28,7 +27,6 @@ impl RoundTrip {
         (self.smoothed != 0).then_some(TimeDelta::from_ps(self.smoothed))
     }
 
-    /// Adds a measurement.
     #[inline]
     pub(super) fn sample(&mut self, measured: TimeDelta, config: &Config) {
         let measured = measured.as_ps().max(1);
@@ -71,7 +69,6 @@ impl RoundTrip {
         self.backoff = 0;
     }
 
-    /// Returns the RTO.
     #[inline]
     pub(super) fn timeout(&self, config: &Config) -> TimeDelta {
         let backed_off = u128::from(self.base) << self.backoff;

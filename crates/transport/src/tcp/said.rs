@@ -1,4 +1,4 @@
-//! The fields of a segment in the words of the standards, decoded from a packet for display.
+//! The fields of a segment in the words of the standards, for display.
 
 use alloc::vec::Vec;
 
@@ -35,8 +35,8 @@ pub struct Said {
 }
 
 impl Said {
-    /// Decodes a DATA packet or ACK of the TCP family; `None` for any other. `near` is a number of the subflow less
-    /// than 2^15 away: with several subflows only the low bits of a number are sent.
+    /// Decodes a DATA packet or ACK of the TCP family; `None` for others. `near` is a number of the subflow less than
+    /// 2^15 away: with several subflows packets carry only its low bits.
     pub fn of(packet: &Packet, config: &Config, near: u32) -> Option<Said> {
         let header = &packet.header;
         let is_single = config.subflows == 1;

@@ -59,7 +59,6 @@ pub(super) struct Blocks {
 impl Blocks {
     pub(super) const NONE: Blocks = Blocks { list: [(0, 0); 3], count: 0 };
 
-    /// Adds a block after the others, three at most.
     pub(super) fn push(&mut self, block: Block) {
         self.list[usize::from(self.count)] = block;
         self.count += 1;
@@ -87,19 +86,16 @@ pub(super) enum Extra {
     Beyond(u32),
 }
 
-/// Returns the subflow of a segment or ACK.
 #[inline]
 pub(super) const fn subflow(flags: Flags) -> u8 {
     (flags.bits() & SUBFLOW_MASK) >> SUBFLOW_SHIFT
 }
 
-/// Returns `flags` with this subflow.
 #[inline]
 pub(super) const fn of_subflow(flags: Flags, subflow: u8) -> Flags {
     Flags::from_bits(flags.bits() & !SUBFLOW_MASK | subflow << SUBFLOW_SHIFT & SUBFLOW_MASK)
 }
 
-/// Returns the payload of a segment, in bytes.
 #[inline]
 pub(super) const fn payload(packet: &Packet) -> u16 {
     packet.wire_bytes.saturating_sub(Packet::HEADER_BYTES)
@@ -113,7 +109,6 @@ const SHORT_TICK: u32 = 22;
 /// Wrap time of short time stamps: 275 ms. An echo of an older segment is ambiguous.
 pub(super) const SHORT_ROUND: TimeDelta = TimeDelta::from_ps(1 << (SHORT_TICK + 16));
 
-/// Returns the time stamp of an instant.
 #[inline]
 pub(super) const fn stamp(now: Time) -> u32 {
     (now.as_ps() >> TICK) as u32
@@ -127,13 +122,11 @@ pub(super) const fn stamped(now: Time, echo: u32) -> Time {
     Time::from_ps(ticks.saturating_sub(ago) << TICK)
 }
 
-/// Packs a subflow's number and the send time.
 #[inline]
 pub(super) const fn short(number: u32, now: Time) -> u32 {
     number << 16 | (now.as_ps() >> SHORT_TICK) as u16 as u32
 }
 
-/// Packs a subflow's number and an echo.
 #[inline]
 pub(super) const fn short_echo(number: u32, echo: u32) -> u32 {
     number << 16 | echo & 0xffff
@@ -187,7 +180,6 @@ fn unpack(number: u32, word: u32, bits: u32, count: u32) -> Blocks {
 }
 
 impl Extra {
-    /// Returns the marks and the word of an ACK with this number.
     pub(super) fn encode(&self, number: u32) -> (u8, u32) {
         let (form, word) = match *self {
             Extra::Nothing => (0, 0),

@@ -1,15 +1,14 @@
-//! The send stream of a connection: its data, and the subflows that carry it.
+//! The send stream of a connection: its data and subflows.
 //!
 //! # Several subflows
-//! A subflow gets data only when it may send and the NIC has room: a faster one takes more. Each subflow has its own
-//! numbers and recovery, below the connection's numbers. A time-out of a subflow offers its outstanding data to the
-//! others (reinjection), so a dead path blocks its own numbers but not the connection. The connection's own number
-//! acknowledges it, whatever holes subflows still have.
+//! A subflow gets data only when it may send and the NIC has room: a faster one takes more. It has its own numbers and
+//! recovery, below the connection's numbers. Its time-out offers its outstanding data to the others (reinjection), so a
+//! dead path blocks its own numbers but not the connection. The connection's own number acknowledges it, whatever holes
+//! subflows have.
 //!
 //! # Several messages
 //! More data may come at any time, also long after all was acknowledged. Numbers, windows, thresholds, the law's state
-//! and round-trip estimates continue. A subflow with segments outstanding when the connection was acknowledged goes on
-//! repairing them.
+//! and round-trip estimates continue. A subflow with outstanding segments goes on repairing them.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -38,39 +37,37 @@ pub struct Sender {
     unacknowledged: u32,
     /// Segments of all messages so far; `None` never runs out.
     end: Option<u32>,
-    /// Payload of the last segment, in bytes.
     last_bytes: u16,
     /// Ends of earlier messages whose last segment may be resent: one past it, and its payload in bytes.
     ends: Box<[(u32, u16)]>,
     /// The subflow that is asked first.
     turn: u8,
-    /// Payload of a full segment, in bytes.
+    /// Bytes of a full segment.
     payload: u16,
     class: u8,
-    /// True once the application knows that all so far arrived.
+    /// True once the application knows that all arrived.
     pub(super) is_over: bool,
     linked: Option<Linked>,
-    /// The connection's segments to resend, each by a subflow other than the named one.
+    /// The connection's segments to resend, each by another subflow than the named one.
     reinjected: VecDeque<(u32, u8)>,
     stream: Stream,
     pub(super) statistics: SenderStatistics,
 }
 
-/// Returns a random path.
 pub(super) fn draw_path(paths: &[PathId], stream: &mut Stream) -> PathId {
     // Multiply and shift: the bias of 2^-16 does not matter here.
     let place = ((stream.next_u64() >> 32) * paths.len() as u64) >> 32;
     paths[place as usize]
 }
 
-/// Returns the index of the first segment that a subflow may take over. Its own offers may lie before, and wait for
-/// ever for a subflow with a dead path.
+/// Returns the index of the first segment that a subflow may take over. Its own offers may precede, and wait for ever
+/// for a dead subflow.
 #[inline]
 fn offer_to(reinjected: &VecDeque<(u32, u8)>, subflow: u8) -> Option<usize> {
     reinjected.iter().position(|&(_, origin)| origin != subflow)
 }
 
-/// Returns the segments of a message, and the payload of the last one.
+/// Returns a message's segments, and the payload of the last one.
 fn segments(payload: u16, length: u64) -> (u32, u16) {
     let full = u64::from(payload);
     let last_bytes = match length % full {
@@ -163,7 +160,7 @@ impl Sender {
         }
     }
 
-    /// Returns a subflow's congestion window, Q32.32.
+    /// Returns a subflow's window, Q32.32.
     pub(super) fn window(&self, subflow: u8) -> u64 {
         self.at(subflow).congestion.window()
     }
@@ -183,7 +180,6 @@ impl Sender {
         self.end == Some(self.unacknowledged)
     }
 
-    /// Returns whether there is data that this subflow has not sent.
     #[inline]
     fn has_new(&self, config: &Config, subflow: u8) -> bool {
         if self.end != Some(self.next)
@@ -209,7 +205,6 @@ impl Sender {
         is_begun && subflow.may_send(config, self.has_new(config, number))
     }
 
-    /// Returns the subflow that sends next, if any may.
     #[inline]
     fn choice(&self, config: &Config) -> Option<u8> {
         if self.is_over {
@@ -260,7 +255,7 @@ impl Sender {
         }
     }
 
-    /// Remembers that a message ends before segment `end`, and forgets ends that no subflow has outstanding.
+    /// Remembers that a message ends before segment `end`. Forgets ends that no subflow has outstanding.
     fn remember_end(&mut self, end: u32) {
         let (first, others) = (&self.first.sent, &self.others);
         let known = self.ends.iter().copied().chain([(end, self.last_bytes)]);
@@ -290,8 +285,7 @@ impl Sender {
         Packet::control(host, key.peer, header)
     }
 
-    /// Returns the number of time-outs, which every packet carries (FastLane 3.4.1), and a switch's notification of it
-    /// too.
+    /// Returns the time-outs so far, which every packet and its notifications carry (FastLane 3.4.1).
     fn epoch(&self, config: &Config) -> u32 {
         match config.notifications.fastlane() {
             Some(_) => self.statistics.timeouts as u32,
@@ -543,7 +537,6 @@ impl Sender {
         others.fold(self.first.deadline, Time::min)
     }
 
-    /// Offers a subflow's outstanding segments to the others.
     fn offer(&mut self, number: u8) {
         let oldest = self.unacknowledged;
         let subflow = match number {
@@ -560,7 +553,6 @@ impl Sender {
         }
     }
 
-    /// Moves subflows to these paths.
     pub(super) fn keep_to(&mut self, paths: &[PathId]) {
         if paths.is_empty() {
             return;

@@ -9,12 +9,12 @@
 //!
 //! # Choices where the RFCs leave one
 //! * Every partial ACK restarts the timer ("slow but steady", RFC 6582 4), as NDP's authors have it; with many losses
-//! in a window the other variant always ends in a time-out. The timer also restarts when fast recovery resends the
-//! oldest segment (RFC 6675 6), with SACK and without.
+//!   in a window the other variant always ends in a time-out. The timer also restarts when fast recovery resends the
+//!   oldest segment (RFC 6675 6), with SACK and without.
 //! * SACK information outlives a time-out: these receivers do not renege (RFC 6675 5.1).
 //! * A lost retransmission waits for the timer (no RACK, RFC 8985).
 //! * The window does not grow while something else limits the sender (RFC 7661): in slow start its bound is twice the
-//! segments in flight, afterwards the segments in flight.
+//!   segments in flight, afterwards the segments in flight.
 //! * Slow start after a time-out counts like any other.
 
 use alloc::boxed::Box;

@@ -6,7 +6,6 @@ use trimline_packet::Time;
 
 use super::law::{Acked, Law, ONE};
 
-/// A subflow's curve, and the one before its last loss.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cubic {
     curve: Curve,
@@ -15,7 +14,6 @@ pub(super) struct Cubic {
     counted: Time,
 }
 
-/// State between reductions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Curve {
     /// Start of the present stage of congestion avoidance; `None` until its first ACK.
@@ -114,7 +112,6 @@ impl Curve {
         reduced(window)
     }
 
-    /// Returns the window after an ACK in congestion avoidance.
     fn grow(&mut self, window: u64, ack: &Acked) -> u64 {
         let Acked { now, acked, round_trip, linked: _ } = *ack;
         let epoch = *self.epoch.get_or_insert_with(|| {

@@ -2,7 +2,6 @@
 
 use super::law::{Acked, Law, ONE, Signals, additive, half};
 
-/// The average share of marks, and its counters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dctcp {
     /// Average share of marked segments, Q0.32: at most [`ONE`].

@@ -1,4 +1,4 @@
-//! The interface of congestion control laws, and arithmetic that several laws share.
+//! The interface of congestion control laws, and shared arithmetic.
 
 use trimline_packet::{Time, TimeDelta};
 
@@ -15,7 +15,6 @@ pub(in crate::tcp) struct Linked {
 /// An ACK of new data, by which the window may grow.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Acked {
-    /// Arrival time.
     pub(in crate::tcp) now: Time,
     /// Newly acknowledged segments.
     pub(in crate::tcp) acked: u32,

@@ -1,9 +1,8 @@
 //! The congestion window of one subflow.
 //!
-//! This file has what all laws share: slow start, the min window after a loss, one answer to marks per window of data,
-//! the first window after a recovery (RFC 5681, RFC 3168). A [`Law`](law::Law) says how the window grows in congestion
-//! avoidance and how much it shrinks. A new law needs a file, a variant of [`Choice`], and a [`Control`] that selects
-//! it.
+//! Shared by all laws: slow start, the min window after a loss, one answer to marks per window of data, the first
+//! window after a recovery (RFC 5681, RFC 3168). A [`Law`](law::Law) says how the window grows in congestion avoidance
+//! and how much it shrinks. A new law needs a file, a variant of [`Choice`], and a [`Control`].
 //!
 //! Windows are segments in Q32.32, not bytes: a short last segment counts as a full one (RFC 5681 leaves it open; Linux
 //! and the authors of DCTCP do the same).
@@ -38,7 +37,6 @@ enum Choice {
     Dctcp(Dctcp),
 }
 
-/// Evaluates an expression for any law.
 macro_rules! with_law {
     ($choice:expr, $law:ident => $body:expr) => {
         match $choice {
@@ -61,7 +59,6 @@ impl Choice {
     }
 }
 
-/// The window and the state that moves it.
 #[derive(Debug)]
 pub(super) struct Congestion {
     window: u64,
@@ -102,7 +99,7 @@ impl Congestion {
         self.window
     }
 
-    /// Returns DCTCP's average share of marked segments, Q32.32.
+    /// Returns DCTCP's share of marked segments, Q32.32.
     pub(super) const fn alpha(&self) -> Option<u64> {
         match &self.law {
             Choice::Dctcp(law) => Some(law.alpha()),
@@ -110,7 +107,6 @@ impl Congestion {
         }
     }
 
-    /// Returns the slow start threshold, Q32.32.
     #[cfg(test)]
     pub(super) const fn threshold(&self) -> u64 {
         self.threshold
@@ -232,8 +228,8 @@ impl Congestion {
     }
 
     /// Returns the min window after marks, in units of [`ONE`]. RFC 3168 6.1.2 allows one segment, which suits ACKs of
-    /// each segment. If an ACK waits for two segments, a lone segment waits for the ACK delay in each round trip. So
-    /// the min is two, as for every law of Linux (`tcp_dctcp_ssthresh`, `tcp_reno_ssthresh`) and after a loss (RFC 5681
+    /// each segment. If an ACK waits for two segments, a lone one waits for the ACK delay in each round trip. So the
+    /// min is two, as for every law of Linux (`tcp_dctcp_ssthresh`, `tcp_reno_ssthresh`) and after a loss (RFC 5681
     /// (4)).
     #[inline]
     fn min_marked(&self) -> u64 {
