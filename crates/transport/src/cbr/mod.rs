@@ -61,7 +61,7 @@ pub enum Event {
 }
 
 impl From<Event> for Option<flow::Event> {
-    /// Drops `Sent`: what was sent may not arrive.
+    /// Drops `Sent`: sent data may not arrive.
     fn from(event: Event) -> Option<flow::Event> {
         match event {
             Event::Sent { .. } => None,

@@ -7,7 +7,7 @@ use trimline_packet::{BitRate, ByteCount, TimeDelta};
 pub struct Config {
     /// Payload of a full packet, in bytes; the header adds 64.
     pub payload_bytes: u16,
-    /// Initial and max rate of a flow: that of the NIC.
+    /// Initial and max rate of a flow: the NIC's rate.
     pub line_rate: BitRate,
     /// Min rate. The paper gives none; chosen: 10 Mb/s, as in 802.1Qau.
     pub min_rate: BitRate,

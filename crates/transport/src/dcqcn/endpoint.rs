@@ -238,7 +238,7 @@ impl ShellEndpoint for Endpoint {
     #[inline]
     fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         match packet.header.kind {
-            // A packet that a switch turned round is not from the peer.
+            // A packet that a switch sent back is not from the peer.
             _ if packet.service.service().is_turned_round() => {}
             Kind::Data => return self.on_data(now, packet, tables),
             Kind::Ack | Kind::Nack => self.handle_answer(now, packet, tables),

@@ -63,7 +63,8 @@ pub struct Config {
     /// The reaction to switches' notifications.
     pub notifications: Notifications,
     /// Time for which a driver keeps both streams once all data is acknowledged and no more will come, to answer late
-    /// packets (RFC 9293 3.6.1: twice the max lifetime of a segment). Until then a connection takes more data.
+    /// packets (RFC 9293 3.6.1: twice the max lifetime of a segment). A connection that is not forgotten takes more
+    /// data.
     pub time_wait: TimeDelta,
 }
 

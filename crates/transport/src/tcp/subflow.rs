@@ -663,7 +663,7 @@ impl Subflow {
                 self.test = Test::None;
                 self.take_back(statistics);
             }
-            // (3a) A duplicate ACK: the time-out was no delay.
+            // (3a) A duplicate ACK: segments were lost, not delayed.
             Test::Probing => {
                 self.test = Test::None;
                 let first = self.sent.first();
