@@ -1,9 +1,9 @@
-//! Constant bit rate: senders that no loss, no trimming and no answer slows down, and receivers that
-//! count. The worst that a switch can meet (NDP 2.3, Figure 2), and background for others.
+//! Constant bit rate: senders that ignore loss, trimming and answers, and receivers that count. The worst case for a
+//! switch (NDP 2.3, Figure 2), and background traffic.
 //!
-//! A sending half sends one full packet every wire time at its rate, on its paths in turn, for ever
-//! or until its data has been sent once. Nothing is acknowledged and nothing is sent again; a NIC that
-//! is busy delays a packet, and the next ones keep their times, one packet late at most.
+//! A send stream sends one full packet every wire time at its rate, on its paths in turn, for ever or until its data
+//! has been sent once. Nothing is acknowledged or resent. A busy NIC delays a packet; the next ones keep their times,
+//! at most one packet late.
 
 use alloc::collections::VecDeque;
 use core::num::NonZeroU16;
@@ -16,24 +16,24 @@ use crate::{Allowed, Disposition, HostTables, Key, PathList, Side};
 /// Parameters of every connection of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Payload of a packet in bytes; the header adds 64 on the wire.
+    /// Payload of a packet, in bytes; the header adds 64.
     pub payload_bytes: u16,
-    /// Bits on the wire of each sending half, headers included.
+    /// Rate of each send stream on the wire, headers included.
     pub rate: BitRate,
-    /// What the host's clock loses in a gap. Senders of exactly one rate meet in the same order for
-    /// ever; real ones do not.
+    /// Time that the host's clock loses per gap. Senders of equal rates would meet in the same order for ever; real
+    /// senders do not.
     pub clock_lag: TimeDelta,
-    /// Whether packets bear [`Packet::MARK_UNSCHEDULED`]: no receiver has asked for them.
+    /// True if packets bear [`Packet::MARK_UNSCHEDULED`]: no receiver has asked for them.
     pub marks_unscheduled: bool,
 }
 
 impl Config {
-    /// Time between two packets of a sending half.
+    /// Returns the time between two packets.
     pub fn gap(&self) -> TimeDelta {
         self.gap_of(self.payload_bytes)
     }
 
-    /// The same where a full packet has another payload.
+    /// Returns the time between two packets of `payload` bytes.
     fn gap_of(&self, payload: u16) -> TimeDelta {
         let wire = u64::from(payload) + u64::from(Packet::HEADER_BYTES);
         let gap = self.rate.transmission(ByteCount::new(wire)).as_ps();
@@ -41,27 +41,27 @@ impl Config {
     }
 }
 
-/// What the application is told.
+/// An event for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Everything that was handed over so far has been sent: all that a sender can know.
+    /// All data handed over so far has been sent. A sender learns no more.
     Sent {
-        /// The sending half.
+        /// The send stream.
         key: Key,
-        /// Its slot.
+        /// The stream's slot.
         slot: u32,
     },
     /// Every packet up to the last one has arrived whole.
     Delivered {
-        /// The receiving half.
+        /// The receive stream.
         key: Key,
-        /// Its slot.
+        /// The stream's slot.
         slot: u32,
     },
 }
 
 impl From<Event> for Option<flow::Event> {
-    /// That everything was sent says nothing of its arrival.
+    /// Drops `Sent`: sent data may not arrive.
     fn from(event: Event) -> Option<flow::Event> {
         match event {
             Event::Sent { .. } => None,
@@ -74,26 +74,22 @@ impl From<Event> for Option<flow::Event> {
 struct Sender {
     key: Key,
     paths: PathList,
-    /// The next of `paths`.
+    /// Index into `paths`.
     turn: usize,
     sequence: u32,
-    /// What its packets bear.
     class: u8,
-    /// Payload bytes not sent yet; `None` never runs out.
+    /// Unsent payload bytes; `None` never runs out.
     left: Option<u64>,
-    /// Payload of a full packet, and the time to the next.
+    /// Payload of a full packet in bytes, and time to the next.
     payload: u16,
     gap: TimeDelta,
-    /// When the next packet may be sent.
     due: Time,
 }
 
-/// One half.
 #[derive(Debug, Default)]
 struct Slot {
     sender: Option<Sender>,
-    /// Number of packets of all messages so far, each of which is sent once. A receiving half knows it from the packet with
-    /// LAST.
+    /// Packets of all messages so far, each sent once. A receive stream learns it from the packet with LAST.
     expected: Option<u64>,
     statistics: Statistics,
 }
@@ -107,14 +103,13 @@ pub struct Endpoint {
     has_several_gaps: bool,
     is_listening: bool,
     slots: Slots<Slot>,
-    /// Slots of sending halves with something left, in the order in which they are due: where all have the
-    /// same gap the one that has just sent is due last.
+    /// Slots of send streams with data left, by due time. With equal gaps a stream that has just sent is due last.
     turns: VecDeque<u32>,
     events: VecDeque<Event>,
 }
 
 impl Endpoint {
-    /// A host without connections.
+    /// Makes a host without connections.
     pub fn new(host: HostId, config: Config) -> Endpoint {
         Endpoint {
             host,
@@ -128,10 +123,10 @@ impl Endpoint {
         }
     }
 
-    /// What the half in `slot` has done.
+    /// Returns the counters of the stream in `slot`.
     ///
     /// # Panics
-    /// A slot that was never assigned.
+    /// Panics if `slot` was never assigned.
     pub fn statistics(&self, slot: u32) -> &Statistics {
         match self.slots.find(slot) {
             Some(slot) => &slot.statistics,
@@ -139,18 +134,18 @@ impl Endpoint {
         }
     }
 
-    /// Where the state of all connections lies, for drivers that prefetch.
+    /// Returns where the connections' state lies, for drivers that prefetch.
     pub fn connections_memory(&self) -> Memory {
         self.slots.memory()
     }
 
-    /// The half in `slot`, which has nothing to send, is forgotten: the slot may be assigned again.
+    /// Forgets the stream in `slot`, which has nothing to send. The slot may be assigned again.
     pub fn forget(&mut self, slot: u32) {
         debug_assert!(!self.turns.contains(&slot), "a half that is forgotten has nothing to send");
         *self.slots.at(slot) = Slot::default();
     }
 
-    /// The half in `slot` has its turn at `due`: behind those that are due by then, before those that wait longer.
+    /// Queues the stream in `slot` behind the streams that are due by `due`.
     fn take_turn(&mut self, slot: u32, due: Time) {
         let place = self.turns.partition_point(|&other| self.due(other) <= Some(due));
         self.turns.insert(place, slot);
@@ -247,7 +242,7 @@ impl crate::Endpoint for Endpoint {
         statistics.packets += 1;
         statistics.bytes += u64::from(length);
         if header.flags.contains(Flags::LAST) {
-            // The last packet of an earlier message may come later.
+            // The last packet of an earlier message may arrive later.
             *expected = (*expected).max(Some(u64::from(header.sequence) + 1));
         }
         if *expected == Some(statistics.packets) {
@@ -270,7 +265,7 @@ impl crate::Endpoint for Endpoint {
         let length = sender.left.map_or(payload, |left| left.min(payload)) as u16;
         sender.left = sender.left.map(|left| left - u64::from(length));
         let is_last = sender.left == Some(0);
-        // A NIC that was busy longer than a gap is not made up for.
+        // A NIC that was busy for longer than a gap does not catch up.
         let earliest = Time::from_ps(now.as_ps().saturating_sub(gap.as_ps()));
         sender.due = sender.due.max(earliest) + gap;
         let path = sender.paths[sender.turn];
@@ -319,7 +314,6 @@ mod tests {
     use rand_xoshiro::rand_core::SeedableRng;
     use trimline_packet::{ConnectionId, PathId};
 
-    /// Slots by connection number, for one host.
     struct Slots(Vec<Key>);
 
     impl HostTables for Slots {
@@ -365,7 +359,7 @@ mod tests {
         }
     }
 
-    /// Everything that is sent before `until`, with its time.
+    /// Sends all packets before `until`.
     fn sent(endpoint: &mut Endpoint, until: Time) -> Vec<(Time, Packet)> {
         let mut sent = Vec::new();
         while endpoint.transmit_at(Allowed::ALL) < until {
@@ -419,7 +413,7 @@ mod tests {
         assert_eq!(times, [0, 7_251_925, 7_251_925 * 2]);
     }
 
-    /// A full packet of 1500 B is 1564 B on the wire, 1.2512 us at 10 Gb/s; one of 9000 B takes 7.2512 us.
+    /// 1500 B are 1564 B on the wire, 1.2512 us at 10 Gb/s; 9000 B take 7.2512 us.
     #[test]
     fn a_connection_with_a_payload_of_its_own_has_the_same_rate_on_the_wire() {
         let (mut endpoint, mut slots) = host(1);
@@ -468,7 +462,7 @@ mod tests {
         };
         assert_eq!(of_first(&packets), [(0, 0, 9000), (gap, 1, 6000)]);
         assert!(matches!(endpoint.poll_event(), Some(Event::Sent { slot: 0, .. })));
-        // No sooner than its rate allows, however soon it has more; and after a while at once.
+        // The rate bounds a message that comes early; after a pause a message goes at once.
         endpoint.handle_command(Time::from_ps(gap + 1), send(9000), &mut slots);
         endpoint.handle_command(Time::from_ps(gap + 1), send(0), &mut slots);
         let packets = sent(&mut endpoint, Time::from_ps(gap * 5));

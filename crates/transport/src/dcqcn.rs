@@ -1,28 +1,27 @@
-//! DCQCN (Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015): rates that fall when
-//! switches mark, for networks that priority flow control keeps from dropping.
+//! DCQCN (Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015): senders cut their rates
+//! when switches mark, in networks that priority flow control keeps from dropping.
 //!
-//! One connection is one stream from its opener to its peer, on one path, as a queue pair of RoCEv2 has it. The switch
-//! is the congestion point, and its marks are the switch's own affair (a ramp of probability, RED). The receiver is the
-//! notification point: it tells of marks with a CNP ([`Endpoint`]'s receiving halves). The sender is the reaction
-//! point: CNPs cut its rate, time and bytes raise it again.
+//! A connection is one stream on one path, like a queue pair of RoCEv2. The switch, the congestion point, marks by its
+//! own rules (a ramp of probability, RED). The receiver, the notification point, answers marks with CNPs
+//! ([`Endpoint`]'s receive streams). At the sender, the reaction point, CNPs cut the rate, and time and bytes raise it.
 //!
 //! # The packet
 //! | field | data | ACK | NACK | CNP |
 //! |---|---|---|---|---|
 //! | `kind` | DATA | ACK | NACK | ACK |
-//! | `sequence` | packet of the stream, from 0 | the next packet that is missing | the packet that is missing | 0 |
+//! | `sequence` | packet of the stream, from 0 | the next missing packet | the missing packet | 0 |
 //! | `flags` | LAST (of a message); FROM_OPENER; [`ACK_REQUEST`]; class | class | class | class |
 //! | `marks` | ECT, and CE of a switch | none | none | [`MARK_CNP`] |
 //! | `extra` | payload bytes, as in every DATA packet | 0 | 0 | 0 |
 //!
-//! A CNP is a control packet of its own, as in RoCEv2 (opcode 0x81). It cannot ride in an ACK there: a receiver may
-//! answer several packets at once, and a CNP must not wait for that. It is of kind ACK, which every switch and every
-//! trace knows as a packet to a sender; the mark, that of ECN-Echo in the TCP family, tells it apart. It acknowledges
-//! nothing, for a real one has no number: whoever receives one looks at the mark alone.
+//! A CNP is a separate control packet, as in RoCEv2 (opcode 0x81). An ACK cannot carry it: a receiver may answer
+//! several packets at once, and a CNP must not wait. Its kind is ACK, which every switch and trace knows as a packet to
+//! a sender; the mark (ECN-Echo in the TCP family) tells it apart. A CNP acknowledges nothing, as a real CNP has no
+//! number: its receiver reads only the mark.
 //!
-//! # What gets lost
-//! Recovery is go-back-N: a receiver takes packets in order only, names the missing one once, and the sender begins
-//! again there. A time-out does the same when nothing was heard. In a lossless network neither happens.
+//! # Loss
+//! Recovery is go-back-N: a receiver takes packets only in order, names the missing one once, and the sender restarts
+//! there. A time-out without answers does the same. Neither happens in a lossless network.
 
 use trimline_packet::Packet;
 
@@ -39,10 +38,10 @@ pub use config::{Config, ReceiverStatistics, SenderStatistics};
 pub use endpoint::Endpoint;
 pub use rate::{ALPHA_ONE, MIN_TIMER};
 
-/// [`Packet::marks`]: congestion notification, packets of the flow were marked. The
-/// receiver of one reacts, and reads nothing else of it.
+/// [`Packet::marks`]: congestion notification, packets of the flow were marked. The receiver reads nothing else of a
+/// CNP.
 pub const MARK_CNP: u8 = Packet::MARK_ECE;
-/// A flag of data: its receiver answers with an ACK (the AckReq bit of RoCEv2).
+/// Flag of data: the receiver answers with an ACK (the AckReq bit of RoCEv2).
 pub const ACK_REQUEST: u8 = 1 << 3;
 
 #[cfg(test)]
@@ -50,7 +49,7 @@ mod tests {
     use super::*;
     use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
-    /// The paper's, at 10 Gb/s.
+    /// The paper's parameters, at 10 Gb/s.
     pub(super) fn config() -> Config {
         Config::published(BitRate::from_gbps(10))
     }
@@ -66,7 +65,7 @@ mod tests {
         assert_eq!((config.gain_shift, config.recoveries), (8, 5));
         assert_eq!(config.increase_bytes, ByteCount::new(10_000_000));
         assert_eq!(config.additive_increase, BitRate::from_bps(40_000_000));
-        // No source scales below 40 Gb/s; above, increases are as large a part of the rate.
+        // No source scales below 40 Gb/s; above, steps scale with the rate.
         let of = |gbps| {
             let config = Config::published(BitRate::from_gbps(gbps));
             [config.min_rate, config.additive_increase, config.hyper_increase]
@@ -74,7 +73,7 @@ mod tests {
         let mbps = |rates: [u64; 3]| rates.map(|rate| BitRate::from_bps(rate * 1_000_000));
         assert_eq!((of(1), of(40)), (mbps([10, 40, 400]), mbps([10, 40, 400])));
         assert_eq!((of(100), of(400)), (mbps([25, 100, 1_000]), mbps([100, 400, 4_000])));
-        // No flow begins below its least rate.
+        // No flow begins below its min rate.
         let slow = BitRate::from_bps(2_000_000);
         assert_eq!(Config::published(slow).min_rate, slow);
     }

@@ -1,10 +1,9 @@
-//! The TCP family: NewReno (RFC 5681, RFC 6582) with and without SACK (RFC 6675), CUBIC (RFC 9438), ECN
-//! (RFC 3168), DCTCP (RFC 8257) and MPTCP (linked increases, RFC 6356; reinjection). With switches that tell senders of
-//! drops, FastLane's reactions to that; or those of Source Quench ([`Notifications`]).
+//! The TCP family: NewReno (RFC 5681, RFC 6582) with and without SACK (RFC 6675), CUBIC (RFC 9438), ECN (RFC 3168),
+//! DCTCP (RFC 8257) and MPTCP (linked increases, RFC 6356; reinjection). Reactions to switches' notifications of drops:
+//! FastLane or Source Quench ([`Notifications`]).
 //!
-//! One connection is one stream from its opener to its peer, over one subflow or several. [`Endpoint`] is one
-//! host: the sending and receiving halves of all its connections, and their timers. Which of the family it is
-//! is a [`Config`]; what a switch does for it (drop, mark) is the switch's.
+//! A connection is one stream from its opener to its peer, over one or more subflows. An [`Endpoint`] is one host: all
+//! its streams and timers. A [`Config`] selects the family member; switches drop and mark.
 
 mod config;
 mod congestion;
@@ -32,7 +31,6 @@ mod tests {
     use super::*;
     use trimline_packet::TimeDelta;
 
-    /// NewReno without anything else.
     pub(super) fn config() -> Config {
         Config {
             payload_bytes: 9000,

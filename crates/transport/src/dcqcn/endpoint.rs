@@ -1,7 +1,7 @@
 //! One DCQCN host: takes packets, commands and deadlines, gives packets and events.
 //!
-//! ACKs, NACKs and CNPs go first, in the order in which they arose. Then flows whose pace lets them send go in turn,
-//! one packet each: a NIC whose flows ask for more than its link is shared fairly.
+//! ACKs, NACKs and CNPs go first, in the order in which they arose. Then due flows take turns, one packet each, so they
+//! share an overloaded NIC fairly.
 
 use alloc::collections::BinaryHeap;
 use alloc::sync::Arc;
@@ -24,18 +24,19 @@ use crate::{Allowed, Disposition, HostTables, Key, Side};
 #[derive(Debug)]
 pub struct Endpoint {
     shell: ShellOf<Endpoint>,
-    /// Sending halves whose time has come.
+    /// Send streams that are due.
     ready: RoundRobin,
-    /// Sending halves that wait for their time. The first entry always holds; others may be old.
+    /// Send streams that wait. The first entry is valid; others may be stale.
     waiting: BinaryHeap<Reverse<(Time, u32)>>,
     config: Arc<Config>,
 }
 
 impl Endpoint {
-    /// A host without connections.
+    /// Makes a host without connections.
     ///
     /// # Panics
-    /// Rates out of order; timers below [`MIN_TIMER`]; ACKs of no packet; a gain above one; a time-out of nothing.
+    /// Panics if rates are out of order, a timer is below [`MIN_TIMER`], `ack_every` or the time-out is 0, or the
+    /// gain's shift exceeds 31.
     pub fn new(host: HostId, config: impl Into<Arc<Config>>) -> Endpoint {
         let config = config.into();
         assert!(config.min_rate <= config.line_rate, "the least rate is not above the line's");
@@ -49,50 +50,51 @@ impl Endpoint {
         Endpoint { shell: Shell::new(host), ready, waiting, config }
     }
 
-    /// What the sending half in `slot` has done.
+    /// Returns the counters of the send stream in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if `slot` holds no send stream.
     pub fn sender_statistics(&self, slot: u32) -> &SenderStatistics {
         &self.shell.sender(slot).statistics
     }
 
-    /// What the receiving half in `slot` has seen.
+    /// Returns the counters of the receive stream in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a receiving half.
+    /// Panics if `slot` holds no receive stream.
     pub fn receiver_statistics(&self, slot: u32) -> &ReceiverStatistics {
         &self.shell.receiver(slot).statistics
     }
 
-    /// The rate of the sending half in `slot` at a time that is not before the last call's. Looking changes nothing.
+    /// Returns the rate of the send stream in `slot`. `now` must not precede the last call's.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if `slot` holds no send stream.
     pub fn rate(&self, slot: u32, now: Time) -> BitRate {
         BitRate::from_bps(self.shell.sender(slot).look(now, &self.config).0)
     }
 
-    /// `alpha` of the sending half in `slot` at such a time, in units of 1 / [`super::ALPHA_ONE`].
+    /// Returns `alpha` of the send stream in `slot`, in units of 1 / [`super::ALPHA_ONE`]. `now` must not precede the
+    /// last call's.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if `slot` holds no send stream.
     pub fn alpha(&self, slot: u32, now: Time) -> u64 {
         self.shell.sender(slot).look(now, &self.config).1
     }
 
-    /// Packets of the sending half in `slot` that were sent and not acknowledged; of those sent again only these.
+    /// Returns the packets in flight of the send stream in `slot`; after going back only resent ones.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if `slot` holds no send stream.
     pub fn in_flight(&self, slot: u32) -> u32 {
         self.shell.sender(slot).in_flight()
     }
 
-    /// The half in `slot`, which has nothing to send, is forgotten: the slot may be assigned again.
+    /// Forgets the stream in `slot`, which has nothing to send. The slot may be assigned again.
     ///
     /// # Panics
-    /// A half that could send.
+    /// Panics if the stream could send.
     pub fn forget(&mut self, slot: u32) {
         if let StreamState::Sending(sender) = self.shell.vacate(slot) {
             assert!(
@@ -103,20 +105,17 @@ impl Endpoint {
         self.drop_old();
     }
 
-    /// Whether an entry of the heap holds.
     fn holds(&self, (due, slot): (Time, u32)) -> bool {
         matches!(&self.shell.slots[slot as usize].stream_state,
             StreamState::Sending(sender) if sender.listed == due)
     }
 
-    /// Takes old entries off the top of the heap.
     fn drop_old(&mut self) {
         while self.waiting.peek().is_some_and(|&Reverse(entry)| !self.holds(entry)) {
             self.waiting.pop();
         }
     }
 
-    /// After anything that may have changed whether, or when, a sending half sends, or its deadline.
     fn sender_changed(&mut self, now: Time, slot: u32) {
         let entry = self.shell.at(slot);
         let StreamState::Sending(sender) = &mut entry.stream_state else { return };
@@ -140,7 +139,6 @@ impl Endpoint {
         self.drop_old();
     }
 
-    /// Those whose time has come get into line, in the order of their times.
     fn gather(&mut self, now: Time) {
         while let Some(&Reverse((due, slot))) = self.waiting.peek()
             && due <= now
@@ -240,7 +238,7 @@ impl ShellEndpoint for Endpoint {
     #[inline]
     fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         match packet.header.kind {
-            // What a switch turned round is no packet of the peer's.
+            // A packet that a switch sent back is not from the peer.
             _ if packet.service.service().is_turned_round() => {}
             Kind::Data => return self.on_data(now, packet, tables),
             Kind::Ack | Kind::Nack => self.handle_answer(now, packet, tables),
@@ -270,7 +268,7 @@ impl ShellEndpoint for Endpoint {
         let (slot, host) = (self.ready.head(), self.shell.host);
         let entry = self.shell.at(slot);
         let packet = entry.stream_state.sender().transmit(now, &self.config, host, &entry.common);
-        // Behind the others, or out of line until its next packet is due.
+        // Behind the others, or out of the ring until its next packet is due.
         self.ready.turn(&mut self.shell.slots);
         self.sender_changed(now, slot);
         Some(packet)

@@ -1,42 +1,38 @@
-//! When a flow may send its next packet: the integral of a rate that changes with time.
+//! Pacing of a flow's packets: the integral of a changing rate.
 //!
-//! A packet is work: its bits on the wire. The rate takes it away as time goes by, and the next packet may go when none
-//! is left. A change of the rate therefore acts at once, also between two packets of a slow flow. A NIC that was busy
-//! delays a packet; the next ones keep their times, one full packet late at most (chosen).
+//! A packet is work: its bits on the wire. The rate removes work over time; the next packet may go when none is left.
+//! So a change of rate acts at once, even between two packets of a slow flow. A busy NIC delays a packet; the next ones
+//! keep their times, at most one full packet late (chosen).
 
 use trimline_packet::{Time, TimeDelta};
 
 use super::config::Config;
 use super::rate::Reaction;
 
-/// Picoseconds of a second: work is counted in bits times this, so that nothing is rounded.
+/// Picoseconds per second; work is in bits times this, so nothing is rounded.
 const SECOND_PS: i64 = 1_000_000_000_000;
 
-/// The work of so many bytes.
 #[inline]
 fn work(bytes: u16) -> i64 {
     i64::from(bytes) * 8 * SECOND_PS
 }
 
-/// The pace of one flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     reaction: Reaction,
-    /// What was left at `at`. Below zero: for how much the flow could have sent and did not.
+    /// Work left at `at`. Below zero: unused sending time.
     left: i64,
     at: Time,
-    /// Payload of a full packet.
+    /// Payload of a full packet, in bytes.
     payload: u16,
 }
 
 impl Pace {
-    /// A flow that may send at once.
     pub(super) fn new(now: Time, config: &Config, payload: u16) -> Pace {
         Pace { reaction: Reaction::new(config), left: 0, at: now, payload }
     }
 
-    /// Takes the work of the time up to `until` away, in which the rate does not change. No more than a full packet is
-    /// saved up.
+    /// Removes the work done up to `until` at a constant rate. At most one full packet is saved up.
     #[inline]
     fn drain(&mut self, until: Time) {
         let min = -work(self.payload.saturating_add(trimline_packet::Packet::HEADER_BYTES));
@@ -46,7 +42,6 @@ impl Pace {
         self.at = until;
     }
 
-    /// Brings the rate up to date.
     #[inline]
     fn advance(&mut self, now: Time, config: &Config) {
         if self.reaction.next_change() <= now {
@@ -62,13 +57,12 @@ impl Pace {
             if change > now {
                 return;
             }
-            // Passing over changes leaves none before what was drained last, but for this one.
+            // After `pass` only this change can lie before the last drain.
             self.drain(change.max(self.at));
             self.reaction.expire(config);
         }
     }
 
-    /// A packet of so many bytes on the wire is sent.
     #[inline]
     pub(super) fn sent(&mut self, now: Time, wire_bytes: u16, config: &Config) {
         self.advance(now, config);
@@ -76,13 +70,12 @@ impl Pace {
         self.reaction.sent(u64::from(wire_bytes), config);
     }
 
-    /// A CNP arrived.
     pub(super) fn notified(&mut self, now: Time, config: &Config) {
         self.advance(now, config);
         self.reaction.notified(now, config);
     }
 
-    /// When the next packet may go if no CNP comes before; perhaps in the past.
+    /// Returns the time of the next packet if no CNP comes before; may be in the past.
     #[inline]
     pub(super) fn due(&self, config: &Config) -> Time {
         let mut pace = *self;
@@ -100,7 +93,7 @@ impl Pace {
         }
     }
 
-    /// The rate and `alpha` at a time that is not before the last call's.
+    /// Returns rate (bits per second) and `alpha`. `now` must not precede the last call's.
     pub(super) fn look(&self, now: Time, config: &Config) -> (u64, u64) {
         let mut pace = *self;
         pace.advance(now.max(self.at), config);
@@ -150,7 +143,7 @@ mod tests {
         assert_eq!(pace.due(&config), ps(10 * GAP_PS));
     }
 
-    /// Slow enough that the rate rises several times in the gap.
+    /// The flow is so slow that its rate rises several times in a gap.
     #[test]
     fn a_rise_between_two_packets_brings_the_next_one_forward() {
         let config = config();
@@ -176,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// Looking at it changes nothing: however often it is brought up to date, the result is the same.
+        /// Updates change no result, however often they are made.
         #[test]
         fn it_does_not_matter_when_it_is_looked_at(
             steps in prop::collection::vec((0u64..400_000_000, 0u8..4), 1..60),

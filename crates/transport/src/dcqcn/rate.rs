@@ -1,31 +1,29 @@
-//! The reaction point: the rate of a flow, and how CNPs, time and bytes change it (DCQCN 3.1, Figure 7).
+//! The reaction point: the rate of a flow, changed by CNPs, time and bytes (DCQCN 3.1, Figure 7).
 //!
-//! No timer of the host is armed for it. Whoever asks brings it up to date: what has expired since is done then, in
-//! order, and the result does not depend on when that is.
+//! It needs no host timer: each caller applies expired changes, in order, and the result does not depend on when.
 
 use trimline_packet::{Time, TimeDelta};
 
 use super::config::Config;
 
-/// `alpha` in 2^-32: this is one.
+/// `alpha` of 1, in units of 2^-32.
 pub const ALPHA_ONE: u64 = 1 << 32;
 
-/// The shortest timer that a rate may have. Shorter ones would expire very often between two packets of a slow flow.
+/// Min timer of a rate. Shorter ones would expire very often between packets of a slow flow.
 pub const MIN_TIMER: TimeDelta = TimeDelta::from_us(1);
 
-/// The rate of one flow. Until the first CNP it is the line's, and no timer runs (chosen; HPCC's simulator does
-/// so too): what happened before does not count.
+/// The rate of one flow. Before the first CNP it is the line rate, and no timer runs (chosen, as in HPCC's simulator):
+/// earlier time and bytes do not count.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reaction {
     current_bps: u64,
     target_bps: u64,
     /// In 2^-32.
     alpha: u64,
-    /// When `alpha` falls next, without a CNP.
+    /// Time at which `alpha` falls next without a CNP.
     alpha_due: Time,
-    /// When the rate rises next; [`Time::NEVER`] before the first CNP.
+    /// Time of the next rise; [`Time::NEVER`] before the first CNP.
     increase_due: Time,
-    /// Bytes until the rate rises.
     bytes_left: u64,
     /// Increases by time and by bytes since the last CNP.
     timer_stage: u32,
@@ -53,20 +51,18 @@ impl Reaction {
         self.current_bps
     }
 
-    /// When time changes the rate next.
     #[inline]
     pub(super) fn next_change(&self) -> Time {
         self.increase_due
     }
 
-    /// The time of [`Reaction::next_change`] has come.
     pub(super) fn expire(&mut self, config: &Config) {
         self.timer_stage = self.timer_stage.saturating_add(1);
         self.increase_due = self.increase_due.saturating_add(config.increase_timer);
         self.increase(config);
     }
 
-    /// Nothing changes at the line's rate but the count: what has expired before `now` is counted at once.
+    /// Counts the expiries before `now` at once: at the line rate they change nothing else.
     pub(super) fn pass(&mut self, now: Time, config: &Config) {
         if self.increase_due >= now || self.current_bps < config.line_rate.as_bps() {
             return;
@@ -78,7 +74,6 @@ impl Reaction {
         self.increase_due += TimeDelta::from_ps(periods * period_ps);
     }
 
-    /// So many bytes were sent.
     #[inline]
     pub(super) fn sent(&mut self, bytes: u64, config: &Config) {
         if self.increase_due == Time::NEVER {
@@ -88,14 +83,14 @@ impl Reaction {
             self.bytes_left -= bytes;
             return;
         }
-        // What goes beyond counts for the next one.
+        // Excess bytes count for the next increase.
         self.bytes_left =
             (config.increase_bytes.get() + self.bytes_left).saturating_sub(bytes).max(1);
         self.byte_stage = self.byte_stage.saturating_add(1);
         self.increase(config);
     }
 
-    /// Fast recovery, additive increase, hyper increase: by how often time and bytes have come round.
+    /// Applies fast recovery, additive or hyper increase, by the counts of time and bytes.
     fn increase(&mut self, config: &Config) {
         let (timer, bytes) = (self.timer_stage, self.byte_stage);
         let step_bps = if timer.max(bytes) <= config.recoveries {
@@ -113,7 +108,6 @@ impl Reaction {
         self.current_bps = u64::midpoint(self.target_bps, self.current_bps + 1).min(line_bps);
     }
 
-    /// A CNP arrived; what had expired by then was done.
     pub(super) fn notified(&mut self, now: Time, config: &Config) {
         self.alpha = self.alpha_at(now, config);
         self.target_bps = self.current_bps;
@@ -127,7 +121,7 @@ impl Reaction {
         (self.timer_stage, self.byte_stage) = (0, 0);
     }
 
-    /// `alpha` at a time: it has fallen once for each of its timers without a CNP.
+    /// Returns `alpha` at `now`: it falls once per timer without a CNP.
     pub(super) fn alpha_at(&self, now: Time, config: &Config) -> u64 {
         let mut alpha = self.alpha;
         if now < self.alpha_due {
@@ -157,7 +151,6 @@ mod tests {
         Time::from_ps(us * 1_000_000)
     }
 
-    /// Rates after so many increases by time behind a CNP at time 0.
     fn raised(reaction: &mut Reaction, config: &Config, times: u64) -> u64 {
         for _ in 0..times {
             reaction.expire(config);
@@ -195,7 +188,7 @@ mod tests {
             let before = reaction.alpha_at(Time::from_ps(at.as_ps() - 1), &config);
             assert!(u128::from(before) > alpha, "not before its time");
         }
-        // Half of it and more after 178 of them: ln 2 x 256 = 177.4.
+        // It falls below half after 178 timers: ln 2 x 256 = 177.4.
         let side = ALPHA_ONE / 2;
         assert!(reaction.alpha_at(us(10 + 55 * 177), &config) > side);
         assert!(reaction.alpha_at(us(10 + 55 * 178), &config) < side);
@@ -273,7 +266,7 @@ mod tests {
         assert_eq!(reaction.current_bps(), 3_000_000);
         raised(&mut reaction, &config, 2_000);
         assert_eq!(reaction.current_bps(), LINE_BPS);
-        // Passing over what changes nothing is the same as doing it.
+        // Skipping expiries that change nothing is the same as applying them.
         let mut other = reaction;
         reaction.pass(us(55 * 5000 + 3), &config);
         raised(&mut other, &config, 2999);

@@ -1,5 +1,4 @@
-//! The receiving half of a connection: takes packets in order, answers them, and tells of marks (the notification
-//! point).
+//! The receive stream of a connection, the notification point: takes packets in order, answers them, and reports marks.
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time};
 
@@ -9,24 +8,22 @@ use super::{ACK_REQUEST, MARK_CNP};
 use crate::shell::UsePaths;
 use crate::{Key, PathList, Stream};
 
-/// The receiving half.
+/// The receive stream.
 #[derive(Debug)]
 pub struct Receiver {
-    /// The next packet that is missing.
+    /// The next missing packet.
     expected: u32,
-    /// It was named in a NACK, and has not come since.
+    /// True if a NACK has named the missing packet.
     is_named: bool,
-    /// When the next CNP may go.
+    /// Earliest time of the next CNP.
     cnp_after: Time,
-    /// The way of the answers.
     pub(super) way: Way,
     pub(super) statistics: ReceiverStatistics,
 }
 
-/// What a packet was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrived {
-    /// The one that was missing; a message may end with it.
+    /// The missing packet; a message may end with it.
     InOrder {
         ends_message: bool,
     },
@@ -57,8 +54,8 @@ impl Receiver {
         Packet::control(host, key.peer, header)
     }
 
-    /// A CNP, if this packet is marked and the last one was sent long enough ago. DCQCN 3.1: one for each flow every
-    /// 50 us, when a marked packet arrives.
+    /// Makes a CNP for a marked packet if the last CNP was long enough ago. DCQCN 3.1: one per flow and 50 us, when a
+    /// marked packet arrives.
     #[inline]
     pub(super) fn notify(
         &mut self,
@@ -81,7 +78,7 @@ impl Receiver {
         Some(Packet { marks: MARK_CNP, ..cnp })
     }
 
-    /// A whole packet of data arrived. Gives what it was, and the answer.
+    /// Receives a whole data packet. Returns its order and the answer.
     #[inline]
     pub(super) fn arrive(
         &mut self,
@@ -107,7 +104,7 @@ impl Receiver {
             let nack = is_new.then(|| self.control(Kind::Nack, self.expected, data, host, key));
             return (Arrived::OutOfOrder, nack);
         }
-        // It has come before: the ACK was lost, or is on its way.
+        // A duplicate: the ACK was lost, or is on its way.
         let ack = self.control(Kind::Ack, self.expected, data, host, key);
         (Arrived::OutOfOrder, Some(ack))
     }

@@ -1,4 +1,4 @@
-//! The sending half of a connection: its messages, where it is in them, and its pace.
+//! The send stream of a connection: messages, position and pace.
 
 use alloc::collections::VecDeque;
 use core::num::NonZeroU16;
@@ -16,64 +16,58 @@ use crate::shell::UsePaths;
 use crate::timers::doubled;
 use crate::{Key, PathList, Stream};
 
-/// The time-out doubles so often at most (chosen).
+/// Max doublings of the time-out (chosen).
 const MAX_DOUBLINGS: u8 = 6;
-/// From so many time-outs in a row on each is longer by a drawn share of a quarter, and the sender is careful (chosen).
+/// Consecutive time-outs from which on each has a random addition of up to a quarter, and the sender is careful
+/// (chosen).
 const MANY_TIMEOUTS: u8 = 3;
-/// What a sender may have outstanding that is not careful.
 const UNLIMITED: u32 = u32::MAX;
 
-/// A message that was not acknowledged whole.
 #[derive(Clone, Copy, Debug)]
 struct Message {
-    /// The packet behind its last one.
+    /// One past its last packet.
     end: u32,
-    /// Payload of that last one.
+    /// In bytes, of the last packet.
     last_bytes: u16,
 }
 
-/// Why packets are sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     Nack,
     Timeout,
 }
 
-/// The sending half.
+/// The send stream.
 #[derive(Debug)]
 pub struct Sender {
     pace: Pace,
-    /// When the next packet may go: what `pace` says, kept until it changes.
+    /// Time of the next packet; a cache of `pace`.
     due: Time,
-    /// With which time it is in the heap of those that wait; [`Time::NEVER`] if it is not.
+    /// Due time in the heap; [`Time::NEVER`] outside it.
     pub(super) listed: Time,
-    /// When the oldest packet times out; [`Time::NEVER`] while none is outstanding.
+    /// Time-out of the oldest packet; [`Time::NEVER`] if none is outstanding.
     pub(super) deadline: Time,
-    /// When an ACK was asked for last.
     asked_at: Time,
-    /// Neighbours in the ring of those that may send.
     pub(super) ready: Links,
-    /// The next packet to be sent.
     next: u32,
-    /// The packet after the highest that was ever sent.
+    /// One past the highest packet ever sent.
     highest: u32,
-    /// The oldest one that is not acknowledged.
     unacknowledged: u32,
     pub(super) way: Way,
-    /// Packets since an ACK was asked for.
+    /// Packets since the last ACK request.
     unasked: u8,
-    /// Packets that may be outstanding while it is careful; else [`UNLIMITED`].
+    /// Max outstanding packets while careful.
     max: u32,
-    /// It is careful until everything before this is acknowledged.
+    /// The sender is careful until packets before this are acknowledged.
     careful_until: u32,
-    /// Time-outs since something was acknowledged.
+    /// Time-outs since the last ACK of new data.
     backoff: u8,
-    /// Payload of a full packet.
+    /// Bytes of a full packet.
     payload: u16,
     class: u8,
     is_endless: bool,
     cause: Cause,
-    /// The oldest first.
+    /// Oldest first.
     messages: VecDeque<Message>,
     pub(super) statistics: SenderStatistics,
 }
@@ -124,35 +118,30 @@ impl Sender {
         }
     }
 
-    /// The data never ends.
     pub(super) fn never_end(&mut self) {
         self.is_endless = true;
     }
 
-    /// When the next packet may go if no CNP comes before; perhaps in the past.
+    /// Returns the time of the next packet if no CNP comes before; may be in the past.
     #[inline]
     pub(super) fn due(&self) -> Time {
         self.due
     }
 
-    /// Packets that were sent and not acknowledged, from the oldest on.
     pub(super) fn in_flight(&self) -> u32 {
         self.next.wrapping_sub(self.unacknowledged)
     }
 
-    /// The rate and `alpha` at a time.
     pub(super) fn look(&self, now: Time, config: &Config) -> (u64, u64) {
         self.pace.look(now, config)
     }
 
-    /// A CNP arrived.
     pub(super) fn notified(&mut self, now: Time, config: &Config) {
         self.statistics.cnps += 1;
         self.pace.notified(now, config);
         self.due = self.pace.due(config);
     }
 
-    /// A further message.
     pub(super) fn append(&mut self, length: u64) {
         if self.is_endless || length == 0 {
             return;
@@ -167,7 +156,6 @@ impl Sender {
         self.messages.push_back(Message { end, last_bytes });
     }
 
-    /// Whether a packet is part of what was handed over.
     #[inline]
     fn is_there(&self, sequence: u32) -> bool {
         self.is_endless
@@ -177,7 +165,7 @@ impl Sender {
                 .is_some_and(|last| last.end.wrapping_sub(sequence).wrapping_sub(1) < 1 << 31)
     }
 
-    /// Whether there is a packet to send, however soon.
+    /// Returns whether there is a packet to send, whatever the pace.
     #[inline]
     pub(super) fn has_data(&self, config: &Config) -> bool {
         let outstanding = self.in_flight();
@@ -185,12 +173,12 @@ impl Sender {
             && outstanding < self.max
             && config.window.is_none_or(|window| {
                 let bytes = (u64::from(outstanding) + 1) * u64::from(self.payload);
-                // One packet at least, however small the window.
+                // At least one packet, however small the window.
                 outstanding == 0 || bytes <= window.get()
             })
     }
 
-    /// Payload of a packet, and whether a message ends with it.
+    /// Returns the payload of a packet, and whether it ends a message.
     #[inline]
     fn length(&self, sequence: u32) -> (u16, bool) {
         let behind = sequence.wrapping_add(1);
@@ -200,7 +188,6 @@ impl Sender {
         }
     }
 
-    /// The next packet.
     #[inline]
     pub(super) fn transmit(
         &mut self,
@@ -238,8 +225,8 @@ impl Sender {
         packet
     }
 
-    /// Whether this packet asks for an ACK: the last of a message, of a window, and of so many; and one in a quarter of
-    /// the time-out, so that slow flows do not time out.
+    /// Returns whether this packet requests an ACK: the last of a message or window, every `ack_every`-th, and one per
+    /// quarter of the time-out, so that slow flows do not time out.
     #[inline]
     fn asks(&mut self, now: Time, config: &Config, is_last: bool) -> bool {
         self.unasked = self.unasked.saturating_add(1);
@@ -249,8 +236,8 @@ impl Sender {
             || (now - self.asked_at).as_ps() >= config.rto.as_ps() / 4
     }
 
-    /// What is added to a time-out that follows others. Without it two senders whose packets meet in a small queue meet
-    /// there again after every time-out, and one of them may lose its first packet each time.
+    /// Returns a random addition to a repeated time-out. Without it two senders whose packets collide in a small queue
+    /// would collide after every time-out, and one could lose its first packet each time.
     fn spread(&self, config: &Config, host: HostId, key: &Key) -> TimeDelta {
         if self.backoff < MANY_TIMEOUTS {
             return TimeDelta::ZERO;
@@ -266,7 +253,7 @@ impl Sender {
         self.deadline = now.saturating_add(doubled(config.rto, self.backoff));
     }
 
-    /// Everything before `sequence` has arrived. Gives how many messages ended.
+    /// Handles an ACK of all packets before `sequence`. Returns the number of ended messages.
     #[inline]
     pub(super) fn acknowledged(&mut self, now: Time, config: &Config, sequence: u32) -> u32 {
         let new = sequence.wrapping_sub(self.unacknowledged);
@@ -289,7 +276,6 @@ impl Sender {
         self.end_messages()
     }
 
-    /// More arrived of what a careful sender sent.
     #[cold]
     fn widen(&mut self, packets: u32) {
         let rest = self.careful_until.wrapping_sub(self.unacknowledged);
@@ -297,7 +283,6 @@ impl Sender {
         self.max = if is_over { UNLIMITED } else { self.max.saturating_add(packets) };
     }
 
-    /// Forgets the messages that are acknowledged whole. Gives how many.
     fn end_messages(&mut self) -> u32 {
         let mut ended = 0;
         let is_over = |message: &Message, at: u32| at.wrapping_sub(message.end) < 1 << 31;
@@ -308,26 +293,26 @@ impl Sender {
         ended
     }
 
-    /// The receiver misses `sequence`, and has everything before it. Gives how many messages ended.
+    /// Handles a NACK of `sequence`: all before it has arrived. Returns the number of ended messages.
     pub(super) fn missed(&mut self, now: Time, config: &Config, sequence: u32) -> u32 {
         let ended = self.acknowledged(now, config, sequence);
-        // What a NACK names that was acknowledged since has come.
+        // A NACK of a packet that was acknowledged since is stale.
         if sequence == self.unacknowledged && sequence != self.highest {
             self.go_back(Cause::Nack);
         }
         ended
     }
 
-    /// The next packet is the oldest that is not acknowledged.
+    /// Restarts at the oldest unacknowledged packet.
     fn go_back(&mut self, cause: Cause) {
         self.cause = cause;
         self.next = self.unacknowledged;
         self.deadline = Time::NEVER;
     }
 
-    /// The deadline has come. After many in a row the sender is careful until what it had sent has arrived: one packet,
-    /// and one more for each that is acknowledged. A whole burst that is reordered on its way into a small queue leaves
-    /// a few of its packets, and rarely the one that is missing.
+    /// Handles a time-out. After many in a row the sender is careful until all that it had sent has arrived: one
+    /// packet, and one more per acknowledged packet. A burst reordered into a small queue leaves few packets, rarely
+    /// the missing one.
     pub(super) fn time_out(&mut self) {
         self.statistics.timeouts += 1;
         self.backoff = (self.backoff + 1).min(MAX_DOUBLINGS);

@@ -1,21 +1,19 @@
-//! The path of a half.
+//! The path of a stream.
 
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::PathId;
 
 use crate::Stream;
 
-/// One path, and others when it is gone.
+/// One path, and substitutes when it is gone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     path: PathId,
-    /// Numbers of the half's random stream that have chosen one. The number that chose a path would choose among the
-    /// others its neighbours, for all halves that leave it.
+    /// Draws so far. Repeating the first draw would send all streams that leave a path to its neighbours.
     drawn: u8,
 }
 
 impl Way {
-    /// The first number of the stream chooses.
     pub(super) fn new(paths: &[PathId], mut stream: Stream) -> Way {
         Way { path: draw(paths, &mut stream), drawn: 1 }
     }
@@ -24,7 +22,7 @@ impl Way {
         self.path
     }
 
-    /// These are left: another is drawn unless it is among them. `stream` is the half's, from its beginning.
+    /// Draws another path unless the current one remains. `stream` is the RNG from its beginning.
     pub(super) fn keep_to(&mut self, paths: &[PathId], stream: impl FnOnce() -> Stream) {
         if paths.is_empty() || paths.contains(&self.path) {
             return;
@@ -38,7 +36,6 @@ impl Way {
     }
 }
 
-/// One of these, at random.
 fn draw(paths: &[PathId], stream: &mut Stream) -> PathId {
     // Multiply and shift: the bias of 2^-16 does not matter here.
     let place = ((stream.next_u64() >> 32) * paths.len() as u64) >> 32;
@@ -59,7 +56,7 @@ mod tests {
         let mut left = all.clone();
         let mut ways: Vec<(u64, Way)> =
             (0..8000).map(|seed| (seed, Way::new(&all, Stream::seed_from_u64(seed)))).collect();
-        // One after another they fail: of those that leave each as many go to every other, within five deviations.
+        // Paths fail one after another. Streams that leave spread evenly over the others, within five deviations.
         for gone in [3, 4, 0] {
             let dead = PathId::new(gone);
             left.retain(|path| *path != dead);
@@ -70,7 +67,8 @@ mod tests {
             }
             let (sum, paths) = (i64::from(counts.iter().sum::<u32>()), left.len() as i64);
             for path in &left {
-                // How far the count is from the mean, times paths; its square against 25 times the mean, likewise.
+                // The count's distance from the mean, times paths; its square is compared with 25 times the mean,
+                // scaled alike.
                 let off = i64::from(counts[path.index()]) * paths - sum;
                 assert!(off * off < 25 * sum * paths, "{gone} is gone: {counts:?}");
             }

@@ -1,4 +1,4 @@
-//! Parameters of a host, and how messages are cut into packets.
+//! Parameters of a host, and the division of messages into packets.
 
 use alloc::vec::Vec;
 
@@ -7,66 +7,63 @@ use trimline_packet::{ServiceClass, TimeDelta};
 use super::{ENDLESS, MANY};
 use crate::WINDOW_LIMIT;
 
-/// Waits in vain double so often at most, which makes the longest 1024 times the first.
+/// Max doublings of a wait: the longest wait is 1024 times the first.
 pub(super) const MAX_DOUBLINGS: u8 = 10;
 
-/// How a message ends at its sender.
+/// The end of a message at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Its receiver says when all has arrived.
+    /// The receiver acknowledges the whole message.
     Acknowledged,
-    /// Nobody says so. The sender takes it for delivered when nobody has asked for anything for so long after its last
-    /// packet. A message of which every packet is lost is lost (the simulator of Homa's authors, whose networks lose
-    /// nothing).
+    /// No ACKs. The sender assumes delivery if no request comes for this time after its last packet. A message that
+    /// loses all packets is lost (the simulator of Homa's authors, whose networks lose nothing).
     Silent(TimeDelta),
 }
 
-/// Parameters of every message of a host. All hosts of a network have the same.
+/// Parameters of every message of a host. All hosts of a network have equal parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Payload of a full packet in bytes.
+    /// Payload of a full packet, in bytes.
     pub payload_bytes: u16,
-    /// Bytes that a packet takes on the host's link beside its payload.
+    /// Bytes of a packet on the host's link beside its payload.
     pub overhead_bytes: u16,
-    /// Time of a full packet on the host's link: from one GRANT for a peer to its next.
+    /// Time of a full packet on the host's link: the gap between GRANTs for a peer.
     pub packet_time: TimeDelta,
-    /// A message is granted its next packet while fewer bytes of it are on their way, headers counted.
+    /// A message gets a GRANT while fewer than this many bytes of it are on their way, headers included.
     pub rtt_bytes: u32,
-    /// Payload bytes of a message that go unasked: one at least.
+    /// Payload bytes of a message that need no GRANT; at least one.
     pub unscheduled_bytes: u32,
-    /// The first so many packets of these bear [`trimline_packet::Packet::MARK_UNSCHEDULED`] when they are sent for the
-    /// first time.
+    /// Number of first packets that bear [`trimline_packet::Packet::MARK_UNSCHEDULED`] when first sent.
     pub marked: u32,
-    /// Whether a probe goes behind the unscheduled packets, so that the receiver knows what of them was lost (Aeolus,
-    /// SIGCOMM 2020). It grants those again, before others.
+    /// True if a probe follows the unscheduled packets, so that the receiver knows which were lost (Aeolus, SIGCOMM
+    /// 2020). It grants those again, before others.
     pub aeolus: bool,
-    /// The last bytes of a message, headers counted, are granted with the priority that an unscheduled message of that
-    /// length has, if that is more urgent.
+    /// Last bytes of a message, headers included, whose GRANTs may use the priority of an unscheduled message of that
+    /// length, if more urgent.
     pub boost_bytes: u32,
-    /// Priorities of unscheduled packets, from 7 downwards: 1 to 8.
+    /// Priorities of unscheduled packets, from 7 down: 1 to 8.
     pub unscheduled_levels: u8,
-    /// Message bytes left, ascending: a packet of a message that has no more than the first of these left has
-    /// priority 7, no more than the second 6, and so on. As many as levels, less one, or fewer.
+    /// Message bytes left, ascending: packets of a message with at most the first value left have priority 7, at most
+    /// the second 6, and so on. At most `unscheduled_levels` - 1 values.
     pub cutoffs: Vec<u32>,
-    /// Priorities of granted packets, from 0 upwards: 1 to 8.
+    /// Priorities of granted packets, from 0 up: 1 to 8.
     pub scheduled_levels: u8,
-    /// Messages that are granted at a time, of different peers: at least one.
+    /// Messages granted at a time, of different peers; at least one.
     pub overcommitment: u8,
-    /// A receiver that misses granted packets for so long sends a RESEND; then it waits twice as long, up to 1024 times.
+    /// Time without granted packets after which a receiver sends a RESEND. It doubles, up to 1024 times this.
     pub resend: TimeDelta,
-    /// A sender that has heard nothing for so long sends its first packet again; then it waits twice as long, up to
-    /// 1024 times.
+    /// Time without an answer after which a sender resends its first packet. It doubles, up to 1024 times this.
     pub retry: TimeDelta,
-    /// What a sender waits longer than that, at most: drawn at random for each wait, and doubled with it.
+    /// Max random addition to `retry`, drawn for each wait and doubled with it.
     pub backoff: TimeDelta,
-    /// How a message ends at its sender.
+    /// End of a message at its sender.
     pub ending: Ending,
-    /// How long both ends remember a message that has ended.
+    /// Time for which both ends remember an ended message.
     pub time_wait: TimeDelta,
 }
 
 impl Config {
-    /// Panics where no endpoint could keep what is asked for.
+    /// Panics on invalid parameters.
     pub(super) fn check(&self) {
         assert!(self.payload_bytes > 0, "a packet has a payload");
         assert!(self.unscheduled_bytes > 0, "a message begins with an unscheduled packet");
@@ -83,15 +80,15 @@ impl Config {
         u64::from(self.payload_bytes)
     }
 
-    /// Packets that go unasked, of a message that has more.
+    /// Returns the unscheduled packets of a message that has more.
     pub fn unscheduled(&self) -> u32 {
         self.unscheduled_bytes.div_ceil(u32::from(self.payload_bytes))
     }
 
-    /// The packets of a message of so many bytes, one at least.
+    /// Returns the packets of a message of `length` bytes; at least one.
     ///
     /// # Panics
-    /// A message of [`ENDLESS`] packets or more.
+    /// Panics on a message of [`ENDLESS`] packets or more.
     pub(super) fn packets_of(&self, length: Option<u64>) -> u32 {
         let Some(length) = length else { return ENDLESS };
         let unscheduled = u64::from(self.unscheduled_bytes);
@@ -103,7 +100,7 @@ impl Config {
         packets.expect("a message with an end has fewer than 2^32 - 1 packets")
     }
 
-    /// Message bytes before a packet.
+    /// Returns the message bytes before a packet.
     pub(super) fn start(&self, sequence: u32) -> u64 {
         let unscheduled = self.unscheduled();
         match sequence.checked_sub(unscheduled) {
@@ -112,7 +109,7 @@ impl Config {
         }
     }
 
-    /// Bytes that a packet of a message with so many takes on the host's link, if the last one is full.
+    /// Returns the bytes of a packet on the host's link, if the last packet is full.
     pub(super) fn wire_bytes(&self, sequence: u32, packets: u32) -> u64 {
         let is_cut = sequence + 1 == self.unscheduled() && packets > self.unscheduled();
         let payload = match is_cut {
@@ -122,13 +119,13 @@ impl Config {
         payload + u64::from(self.overhead_bytes)
     }
 
-    /// Bytes of so many full packets: the payload, and what they take on the host's link.
+    /// Returns payload and link bytes of full packets.
     pub(super) fn bytes_of(&self, packets: u32) -> (u64, u64) {
         let payload = u64::from(packets) * self.payload();
         (payload, payload + u64::from(packets) * u64::from(self.overhead_bytes))
     }
 
-    /// The priority of an unscheduled packet when the message has so many bytes left, itself counted.
+    /// Returns the priority of an unscheduled packet with `left` message bytes left, itself included.
     pub(super) fn unscheduled_priority(&self, left: u64) -> u8 {
         let level = self.cutoffs.iter().position(|&cutoff| left <= u64::from(cutoff));
         let level =
@@ -136,8 +133,8 @@ impl Config {
         ServiceClass::TOP_PRIORITY - level as u8
     }
 
-    /// The priority of a packet that is granted to the message with this place among so many that are granted at a time,
-    /// 0 the first, which has so many packets left to grant. Homa 3.4: fewer messages than priorities use the lowest.
+    /// Returns the priority for a GRANT to the message at `place` (0 is first) of `granted`, with `left` packets to
+    /// grant. Homa 3.4: fewer messages than priorities use the lowest.
     pub(super) fn scheduled_priority(&self, place: usize, granted: usize, left: u32) -> u8 {
         let level = (granted - 1 - place).min(usize::from(self.scheduled_levels - 1)) as u8;
         let (payload, wire) = self.bytes_of(left);
@@ -149,12 +146,12 @@ impl Config {
     }
 }
 
-/// The packets of a message as a header says them.
+/// Returns a packet count as headers carry it.
 pub(super) fn said(packets: u32) -> u16 {
     packets.min(MANY) as u16
 }
 
-/// A wait that has doubled so often.
+/// Doubles a wait, at most [`MAX_DOUBLINGS`] times.
 pub(super) fn doubled(wait: TimeDelta, doublings: u8) -> TimeDelta {
     crate::timers::doubled(wait, doublings.min(MAX_DOUBLINGS))
 }
@@ -226,7 +223,7 @@ mod tests {
     }
 
     proptest! {
-        /// Packets cover a message without gaps, and none is empty but the only one of an empty message.
+        /// Packets cover a message without gaps. Only an empty message has an empty packet.
         #[test]
         fn packets_cover_a_message(
             payload in 1u16..2000,

@@ -1,7 +1,7 @@
 //! One Homa host: takes packets, commands and deadlines, gives packets and events.
 //!
-//! What goes next is decided when the NIC asks: first answers and RESENDs, then the GRANT that is due, then one packet of
-//! the message with the fewest bytes left.
+//! The next packet is chosen when the NIC asks: first answers and RESENDs, then a due GRANT, then one packet of the
+//! message with the fewest bytes left.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -19,7 +19,7 @@ use crate::shell::{Opening, Shell, ShellEndpoint, ShellOf, Slot, StreamState, Us
 use crate::spray::Spray;
 use crate::{Allowed, Disposition, Framing, HostTables, Key, PathList, Stream};
 
-/// Memory that is free, the last that came back first.
+/// Free memory, last in first out.
 #[derive(Debug)]
 struct Spare<T>(Vec<Box<T>>);
 
@@ -30,7 +30,7 @@ impl<T> Default for Spare<T> {
 }
 
 impl<T> Spare<T> {
-    /// A value in spare memory, or in new where there is none.
+    /// Boxes a value, in free memory if there is any.
     fn boxed(&mut self, value: T) -> Box<T> {
         match self.0.pop() {
             Some(mut memory) => {
@@ -46,7 +46,7 @@ impl<T> Spare<T> {
     }
 }
 
-/// A message that arrives; empty when all of it has arrived, and nobody will ask.
+/// An arriving message; empty once all of it has arrived and no request can follow.
 #[derive(Debug)]
 pub struct Message(Option<Box<Receiver>>);
 
@@ -62,26 +62,25 @@ impl UsePaths for Message {
 #[derive(Debug)]
 pub struct Endpoint {
     shell: ShellOf<Endpoint>,
-    /// Shared by the hosts of a simulation.
     config: Arc<Config>,
-    /// Sending halves with a packet that may go.
+    /// Send streams with a packet that may go.
     sending: Sending,
-    /// Receiving halves that want a GRANT.
+    /// Receive streams that want a GRANT.
     granting: Granting,
-    /// When the next GRANT goes.
+    /// Time of the next GRANT.
     grant_at: Time,
-    /// Messages that began or were heard of.
+    /// Messages seen so far.
     messages: u64,
-    /// Memory of halves that were forgotten, for those to come.
+    /// Memory of forgotten streams, for reuse.
     spare_senders: Spare<Sender>,
     spare_receivers: Spare<Receiver>,
 }
 
 impl Endpoint {
-    /// A host without messages.
+    /// Makes a host without messages.
     ///
     /// # Panics
-    /// Parameters that [`Config`] does not allow.
+    /// Panics if [`Config`] does not allow the parameters.
     pub fn new(host: HostId, config: impl Into<Arc<Config>>) -> Endpoint {
         let config = config.into();
         config.check();
@@ -97,32 +96,32 @@ impl Endpoint {
         }
     }
 
-    /// What the half in `slot` has done.
+    /// Returns the counters of the stream in `slot`.
     ///
     /// # Panics
-    /// A slot that was never assigned.
+    /// Panics if `slot` was never assigned.
     pub fn statistics(&self, slot: u32) -> &Statistics {
         self.shell.common(slot)
     }
 
-    /// Packets of the sending half in `slot` that may go and were never sent.
+    /// Returns the granted unsent packets of the send stream in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if `slot` holds no send stream.
     pub fn granted_unsent(&self, slot: u32) -> u32 {
         self.shell.sender(slot).granted_unsent()
     }
 
-    /// Bytes of the receiving half in `slot` that were granted, or needed no GRANT, and have not arrived; headers
-    /// counted.
+    /// Returns the bytes of the receive stream in `slot` that were granted or unscheduled and have not arrived, headers
+    /// included.
     ///
     /// # Panics
-    /// A slot that is not of a receiving half.
+    /// Panics if `slot` holds no receive stream.
     pub fn outstanding_bytes(&self, slot: u32) -> u64 {
         self.shell.receiver(slot).0.as_ref().map_or(0, |receiver| receiver.outstanding())
     }
 
-    /// The half in `slot` is forgotten: the slot may be assigned again.
+    /// Forgets the stream in `slot`. The slot may be assigned again.
     pub fn forget(&mut self, slot: u32) {
         match self.shell.vacate(slot) {
             StreamState::Vacant | StreamState::Receiving(Message(None)) => {}
@@ -139,7 +138,6 @@ impl Endpoint {
         self.shell.place(slot, StreamState::Vacant, Statistics::default());
     }
 
-    /// The timer of a half comes no later than it must.
     fn arm(&mut self, slot: u32) {
         let deadline = match &self.shell.at(slot).stream_state {
             StreamState::Vacant | StreamState::Receiving(Message(None)) => Time::NEVER,
@@ -149,7 +147,6 @@ impl Endpoint {
         self.shell.arm(slot, deadline);
     }
 
-    /// A sending half has more that may go, or less.
     fn rank_sender(&mut self, slot: u32) {
         let sender = self.shell.at(slot).stream_state.sender();
         let to = sender.place(&self.config);
@@ -157,7 +154,6 @@ impl Endpoint {
         self.sending.replace(slot, from, to);
     }
 
-    /// A receiving half wants a GRANT, or does not any more.
     fn rank_receiver(&mut self, slot: u32) {
         let receiver = message(self.shell.at(slot));
         let to = receiver.place();
@@ -167,12 +163,10 @@ impl Endpoint {
         self.plan_grant();
     }
 
-    /// Whether the message in `slot` may have another GRANT.
     fn has_room(&self, slot: u32) -> bool {
         self.shell.receiver(slot).0.as_ref().is_some_and(|receiver| receiver.has_room(&self.config))
     }
 
-    /// When the next GRANT goes: to a message that may have one.
     fn plan_grant(&mut self) {
         let has_room = |slot| self.has_room(slot);
         let first = self.granting.first(usize::from(self.config.overcommitment));
@@ -180,7 +174,7 @@ impl Endpoint {
         self.grant_at = times.min().unwrap_or(Time::NEVER);
     }
 
-    /// The GRANT that is due, if one is. Homa 3.3: to the message with the fewest bytes left that may have one.
+    /// Makes a GRANT if one is due. Homa 3.3: for the message with the fewest bytes left that may have one.
     fn grant(&mut self, now: Time) -> Option<Packet> {
         if self.grant_at > now {
             return None;
@@ -199,7 +193,7 @@ impl Endpoint {
         Some(packet)
     }
 
-    /// DATA, or a probe.
+    /// Handles DATA or a probe.
     fn on_data(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let header = &packet.header;
         let key = Key::receiving(packet.source, header.connection);
@@ -215,7 +209,7 @@ impl Endpoint {
             return Disposition::Discard;
         }
         if header.kind == Kind::Nack {
-            // Aeolus: what went unasked and is not here is granted again.
+            // Aeolus: missing unscheduled packets are granted again.
             message(self.shell.at(slot)).probed(now, header.sequence, &self.config);
             self.rank_receiver(slot);
             self.arm(slot);
@@ -232,7 +226,7 @@ impl Endpoint {
         let receiver = message(entry);
         let (is_complete, key) = (receiver.is_complete(), receiver.key);
         let is_first_end = is_complete && !core::mem::replace(&mut receiver.was_delivered, true);
-        // Attempt 1 asks whether anybody is there.
+        // Attempt 1 asks whether the receiver is there.
         let is_asked = header.flags.attempt() != 0;
         let mut answers = Vec::new();
         if is_complete && config.ending == Ending::Acknowledged {
@@ -249,7 +243,7 @@ impl Endpoint {
         answers.into_iter().for_each(|answer| self.shell.push_control(answer));
         self.rank_receiver(slot);
         self.arm(slot);
-        // Its memory is the next message's.
+        // The next message reuses the memory.
         if is_complete
             && ending != Ending::Acknowledged
             && let Some(receiver) = self.shell.at(slot).stream_state.receiver().0.take()
@@ -275,7 +269,7 @@ impl Endpoint {
         let will = sender.resend(now, &packet.header, &self.config);
         self.rank_sender(slot);
         self.arm(slot);
-        // Homa 3.8: who has other things to send first says so, and is not asked again at once.
+        // Homa 3.8: a sender with other things to send first says so, and is not asked again at once.
         if will && self.sending.first(Allowed::ALL) != Some(slot) {
             let busy = self.shell.at(slot).stream_state.sender().busy(host, first);
             self.shell.push_control(busy);
@@ -299,13 +293,13 @@ impl Endpoint {
         self.arm(slot);
     }
 
-    /// The application is told that a message was sent.
+    /// Tells the application that a message was sent.
     fn ended(&mut self, slot: u32) {
         let key = self.shell.sender(slot).key;
         self.shell.events.push_back(Event::Acknowledged { key, slot });
     }
 
-    /// Whether all of a message has arrived, and nothing of it is kept.
+    /// Returns whether a message has arrived whole and its state is gone.
     fn was_received(&self, slot: u32) -> bool {
         matches!(
             self.shell.slots[slot as usize].stream_state,
@@ -313,7 +307,7 @@ impl Endpoint {
         )
     }
 
-    /// A packet of the message whose turn it is.
+    /// Sends a packet of the first-ranked message.
     fn data(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
         let slot = self.sending.first(allowed)?;
         let entry = &mut self.shell.slots[slot as usize];
@@ -332,7 +326,7 @@ impl Endpoint {
     }
 }
 
-/// The receiver of a message that has not arrived whole.
+/// Returns the receiver of a message that is still arriving.
 fn message(side: &mut Slot<Box<Sender>, Message, Statistics>) -> &mut Receiver {
     side.stream_state.receiver().0.as_mut().expect("the message is still arriving")
 }
@@ -345,10 +339,10 @@ impl ShellEndpoint for Endpoint {
 
     crate::shell_accessors!();
 
-    /// Both ends count a message's packets by the host's payload: one of its own is never asked for.
+    /// Opens a message. Both ends count packets by the host's payload, so the message's own payload size is ignored.
     fn open(&mut self, now: Time, opening: Opening, slot: u32) {
         let Opening { key, class, length, payload: _, paths, stream } = opening;
-        // What waits draw has no part in which paths are taken. A jump is the dearest part of a short message.
+        // The RNG of waits must not affect the choice of paths. A jump is the dearest part of a short message.
         let mut waits = stream.clone();
         if self.config.backoff != TimeDelta::ZERO {
             waits.jump();
@@ -360,7 +354,7 @@ impl ShellEndpoint for Endpoint {
         let stream_state = StreamState::Sending(self.spare_senders.boxed(sender));
         self.shell.place(slot, stream_state, Statistics::default());
         self.rank_sender(slot);
-        // Without ACKs each packet that is sent arms it, and most messages have one.
+        // Without ACKs each sent packet arms the timer, and most messages have one packet.
         if self.config.ending == Ending::Acknowledged {
             self.arm(slot);
         }

@@ -1,17 +1,17 @@
-//! Which messages of a host are granted: those with the fewest bytes left, one of each peer.
+//! The choice of messages to grant: fewest bytes left, one per peer.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use trimline_packet::{HostId, Time, TimeDelta};
 
-/// Where a message stands: its class and what is left of it, then its length, then its number at this host.
+/// Rank of a message: class and bytes left, then length, then number at this host.
 pub(super) type Rank = (u64, u32, u64);
 
 /// Messages of one peer that want a GRANT.
 #[derive(Debug, Default)]
 struct Peer {
     messages: BTreeSet<(Rank, u32)>,
-    /// No GRANT goes to the peer before.
+    /// Earliest time of a GRANT to the peer.
     next_at: Time,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Granting {
 }
 
 impl Granting {
-    /// The message in `slot` stands at `to` instead of `from`.
+    /// Moves the message in `slot` from rank `from` to `to`.
     pub(super) fn replace(
         &mut self,
         slot: u32,
@@ -57,19 +57,19 @@ impl Granting {
         }
     }
 
-    /// The messages that are granted at a time, each with the time before which its peer gets no GRANT.
+    /// Returns the messages granted at a time, each with the earliest time of a GRANT to its peer.
     pub(super) fn first(&self, count: usize) -> impl Iterator<Item = (u32, Time)> + '_ {
         let next_at = |host| self.peers.get(host).map_or(Time::ZERO, |peer| peer.next_at);
         self.heads.iter().take(count).map(move |(_, slot, host)| (*slot, next_at(host)))
     }
 
-    /// How many messages are granted at a time, of so many at most.
+    /// Returns the number of messages granted at a time; at most `count`.
     pub(super) fn among(&self, count: usize) -> usize {
         self.heads.len().min(count)
     }
 
-    /// A GRANT goes to a peer, which might have gone at some time before. A NIC that was busy longer than a packet time
-    /// is not made up for.
+    /// Counts a GRANT to a peer that could have gone at `since`. A NIC that was busy for longer than a packet time does
+    /// not catch up.
     pub(super) fn given(&mut self, now: Time, since: Time, host: HostId, packet_time: TimeDelta) {
         if let Some(peer) = self.peers.get_mut(&host) {
             let earliest = Time::from_ps(now.as_ps().saturating_sub(packet_time.as_ps()));

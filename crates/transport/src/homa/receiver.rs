@@ -1,4 +1,4 @@
-//! The receiving half of a message: what arrived, what was granted, and what is asked for again.
+//! The receive stream of a message: arrivals, GRANTs and RESENDs.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -11,52 +11,51 @@ use super::granting::Rank;
 use crate::spray::Spray;
 use crate::{Arrivals, Key, WINDOW_LIMIT};
 
-/// RESENDs that go at a time, each for packets in a row.
+/// Max RESENDs at a time, each for consecutive packets.
 const MAX_RESENDS: usize = 64;
-/// Packets that one RESEND asks for.
+/// Max packets per RESEND.
 const MAX_ASKED: u32 = 0xFFFF;
 
-/// What a packet of data brought.
+/// The result of a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     New,
     Duplicate,
-    /// Behind the end, or too far ahead of what is missing.
+    /// Behind the end, or too far ahead of the first missing packet.
     Beyond,
 }
 
-/// The receiving half of a message.
+/// The receive stream of a message.
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) key: Key,
     pub(super) paths: Spray,
-    /// Place among the messages that want to be granted.
+    /// Rank among the messages that want a GRANT.
     pub(super) rank: Option<Rank>,
-    /// The number of the message at this host.
+    /// Number of the message at this host.
     number: u64,
     class: u8,
     pub(super) was_delivered: bool,
-    /// Packets of the message, once they are known.
+    /// Packets of the message, once known.
     packets: Option<u32>,
     arrivals: Arrivals,
     count: u32,
-    /// Packets before this one were granted or needed no grant.
+    /// First packet that still needs a GRANT.
     granted: u32,
-    /// The priority of the last GRANT.
     priority: u8,
-    /// Bytes of the packets that were granted and have not arrived, as on the host's link.
+    /// Link bytes of granted packets that have not arrived.
     outstanding: u64,
-    /// Aeolus: packets that a probe found missing, and that were not granted again.
+    /// Aeolus: packets that a probe found missing and that were not granted again.
     lost: BTreeSet<u32>,
     was_probed: bool,
-    /// The last packet of the message, or the last GRANT for it, or BUSY.
+    /// Time of the last packet, GRANT or BUSY of the message.
     received_at: Time,
-    /// RESENDs in a row that brought no data.
+    /// Consecutive RESENDs without data.
     silences: u8,
 }
 
 impl Receiver {
-    /// A message of which a packet arrived: its class, and how many packets it has.
+    /// Makes a message from its first packet, which carries class and packet count.
     pub(super) fn new(
         now: Time,
         key: Key,
@@ -88,12 +87,12 @@ impl Receiver {
         receiver
     }
 
-    /// One behind the last packet that the message may have.
+    /// Returns one past the last packet that the message may have.
     fn end(&self) -> u32 {
         self.packets.unwrap_or(u32::MAX)
     }
 
-    /// Everything before a packet is granted.
+    /// Grants all packets before `granted`.
     fn advance(&mut self, granted: u32, config: &Config) {
         while self.granted < granted {
             self.outstanding += config.wire_bytes(self.granted, self.end());
@@ -105,28 +104,25 @@ impl Receiver {
         self.packets.is_some_and(|packets| self.arrivals.base() >= packets)
     }
 
-    /// Packets of the message, if all have arrived.
     pub(super) fn packets(&self) -> u32 {
         self.packets.unwrap_or(0)
     }
 
-    /// When the message was last heard of or granted: what may go now may have gone then.
+    /// Returns the time of the last packet or GRANT: what may go now may have gone then.
     pub(super) fn received_at(&self) -> Time {
         self.received_at
     }
 
-    /// Bytes that were granted and have not arrived.
     pub(super) fn outstanding(&self) -> u64 {
         if self.is_complete() { 0 } else { self.outstanding }
     }
 
-    /// A packet of data arrived.
     pub(super) fn arrive(&mut self, now: Time, header: &Header, config: &Config) -> Arrival {
         let (sequence, base) = (header.sequence, self.arrivals.base());
         if sequence >= self.end() || (sequence > base && sequence - base >= WINDOW_LIMIT) {
             return Arrival::Beyond;
         }
-        // A LAST before what has arrived already lies.
+        // A LAST before packets that have arrived is false.
         let is_end = header.flags.contains(Flags::LAST) && !self.has_beyond(sequence);
         if is_end && self.packets.is_none() {
             self.cut_back(sequence + 1, config);
@@ -134,7 +130,7 @@ impl Receiver {
         if sequence < base || self.arrivals.contains(sequence) {
             return Arrival::Duplicate;
         }
-        // Who sends more than was granted is of another mind about what is unscheduled.
+        // A sender that sends more than was granted has another idea of what is unscheduled.
         self.advance(sequence + 1, config);
         self.arrivals.insert(sequence);
         self.count += 1;
@@ -152,7 +148,7 @@ impl Receiver {
         (sequence + 1..self.granted).any(|later| self.arrivals.contains(later))
     }
 
-    /// The end of the message is known: what was granted behind it never comes.
+    /// Sets the end of the message: packets granted beyond it never come.
     fn cut_back(&mut self, end: u32, config: &Config) {
         self.packets = Some(end);
         let granted = self.granted.min(end);
@@ -170,9 +166,9 @@ impl Receiver {
         self.lost.iter().map(|&lost| config.wire_bytes(lost, self.end())).sum()
     }
 
-    /// Aeolus: packets up to this one were sent unasked. Those that are not here are not on their way any more.
+    /// Aeolus: packets up to `last` were sent unscheduled. Missing ones are no longer on their way.
     pub(super) fn probed(&mut self, now: Time, last: u32, config: &Config) {
-        // A second copy may come when they were granted again.
+        // A duplicate probe may come after they were granted again.
         if core::mem::replace(&mut self.was_probed, true) {
             return;
         }
@@ -184,8 +180,8 @@ impl Receiver {
         (self.received_at, self.silences) = (now, 0);
     }
 
-    /// Whether the message wants a GRANT, whoever's turn it is. One that did not answer a RESEND does not: its place is
-    /// another's until its data comes.
+    /// Returns the rank if the message wants a GRANT. A message with an unanswered RESEND gives up its place until its
+    /// data comes.
     pub(super) fn place(&self) -> Option<Rank> {
         let max = self.arrivals.base().saturating_add(WINDOW_LIMIT - 1);
         let wants = !self.lost.is_empty() || (self.granted < self.end() && self.granted < max);
@@ -193,7 +189,7 @@ impl Receiver {
             return None;
         }
         let class = u64::from(3 - self.class.min(3)) << 62;
-        // Homa 3.3: shortest remaining first. One whose end is not known comes behind all others, in turn.
+        // Homa 3.3: shortest remaining first. Messages without a known end come last, in turn.
         let left = match self.packets {
             Some(packets) => u64::from(packets - self.granted) + self.lost.len() as u64,
             None => (1 << 32) + u64::from(self.granted),
@@ -201,12 +197,12 @@ impl Receiver {
         Some((class | left, self.end(), self.number))
     }
 
-    /// Whether fewer bytes are on their way than a round trip holds.
+    /// Returns whether less than a round trip of bytes is on its way.
     pub(super) fn has_room(&self, config: &Config) -> bool {
         self.outstanding < u64::from(config.rtt_bytes)
     }
 
-    /// Grants the next packet, to the message with this place among so many.
+    /// Grants the next packet, to the message at `place` among `among`.
     pub(super) fn grant(
         &mut self,
         now: Time,
@@ -216,7 +212,7 @@ impl Receiver {
     ) -> Packet {
         let left = self.end() - self.granted;
         self.received_at = now;
-        // Aeolus: what was lost first.
+        // Aeolus: lost packets first.
         if let Some(lost) = self.lost.pop_first() {
             let left = left.saturating_add(self.lost.len() as u32 + 1);
             let priority = config.scheduled_priority(place, among, left);
@@ -228,17 +224,16 @@ impl Receiver {
         self.repeat_grant(host)
     }
 
-    /// The last GRANT, or one of what was not asked for.
+    /// Makes the last GRANT again, or one of the unscheduled packets.
     pub(super) fn repeat_grant(&mut self, host: HostId) -> Packet {
         self.control(host, Kind::Pull, self.granted, self.priority.into())
     }
 
-    /// That everything has arrived.
     pub(super) fn ack(&mut self, host: HostId) -> Packet {
         self.control(host, Kind::Ack, self.packets(), 0)
     }
 
-    /// When missing packets are asked for, if nothing comes.
+    /// Returns the time at which missing packets are requested.
     pub(super) fn deadline(&self, config: &Config) -> Time {
         match self.outstanding() {
             0 => Time::NEVER,
@@ -246,31 +241,31 @@ impl Receiver {
         }
     }
 
-    /// BUSY: the sender is there, and has other things to do.
+    /// Handles BUSY: the sender is there, and has other things to do.
     pub(super) fn wait_on(&mut self, now: Time) {
         self.received_at = now;
         self.silences = self.silences.min(1);
     }
 
-    /// The time to ask has come: RESENDs for what was granted and is missing.
+    /// Makes RESENDs if they are due.
     pub(super) fn expire(&mut self, now: Time, host: HostId, config: &Config) -> Vec<Packet> {
         if self.deadline(config) > now {
             return Vec::new();
         }
         self.received_at = now;
-        // All that is missing is asked for.
+        // All missing packets are requested.
         self.outstanding += self.bytes_of_lost(config);
         self.lost = BTreeSet::new();
         self.silences = self.silences.saturating_add(1).min(MAX_DOUBLINGS);
         self.resends(host, config)
     }
 
-    /// Whether the message waits for an answer to a RESEND.
+    /// Returns whether a RESEND is unanswered.
     pub(super) fn is_silent(&self) -> bool {
         self.silences > 0 && self.outstanding() > 0
     }
 
-    /// RESENDs for what was granted and is missing: the packets in a row by one.
+    /// Makes RESENDs for missing granted packets, one per run.
     pub(super) fn resends(&mut self, host: HostId, config: &Config) -> Vec<Packet> {
         let missing = self.granted - self.count;
         let priority = config.unscheduled_priority(config.bytes_of(missing).0);

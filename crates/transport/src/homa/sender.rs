@@ -1,4 +1,4 @@
-//! The sending half of a message: what may go, and what is sent again.
+//! The send stream of a message: packets that may go, and packets to resend.
 
 use alloc::collections::BTreeSet;
 
@@ -13,45 +13,45 @@ use crate::shell::UsePaths;
 use crate::spray::Spray;
 use crate::{Key, PathList, Stream, WINDOW_LIMIT};
 
-/// Packets that a sender keeps in mind to be sent again. Further ones are asked for again.
+/// Max packets to resend; the receiver requests further ones again.
 const MAX_RESENT: usize = 1024;
 
-/// What a message sends next, by the packet's number.
+/// The next packet of a message, by number.
 #[derive(Clone, Copy, Debug)]
 enum Upcoming {
     New(u32),
     Again(u32),
-    /// What goes behind this one.
+    /// A probe behind this packet.
     Probe(u32),
 }
 
-/// The sending half of a message.
+/// The send stream of a message.
 #[derive(Debug)]
 pub struct Sender {
     pub(super) key: Key,
     pub(super) paths: Spray,
-    /// Place among the messages of this host, while a packet may go.
+    /// Rank and priority, while a packet may go.
     pub(super) turn: Option<Turn>,
-    /// The number of the message at this host.
+    /// Number of the message at this host.
     number: u64,
     stream: Stream,
     length: Option<u64>,
     packets: u32,
     class: u8,
-    /// Packets below this one may go.
+    /// First packet that may not go.
     granted: u32,
-    /// The priority of those that are not unscheduled.
+    /// Priority of scheduled packets.
     priority: u8,
-    /// The next packet that was never sent.
+    /// First unsent packet.
     next: u32,
-    /// Packets to be sent again, and the priority of those that are not unscheduled.
+    /// Packets to resend, and the priority of the scheduled ones.
     again: BTreeSet<u32>,
     again_priority: u8,
-    /// The first packet goes again, to hear whether anybody is there.
+    /// The first packet goes again, to test whether the receiver is there.
     is_asking: bool,
     /// Aeolus: the probe behind the unscheduled packets goes next.
     is_probing: bool,
-    /// When the sender has waited long enough for its receiver.
+    /// Time at which the wait for the receiver ends.
     gives_up_at: Time,
     repeats: u8,
     has_ended: bool,
@@ -64,7 +64,6 @@ impl UsePaths for Sender {
 }
 
 impl Sender {
-    /// A message begins.
     pub(super) fn new(
         now: Time,
         key: Key,
@@ -98,12 +97,10 @@ impl Sender {
         sender
     }
 
-    /// Packets that may go and were never sent.
     pub(super) fn granted_unsent(&self) -> u32 {
         self.granted.saturating_sub(self.next)
     }
 
-    /// The packet that goes next.
     fn upcoming(&self) -> Option<Upcoming> {
         if self.is_probing {
             return Some(Upcoming::Probe(self.next.saturating_sub(1)));
@@ -117,10 +114,9 @@ impl Sender {
         }
     }
 
-    /// The priority of a packet.
     fn priority_of(&self, upcoming: Upcoming, config: &Config) -> u8 {
         match upcoming {
-            // Aeolus: what was lost goes again as what is granted.
+            // Aeolus: lost packets are resent as scheduled ones.
             Upcoming::Again(_) if config.aeolus && !self.is_asking => self.again_priority,
             Upcoming::Again(sequence) | Upcoming::New(sequence) | Upcoming::Probe(sequence)
                 if sequence < config.unscheduled() =>
@@ -133,8 +129,7 @@ impl Sender {
         }
     }
 
-    /// Where the message stands: Homa 3.2, the one with the fewest bytes left to send goes first. Of messages without
-    /// an end the one that has sent least does.
+    /// Returns the rank. Homa 3.2: fewest bytes left first; among endless messages fewest bytes sent.
     pub(super) fn place(&self, config: &Config) -> Option<Turn> {
         let upcoming = self.upcoming()?;
         let sent = config.start(self.next);
@@ -147,7 +142,7 @@ impl Sender {
         Some(((left, self.number), self.priority_of(upcoming, config)))
     }
 
-    /// The packet that goes next, and whether it was sent before; `None` instead for a probe.
+    /// Sends the next packet. Returns also whether it was sent before; `None` for a probe.
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -168,7 +163,7 @@ impl Sender {
         let is_asking = core::mem::take(&mut self.is_asking);
         if !is_asking && !self.again.remove(&sequence) {
             self.next += 1;
-            // Aeolus: a probe behind the last packet that goes unasked.
+            // Aeolus: a probe behind the last unscheduled packet.
             let unasked = config.unscheduled().min(self.packets);
             self.is_probing = config.aeolus && self.next == unasked;
         }
@@ -191,14 +186,15 @@ impl Sender {
         Some((packet, Some(is_repeated)))
     }
 
-    /// All was sent, and nobody will say that it arrived: the message ends by itself.
+    /// Starts the final wait once all is sent and no ACK will come.
     fn wait_if_done(&mut self, now: Time, config: &Config) {
         if self.is_done() && config.ending != Ending::Acknowledged {
             self.wait(now, config);
         }
     }
 
-    /// Aeolus: tells the receiver which packets were sent unasked. It is not marked as they are, and waits in their queues.
+    /// Makes Aeolus's probe: it names the last packet sent unscheduled. It is unmarked, and waits in those packets'
+    /// queues.
     fn probe(&mut self, host: HostId, sequence: u32, priority: u8) -> Packet {
         self.is_probing = false;
         let flags = Flags::default().with(Flags::FROM_OPENER | Flags::SYN).with_class(self.class);
@@ -209,12 +205,12 @@ impl Sender {
         Packet { service, ..Packet::control(host, self.key.peer, header) }
     }
 
-    /// Whether all of a message with an end has been sent.
+    /// Returns whether all of a message with an end has been sent.
     fn is_done(&self) -> bool {
         self.length.is_some() && self.next == self.packets && self.upcoming().is_none()
     }
 
-    /// A GRANT: packets below this one may go, with a priority.
+    /// Handles a GRANT.
     pub(super) fn grant(&mut self, now: Time, header: &Header, config: &Config) {
         if self.has_ended {
             return;
@@ -227,7 +223,7 @@ impl Sender {
         }
     }
 
-    /// A RESEND. Gives whether there is anything to send for it.
+    /// Handles a RESEND. Returns whether there is anything to send.
     pub(super) fn resend(&mut self, now: Time, header: &Header, config: &Config) -> bool {
         let is_final = self.has_ended && config.ending == Ending::Acknowledged;
         let first = header.sequence;
@@ -247,7 +243,7 @@ impl Sender {
         end > first
     }
 
-    /// The ACK of a message of so many packets: whether it is this one, for the first time.
+    /// Handles an ACK of a message of `packets` packets. Returns whether it ends this message.
     pub(super) fn end(&mut self, packets: u32) -> bool {
         if packets != self.packets || self.length.is_none() || self.has_ended {
             return false;
@@ -258,19 +254,19 @@ impl Sender {
         true
     }
 
-    /// The receiver was heard: it is there.
+    /// Notes an answer: the receiver is there.
     fn received(&mut self, now: Time, config: &Config) {
         (self.repeats, self.is_asking) = (0, false);
         self.wait(now, config);
     }
 
-    /// Waits for the receiver, from now on.
+    /// Starts a wait for the receiver.
     fn wait(&mut self, now: Time, config: &Config) {
         let wait = match config.ending {
             Ending::Silent(time) if self.is_done() => time,
             _ => {
                 let spread = u128::from(doubled(config.backoff, self.repeats).as_ps());
-                // No draw where there is nothing to draw.
+                // No draw without a spread.
                 let more = if spread == 0 {
                     0
                 } else {
@@ -283,12 +279,11 @@ impl Sender {
         self.gives_up_at = now.saturating_add(wait);
     }
 
-    /// When something next happens by itself.
     pub(super) fn deadline(&self) -> Time {
         if self.has_ended { Time::NEVER } else { self.gives_up_at }
     }
 
-    /// The time has come: whether the message has ended by silence.
+    /// Handles the timer. Returns whether silence ended the message.
     pub(super) fn expire(&mut self, now: Time, config: &Config) -> bool {
         if self.has_ended || self.gives_up_at > now {
             return false;
@@ -297,7 +292,7 @@ impl Sender {
             self.has_ended = true;
             return true;
         }
-        // What was not sent yet cannot have been heard.
+        // Without sent packets there can be no answer.
         if self.upcoming().is_none() {
             self.is_asking = true;
             self.repeats = self.repeats.saturating_add(1).min(MAX_DOUBLINGS);
@@ -306,7 +301,7 @@ impl Sender {
         false
     }
 
-    /// The answer to a RESEND of a sender that has other things to send first.
+    /// Makes the answer to a RESEND of a sender with other things to send first.
     pub(super) fn busy(&mut self, host: HostId, sequence: u32) -> Packet {
         let flags = Flags::default().with(Flags::FROM_OPENER);
         let (connection, path) = (self.key.connection, self.paths.next_path());

@@ -1,7 +1,7 @@
 //! One pFabric host: takes packets, commands and deadlines, gives packets and events.
 //!
-//! ACKs and probes that go back are sent first, in the order in which they arose; then one packet of the most urgent flow
-//! that may send.
+//! ACKs and returning probes go first, in the order in which they arose; then one packet of the most urgent flow that
+//! may send.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -21,19 +21,18 @@ use crate::{Allowed, Disposition, HostTables, Key};
 #[derive(Debug)]
 pub struct Endpoint {
     shell: ShellOf<Endpoint>,
-    /// Shared by the hosts of a simulation.
     config: Arc<Config>,
-    /// Sending halves that may send: urgency, number, slot.
+    /// Send streams that may send: urgency, number, slot.
     ready: BTreeSet<(u32, u64, u32)>,
     /// Flows opened so far.
     opened: u64,
 }
 
 impl Endpoint {
-    /// A host without flows.
+    /// Makes a host without flows.
     ///
     /// # Panics
-    /// A window of no packets, a time-out of nothing, payloads of nothing.
+    /// Panics if the window, the time-out or the payload is 0.
     pub fn new(host: HostId, config: impl Into<Arc<Config>>) -> Endpoint {
         let config = config.into();
         assert!(config.window > 0, "a window has at least one packet");
@@ -43,32 +42,32 @@ impl Endpoint {
         Endpoint { shell, config, ready: BTreeSet::new(), opened: 0 }
     }
 
-    /// What the sending half in `slot` has done.
+    /// Returns the counters of the send stream in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if `slot` holds no send stream.
     pub fn sender_statistics(&self, slot: u32) -> &SenderStatistics {
         &self.shell.sender(slot).statistics
     }
 
-    /// What the receiving half in `slot` has seen.
+    /// Returns the counters of the receive stream in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a receiving half.
+    /// Panics if `slot` holds no receive stream.
     pub fn receiver_statistics(&self, slot: u32) -> &Statistics {
         &self.shell.receiver(slot).statistics
     }
 
-    /// Packets that the sending half in `slot` may have in flight, and those that it has.
+    /// Returns window and packets in flight of the send stream in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if `slot` holds no send stream.
     pub fn window(&self, slot: u32) -> (u32, u32) {
         let sender = self.shell.sender(slot);
         (sender.window(), sender.in_flight())
     }
 
-    /// The half in `slot` is forgotten: the slot may be assigned again.
+    /// Forgets the stream in `slot`. The slot may be assigned again.
     pub fn forget(&mut self, slot: u32) {
         if let StreamState::Sending(sender) = self.shell.vacate(slot)
             && let Some((urgency, number)) = sender.rank
@@ -77,7 +76,7 @@ impl Endpoint {
         }
     }
 
-    /// After anything that may have changed whether a sending half may send, how urgent it is, or its deadline.
+    /// Updates rank and timer of a send stream after a change of its state.
     fn changed(&mut self, slot: u32) {
         let sender = self.shell.at(slot).stream_state.sender();
         let rank = sender.is_ready().then(|| (sender.urgency(&self.config), sender.number));
@@ -140,7 +139,6 @@ impl Endpoint {
         self.changed(slot);
     }
 
-    /// A switch told of a packet of this host.
     fn handle_notification(&mut self, packet: &Packet, directory: &mut impl HostTables) {
         let (header, host) = (&packet.header, self.shell.host);
         if !self.config.fastlane {
@@ -170,7 +168,7 @@ impl Endpoint {
                     self.shell.push_control(ack);
                 }
             }
-            // A probe that was on its way back: the timer repeats it.
+            // A probe on its way back was dropped: the timer repeats it.
             (Kind::Pull | Kind::Data | Kind::Nack | Kind::Reset, false)
             | (Kind::Ack | Kind::Nack | Kind::Reset, true) => {}
         }

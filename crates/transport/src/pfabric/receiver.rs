@@ -1,4 +1,4 @@
-//! The receiving half of a flow: what arrived, and its ACKs.
+//! The receive stream of a flow: arrivals and ACKs.
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet};
 
@@ -7,12 +7,12 @@ use crate::shell::UsePaths;
 use crate::spray::Spray;
 use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
 
-/// The receiving half of a flow.
+/// The receive stream of a flow.
 #[derive(Debug)]
 pub struct Receiver {
     pub(super) key: Key,
     pub(super) paths: Spray,
-    /// Packets of the flow, once the last one came.
+    /// Packets of the flow, once the last one arrived.
     packets: Option<u32>,
     arrivals: Arrivals,
     pub(super) was_delivered: bool,
@@ -37,7 +37,7 @@ impl Receiver {
         }
     }
 
-    /// A packet of so much payload arrived. Whether it is new; `None`: too far ahead to be meant.
+    /// Receives a packet. Returns whether it is new; `None` if it lies [`WINDOW_LIMIT`] or more packets ahead.
     pub(super) fn arrive(&mut self, header: &Header, bytes: u16) -> Option<bool> {
         let offset = header.sequence.wrapping_sub(self.arrivals.base());
         let is_before = (offset as i32) < 0;
@@ -56,12 +56,10 @@ impl Receiver {
         Some(is_new)
     }
 
-    /// Whether everything has arrived.
     pub(super) fn is_complete(&self) -> bool {
         self.packets == Some(self.arrivals.base())
     }
 
-    /// The ACK of a packet.
     pub(super) fn ack(&mut self, host: HostId, sequence: u32) -> Packet {
         let header = Header {
             kind: Kind::Ack,
@@ -74,14 +72,14 @@ impl Receiver {
         Packet::control(host, self.key.peer, header)
     }
 
-    /// A switch dropped an ACK: whether no other one can have said as much. One that arrived since says what is missing
-    /// first.
+    /// Returns whether to resend a dropped ACK because no later ACK covers it: a later ACK covers all packets before
+    /// the first missing one.
     pub(super) fn needs_again(&self, ack: &Header) -> bool {
         let base = self.arrivals.base();
         ack.extra == base || ack.sequence.wrapping_sub(base) as i32 >= 0
     }
 
-    /// Everything arrived: the memory is given back.
+    /// Frees memory after everything arrived.
     pub(super) fn shrink(&mut self) {
         self.arrivals.shrink();
     }

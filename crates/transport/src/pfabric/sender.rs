@@ -1,4 +1,4 @@
-//! The sending half of a flow: what is in flight, what is to be sent again, and whether the flow probes.
+//! The send stream of a flow: packets in flight, packets to resend, and probing.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::num::NonZeroU16;
@@ -10,56 +10,52 @@ use crate::shell::UsePaths;
 use crate::spray::Spray;
 use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
 
-/// The packets of a flow that has no end.
 const ENDLESS: u32 = u32::MAX;
 
-/// The sending half of a flow.
+/// The send stream of a flow.
 #[derive(Debug)]
 pub struct Sender {
     pub(super) key: Key,
     pub(super) paths: Spray,
-    /// Place among the flows of this host that may send: its urgency and its number.
+    /// Rank among the flows of this host that may send: urgency and number.
     pub(super) rank: Option<(u32, u64)>,
-    /// Flows of one urgency go in the order of their numbers.
+    /// Number of the flow at its host: orders flows of equal urgency.
     pub(super) number: u64,
     length: Option<u64>,
     packets: u32,
-    /// Payload of a full packet.
+    /// Payload of a full packet, in bytes.
     payload: u16,
     class: u8,
     /// The first packet that was never sent.
     next: u32,
-    /// What was acknowledged, and its bytes.
     acked: Arrivals,
     acked_bytes: u64,
     in_flight: u32,
-    /// Packets to be sent again, the lowest first.
+    /// Packets to resend.
     lost: BTreeSet<u32>,
-    /// Of packets that were sent again and not acknowledged: how often, modulo 4.
+    /// Retransmissions, modulo 4, of each unacknowledged packet that was resent.
     attempts: BTreeMap<u32, u8>,
     window: u32,
     threshold: u32,
     /// ACKs since the window last grew in congestion avoidance.
     received: u32,
-    /// Time-outs since an ACK of new data or a probe came.
+    /// Time-outs since the last ACK of new data or returned probe.
     in_a_row: u8,
-    /// Until a probe comes back nothing else is sent.
+    /// True until a probe comes back; nothing else is sent.
     is_probing: bool,
-    /// A probe is to be sent.
     owes_probe: bool,
     probes: u32,
-    /// Probes that were sent before the flow last began to probe.
+    /// Probes sent before the flow last began to probe.
     probes_before: u32,
-    /// What switches told of is being resent (FastLane 3.4.2); nothing new is sent.
+    /// True while the flow resends what switches dropped (FastLane 3.4.2); nothing new is sent.
     is_notified: bool,
-    /// Packets that were resent because of that and may be in the network.
+    /// Packets resent in this recovery that may be in the network.
     again: BTreeSet<u32>,
-    /// As many of them as there may be.
+    /// Max size of `again`.
     max_sim: u32,
-    /// The peer has answered data.
+    /// True once the peer has answered data.
     was_received: bool,
     has_ended: bool,
-    /// When the timer comes.
     pub(super) deadline: Time,
     pub(super) statistics: SenderStatistics,
 }
@@ -118,24 +114,22 @@ impl Sender {
         }
     }
 
-    /// Packets that may be in flight.
     pub(super) fn window(&self) -> u32 {
         self.window
     }
 
-    /// Packets in flight, as far as the sender knows.
+    /// Returns the packets in flight, as far as the sender knows.
     pub(super) fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Payload of a packet.
     fn bytes_of(&self, sequence: u32) -> u16 {
         let payload = u64::from(self.payload);
         let before = u64::from(sequence) * payload;
         self.length.map_or(payload, |length| (length - before.min(length)).min(payload)) as u16
     }
 
-    /// How urgent the flow is: the less, the more.
+    /// Returns the flow's urgency, in bytes; smaller is more urgent.
     pub(super) fn urgency(&self, config: &Config) -> u32 {
         let bytes = match config.priority {
             Priority::Remaining => self.length.map(|length| length - self.acked_bytes),
@@ -144,7 +138,6 @@ impl Sender {
         bytes.map_or(u32::MAX, |bytes| u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 
-    /// Whether there is something that may be sent.
     pub(super) fn is_ready(&self) -> bool {
         if self.has_ended || self.is_probing {
             return self.owes_probe && !self.has_ended;
@@ -156,7 +149,7 @@ impl Sender {
         self.in_flight < self.window && (!self.lost.is_empty() || has_new)
     }
 
-    /// Sends what goes next, if something may.
+    /// Sends the next packet, if one may go.
     pub(super) fn send(&mut self, now: Time, host: HostId, config: &Config) -> Option<Packet> {
         if !self.is_ready() {
             return None;
@@ -201,7 +194,7 @@ impl Sender {
         Some(packet)
     }
 
-    /// A packet without data, as urgent as the flow's data: where it comes through, data would too.
+    /// Makes a packet without data, as urgent as the flow's data. Where it gets through, data would too.
     fn probe(&mut self, host: HostId, config: &Config) -> Packet {
         self.probes = self.probes.wrapping_add(1);
         let header = Header {
@@ -216,7 +209,7 @@ impl Sender {
         Packet { service, ..Packet::control(host, self.key.peer, header) }
     }
 
-    /// An ACK arrived. Whether it ends the flow.
+    /// Handles an ACK. Returns whether it ends the flow.
     pub(super) fn receive(&mut self, now: Time, header: &Header, config: &Config) -> bool {
         self.was_received = true;
         if self.has_ended {
@@ -248,8 +241,8 @@ impl Sender {
         true
     }
 
-    /// Ends a recovery when nothing that was dropped is missing any more. Chosen: the window goes on from where the
-    /// retransmissions have come to.
+    /// Ends a recovery when no dropped packet is missing. Chosen: the window continues from where the retransmissions
+    /// have come to.
     fn recovered(&mut self, config: &Config) {
         if self.is_notified && self.lost.is_empty() && self.again.is_empty() && !self.is_probing {
             self.is_notified = false;
@@ -257,7 +250,7 @@ impl Sender {
         }
     }
 
-    /// A packet is known to have arrived, for the first time. Gives 1.
+    /// Marks a packet as arrived for the first time. Returns 1.
     fn acknowledge(&mut self, sequence: u32) -> u32 {
         self.acked.insert(sequence);
         self.acked_bytes += u64::from(self.bytes_of(sequence));
@@ -266,13 +259,13 @@ impl Sender {
             self.in_flight -= 1;
         }
         if self.again.remove(&sequence) {
-            // FastLane 3.4.2: slow start, one more with each that arrives.
+            // FastLane 3.4.2: slow start, one more with each arrival.
             self.max_sim += 1;
         }
         1
     }
 
-    /// pFabric 4.3: slow start up to the threshold, and on as TCP does, up to the bandwidth-delay product.
+    /// pFabric 4.3: slow start up to the threshold, then TCP's growth, up to the bandwidth-delay product.
     fn grow(&mut self, config: &Config) {
         if self.window >= u32::from(config.window) {
             return;
@@ -284,7 +277,7 @@ impl Sender {
         }
     }
 
-    /// The timer begins anew, if something is in flight.
+    /// Restarts the timer if packets are in flight.
     fn rearm(&mut self, now: Time, config: &Config) {
         self.deadline = match self.in_flight {
             0 => Time::NEVER,
@@ -298,10 +291,10 @@ impl Sender {
         self.acked.shrink();
     }
 
-    /// A probe came back: congestion has passed.
+    /// Handles a returned probe: congestion has passed.
     pub(super) fn receive_probe(&mut self, now: Time, number: u32, config: &Config) {
         // It need not have met the flow: what makes that known is data. Where a round trip takes longer than the
-        // time-out a later probe is under way: any one since the flow began to probe will do.
+        // time-out, a later probe is already under way, so any probe sent since the flow began to probe will do.
         let back = number.wrapping_sub(self.probes_before.wrapping_add(1));
         let is_of_these = back < self.probes.wrapping_sub(self.probes_before);
         if !self.is_probing || self.has_ended || !is_of_these {
@@ -312,7 +305,7 @@ impl Sender {
         self.recovered(config);
     }
 
-    /// A switch dropped a packet, and says so (FastLane 3.4.2). Whether it was one that is in flight.
+    /// Handles a notification of a drop (FastLane 3.4.2). Returns whether the packet was in flight.
     pub(super) fn notified(&mut self, header: &Header) -> bool {
         let sequence = header.sequence;
         let is_in_flight = sequence < self.next
@@ -337,20 +330,20 @@ impl Sender {
         true
     }
 
-    /// Nothing is sent from now on but probes, until one comes back.
+    /// Sends only probes from now on, until one comes back.
     fn begin_to_probe(&mut self) {
         (self.is_probing, self.owes_probe) = (true, true);
         self.probes_before = self.probes;
     }
 
-    /// The same of a probe: it is sent again at once, like other packets without data (FastLane 3.4.1).
+    /// Handles a notification of a dropped probe: it is resent at once, like other packets without data (FastLane
+    /// 3.4.1).
     pub(super) fn notified_of_probe(&mut self, number: u32) -> bool {
         let is_last = self.is_probing && !self.has_ended && number == self.probes;
         self.owes_probe |= is_last;
         is_last
     }
 
-    /// The timer has come.
     pub(super) fn expire(&mut self, now: Time, config: &Config) {
         if self.deadline > now || self.has_ended {
             return;

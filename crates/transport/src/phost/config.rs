@@ -4,35 +4,35 @@ use trimline_packet::TimeDelta;
 
 use super::ENDLESS;
 
-/// Waits in vain double so often at most, which makes the longest 1024 times the first. Hosts that repeat packets more
-/// often fill links that are much slower than their own.
+/// Max doublings of a wait, so up to 1024 times the first. More frequent repeats fill links much slower than a host's
+/// own.
 pub(super) const MAX_DOUBLINGS: u8 = 10;
 
-/// Which flows have free tokens.
+/// The flows that have free tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreeTokens {
-    /// All: a flow's first packets go at once (NDP 6.2: pHost sends the first round trip at line rate).
+    /// All flows: first packets go at once (NDP 6.2: pHost sends the first round trip at line rate).
     AllFlows,
     /// Flows that need no other tokens (the simulator of pHost's authors).
     ShortFlows,
 }
 
-/// What the paper leaves open of a receiver.
+/// Receiver rules that the paper leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverRules {
-    /// A flow may have its next token as soon as data answers an older one. Packets on free tokens cost no others, and
-    /// are asked for again after a packet time each and [`Config::resend`].
+    /// A flow may have its next token once data answers an older one. Packets on free tokens use up no other tokens.
+    /// Missing ones are requested again after one packet time each and [`Config::resend`].
     Prompt,
-    /// The simulator of pHost's authors, with three rules of its own. A receiver whose flows all wait gives no token
-    /// before the first wait ends or an RTS arrives, whatever data arrives. An RTS of a flow whose packets all have
-    /// free tokens makes it leave out as many tokens. Such packets are asked for again after two packet times each.
+    /// The simulator of pHost's authors, with three extra rules. A receiver whose flows all wait gives no token before
+    /// the first wait ends or an RTS arrives, whatever data arrives. After an RTS of a flow with only free tokens it
+    /// skips as many tokens. Such packets are requested again after two packet times each.
     Yaps,
 }
 
-/// Whose turn it is among flows that may all go.
+/// The order in which ready flows take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The one with the fewest packets left; among equal ones the one that came first.
+    /// Fewest packets left first; ties by arrival.
     Srpt,
     /// One packet each in turn.
     Fair,
@@ -41,37 +41,37 @@ pub enum Order {
 /// Parameters of every flow of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Payload of a full packet in bytes; the header adds 64 on the wire.
+    /// Payload of a full packet, in bytes; the header adds 64.
     pub payload_bytes: u16,
-    /// Time of a full packet on the host's link: from one token of a receiver to its next.
+    /// Time of a full packet on the host's link: the gap between tokens of a receiver.
     pub packet_time: TimeDelta,
-    /// Packets of a flow that go without waiting for a token.
+    /// Packets of a flow that need no token.
     pub free_tokens: u32,
-    /// The flows that have them.
+    /// Flows that have free tokens.
     pub free_for: FreeTokens,
-    /// Tokens of a flow that may be unanswered, at least one.
+    /// Max unanswered tokens of a flow; at least one.
     pub token_window: u32,
-    /// How long a sender may use a token.
+    /// Lifetime of a token at its sender.
     pub token_expiry: TimeDelta,
-    /// A flow with a window of unanswered tokens gets no other for so long after the last one.
+    /// Pause after the last token of a flow with a window of unanswered tokens.
     pub downgrade: TimeDelta,
-    /// When all packets were asked for, those that did not come are asked for again so long after the last token.
+    /// Wait after the last token before missing packets are requested again.
     pub resend: TimeDelta,
-    /// What a receiver does about free tokens, and when it has nobody to give a token to.
+    /// Rules for free tokens, and for a receiver whose flows all wait.
     pub receiver: ReceiverRules,
-    /// A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times,
-    /// and longer after 64 repeats.
+    /// Time without an answer after which a sender repeats its RTS. It doubles, up to eight times this, and further
+    /// after 64 repeats.
     pub rts_repeat: TimeDelta,
-    /// How long both ends remember a flow that has ended.
+    /// Time for which both ends remember an ended flow.
     pub time_wait: TimeDelta,
-    /// Which flow a receiver gives its next token.
+    /// Token order at receivers.
     pub receiver_order: Order,
-    /// Which flow's token a sender uses next.
+    /// Token order at senders.
     pub sender_order: Order,
 }
 
 impl Config {
-    /// The packets of a flow that go on free tokens, which are the first ones.
+    /// Returns the number of first packets that go on free tokens.
     pub(super) fn free_of(&self, packets: u32) -> u32 {
         match self.free_for {
             FreeTokens::AllFlows => packets.min(self.free_tokens),
@@ -81,10 +81,10 @@ impl Config {
     }
 }
 
-/// The packets of a flow of so many bytes, in packets of this payload.
+/// Returns the number of packets of a flow of `length` bytes.
 ///
 /// # Panics
-/// A flow of [`ENDLESS`] packets or more.
+/// Panics on a flow of [`ENDLESS`] packets or more.
 pub(super) fn packets_of(length: Option<u64>, payload_bytes: u16) -> u32 {
     let Some(length) = length else { return ENDLESS };
     let packets = length.div_ceil(u64::from(payload_bytes));
@@ -92,7 +92,6 @@ pub(super) fn packets_of(length: Option<u64>, payload_bytes: u16) -> u32 {
     packets.expect("a flow with an end has fewer than 2^32 - 1 packets")
 }
 
-/// A time that is so many times the time of a packet.
 pub(super) const fn times(packet_time: TimeDelta, packets: u32) -> TimeDelta {
     TimeDelta::from_ps(packet_time.as_ps().saturating_mul(packets as u64))
 }

@@ -1,7 +1,7 @@
 //! One pHost host: takes packets, commands and deadlines, gives packets and events.
 //!
-//! What goes next is decided when the NIC asks: first RTSs and ACKs, then the token that is due, then one packet of the
-//! flow whose token's turn it is.
+//! The next packet is chosen when the NIC asks: RTSs and ACKs, then a due token, then a packet of the first-ranked flow
+//! with a token.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -23,22 +23,21 @@ use crate::{Allowed, Disposition, HostTables, Key};
 #[derive(Debug)]
 pub struct Endpoint {
     shell: ShellOf<Endpoint>,
-    /// Shared by the hosts of a simulation.
     config: Arc<Config>,
-    /// Sending halves with a token.
+    /// Send streams with a token.
     sending: Ranking,
-    /// Receiving halves that may have a token.
+    /// Receive streams that may have a token.
     asking: Ranking,
-    /// Those that may have one at a time.
+    /// Receive streams that may have a token later.
     waiting: BTreeSet<(Time, u32)>,
     pace: Pace,
 }
 
 impl Endpoint {
-    /// A host without flows.
+    /// Makes a host without flows.
     ///
     /// # Panics
-    /// A window of no tokens.
+    /// Panics if the token window is 0.
     pub fn new(host: HostId, config: impl Into<Arc<Config>>) -> Endpoint {
         let config = config.into();
         assert!(config.token_window > 0, "a window has at least one token");
@@ -53,31 +52,31 @@ impl Endpoint {
         }
     }
 
-    /// What the half in `slot` has done.
+    /// Returns the counters of the stream in `slot`.
     ///
     /// # Panics
-    /// A slot that was never assigned.
+    /// Panics if `slot` was never assigned.
     pub fn statistics(&self, slot: u32) -> &Statistics {
         self.shell.common(slot)
     }
 
-    /// Tokens of the sending half in `slot` that it may still use at a time.
+    /// Returns the tokens that the send stream in `slot` may still use at `now`.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if `slot` holds no send stream.
     pub fn tokens_held(&self, slot: u32, now: Time) -> u32 {
         self.shell.sender(slot).held(now)
     }
 
-    /// Tokens of the receiving half in `slot` that no packet has answered.
+    /// Returns the unanswered tokens of the receive stream in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a receiving half.
+    /// Panics if `slot` holds no receive stream.
     pub fn tokens_unanswered(&self, slot: u32) -> u64 {
         self.shell.receiver(slot).unanswered()
     }
 
-    /// The half in `slot` is forgotten: the slot may be assigned again.
+    /// Forgets the stream in `slot`. The slot may be assigned again.
     pub fn forget(&mut self, slot: u32) {
         match &mut self.shell.at(slot).stream_state {
             StreamState::Vacant => {}
@@ -87,23 +86,21 @@ impl Endpoint {
         self.shell.place(slot, StreamState::Vacant, Statistics::default());
     }
 
-    /// The timer of a sending half comes no later than it must.
     fn arm(&mut self, slot: u32) {
         let deadline = self.shell.at(slot).stream_state.sender().deadline();
         self.shell.arm(slot, deadline);
     }
 
-    /// A sending half has more tokens, or fewer.
     fn rank_sender(&mut self, slot: u32) {
         let sender = self.shell.at(slot).stream_state.sender();
         let order = self.config.sender_order;
-        // A class is the receiver's business.
+        // Only receivers rank by class.
         let to = sender.is_ready().then(|| rank(order, 0, sender.left(), sender.number));
         let from = core::mem::replace(&mut sender.rank, to);
         self.sending.replace(slot, from, to);
     }
 
-    /// The receiving half of a packet, which SYN creates.
+    /// Finds the receive stream of a packet; SYN creates it.
     fn accept(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Option<u32> {
         let key = Key::receiving(packet.source, packet.header.connection);
         let common = Statistics::default();
@@ -139,7 +136,7 @@ impl Endpoint {
         let entry = self.shell.at(slot);
         let length = header.payload_length();
         if u32::from(packet.wire_bytes) < u32::from(length) + u32::from(Packet::HEADER_BYTES) {
-            // A switch that trims what it should drop: the payload is asked for again.
+            // The switch trims where it should drop: the payload is requested again.
             entry.common.headers += 1;
             return Disposition::Discard;
         }
@@ -156,7 +153,7 @@ impl Endpoint {
         disposition
     }
 
-    /// After anything that a receiving half heard: it is complete, or has another place.
+    /// Acknowledges a complete flow, and updates its place.
     fn follow(&mut self, now: Time, slot: u32) {
         let host = self.shell.host;
         let receiver = self.shell.at(slot).stream_state.receiver();
@@ -171,7 +168,6 @@ impl Endpoint {
         self.place(now, slot);
     }
 
-    /// A receiving half stands where its turn is.
     fn place(&mut self, now: Time, slot: u32) {
         let receiver = self.shell.at(slot).stream_state.receiver();
         let place = match receiver.turn(&self.config) {
@@ -232,7 +228,6 @@ impl Endpoint {
         }
     }
 
-    /// When the next token goes.
     fn token_at(&self) -> Time {
         if !self.asking.is_empty() {
             return self.pace.at();
@@ -241,7 +236,6 @@ impl Endpoint {
         first.map_or(Time::NEVER, |&(time, _)| time.max(self.pace.at()))
     }
 
-    /// The token that is due, if one is.
     fn token(&mut self, now: Time) -> Option<Packet> {
         if self.token_at() > now {
             return None;
@@ -263,7 +257,6 @@ impl Endpoint {
         Some(token)
     }
 
-    /// A packet of the flow whose token's turn it is.
     fn data(&mut self) -> Option<Packet> {
         let slot = self.sending.first()?;
         let entry = &mut self.shell.slots[slot as usize];

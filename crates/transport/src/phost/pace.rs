@@ -1,33 +1,30 @@
-//! When a receiver's next token goes: one each packet time, and none in place of a free one.
+//! Pacing of a receiver's tokens: one per packet time, and none in place of a free token.
 
 use trimline_packet::{Time, TimeDelta};
 
-/// The times at which a receiver gives tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// From one token to the next.
     packet_time: TimeDelta,
-    /// The next token, or the first that is left out, goes no sooner.
+    /// Earliest time of the next token or skipped token.
     due: Time,
-    /// Tokens that are left out.
+    /// Tokens to skip.
     owed: u32,
-    /// Nor before.
+    /// Earliest time of the next token while all flows wait.
     asleep_until: Time,
 }
 
 impl Pace {
-    /// A receiver that has given no token.
     pub(super) const fn new(packet_time: TimeDelta) -> Pace {
         Pace { packet_time, due: Time::ZERO, owed: 0, asleep_until: Time::ZERO }
     }
 
-    /// No token goes before.
+    /// Returns the time of the next token.
     pub(super) fn at(&self) -> Time {
         let left_out = self.packet_time.as_ps().saturating_mul(u64::from(self.owed));
         self.due.saturating_add(TimeDelta::from_ps(left_out)).max(self.asleep_until)
     }
 
-    /// So many packets come on free tokens: as many are left out, instead of what was still owed.
+    /// Skips `tokens` tokens in place of free ones; replaces those still owed.
     pub(super) fn owe(&mut self, now: Time, tokens: u32) {
         if now >= self.due {
             let since = now.saturating_since(self.due);
@@ -39,30 +36,30 @@ impl Pace {
         self.owed = tokens;
     }
 
-    /// Somebody wants a token, after a time in which nobody did: that time is not made up for.
+    /// Handles demand after a time without; that time is not made up for.
     pub(super) fn wanted(&mut self, now: Time) {
         if self.at() <= now {
             (self.due, self.owed) = (now, 0);
         }
     }
 
-    /// Nobody wanted a token when one was due, and nobody is asked before a time.
+    /// Sleeps until `until`, after a token was due without demand.
     pub(super) fn sleep(&mut self, now: Time, until: Time) {
         self.wanted(now);
         self.asleep_until = until;
     }
 
-    /// Whether a token was due, and nobody wanted it.
+    /// Returns whether a token fell due without demand.
     pub(super) fn has_passed(&self, now: Time) -> bool {
         self.at() < now
     }
 
-    /// A flow is heard of: a token goes as soon as one is due.
+    /// Ends a sleep: a new flow gets a token as soon as one is due.
     pub(super) fn wake(&mut self) {
         self.asleep_until = Time::ZERO;
     }
 
-    /// A token goes. A NIC that was busy longer than a packet time is not made up for.
+    /// Counts a token. A NIC busy for longer than a packet time does not catch up.
     pub(super) fn given(&mut self, now: Time) {
         let earliest = now.as_ps().saturating_sub(self.packet_time.as_ps());
         self.due = self.at().max(Time::from_ps(earliest)) + self.packet_time;

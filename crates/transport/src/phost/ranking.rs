@@ -1,22 +1,20 @@
-//! Flows in the order of their turns.
+//! Flows in rank order.
 
 use alloc::collections::BTreeSet;
 
 use super::config::Order;
 
-/// Where a flow stands: a lower one goes first. No two flows of a host have the same order of coming.
+/// Rank of a flow: lower goes first. The second part is unique at a host.
 pub(super) type Rank = (u64, u64);
 
-/// Flows that may go, the next one first.
 #[derive(Debug, Default)]
 pub(super) struct Ranking {
     flows: BTreeSet<(Rank, u32)>,
-    /// Turns that were taken, and flows that came.
+    /// Numbers given to flows and turns.
     count: u64,
 }
 
 impl Ranking {
-    /// No flow.
     pub(super) const fn new() -> Ranking {
         Ranking { flows: BTreeSet::new(), count: 0 }
     }
@@ -25,18 +23,16 @@ impl Ranking {
         self.flows.is_empty()
     }
 
-    /// The flow whose turn it is.
     pub(super) fn first(&self) -> Option<u32> {
         self.flows.first().map(|&(_, slot)| slot)
     }
 
-    /// A number behind all that were given.
+    /// Returns a number above all earlier ones.
     pub(super) fn number(&mut self) -> u64 {
         self.count += 1;
         self.count
     }
 
-    /// The flow in `slot` stands at `to` instead of `from`.
     pub(super) fn replace(&mut self, slot: u32, from: Option<Rank>, to: Option<Rank>) {
         if from == to {
             return;
@@ -50,7 +46,7 @@ impl Ranking {
     }
 }
 
-/// The rank of a flow of a class (0 to 3, 3 first) with so many packets left, which has a number.
+/// Ranks by class (0 to 3, 3 first), then packets left (SRPT only), then number.
 pub(super) fn rank(order: Order, class: u8, left: u32, number: u64) -> Rank {
     let class = u64::from(3 - class.min(3)) << 32;
     match order {

@@ -1,4 +1,4 @@
-//! The receiving half of a flow: what arrived, and which packets are asked for.
+//! The receive stream of a flow.
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time, TimeDelta};
 
@@ -8,64 +8,60 @@ use crate::shell::UsePaths;
 use crate::spray::Spray;
 use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
 
-/// Waits in silence that are as long as the first one. Then each is twice as long as the one before.
+/// Number of silent waits before waits double.
 const FIRST_SILENCES: u8 = 8;
 
-/// Whether a flow may have a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// Nothing is missing, or the flow is not known yet.
+    /// Nothing is missing, or the flow is unknown yet.
     Never,
-    /// It may.
     Now,
     /// Not before a time.
     At(Time),
 }
 
-/// Where a flow stands at its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// It wants no token.
+    /// Wants no token.
     Outside,
-    /// Among those that may have one.
+    /// May have a token.
     Asking(Rank),
-    /// Among those that wait for a time.
+    /// Waits for a time.
     Waiting(Time),
 }
 
-/// What a packet of data brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     New,
     Duplicate,
-    /// Behind the end, or too far ahead of what is missing.
+    /// Behind the end, or too far ahead of the first missing packet.
     Beyond,
 }
 
-/// The receiving half of a flow.
+/// The receive stream of a flow.
 #[derive(Debug)]
 pub struct Receiver {
     pub(super) key: Key,
     pub(super) paths: Spray,
     pub(super) place: Place,
-    /// The number of the flow, or of its turn.
+    /// Number of the flow, or of its turn.
     pub(super) number: u64,
     pub(super) class: u8,
     pub(super) was_delivered: bool,
-    /// Packets of the flow, once they are known.
+    /// Packets of the flow, once known.
     packets: Option<u32>,
     arrivals: Arrivals,
     count: u32,
-    /// The next packet to ask for: missing, unless this round has come to its end.
+    /// Next packet to request: missing, unless the round has ended.
     cursor: u32,
-    /// Tokens given, the free ones counted.
+    /// Tokens given, free ones included.
     tokens: u64,
-    /// Tokens before this one are not awaited any more.
+    /// First token that is still awaited.
     answered: u64,
     free: u32,
-    /// The last token was given, or the flow was heard of.
+    /// Time of the last token, or of the flow's first packet.
     asked_at: Time,
-    /// Waits for an answer that came to their end since the last packet of data.
+    /// Unanswered waits since the last data packet.
     silences: u8,
 }
 
@@ -76,7 +72,6 @@ impl UsePaths for Receiver {
 }
 
 impl Receiver {
-    /// A flow of which nothing is known.
     pub(super) fn new(now: Time, key: Key, paths: Spray, number: u64) -> Receiver {
         Receiver {
             key,
@@ -97,7 +92,7 @@ impl Receiver {
         }
     }
 
-    /// An RTS arrived: the flow has so many packets, of which the first come on free tokens. Whether that is news.
+    /// Handles an RTS: the first `free` of `packets` packets come on free tokens. Returns whether that is new.
     pub(super) fn announced(&mut self, now: Time, packets: u32, free: u32) -> bool {
         if self.packets.is_some() {
             return false;
@@ -111,22 +106,19 @@ impl Receiver {
         true
     }
 
-    /// How many packets come on free tokens, if all of them do.
+    /// Returns the packets on free tokens if all are, else 0.
     pub(super) fn all_free(&self) -> u32 {
         if self.packets == Some(self.free) { self.free } else { 0 }
     }
 
-    /// Packets that have not arrived.
     pub(super) fn left(&self) -> u32 {
         self.packets.unwrap_or(0).saturating_sub(self.count)
     }
 
-    /// Whether everything has arrived.
     pub(super) fn is_complete(&self) -> bool {
         self.packets.is_some_and(|packets| self.arrivals.base() >= packets)
     }
 
-    /// A packet of data arrived.
     pub(super) fn arrive(&mut self, header: &Header) -> Arrival {
         let (sequence, base) = (header.sequence, self.arrivals.base());
         let is_behind = self.packets.is_some_and(|packets| sequence >= packets);
@@ -155,7 +147,7 @@ impl Receiver {
         Arrival::New
     }
 
-    /// A packet came on the token with this number: older tokens are not awaited either, used or not.
+    /// Marks a token as answered. Older tokens are no longer awaited, used or not.
     fn answer(&mut self, number: u16) {
         let ahead = number.wrapping_sub(self.answered as u16) as i16;
         let token = self.answered.saturating_add_signed(i64::from(ahead));
@@ -164,12 +156,11 @@ impl Receiver {
         }
     }
 
-    /// The end of this round: one behind the last packet that may be asked for.
+    /// Returns the end of this round: one past the last packet that may be requested.
     fn end(&self) -> u32 {
         self.packets.unwrap_or(0).min(self.arrivals.base().saturating_add(WINDOW_LIMIT))
     }
 
-    /// Passes over what has arrived.
     fn reconcile(&mut self) {
         self.cursor = self.cursor.max(self.arrivals.base());
         while self.cursor < self.end() && self.arrivals.contains(self.cursor) {
@@ -177,7 +168,7 @@ impl Receiver {
         }
     }
 
-    /// Tokens that no packet has answered, the free ones among them.
+    /// Returns the unanswered tokens, free ones included.
     pub(super) fn unanswered(&self) -> u64 {
         if self.is_complete() { 0 } else { self.tokens - self.answered }
     }
@@ -186,8 +177,8 @@ impl Receiver {
         self.tokens - self.answered >= u64::from(config.token_window)
     }
 
-    /// Whether the flow may have a token. pHost: a window of them without an answer takes the flow its turn; what did
-    /// not come after all packets were asked for is asked for again.
+    /// Returns when the flow may have a token. pHost: a window of unanswered tokens costs a flow its turn. Once all
+    /// packets were requested, missing ones are requested again.
     pub(super) fn turn(&self, config: &Config) -> Turn {
         if self.packets.is_none() || self.is_complete() {
             return Turn::Never;
@@ -207,7 +198,7 @@ impl Receiver {
         }
     }
 
-    /// How long missing packets are waited for. Those of a flow that was given no token take a packet time each.
+    /// Returns the wait for missing packets. A flow without other tokens waits one packet time per free token.
     fn resend_wait(&self, config: &Config) -> TimeDelta {
         if self.tokens > u64::from(self.free) {
             return config.resend;
@@ -220,15 +211,14 @@ impl Receiver {
         TimeDelta::from_ps(on_their_way.saturating_add(more))
     }
 
-    /// A wait after waits that brought nothing. Without this, receivers whose sources cannot answer fill slow links with
-    /// tokens for ever, and no data comes through.
+    /// Lengthens a wait after silent waits. Otherwise receivers whose sources cannot answer fill slow links with
+    /// tokens, and no data gets through.
     fn in_silence(&self, wait: TimeDelta) -> TimeDelta {
         let doublings = self.silences.saturating_sub(FIRST_SILENCES - 1).min(MAX_DOUBLINGS);
         TimeDelta::from_ps(wait.as_ps().saturating_mul(1 << doublings))
     }
 
-    /// The time that the flow had to wait for has come: one token may go unanswered more, and a round that is over
-    /// begins again.
+    /// Ends a wait: one more token may go unanswered, and a finished round starts again.
     pub(super) fn resume(&mut self, config: &Config) {
         self.silences = self.silences.saturating_add(1);
         if self.has_full_window(config) {
@@ -240,7 +230,6 @@ impl Receiver {
         }
     }
 
-    /// Gives a token: for the next missing packet.
     pub(super) fn ask(&mut self, now: Time, host: HostId) -> Packet {
         let (sequence, number) = (self.cursor, self.tokens as u16);
         self.cursor += 1;
@@ -250,7 +239,6 @@ impl Receiver {
         self.control(host, Kind::Pull, sequence, u32::from(number))
     }
 
-    /// That everything has arrived.
     pub(super) fn ack(&mut self, host: HostId) -> Packet {
         self.control(host, Kind::Ack, self.packets.unwrap_or(0), 0)
     }

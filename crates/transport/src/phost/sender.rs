@@ -1,4 +1,4 @@
-//! The sending half of a flow: its free tokens and those that it was given.
+//! The send stream of a flow.
 
 use alloc::collections::VecDeque;
 use core::num::NonZeroU16;
@@ -11,13 +11,13 @@ use crate::shell::UsePaths;
 use crate::spray::Spray;
 use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
 
-/// The wait for an answer to an RTS doubles with each of the first three repeats. An incast needs some 30 more of them
-/// where RTSs share a queue with data.
+/// Number of first repeats that double the wait for an answer to an RTS. An incast needs some 30 more where RTSs share
+/// a queue with data.
 const FIRST_DOUBLINGS: u16 = 3;
-/// After so many it doubles with each one again, since links may be so slow that RTSs fill them.
+/// Number of repeats after which the wait doubles with each repeat: links may be so slow that RTSs fill them.
 const MANY_REPEATS: u16 = 64;
 
-/// Leave to send one packet.
+/// Permission to send one packet.
 #[derive(Clone, Copy, Debug)]
 struct Token {
     expiry: Time,
@@ -26,29 +26,28 @@ struct Token {
     is_free: bool,
 }
 
-/// The sending half of a flow.
+/// The send stream of a flow.
 #[derive(Debug)]
 pub struct Sender {
     pub(super) key: Key,
     pub(super) paths: Spray,
-    /// Place among the flows of this host, while there is a token.
+    /// Rank among this host's flows, while there is a token.
     pub(super) rank: Option<Rank>,
-    /// The number of the flow, or of its turn.
+    /// Number of the flow, or of its turn.
     pub(super) number: u64,
     length: Option<u64>,
     packets: u32,
-    /// Payload of a full packet.
+    /// Payload of a full packet, in bytes.
     payload: u16,
     class: u8,
-    /// Packets below this one have gone on a free token, or never will.
+    /// First packet that can still go on a free token.
     next_free: u32,
     free: u32,
     free_expiry: Time,
     tokens: VecDeque<Token>,
-    /// Packets that were sent, and how many.
+    /// Packets sent, and their number.
     sent: Arrivals,
     sent_count: u32,
-    /// When the RTS is repeated.
     rts_at: Time,
     repeats: u16,
     has_ended: bool,
@@ -61,7 +60,6 @@ impl UsePaths for Sender {
 }
 
 impl Sender {
-    /// A flow begins.
     pub(super) fn new(
         now: Time,
         key: Key,
@@ -73,7 +71,7 @@ impl Sender {
         let payload = payload.map_or(config.payload_bytes, NonZeroU16::get);
         let packets = packets_of(length, payload);
         let free = config.free_of(packets);
-        // They need as many packet times, and then expire as others do.
+        // The free tokens take as many packet times, and then expire as others do.
         let in_use = times(config.packet_time, free);
         Sender {
             key,
@@ -96,7 +94,6 @@ impl Sender {
         }
     }
 
-    /// The request to send.
     pub(super) fn rts(&mut self, host: HostId) -> Packet {
         let flags = Flags::default().with(Flags::SYN | Flags::FROM_OPENER).with_class(self.class);
         let header = Header {
@@ -110,24 +107,21 @@ impl Sender {
         Packet::control(host, self.key.peer, header)
     }
 
-    /// Packets that were never sent.
     pub(super) fn left(&self) -> u32 {
         self.packets - self.sent_count
     }
 
-    /// Tokens that it may still use at a time, the free ones among them.
+    /// Returns the tokens usable at `now`, free ones included.
     pub(super) fn held(&self, now: Time) -> u32 {
         let free = if self.free_expiry > now { self.free - self.next_free } else { 0 };
         free + self.tokens.iter().filter(|token| token.expiry > now).count() as u32
     }
 
-    /// Whether there is a token.
     pub(super) fn is_ready(&self) -> bool {
         self.next_free < self.free || !self.tokens.is_empty()
     }
 
-    /// A token arrived. A sender keeps as many as a receiver gives without an answer; what no receiver asks for is
-    /// ignored.
+    /// Stores a token. A sender keeps at most the token window, and ignores tokens that no receiver would send.
     pub(super) fn given(&mut self, now: Time, header: &Header, config: &Config) {
         let sequence = header.sequence;
         let is_beyond = sequence >= self.packets
@@ -140,7 +134,7 @@ impl Sender {
         self.tokens.push_back(Token { expiry, sequence, number, is_free: false });
     }
 
-    /// The token that expires first. All but the free ones live equally long.
+    /// Takes the token that expires first. All but the free ones live equally long.
     fn take(&mut self) -> Option<Token> {
         let is_free = self.next_free < self.free
             && self.tokens.front().is_none_or(|token| self.free_expiry <= token.expiry);
@@ -152,7 +146,7 @@ impl Sender {
         Some(Token { expiry: self.free_expiry, sequence, number: sequence as u16, is_free })
     }
 
-    /// Uses a token: the packet, and whether it was sent before.
+    /// Uses a token. Returns the packet and whether it was sent before.
     pub(super) fn send(&mut self, host: HostId) -> Option<(Packet, bool)> {
         let Token { sequence, number, is_free, .. } = self.take()?;
         let payload = u64::from(self.payload);
@@ -174,13 +168,13 @@ impl Sender {
         Some((packet, is_repeated))
     }
 
-    /// The receiver was heard: the RTS has arrived. It is repeated for the ACK, which may be lost, and no sooner than
-    /// before: senders that hear a token each now and then would fill slow links with RTSs.
+    /// Postpones the RTS after a token: the RTS has arrived. It is still repeated, as the ACK may be lost, but no
+    /// sooner than before: otherwise senders that seldom get tokens would fill slow links with RTSs.
     pub(super) fn received(&mut self, now: Time, config: &Config) {
         self.rts_at = now.saturating_add(self.rts_wait(config));
     }
 
-    /// The ACK of a flow of so many packets: whether it is this one, for the first time.
+    /// Handles an ACK of a flow of `packets` packets. Returns whether it ends this flow.
     pub(super) fn end(&mut self, packets: u32) -> bool {
         if packets != self.packets || self.length.is_none() || self.has_ended {
             return false;
@@ -192,7 +186,7 @@ impl Sender {
         true
     }
 
-    /// When something next happens by itself.
+    /// Returns the time of the next expiry or RTS.
     pub(super) fn deadline(&self) -> Time {
         if self.has_ended {
             return Time::NEVER;
@@ -202,7 +196,6 @@ impl Sender {
         self.rts_at.min(token).min(free)
     }
 
-    /// Tokens whose time has come expire.
     pub(super) fn expire(&mut self, now: Time) {
         if self.free_expiry <= now {
             self.next_free = self.free;
@@ -212,7 +205,7 @@ impl Sender {
         }
     }
 
-    /// Whether the RTS is to be repeated, which then waits longer.
+    /// Returns whether an RTS is due, and lengthens the next wait.
     pub(super) fn repeats(&mut self, now: Time, config: &Config) -> bool {
         if self.has_ended || self.rts_at > now {
             return false;
@@ -222,7 +215,6 @@ impl Sender {
         true
     }
 
-    /// How long an answer to an RTS is waited for.
     fn rts_wait(&self, config: &Config) -> TimeDelta {
         let more = self.repeats.saturating_sub(MANY_REPEATS);
         let doublings = (self.repeats.min(FIRST_DOUBLINGS) + more).min(MAX_DOUBLINGS.into());

@@ -1,107 +1,101 @@
-//! The parameters of a TCP host, and what it counts.
+//! Parameters of a TCP host, and its counters.
 
 use trimline_packet::TimeDelta;
 
-/// The most subflows of a connection: three bits of the header name one.
+/// Max subflows of a connection: three header bits name a subflow.
 pub const MAX_SUBFLOWS: u8 = 8;
 
-/// Parameters of every connection of a host. Both ends have the same: what a SYN would negotiate is
-/// agreed on before.
+/// Parameters of every connection of a host. Both ends have equal ones, without SYN negotiation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Whether a segment enters one queue of the host when a window allows it, as in a NIC that is a FIFO; else the
-    /// connections of a host take turns. ACKs overtake data in both cases.
+    /// True if segments enter one FIFO of the NIC once a window allows them; else connections take turns. ACKs overtake
+    /// data in both cases.
     pub is_fifo: bool,
-    /// Payload of a full segment in bytes; the header adds 64 on the wire.
+    /// Payload of a full segment, in bytes; the header adds 64.
     pub payload_bytes: u16,
-    /// Segments of the initial window (RFC 6928: 10).
+    /// Initial window, in segments (RFC 6928: 10).
     pub initial_window: u16,
-    /// Segments of the first slow start threshold (RFC 5681: arbitrarily high; the authors of NDP: 15).
+    /// Initial slow start threshold, in segments (RFC 5681: arbitrarily high; NDP's authors: 15).
     pub initial_threshold: u16,
-    /// How the window grows and shrinks.
+    /// Congestion control.
     pub control: Control,
     /// Subflows of a connection, 1 to [`MAX_SUBFLOWS`]. Several are MPTCP.
     pub subflows: u8,
-    /// Whether the increases of several subflows are linked (RFC 6356). If not, each grows as a flow does, as in the
-    /// programs of NDP's authors.
+    /// True if the increases of subflows are linked (RFC 6356). Else each grows like a flow, as in the programs of
+    /// NDP's authors.
     pub coupled: bool,
-    /// Whether data is sent as ECN-capable, and marks are echoed (RFC 3168; RFC 8257 with
-    /// [`Control::Dctcp`]).
+    /// True if data is ECN-capable and marks are echoed (RFC 3168; RFC 8257 with [`Control::Dctcp`]).
     pub ecn: bool,
-    /// Whether receivers say which segments they have (RFC 2018), and senders recover by it (RFC 6675).
-    /// Not with several subflows: their ACKs carry the connection's number in the same place.
+    /// True if receivers send SACK blocks (RFC 2018), and senders use them (RFC 6675). Not with several subflows: their
+    /// ACKs need the field.
     pub sack: bool,
-    /// Whether receivers also say which segments came twice (RFC 2883), and senders take back a
-    /// reduction that was for nothing. Needs `sack`.
+    /// True if receivers report duplicates (RFC 2883), and senders undo needless reductions. Needs `sack`.
     pub dsack: bool,
-    /// Whether ACKs echo the time at which the segment was sent (RFC 7323), where they need no room
-    /// for blocks.
+    /// True if ACKs without blocks echo the segment's send time (RFC 7323).
     pub timestamps: bool,
-    /// Whether a time-out is first tested for being spurious (RFC 5682).
+    /// True if a time-out is first tested for being spurious (RFC 5682).
     pub frto: bool,
-    /// How a connection begins.
+    /// The opening of a connection.
     pub handshake: Handshake,
-    /// Segments in order that one ACK answers (RFC 5681: 2; 1 answers each).
+    /// Segments in order per ACK (RFC 5681: 2; 1 acknowledges each).
     pub ack_every: u8,
-    /// The longest that an ACK is delayed (RFC 1122: less than 500 ms).
+    /// Max delay of an ACK (RFC 1122: less than 500 ms).
     pub ack_delay: TimeDelta,
     /// RTO before the first sample (RFC 6298: 1 s).
     pub rto_initial: TimeDelta,
     /// Minimum RTO (RFC 6298: 1 s).
     pub rto_min: TimeDelta,
-    /// Minimum of the RTO's term 4 RTTVAR, the G of RFC 6298 (2.3). Linux bounds this term and not the RTO, by its
-    /// `tcp_rto_min` of 200 ms. 0 leaves only the bound that every sender has: half of SRTT, and `ack_delay` where ACKs are
-    /// delayed.
+    /// Min of 4 RTTVAR, the G of RFC 6298 (2.3). Linux bounds this term and not the RTO, by its `tcp_rto_min` of 200
+    /// ms. 0 leaves every sender's bound: half of SRTT, and `ack_delay` if ACKs are delayed.
     pub rto_variance_min: TimeDelta,
-    /// Greatest RTO (RFC 6298: 60 s at least).
+    /// Max RTO (RFC 6298: at least 60 s).
     pub rto_max: TimeDelta,
-    /// Segments that the receiver takes beyond the oldest one that is missing: the receive window.
+    /// Receive window: segments accepted from the oldest missing one on.
     pub receive_window: u16,
-    /// Whether the window of a subflow that has sent nothing for more than an RTO, and has nothing outstanding, is at
-    /// most the initial one before the next new segment (RFC 5681 4.1). If not, it is kept however long nobody sends.
+    /// True if an idle subflow (nothing outstanding, nothing sent for over an RTO) restarts with at most the initial
+    /// window (RFC 5681 4.1). Else it keeps its window.
     pub restart_after_idle: bool,
-    /// Whether an ACK with an echo lets the window grow like any other. RFC 3168 6.1.2 says no, and RFC 8257 changes
-    /// nothing of it; the DCTCP of htsim does.
+    /// True if ACKs with an echo also grow the window, as in htsim's DCTCP. RFC 3168 6.1.2 forbids it, and RFC 8257
+    /// keeps that.
     pub grows_when_marked: bool,
-    /// Whether DCTCP's `alpha` begins at 0, so that the first marks hardly count, as in htsim. RFC 8257 4.2: at 1.
+    /// True if DCTCP's `alpha` begins at 0, as in htsim: the first marks hardly count. Else at 1 (RFC 8257 4.2).
     pub alpha_from_zero: bool,
-    /// What is done about notifications of switches.
+    /// The reaction to switches' notifications.
     pub notifications: Notifications,
-    /// How long a driver keeps both halves of a connection after everything was acknowledged and no more will be sent
-    /// on it, so that what is late is answered (RFC 9293 3.6.1: twice the time that a segment can be in the network).
-    /// A connection that is not forgotten takes more at any time, also later.
+    /// Time for which a driver keeps both streams once all data is acknowledged and no more will come, to answer late
+    /// packets (RFC 9293 3.6.1: twice the max lifetime of a segment). A connection that is not forgotten takes more
+    /// data.
     pub time_wait: TimeDelta,
 }
 
-/// How the window grows and shrinks.
+/// The law of congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// RFC 5681 and RFC 6582.
     NewReno,
     /// RFC 9438.
     Cubic,
-    /// RFC 8257: `alpha` is averaged with the gain 2^-`gain_shift` (4).
+    /// RFC 8257: the gain of `alpha` is 2^-`gain_shift` (4).
     Dctcp {
         /// The gain's exponent.
         gain_shift: u8,
     },
 }
 
-/// What a host does about notifications of switches.
+/// The reaction of a host to switches' notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notifications {
-    /// Nothing.
+    /// No reaction.
     Ignored,
-    /// They are Source Quenches (FastLane 2.2.1): the window is reduced as for an echoed mark, once for each window of
-    /// data. Nothing is resent.
+    /// Source Quench (FastLane 2.2.1): the window shrinks as for an echoed mark, once per window of data. Nothing is
+    /// resent.
     Quench,
-    /// They say which packet was dropped (FastLane 3.4.1). Needs one subflow, and neither SACK nor time stamps: the words
-    /// of those carry FastLane's two options. Duplicate ACKs then say nothing of loss.
+    /// Notifications name dropped packets (FastLane 3.4.1). Needs one subflow, without SACK and time stamps, whose
+    /// fields FastLane's two options use. Duplicate ACKs then say nothing of loss.
     FastLane(FastLane),
 }
 
 impl Notifications {
-    /// FastLane's rules, where they hold.
     pub(super) const fn fastlane(&self) -> Option<&FastLane> {
         match self {
             Notifications::FastLane(rules) => Some(rules),
@@ -110,10 +104,10 @@ impl Notifications {
     }
 }
 
-/// What FastLane's paper leaves open of a sender.
+/// Sender rules that FastLane's paper leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FastLane {
-    /// How much smaller max_sim is with each further try of a segment, as a shift (chosen: 1, half as much).
+    /// Right shift of max_sim per further try of a segment (chosen: 1, half).
     pub retry_shift: u8,
 }
 
@@ -124,8 +118,8 @@ impl Default for FastLane {
 }
 
 impl Control {
-    /// Whether an ACK echoes the marks of just the segments that it answers (RFC 8257 3.2), and not each mark until
-    /// the sender says that it has acted (RFC 3168 6.1.3).
+    /// Returns true if an ACK echoes only its segments' marks (RFC 8257 3.2); false if it echoes a mark until the
+    /// sender has acted (RFC 3168 6.1.3).
     pub(super) const fn echoes_each_mark(self) -> bool {
         match self {
             Control::NewReno | Control::Cubic => false,
@@ -133,7 +127,7 @@ impl Control {
         }
     }
 
-    /// Whether what is resent is ECN-capable too. RFC 3168 6.1.5 forbids it; RFC 8257 has no such rule.
+    /// Returns whether resent segments are ECN-capable. RFC 3168 6.1.5 forbids it; RFC 8257 has no such rule.
     pub(super) const fn marks_retransmissions(self) -> bool {
         match self {
             Control::NewReno | Control::Cubic => false,
@@ -142,59 +136,59 @@ impl Control {
     }
 }
 
-/// How a connection begins.
+/// The opening of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
     /// A SYN, its answer, then data.
     ThreeWay,
-    /// The SYN carries the first segment; the rest waits for its answer (RFC 7413, with a cookie from an
-    /// earlier connection).
+    /// The SYN carries the first segment; the rest waits for its answer (RFC 7413, with a cookie from an earlier
+    /// connection).
     FastOpen,
-    /// The connection stood before: the first window is sent at once. Every segment of it is marked
-    /// SYN, so that whichever comes first makes the receiver.
+    /// The connection existed before: the first window goes at once, all marked SYN, so that any segment creates the
+    /// receiver.
     Standing,
 }
 
-/// What a sending half has done.
+/// Counters of a send stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStatistics {
-    /// Segments with data sent, retransmissions included.
+    /// Data segments sent, retransmissions included.
     pub packets_sent: u64,
-    /// Retransmissions because of duplicate ACKs or SACK blocks.
+    /// Retransmissions after duplicate ACKs or SACK blocks.
     pub retransmissions_fast: u64,
-    /// Retransmissions because a switch told of the drop.
+    /// Retransmissions after notifications of drops.
     pub retransmissions_notified: u32,
-    /// Retransmissions because of a time-out, and what was sent again on another subflow after one.
+    /// Retransmissions after time-outs, those on other subflows included.
     pub retransmissions_timeout: u64,
-    /// Retransmission time-outs, those of the SYN included.
+    /// Retransmission time-outs, also of SYNs.
     pub timeouts: u64,
-    /// Reductions that were taken back because what was resent had arrived.
+    /// Reductions undone because the resent segments had arrived.
     pub undone: u64,
-    /// Notifications that were acted on.
+    /// Notifications that the sender acted on.
     pub notifications: u32,
 }
 
-/// How far a sending half is.
+/// Progress of a send stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderProgress {
     /// Congestion window, summed over subflows, in segments, Q32.32.
     pub window: u64,
     /// Segments in flight, summed over subflows.
     pub in_flight: u32,
-    /// The longest smoothed round trip of a subflow, once one was measured.
+    /// Longest smoothed round trip of a subflow, once measured.
     pub round_trip: Option<TimeDelta>,
-    /// The averaged share of marked segments (RFC 8257), Q32.32; `None` with another law than DCTCP's.
+    /// DCTCP's average share of marked segments (RFC 8257), Q32.32; `None` for other laws.
     pub alpha: Option<u64>,
 }
 
-/// What a receiving half has seen.
+/// Counters of a receive stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStatistics {
-    /// Payload bytes that arrived, duplicates not counted.
+    /// Payload bytes that arrived, without duplicates.
     pub bytes: u64,
-    /// Segments with data that arrived, duplicates not counted.
+    /// Data segments that arrived, without duplicates.
     pub packets: u64,
-    /// Segments that arrived again.
+    /// Duplicate segments.
     pub duplicates: u64,
     /// Segments that arrived marked "congestion experienced".
     pub marked: u64,

@@ -1,12 +1,11 @@
 //! The congestion window of one subflow.
 //!
-//! What every law shares stands here: slow start, what a loss leaves at least, one answer to marks in a window of
-//! data, the first window of a recovery (RFC 5681, RFC 3168). How the window grows in congestion avoidance and by how
-//! much it shrinks is a [`Law`](law::Law): one file each, and one variant of [`Choice`]. A further law is a further file, a
-//! variant, and a [`Control`] that asks for it.
+//! Shared by all laws: slow start, the min window after a loss, one answer to marks per window of data, the first
+//! window after a recovery (RFC 5681, RFC 3168). A [`Law`](law::Law) says how the window grows in congestion avoidance
+//! and how much it shrinks. A new law needs a file, a variant of [`Choice`], and a [`Control`].
 //!
-//! Windows are segments in Q32.32. Segments are counted and not bytes: a last, short one counts as a full
-//! one (RFC 5681 leaves it open; Linux and the authors of DCTCP do the same).
+//! Windows are segments in Q32.32, not bytes: a short last segment counts as a full one (RFC 5681 leaves it open; Linux
+//! and the authors of DCTCP do the same).
 
 mod cubic;
 mod dctcp;
@@ -27,10 +26,10 @@ use newreno::NewReno;
 pub(super) use law::{Acked, Linked, Signals};
 pub(super) use linked::linked;
 
-/// RFC 5681: what a loss leaves at least.
+/// RFC 5681: min threshold after a loss.
 const MIN_THRESHOLD: u64 = 2 * ONE;
 
-/// The law of a subflow. Those that remember much are boxed: a subflow stays small.
+/// The law of a subflow. Large laws are boxed to keep a subflow small.
 #[derive(Debug)]
 enum Choice {
     NewReno(NewReno),
@@ -38,7 +37,6 @@ enum Choice {
     Dctcp(Dctcp),
 }
 
-/// The same for whichever law it is.
 macro_rules! with_law {
     ($choice:expr, $law:ident => $body:expr) => {
         match $choice {
@@ -61,17 +59,16 @@ impl Choice {
     }
 }
 
-/// The window and what moves it.
 #[derive(Debug)]
 pub(super) struct Congestion {
     window: u64,
     threshold: u64,
-    /// An echo is acted on once until this segment is acknowledged.
+    /// An echo counts once until this segment is acknowledged.
     reduced_until: Option<u32>,
-    /// Segments that a mark leaves at least.
+    /// Min segments after a mark.
     min_marked: u8,
     law: Choice,
-    /// Window and threshold before the last reduction for a loss, to be taken back if it was for nothing.
+    /// Window and threshold before the last reduction for a loss, for undo.
     before: (u64, u64),
 }
 
@@ -89,20 +86,20 @@ impl Congestion {
         }
     }
 
-    /// Segments that may be in flight: at least one.
+    /// Returns the max segments in flight: at least one.
     #[inline]
     pub(super) const fn segments(&self) -> u32 {
         let whole = (self.window >> 32) as u32;
         if whole == 0 { 1 } else { whole }
     }
 
-    /// The window, Q32.32.
+    /// Returns the window, Q32.32.
     #[inline]
     pub(super) const fn window(&self) -> u64 {
         self.window
     }
 
-    /// DCTCP's averaged share of marked segments, Q32.32.
+    /// Returns DCTCP's share of marked segments, Q32.32.
     pub(super) const fn alpha(&self) -> Option<u64> {
         match &self.law {
             Choice::Dctcp(law) => Some(law.alpha()),
@@ -110,7 +107,6 @@ impl Congestion {
         }
     }
 
-    /// The slow start threshold, Q32.32.
     #[cfg(test)]
     pub(super) const fn threshold(&self) -> u64 {
         self.threshold
@@ -121,24 +117,24 @@ impl Congestion {
         self.window < self.threshold
     }
 
-    /// The first window after a SYN that was lost is one segment (RFC 5681 3.1).
+    /// Sets the first window after a lost SYN: one segment (RFC 5681 3.1).
     pub(super) fn begin_small(&mut self) {
         self.window = ONE;
     }
 
-    /// Nothing was sent for long (RFC 5681 4.1): the window is the restart window. The threshold remembers.
+    /// Sets the restart window after a long pause (RFC 5681 4.1). The threshold stays.
     pub(super) fn restart(&mut self, config: &Config) {
         self.window = self.window.min(u64::from(config.initial_window) * ONE);
         with_law!(&mut self.law, law => law.end_stage());
     }
 
-    /// Until `now` something else than the window limited the sender.
+    /// Excludes the time until `now`, in which the window did not limit the sender.
     #[inline]
     pub(super) fn skip_time(&mut self, now: Time) {
         with_law!(&mut self.law, law => law.skip_time(now));
     }
 
-    /// New data was acknowledged while the window was what limited the sender.
+    /// Grows the window after an ACK of new data, while the window limited the sender.
     #[inline]
     pub(super) fn grow(&mut self, ack: &Acked) {
         if self.is_slow_start() {
@@ -150,7 +146,7 @@ impl Congestion {
         self.window = with_law!(&mut self.law, law => law.grow(self.window, ack));
     }
 
-    /// A segment was lost, `flight` are outstanding: the window is what remains.
+    /// Reduces the window after a loss with `flight` segments outstanding.
     pub(super) fn lost(&mut self, flight: u32) {
         let used = self.begin_reduction(flight);
         let reduced = with_law!(&mut self.law, law => law.reduce_for_loss(used));
@@ -158,7 +154,7 @@ impl Congestion {
         self.window = self.threshold;
     }
 
-    /// A switch dropped a segment: the window is what remains of all of it (FastLane 3.4.1: half of what it was).
+    /// Reduces the whole window after a switch dropped a segment (FastLane 3.4.1: to half).
     pub(super) fn notified(&mut self) {
         self.before = (self.window, self.threshold);
         let reduced = with_law!(&mut self.law, law => law.reduce_for_loss(self.window));
@@ -166,34 +162,34 @@ impl Congestion {
         self.window = self.threshold;
     }
 
-    /// The same in the slow start after a time-out: half the window, and on from there.
+    /// Halves the window after a drop in the slow start that follows a time-out.
     pub(super) fn told_after_timeout(&mut self) {
         self.threshold = (self.window / 2).max(MIN_THRESHOLD);
         self.window = (self.window / 2).max(ONE);
         with_law!(&mut self.law, law => law.end_stage());
     }
 
-    /// A switch says that a segment met congestion, `number` the one behind it and `next` the next to be sent: like an
-    /// echoed mark (FastLane 2.2.1). Gives whether the window was reduced.
+    /// Handles a Source Quench like an echoed mark (FastLane 2.2.1): `number` is one past the segment that met
+    /// congestion, `next` the next new one. Returns whether the window was reduced.
     pub(super) fn quenched(&mut self, number: u32, next: u32, is_recovering: bool) -> bool {
         self.forget_reduction(number);
         self.reduce_for_signal(next, is_recovering)
     }
 
-    /// Remembers what was before, in case that the reduction is for nothing. Gives what is to be reduced.
+    /// Saves the state for undo. Returns the base of the reduction.
     fn begin_reduction(&mut self, flight: u32) -> u64 {
         self.before = (self.window, self.threshold);
-        // RFC 5681 (4): by what is in flight, not by a window that was not used.
+        // RFC 5681 (4): by the segments in flight, not by an unused window.
         self.window.min(u64::from(flight) * ONE)
     }
 
-    /// The recovery from a loss is over with `flight` segments outstanding (RFC 6582 3.2, step 3, the first
-    /// way): the window does not open all at once.
+    /// Sets the window after a recovery, with `flight` segments outstanding (RFC 6582 3.2, step 3, the first way): it
+    /// does not open all at once.
     pub(super) fn recovered(&mut self, flight: u32) {
         self.window = self.threshold.min((u64::from(flight.max(1)) + 1) * ONE);
     }
 
-    /// A time-out (RFC 5681 3.1). `first`: not of what a time-out had resent.
+    /// Handles a time-out (RFC 5681 3.1). `first`: it is not of segments that a time-out had resent.
     pub(super) fn timed_out(&mut self, flight: u32, first: bool) {
         if first {
             let used = self.begin_reduction(flight);
@@ -203,19 +199,18 @@ impl Congestion {
         self.window = ONE;
     }
 
-    /// The window is `segments`, whatever it was.
     pub(super) fn allow(&mut self, segments: u32) {
         self.window = u64::from(segments.max(1)) * ONE;
     }
 
-    /// The last reduction for a loss was for nothing.
+    /// Undoes the last reduction for a loss.
     pub(super) fn undo(&mut self) {
         self.window = self.window.max(self.before.0);
         self.threshold = self.threshold.max(self.before.1);
         with_law!(&mut self.law, law => law.undo());
     }
 
-    /// An ACK of a connection that understands ECN. Gives whether the window was reduced: the next segment says so.
+    /// Handles an ACK with ECN. Returns whether the window was reduced, which the next segment reports.
     #[inline]
     pub(super) fn received_marks(&mut self, signals: &Signals, is_recovering: bool) -> bool {
         with_law!(&mut self.law, law => law.receive(signals));
@@ -225,22 +220,23 @@ impl Congestion {
         }
         let is_reduced = self.reduce_for_signal(signals.next, is_recovering);
         if signals.acked > 0 {
-            // A time-out leaves one segment (RFC 5681 3.1), and no marked ACK lets it grow. Linux has two from the first such
-            // ACK on: it grows in the Loss state, and leaves CWR with `snd_ssthresh`.
+            // A time-out leaves one segment (RFC 5681 3.1), and no marked ACK lets it grow. Linux has two from the
+            // first such ACK on: it grows in the Loss state, and leaves CWR with `snd_ssthresh`.
             self.window = self.window.max(self.min_marked());
         }
         is_reduced
     }
 
-    /// The minimum window that marks leave, in units of [`ONE`]. RFC 3168 6.1.2 allows one segment, which is right if each
-    /// is acknowledged. If an ACK waits for two segments, a lone one waits for the delay of its ACK in each round trip: the
-    /// minimum is two, as for every law of Linux (`tcp_dctcp_ssthresh`, `tcp_reno_ssthresh`) and after a loss (RFC 5681 (4)).
+    /// Returns the min window after marks, in units of [`ONE`]. RFC 3168 6.1.2 allows one segment, which suits ACKs of
+    /// each segment. If an ACK waits for two segments, a lone one waits for the ACK delay in each round trip. So the
+    /// min is two, as for every law of Linux (`tcp_dctcp_ssthresh`, `tcp_reno_ssthresh`) and after a loss (RFC 5681
+    /// (4)).
     #[inline]
     fn min_marked(&self) -> u64 {
         u64::from(self.min_marked) * ONE
     }
 
-    /// What is heard of this segment is of what was sent after the last reduction.
+    /// Allows a new reduction once an ACK covers data sent after the last one.
     #[inline]
     fn forget_reduction(&mut self, number: u32) {
         if let Some(until) = self.reduced_until
@@ -250,7 +246,7 @@ impl Congestion {
         }
     }
 
-    /// Reduces the window, once for each window of data.
+    /// Reduces the window, once per window of data.
     #[inline]
     fn reduce_for_signal(&mut self, next: u32, is_recovering: bool) -> bool {
         // A loss has reduced the window already (RFC 3168 6.1.2: once for each window of data).
@@ -273,7 +269,6 @@ mod tests {
     use super::super::tests::config;
     use super::*;
 
-    /// An ACK of one segment, with nothing else known.
     fn acked() -> Acked {
         Acked { now: Time::ZERO, acked: 1, round_trip: None, linked: None }
     }
@@ -311,7 +306,8 @@ mod tests {
         assert_eq!(congestion.segments(), 6);
     }
 
-    /// RFC 9438 4.8: after a time-out CUBIC rises from where congestion avoidance begins; after a loss towards what was.
+    /// RFC 9438 4.8: after a time-out CUBIC rises from the start of congestion avoidance; after a loss towards the old
+    /// window.
     #[test]
     fn cubic_forgets_its_plateau_at_a_timeout_only() {
         let config = Config { initial_window: 100, control: Control::Cubic, ..config() };
@@ -337,7 +333,7 @@ mod tests {
         assert!((70..88).contains(&timeout), "{timeout}");
     }
 
-    /// RFC 3168 6.1.2: one answer to all echoes of a window of data, and none while a loss is being repaired.
+    /// RFC 3168 6.1.2: one answer per window of data, and none during a repair.
     #[test]
     fn marks_are_answered_once_a_window() {
         for control in [Control::NewReno, Control::Cubic, Control::Dctcp { gain_shift: 4 }] {
@@ -355,7 +351,7 @@ mod tests {
         }
     }
 
-    /// RFC 3465 2.3: an ACK opens the window of slow start by two segments at most, however many it acknowledges.
+    /// RFC 3465 2.3: an ACK opens the slow start window by at most two segments, however many it acknowledges.
     #[test]
     fn an_ack_counts_for_two_segments_at_most() {
         let config = Config { initial_window: 10, ..config() };
@@ -367,7 +363,7 @@ mod tests {
         assert_eq!(windows, [11, 13, 15]);
     }
 
-    /// RFC 5681 (4): two segments at least. RFC 3168 6.1.2: a mark may leave one, and two where an ACK waits for two.
+    /// RFC 5681 (4): at least two segments. RFC 3168 6.1.2: a mark may leave one, and two where an ACK waits for two.
     #[test]
     fn a_loss_leaves_two_segments_and_a_mark_as_many_as_an_ack_waits_for() {
         let laws = [Control::NewReno, Control::Cubic, Control::Dctcp { gain_shift: 4 }];
@@ -386,7 +382,8 @@ mod tests {
             }
             let left = u64::from(ack_every.min(2)) * ONE;
             assert_eq!((congestion.window(), congestion.threshold()), (left, left), "{control:?}");
-            // A time-out leaves one segment: a marked ACK of it leaves as many as an ACK waits for, a duplicate does not.
+            // A time-out leaves one segment. A marked ACK of it raises the window to the segments that an ACK waits
+            // for; a duplicate does not.
             for is_recovering in [false, true] {
                 congestion.timed_out(1, true);
                 congestion.quenched(10, 11, is_recovering);
@@ -413,7 +410,7 @@ mod tests {
         assert_eq!(left, [2, 2, 4, 8]);
     }
 
-    /// RFC 4015 3, RFC 9438 4.9: window, threshold and curve are what they were.
+    /// RFC 4015 3, RFC 9438 4.9: window, threshold and curve are restored.
     #[test]
     fn an_undo_leaves_nothing_of_a_reduction() {
         let config = Config { initial_window: 50, control: Control::Cubic, ..config() };
@@ -435,8 +432,8 @@ mod tests {
         assert_eq!(grown(true), grown(false));
     }
 
-    /// RFC 9438 4.2: the epoch begins with a stage of congestion avoidance. Time before that, in slow start after a
-    /// pause or in the stage before a halving, does not count.
+    /// RFC 9438 4.2: the epoch begins with a stage of congestion avoidance. Earlier time does not count: slow start
+    /// after a pause, or the stage before a halving.
     #[test]
     fn a_stage_of_congestion_avoidance_begins_its_own_epoch() {
         let config = Config { initial_window: 100, control: Control::Cubic, ..config() };

@@ -1,8 +1,8 @@
 //! One TCP host: takes packets, commands and deadlines, gives packets and events.
 //!
-//! ACKs and SYNs go first, in the order in which they arose; then one segment of each connection in turn that
-//! may send. Which segment it is, of which subflow, is decided when the NIC asks. With [`Config::is_fifo`] it is decided when
-//! the window allows it, and the segment waits behind those of all connections that were allowed before.
+//! ACKs and SYNs go first, in the order in which they arose; then ready connections take turns, one segment each. The
+//! segment and its subflow are chosen when the NIC asks; with [`Config::is_fifo`] when the window allows them, and the
+//! segment waits behind earlier ones.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -22,7 +22,7 @@ use crate::{Allowed, Disposition, HostTables, Key, PathList};
 #[derive(Debug)]
 pub struct Endpoint {
     shell: ShellOf<Endpoint>,
-    /// Sending halves that may send.
+    /// Send streams that may send.
     ready: RoundRobin,
     /// Segments that wait for the NIC ([`Config::is_fifo`]).
     fifo: VecDeque<Packet>,
@@ -30,11 +30,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A host without connections.
+    /// Makes a host without connections.
     ///
     /// # Panics
-    /// No subflows, or more than [`super::MAX_SUBFLOWS`]; ACKs of no segment; FastLane with several subflows, SACK or time
-    /// stamps.
+    /// Panics unless there are 1 to [`super::MAX_SUBFLOWS`] subflows, if `ack_every` is 0, on SACK with several
+    /// subflows, or on FastLane with several subflows, SACK or time stamps.
     pub fn new(host: HostId, config: impl Into<Arc<Config>>) -> Endpoint {
         let config = config.into();
         assert!((1..=super::MAX_SUBFLOWS).contains(&config.subflows), "1 to 8 subflows");
@@ -52,49 +52,46 @@ impl Endpoint {
         }
     }
 
-    /// What the sending half in `slot` has done.
+    /// Returns the counters of the send stream in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if `slot` holds no send stream.
     pub fn sender_statistics(&self, slot: u32) -> &SenderStatistics {
         &self.shell.sender(slot).statistics
     }
 
-    /// What the receiving half in `slot` has seen.
+    /// Returns the counters of the receive stream in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a receiving half.
+    /// Panics if `slot` holds no receive stream.
     pub fn receiver_statistics(&self, slot: u32) -> &ReceiverStatistics {
         &self.shell.receiver(slot).statistics
     }
 
-    /// The congestion window of a subflow of the sending half in `slot`, in 2^-16 segments.
+    /// Returns the congestion window of a subflow of the send stream in `slot`, in 2^-16 segments.
     ///
     /// # Panics
-    /// A slot that is not of a sending half, or no such subflow.
+    /// Panics if `slot` holds no send stream, or on an unknown subflow.
     pub fn window(&self, slot: u32, subflow: u8) -> u64 {
         self.shell.sender(slot).window(subflow) >> 16
     }
 
-    /// How far the sending half in `slot` is.
+    /// Returns the progress of the send stream in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if `slot` holds no send stream.
     pub fn progress(&self, slot: u32) -> SenderProgress {
         self.shell.sender(slot).progress()
     }
 
-    /// The half in `slot`, which waits for nothing, is forgotten at once: for a driver that knows when nobody will
-    /// speak of it again ([`Config::time_wait`]), and assigns the slot to another one. A half does not end by itself:
-    /// until then it takes more to send.
+    /// Forgets the stream in `slot`, which waits for nothing, so that the slot can be reused: for a driver that knows
+    /// that no packet can follow ([`Config::time_wait`]). A stream does not end by itself; it takes more data.
     pub fn forget(&mut self, slot: u32) {
         if let StreamState::Sending(sender) = self.shell.vacate(slot) {
             assert!(!sender.ready.joined(), "a half that is forgotten has nothing to send");
         }
     }
 
-    /// After anything that may have made a sending half ready, unready or complete, or brought its deadline
-    /// forward.
     #[inline]
     fn sender_changed(&mut self, now: Time, slot: u32) {
         if self.config.is_fifo {
@@ -118,7 +115,6 @@ impl Endpoint {
         }
     }
 
-    /// Puts into the queue of the NIC what the windows of a sending half allow.
     #[inline(never)]
     fn fill_fifo(&mut self, now: Time, slot: u32) {
         let host = self.shell.host;
@@ -178,7 +174,6 @@ impl Endpoint {
         self.sender_changed(now, slot);
     }
 
-    /// A switch told of a packet of this host.
     #[cold]
     fn handle_notification(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let key = Key::of(packet);

@@ -1,18 +1,17 @@
-//! What a sender knows of drops that switches told it of (FastLane 3.4.1): a table of lost segments, and how many of them
-//! may be resent at a time.
+//! A sender's table of reported drops (FastLane 3.4.1), and the max number of simultaneous retransmissions.
 //!
-//! # Which slot is free
-//! NewReno's ACKs are cumulative: a resent segment behind a hole is not acknowledged before the hole is closed. What shows
-//! that it has arrived is the count of out-of-order bytes in the ACKs. That count does not say which segments came; but
-//! when it leaves no more segments in the network than `n`, no more than `n` of those that were resent can be there. So
-//! the resent segments under way are the lesser of the two, and the paper's bound is on that.
+//! # Free slots
+//! NewReno's ACKs are cumulative: they do not cover a resent segment behind a hole. The ACKs' count of out-of-order
+//! bytes shows its arrival. The count does not name segments; but if it leaves at most `n` segments in the network, at
+//! most `n` resent ones can be there. So the resent segments under way are the min of the two, and the paper's bound
+//! applies to that.
 //!
 //! # Choices where the paper leaves one
-//! * max_sim is half the window at the beginning of a recovery, shifted right by [`FastLane::retry_shift`] for each further
-//!   try of the segment with the most tries; at least 1. In later tries of other segments it stays what it is.
-//! * The timer runs on: a resent segment does not put it off (the paper's kernel sends them past its own bookkeeping).
-//! * After a time-out everything outstanding is resent in slow start, as always. A notification then halves the window, once
-//!   for all that was sent before the last halving.
+//! * max_sim is half the window at the start of a recovery, shifted right by [`FastLane::retry_shift`] for each further
+//!   try of the segment with the most tries; at least 1. Later tries of other segments change nothing.
+//! * A resent segment does not restart the timer (the paper's kernel resends past its own bookkeeping).
+//! * After a time-out everything outstanding is resent in slow start, as always. A notification then halves the window,
+//!   once for all that was sent before the last halving.
 //!
 //! [`FastLane::retry_shift`]: super::FastLane::retry_shift
 
@@ -20,42 +19,38 @@ use alloc::vec::Vec;
 
 use trimline_packet::Time;
 
-/// A segment that a switch dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Lost {
     sequence: u32,
-    /// How often it was resent.
     tries: u8,
-    /// It was resent, and nothing was heard of it since.
+    /// True if it was resent without news since.
     is_out: bool,
 }
 
-/// The table of one subflow.
 #[derive(Debug, Default)]
 pub(super) struct Notified {
-    /// In rising order of their numbers.
+    /// In ascending order.
     lost: Vec<Lost>,
-    /// Segments that may be resent at a time in this recovery, before any second try.
+    /// Max simultaneous retransmissions of this recovery, before any second try.
     half_window: u32,
-    /// The most tries of a segment of this recovery.
+    /// Max tries of a segment of this recovery.
     max_tries: u8,
-    /// When the window was last halved after a time-out.
     halved_at: Time,
 }
 
 impl Notified {
-    /// A recovery begins with this window, in segments.
+    /// Begins a recovery with this window, in segments.
     pub(super) fn begin(&mut self, window: u32) {
         self.lost.clear();
         self.bound(window);
     }
 
-    /// Half of this window may be resent at a time.
+    /// Bounds simultaneous retransmissions to half of this window.
     pub(super) fn bound(&mut self, window: u32) {
         (self.half_window, self.max_tries) = (window / 2, 0);
     }
 
-    /// A segment was dropped, or dropped again. `first` is the oldest one outstanding.
+    /// Adds a segment, or marks it as dropped again. `first` is the oldest outstanding one.
     pub(super) fn insert(&mut self, sequence: u32, first: u32) {
         let distance = |sequence: u32| sequence.wrapping_sub(first);
         let place = self.lost.partition_point(|lost| distance(lost.sequence) < distance(sequence));
@@ -65,7 +60,6 @@ impl Notified {
         }
     }
 
-    /// A lost segment is resent.
     pub(super) fn resent(&mut self, sequence: u32) {
         if let Some(lost) = self.lost.iter_mut().find(|lost| lost.sequence == sequence) {
             lost.is_out = true;
@@ -74,31 +68,29 @@ impl Notified {
         }
     }
 
-    /// Everything before `first` arrived. Whether nothing is missing any more of what was dropped.
+    /// Forgets the segments before `first`. Returns whether the table is empty.
     pub(super) fn forget_before(&mut self, first: u32) -> bool {
         self.lost.retain(|lost| lost.sequence.wrapping_sub(first) as i32 >= 0);
         self.lost.is_empty()
     }
 
-    /// Segments that may be resent at a time: see the head of the file.
+    /// Returns the max simultaneous retransmissions: see the head of the file.
     pub(super) fn max_sim(&self, retry_shift: u8) -> u32 {
-        // The first try is not a further one.
+        // The first try is not a further try.
         let shift = u32::from(self.max_tries.saturating_sub(1)) * u32::from(retry_shift);
         self.half_window.checked_shr(shift).unwrap_or(0).max(1)
     }
 
-    /// Whether another segment may be resent, with so many segments in the network.
     pub(super) fn may_resend(&self, in_network: u32, retry_shift: u8) -> bool {
         let out = self.lost.iter().filter(|lost| lost.is_out).count() as u32;
         out.min(in_network) < self.max_sim(retry_shift)
     }
 
-    /// A time-out: what was dropped is resent with all else.
     pub(super) fn clear(&mut self) {
         self.lost.clear();
     }
 
-    /// After a time-out a segment was dropped that was sent at `sent`. Whether that is congestion after the last halving.
+    /// Returns whether a drop of a segment sent at `sent` counts as new congestion after a time-out.
     pub(super) fn sides(&mut self, now: Time, sent: Time) -> bool {
         let is_new = sent >= self.halved_at;
         if is_new {
@@ -125,7 +117,7 @@ mod tests {
         let mut table = with(20, &[10, 11, 12]);
         let mut seen = Vec::new();
         for _ in 0..6 {
-            // A try of each: that of the others changes nothing.
+            // A try of each: tries of the others change nothing.
             [10, 11, 12].iter().for_each(|&sequence| table.resent(sequence));
             seen.push(table.max_sim(1));
             [10, 11, 12].iter().for_each(|&sequence| table.insert(sequence, 10));
@@ -137,7 +129,7 @@ mod tests {
         assert_eq!(quarter.max_sim(2), 2);
         (0..200).for_each(|_| quarter.resent(10));
         assert_eq!(quarter.max_sim(2), 1);
-        // A recovery does not remember the one before.
+        // A recovery does not remember earlier ones.
         quarter.begin(64);
         assert_eq!(quarter.max_sim(2), 32);
     }
@@ -154,7 +146,7 @@ mod tests {
         assert!(!table.may_resend(50, 1) && !table.may_resend(2, 1));
         // All but one have arrived, whichever they are.
         assert!(table.may_resend(1, 1));
-        // One of them was dropped again: only one at a time from now on.
+        // Segment 12 was dropped again: only one at a time from now on.
         table.insert(12, 10);
         assert!(table.may_resend(50, 1), "one is out, two are allowed");
         table.resent(12);

@@ -1,44 +1,37 @@
-//! The segments of a subflow that were sent and not acknowledged: a ring of records, as large as the largest
-//! window so far.
+//! A subflow's unacknowledged segments: a ring as large as the largest window so far.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
 use trimline_packet::Time;
 
-/// What is known of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {
     /// In the network, as far as the sender knows.
     InFlight,
-    /// To be sent again.
+    /// To be resent.
     Lost,
-    /// At the receiver, which said so out of order.
+    /// At the receiver, by a SACK block.
     Sacked,
 }
 
-/// One segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// When it was last sent.
     pub(super) sent: Time,
     /// Its number in the connection.
     pub(super) data: u32,
     pub(super) state: State,
-    /// It was sent more than once: its ACK measures no round trip (Karn).
+    /// True if sent more than once: its ACK measures no round trip (Karn).
     pub(super) is_resent: bool,
-    /// Another subflow has sent its data, or will.
+    /// True if another subflow has sent its data, or will.
     pub(super) is_reinjected: bool,
 }
 
-/// The ring.
 #[derive(Debug)]
 pub(super) struct Outstanding {
     records: Box<[Record]>,
-    /// The oldest segment that is not acknowledged.
     first: u32,
-    /// The next new one.
     next: u32,
 }
 
@@ -70,7 +63,6 @@ impl Outstanding {
         self.next.wrapping_sub(self.first)
     }
 
-    /// The record of an outstanding segment.
     #[inline]
     pub(super) fn record(&mut self, sequence: u32) -> &mut Record {
         debug_assert!(self.contains(sequence), "the segment is outstanding");
@@ -83,14 +75,13 @@ impl Outstanding {
         sequence.wrapping_sub(self.first) < self.len()
     }
 
-    /// Whether this segment of the connection is outstanding here.
+    /// Returns whether this segment of the connection is outstanding here.
     pub(super) fn carries(&self, data: u32) -> bool {
         let place =
             |distance| self.first.wrapping_add(distance) as usize & (self.records.len() - 1);
         (0..self.len()).any(|distance| self.records[place(distance)].data == data)
     }
 
-    /// Adds the next segment. Gives its number.
     #[inline]
     pub(super) fn push(&mut self, now: Time, data: u32) -> u32 {
         if self.len() as usize == self.records.len() {
@@ -102,7 +93,6 @@ impl Outstanding {
         sequence
     }
 
-    /// Takes the oldest segment out.
     #[inline]
     pub(super) fn pop(&mut self) -> Record {
         let record = *self.record(self.first);
@@ -121,7 +111,7 @@ impl Outstanding {
         self.records = records;
     }
 
-    /// Everything arrived: the memory is given back.
+    /// Frees memory after everything arrived.
     pub(super) fn clear(&mut self) {
         self.first = self.next;
         self.records = Box::default();

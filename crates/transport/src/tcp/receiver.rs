@@ -1,8 +1,7 @@
-//! The receiving half of a connection: what has arrived on each subflow and of the whole, and when it is
-//! acknowledged.
+//! The receive stream of a connection.
 //!
-//! An ACK is delayed (RFC 1122, RFC 5681 4.2) only for a segment in order with no gap behind it: what comes out
-//! of order, fills a gap, comes again or is the last one is answered at once.
+//! An ACK is delayed (RFC 1122, RFC 5681 4.2) only for a segment in order without a gap behind it. A segment that is
+//! out of order, fills a gap, is a duplicate or ends a message is acknowledged at once.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -17,32 +16,28 @@ use crate::arrivals::{Arrivals, WINDOW_LIMIT};
 use crate::shell::UsePaths;
 use crate::{Key, PathList, Stream};
 
-/// Blocks that a receiver remembers; an ACK names three at most.
+/// Max remembered blocks; an ACK names at most three.
 const REMEMBERED: usize = 8;
 
-/// The receiving side of one subflow.
+/// The receive side of one subflow.
 #[derive(Debug)]
 struct Side {
     arrivals: Arrivals,
-    /// The segment after the highest that arrived.
+    /// One past the highest segment that arrived.
     end: u32,
-    /// Runs beyond the first gap, the one that changed last in front; none before the first gap.
+    /// Runs beyond the first gap, last changed first; `None` before the first gap.
     runs: Option<Box<Runs>>,
-    /// Segments in order that no ACK has answered.
+    /// Segments since the last ACK.
     pending: u8,
-    /// The ACKs say that congestion was experienced.
+    /// True if the ACKs echo congestion.
     echoes: bool,
-    /// The number of the last ACK.
     acked: u32,
-    /// The time stamp that the next ACK echoes.
     stamp: u32,
-    /// What the last ACK said beyond its number.
+    /// Option word of the last ACK.
     said: u32,
-    /// Bytes that arrived beyond the first gap, with FastLane.
+    /// Bytes beyond the first gap, with FastLane.
     beyond: Option<Box<Beyond>>,
-    /// When a delayed ACK is sent.
     due: Time,
-    /// The way of the ACKs.
     path: PathId,
 }
 
@@ -50,12 +45,11 @@ struct Side {
 #[derive(Clone, Debug, Default)]
 struct Beyond {
     bytes: u32,
-    /// Segments of it that are not full: ends of messages.
+    /// Segments that are not full: ends of messages.
     short: Vec<(u32, u16)>,
 }
 
 impl Beyond {
-    /// A segment of so much payload arrived out of order.
     fn insert(&mut self, sequence: u32, bytes: u16, full: u16) {
         self.bytes += u32::from(bytes);
         if bytes != full {
@@ -63,7 +57,7 @@ impl Beyond {
         }
     }
 
-    /// So many segments of it are in order now, all before `base`.
+    /// Forgets `count` segments, all before `base`, which are now in order.
     fn forget(&mut self, count: u32, base: u32, full: u16) {
         let mut bytes = count * u32::from(full);
         self.short.retain(|&(sequence, length)| {
@@ -92,7 +86,7 @@ impl Runs {
         block
     }
 
-    /// A segment arrived out of order, for the first time.
+    /// Adds a segment that arrived out of order for the first time.
     fn insert(&mut self, sequence: u32) {
         let mut run = (sequence, 1u32);
         let mut place = 0;
@@ -108,14 +102,13 @@ impl Runs {
             }
             self.remove(place);
         }
-        // The oldest is forgotten: the sender has heard of it.
+        // The oldest run is forgotten: the sender knows it.
         let kept = usize::from(self.count).min(REMEMBERED - 1);
         self.list.copy_within(..kept, 1);
         self.list[0] = run;
         self.count = kept as u8 + 1;
     }
 
-    /// Everything before this segment is acknowledged.
     fn forget_before(&mut self, number: u32) {
         let mut place = 0;
         while place < usize::from(self.count) {
@@ -127,7 +120,6 @@ impl Runs {
         }
     }
 
-    /// The most recent three, the run of this segment first if it is in one.
     fn blocks(&self, max: usize) -> Blocks {
         let mut blocks = Blocks::NONE;
         for &block in self.list[..usize::from(self.count)].iter().take(max) {
@@ -137,18 +129,18 @@ impl Runs {
     }
 }
 
-/// The receiving half.
+/// The receive stream.
 #[derive(Debug)]
 pub struct Receiver {
     first: Side,
     others: Vec<Side>,
-    /// Of the connection, with several subflows.
+    /// Arrivals of the connection, with several subflows.
     whole: Arrivals,
-    /// Segments of the stream up to the last one of the newest message of which it came.
+    /// One past the last segment of the newest message with a known end.
     end: Option<u32>,
-    /// The application knows that everything before `end` arrived.
+    /// True once the application knows that all before `end` arrived.
     pub(super) is_delivered: bool,
-    /// Of the segments, and so of their ACKs.
+    /// Class of the segments and their ACKs.
     class: u8,
     stream: Stream,
     pub(super) statistics: ReceiverStatistics,
@@ -193,13 +185,11 @@ impl Receiver {
         }
     }
 
-    /// Whether the subflow was heard of.
     #[inline]
     pub(super) fn knows(&self, subflow: u8) -> bool {
         usize::from(subflow) <= self.others.len()
     }
 
-    /// Makes the sides of all subflows up to this one.
     #[cold]
     pub(super) fn join(&mut self, subflow: u8, paths: &[PathId]) {
         while !self.knows(subflow) {
@@ -216,15 +206,15 @@ impl Receiver {
         }
     }
 
-    /// Whether everything arrived up to the end of the newest message that is known.
+    /// Returns whether everything arrived up to the newest known end.
     #[inline]
     pub(super) fn is_complete(&self, config: &Config) -> bool {
         let base = if config.subflows > 1 { self.whole.base() } else { self.first.arrivals.base() };
         self.end == Some(base)
     }
 
-    /// A segment arrived, or a SYN alone. Its ACK goes to `control`, or waits until the deadline
-    /// ([`Receiver::deadline`]). Gives the number of new data.
+    /// Receives a segment or a bare SYN. Its ACK goes to `control`, or waits for [`Receiver::deadline`]. Returns the
+    /// number of new data.
     #[inline]
     pub(super) fn arrive(
         &mut self,
@@ -240,8 +230,8 @@ impl Receiver {
         self.class = header.flags.class();
         let bytes = segment::payload(packet);
         if bytes == 0 {
-            // A SYN that comes again may find data behind it. What its answer acknowledges no subflow sends again, so it
-            // says how far the connection is, like every other (RFC 8684 3.3.2).
+            // A SYN may be repeated after data has arrived. No subflow resends what its answer acknowledges, so the
+            // answer also carries the connection's number (RFC 8684 3.3.2).
             let extra = match config.subflows {
                 0 | 1 => Extra::Nothing,
                 _ => Extra::Connection(self.whole.base()),
@@ -266,7 +256,7 @@ impl Receiver {
         let is_marked = packet.marks & Packet::MARK_CE != 0;
         if config.ecn {
             if config.control.echoes_each_mark() {
-                // RFC 8257 3.2: what came before the change is answered with its own mark.
+                // RFC 8257 3.2: earlier segments are acknowledged with their own mark.
                 if side.echoes != is_marked && side.pending > 0 {
                     let ack = self.answer(config, host, key, number, None);
                     control.push_back(ack);
@@ -282,8 +272,8 @@ impl Receiver {
         let side = self.side(number);
         let is_behind_gap = side.end.wrapping_sub(side.arrivals.base()) as i32 > 0;
         let is_in_order = offset == 0;
-        // RFC 7323 4.3 (2): of the segment that the last ACK asked for. A copy that was under way for long is older than
-        // that one: an ACK that waits does not echo it.
+        // RFC 7323 4.3 (2): the stamp of the segment that the last ACK asked for. A late copy has an older stamp: a
+        // waiting ACK does not echo it.
         let (stamp, unused) = if is_single { (header.extra, 0) } else { (header.sequence, 16) };
         let is_older = ((stamp << unused).wrapping_sub(side.stamp << unused) as i32) < 0;
         if sequence.wrapping_sub(side.acked) as i32 <= 0 && !(is_older && side.pending > 0) {
@@ -342,7 +332,7 @@ impl Receiver {
             || side.pending >= config.ack_every
             || header.flags.contains(Flags::LAST);
         if packet.marks & Packet::MARK_DELAYED_ACK != 0 {
-            // One ACK answers all that the NIC hands over together (HULL 4.1): the last segment of them comes now.
+            // HULL 4.1: one ACK covers all segments that the NIC hands over together. The last of them follows now.
             if is_due {
                 side.pending = side.pending.max(config.ack_every);
             }
@@ -359,8 +349,7 @@ impl Receiver {
         is_new.then_some(data)
     }
 
-    /// A segment said that a message ends before segment `end`. A copy of the last segment of an earlier message says
-    /// nothing new.
+    /// Notes that a message ends before segment `end`, unless a later end is known.
     #[inline]
     fn received_last(&mut self, end: u32) {
         if self.end.is_none_or(|known| end.wrapping_sub(known) as i32 > 0) {
@@ -369,7 +358,7 @@ impl Receiver {
         }
     }
 
-    /// Everything arrived: the memory is given back, unless part of a later message is there.
+    /// Frees memory after everything arrived, unless part of a later message is there.
     #[cold]
     fn shrink(&mut self) {
         for side in core::iter::once(&mut self.first).chain(&mut self.others) {
@@ -383,7 +372,6 @@ impl Receiver {
         }
     }
 
-    /// The ACK of what a subflow has now.
     #[inline]
     fn answer(
         &mut self,
@@ -446,8 +434,8 @@ impl Receiver {
         Packet { marks, ..Packet::control(host, key.peer, header) }
     }
 
-    /// A switch dropped an ACK of this half and says so. It is sent again at once, as it would be now, unless another one
-    /// has said as much since (FastLane 3.4.1: control packets that need to be resent).
+    /// Handles a notification of a dropped ACK: resends it at once, with the present state, unless a later ACK replaced
+    /// it (FastLane 3.4.1: control packets that need to be resent).
     pub(super) fn receive_notification(
         &mut self,
         packet: &Packet,
@@ -461,7 +449,7 @@ impl Receiver {
         }
         let (header, side) = (&packet.header, &self.first);
         if header.flags.contains(Flags::SYN) {
-            // Data answers that the answer to the SYN came.
+            // Data shows that the answer to the SYN arrived.
             if side.end == 0 {
                 control.push_back(self.ack(config, host, key, 0, Flags::SYN, Extra::Nothing));
             }
@@ -470,7 +458,7 @@ impl Receiver {
         }
     }
 
-    /// Sends the delayed ACKs that are due. Gives the next deadline.
+    /// Sends due ACKs. Returns the next deadline.
     pub(super) fn expire(
         &mut self,
         now: Time,
@@ -487,13 +475,11 @@ impl Receiver {
         self.deadline()
     }
 
-    /// When the first delayed ACK is due.
     #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.others.iter().map(|side| side.due).fold(self.first.due, Time::min)
     }
 
-    /// ACKs go on one of these paths.
     pub(super) fn keep_to(&mut self, paths: &[PathId]) {
         if paths.is_empty() {
             return;
@@ -516,7 +502,6 @@ mod tests {
     use rand_xoshiro::rand_core::SeedableRng;
     use trimline_packet::{ConnectionId, Service};
 
-    /// A receiving half, and the ACKs that it sends when a segment arrives.
     struct Lone {
         receiver: Receiver,
         config: Config,
@@ -533,7 +518,6 @@ mod tests {
             self.answers_to(sequence, Packet::MARK_ECT | congested)
         }
 
-        /// The same with all the marks of the segment.
         fn answers_to(&mut self, sequence: u32, marks: u8) -> VecDeque<Packet> {
             let (peer, connection) = (HostId::new(1), ConnectionId::new(0));
             let host = HostId::new(0);
@@ -559,8 +543,7 @@ mod tests {
         }
     }
 
-    /// RFC 8257 3.2: an ACK of two segments never mixes a marked one with one that is not, and one that was sent already is
-    /// not sent again.
+    /// RFC 8257 3.2: an ACK of two segments never mixes marked and unmarked ones, and no ACK is repeated.
     #[test]
     fn what_came_before_a_change_of_marks_is_answered_with_its_own() {
         let seen = |marks: &[bool]| {
@@ -579,8 +562,8 @@ mod tests {
         assert_eq!(seen(&[false, false, true, true]), [(1, (2, false)), (3, (4, true))]);
     }
 
-    /// HULL 4.1: segments that the NIC hands over together have one ACK, at the last of them; a lone one waits for another
-    /// as ever, and what must be answered at once is answered then.
+    /// HULL 4.1: segments handed over together have one ACK, at the last one. A lone segment waits for another as
+    /// usual; what needs an ACK at once gets it then.
     #[test]
     fn segments_that_are_handed_over_together_have_one_ack() {
         let mut lone = Lone::new(Config { ack_every: 2, ..config() });
@@ -596,15 +579,15 @@ mod tests {
         }
         assert_eq!(acks(300, false), [301]);
         assert_eq!(acks(301, false), [], "alone, it waits for another");
-        // A gap: the first behind it is joined with the second, which tells of it at once.
+        // A gap: the first segment behind it is joined with the second, whose ACK reports it at once.
         assert_eq!(acks(303, true), []);
         assert_eq!(acks(304, false), [302]);
         assert_eq!(acks(302, true), []);
         assert_eq!(acks(305, false), [306]);
     }
 
-    /// RFC 2018 4: a block is a run of neighbours, that of the newest segment is always among them, the most recent
-    /// others follow, and none lies before the number.
+    /// RFC 2018 4: a block is a run of neighbours. The newest segment's block is always included, the most recent
+    /// others follow, and no block lies before the number.
     #[test]
     fn blocks_are_runs_and_the_newest_are_told() {
         let mut lone = Lone::new(Config { sack: true, ..config() });
@@ -617,7 +600,7 @@ mod tests {
         };
         assert_eq!(said(2), (0, alloc::vec![(2, 1)]));
         assert_eq!(said(4), (0, alloc::vec![(2, 1), (4, 1)]));
-        // Behind a run, before one, and between two.
+        // Behind a run, before a run, and between two.
         assert_eq!(said(5), (0, alloc::vec![(2, 1), (4, 2)]));
         assert_eq!(said(3), (0, alloc::vec![(2, 4)]));
         assert_eq!(said(1), (0, alloc::vec![(1, 5)]));
@@ -627,7 +610,7 @@ mod tests {
         // Of four runs the three that changed last.
         assert_eq!(said(10), (0, alloc::vec![(8, 1), (10, 1), (12, 1)]));
         assert_eq!(said(6), (0, alloc::vec![(1, 6), (10, 1), (12, 1)]));
-        // What is acknowledged is in no block.
+        // Acknowledged segments are in no block.
         assert_eq!(said(0), (7, alloc::vec![(8, 1), (10, 1), (12, 1)]));
     }
 }

@@ -4,7 +4,6 @@ use trimline_packet::TimeDelta;
 
 use super::config::Config;
 
-/// The estimator of one subflow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundTrip {
     /// SRTT; zero before the first sample.
@@ -22,13 +21,12 @@ impl RoundTrip {
         RoundTrip { smoothed: 0, variation: 0, base: config.rto_initial.as_ps(), backoff: 0 }
     }
 
-    /// SRTT, once there was a sample.
+    /// Returns SRTT, once there was a sample.
     #[inline]
     pub(super) fn smoothed(&self) -> Option<TimeDelta> {
         (self.smoothed != 0).then_some(TimeDelta::from_ps(self.smoothed))
     }
 
-    /// A round trip was measured.
     #[inline]
     pub(super) fn sample(&mut self, measured: TimeDelta, config: &Config) {
         let measured = measured.as_ps().max(1);
@@ -49,29 +47,28 @@ impl RoundTrip {
         self.backoff = 0;
     }
 
-    /// Minimum of 4 RTTVAR. On a steady path RTTVAR vanishes, and without a minimum a repair of one round trip ends when
-    /// the timer does.
+    /// Returns the min of 4 RTTVAR, in picoseconds. On a steady path RTTVAR vanishes, and without a min the timer would
+    /// fire when a repair of one round trip ends.
     #[inline]
     fn variance_min(&self, config: &Config) -> u64 {
-        // Chosen: what limited transmit sends ahead of a retransmission (RFC 3042, two segments) takes half a round trip
-        // where the window is four segments and the link is full.
+        // Chosen: the two segments that limited transmit (RFC 3042) sends ahead of a retransmission take half a round
+        // trip if the window is four segments and the link is full.
         let repair = self.smoothed / 2;
-        // RFC 9002 6.2.1: a peer that delays ACKs may take so much longer.
+        // RFC 9002 6.2.1: delayed ACKs may add this.
         let delay = if config.ack_every > 1 { config.ack_delay.as_ps() } else { 0 };
         repair.saturating_add(delay).max(config.rto_variance_min.as_ps())
     }
 
-    /// RFC 6298 (5.5): the time-out doubles.
+    /// RFC 6298 (5.5): doubles the time-out.
     pub(super) fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(32);
     }
 
-    /// The time-out was for nothing.
+    /// Undoes back-off after a spurious time-out.
     pub(super) fn forgive(&mut self) {
         self.backoff = 0;
     }
 
-    /// RTO.
     #[inline]
     pub(super) fn timeout(&self, config: &Config) -> TimeDelta {
         let backed_off = u128::from(self.base) << self.backoff;
@@ -102,7 +99,7 @@ mod tests {
         assert_eq!(round_trip.timeout(&config), TimeDelta::from_us(290));
     }
 
-    /// RFC 6298 (2.3), Linux `tcp_rtt_estimator`: on a steady path 4 RTTVAR counts for its minimum.
+    /// RFC 6298 (2.3), Linux `tcp_rtt_estimator`: on a steady path the min of 4 RTTVAR applies.
     #[test]
     fn on_a_steady_path_the_variance_has_a_minimum() {
         let (us, ms) = (TimeDelta::from_us, TimeDelta::from_ms);

@@ -1,4 +1,4 @@
-//! What a segment says in the words of the standards: the value of a packet read back, for who shows it.
+//! The fields of a segment in the words of the standards, for display.
 
 use alloc::vec::Vec;
 
@@ -7,36 +7,36 @@ use trimline_packet::{Flags, Kind, Packet};
 use super::config::Config;
 use super::segment::{self, Block, Extra};
 
-/// A segment or an ACK. Segments are numbered, not bytes.
+/// A segment or an ACK. Numbers count segments, not bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// The subflow, 0 where there is one.
+    /// The subflow; 0 if there is only one.
     pub subflow: u8,
-    /// Of data: the segment. Of an ACK: the next segment that is missing.
+    /// The segment (data), or the next missing segment (ACK).
     pub number: u32,
-    /// Of data, with several subflows: the segment of the connection. Of an ACK: the connection's next missing one.
+    /// With several subflows: the connection's segment (data), or its next missing one (ACK).
     pub of_connection: Option<u32>,
-    /// Bytes of payload.
+    /// Payload, in bytes.
     pub payload: u16,
-    /// It opens the subflow, or answers what does.
+    /// True for the opening of a subflow and its answer.
     pub is_syn: bool,
-    /// A message ends here.
+    /// True at the end of a message.
     pub is_last: bool,
-    /// When it was sent, in ticks of the sender's.
+    /// Send time, in ticks of the sender.
     pub stamp: Option<u32>,
-    /// The time stamp that it answers.
+    /// The echoed time stamp.
     pub echo: Option<u32>,
-    /// Runs of segments beyond the number, each a first one and how many; one that came twice stands in front (RFC 2883).
+    /// Runs beyond the number: first segment and length. A duplicate (RFC 2883) stands in front.
     pub blocks: Vec<Block>,
-    /// Of an ACK with FastLane: bytes that have arrived beyond the number.
+    /// In an ACK with FastLane: bytes that arrived beyond the number.
     pub beyond: Option<u32>,
-    /// Of data with FastLane: the sender's time-outs so far.
+    /// In data with FastLane: the sender's time-outs so far.
     pub timeouts: Option<u32>,
 }
 
 impl Said {
-    /// What a DATA packet or ACK of the TCP family says; `None` for any other. `near` is a number of its subflow's that
-    /// lies less than 2^15 away: only the low bits of a number are sent where there are several subflows.
+    /// Decodes a DATA packet or ACK of the TCP family; `None` for others. `near` is a number of the subflow less than
+    /// 2^15 away: with several subflows packets carry only its low bits.
     pub fn of(packet: &Packet, config: &Config, near: u32) -> Option<Said> {
         let header = &packet.header;
         let is_single = config.subflows == 1;

@@ -1,41 +1,41 @@
-//! A TCP segment in the value of a packet: 28 bytes, the same as every protocol's.
+//! A TCP segment as a packet value: 28 bytes, like every protocol's.
 //!
-//! Segments are numbered, not bytes: every segment of a message is full but its last, and a segment is resent
-//! as it was. The payload's length follows from the packet's size on the wire.
+//! Numbers count segments, not bytes: every segment of a message is full but its last, and is resent unchanged. The
+//! payload's length follows from the size on the wire.
 //!
-//! The last segment of a message is marked LAST, like the PUSH of a real one. A stream may go on behind it with
-//! another message: what is marked is the end for now. If the application hands over more before that segment is sent,
-//! it is filled up, and both messages have one end; if more follows before it is acknowledged, the receiver tells of two
-//! messages or, if the first one's end comes after part of the second, of one.
+//! LAST marks the last segment of a message, like a real PUSH. The stream may continue with another message. If the
+//! application hands over more before that segment is sent, the segment is filled up, and both messages share one end.
+//! If more follows before it is acknowledged, the receiver reports two messages or, if the first end arrives after part
+//! of the second message, one.
 //!
 //! | field | segment with data | ACK |
 //! |---|---|---|
 //! | `kind` | DATA | ACK |
-//! | `sequence` | segment of the stream, from 0 | the next segment that is missing |
-//! | `extra` | the time of sending (RFC 7323); with FastLane the time-outs so far | what `marks` says |
-//! | `flags` | SYN; LAST (of a message); FROM_OPENER; subflow (bits 3 to 5); class | the same |
+//! | `sequence` | segment of the stream, from 0 | the next missing segment |
+//! | `extra` | the send time (RFC 7323); with FastLane the time-outs so far | see `marks` |
+//! | `flags` | SYN; LAST (of a message); FROM_OPENER; subflow (bits 3 to 5); class | as data |
 //! | `marks` | ECT and CE of IP; CWR (bit 3) | ECE (bit 2); the form of `extra` (bits 4 to 6) |
 //!
-//! With several subflows, `sequence` is of the subflow: the low 16 bits of its number, and 16 bits of the time of
-//! sending or of its echo; the window is below 2^15 segments, so the rest of the number is known. `extra` is the
-//! connection's number, whole: what a stuck subflow resends may lie far behind.
+//! With several subflows, `sequence` belongs to the subflow: the low 16 bits of its number, and 16 bits of the send
+//! time or its echo. The window is below 2^15 segments, so the rest of the number is known. `extra` is the connection's
+//! whole number: a stuck subflow may resend old data.
 //!
-//! A SYN without data is a DATA packet of 64 bytes; its answer an ACK with the flag SYN.
+//! A SYN without data is a DATA packet of 64 bytes; its answer is an ACK with the flag SYN.
 //!
-//! # What an ACK says beyond its number
-//! Real options have forty bytes; here is one word, so an ACK carries one of
+//! # Options of an ACK
+//! Real options have forty bytes, these one word. So an ACK carries one of
 //!
 //! - the echo of a time stamp;
-//! - one SACK block of any length, two with distances and lengths below 256, or three below 32, each counted
-//!   from the end of the one before (the first from the ACK's number). As many of the most recent blocks
-//!   as fit; the one that holds the segment just received always does. Windows of up to thirty segments
-//!   between the holes so get the three blocks of a real ACK that also has time stamps (RFC 2018);
-//! - one segment that came twice, by its signed distance from the ACK's number, and one block (RFC 2883);
-//! - the connection's own number, the next of its segments that is missing (RFC 8684: DATA_ACK);
-//! - the bytes that have arrived out of order, beyond the number (FastLane 3.4.1).
+//! - one SACK block of any length, two with distances and lengths below 256, or three below 32. Each counts from the
+//!   end of the one before (the first from the ACK's number). The most recent blocks that fit are sent, always with the
+//!   block of the segment just received. So windows of up to thirty segments between holes get the three blocks of a
+//!   real ACK with time stamps (RFC 2018);
+//! - one duplicate segment, by its signed distance from the ACK's number, and one block (RFC 2883);
+//! - the connection's next missing segment (RFC 8684: DATA_ACK);
+//! - the out-of-order bytes beyond the number (FastLane 3.4.1).
 //!
-//! The bits are those that a wire would carry. What is lost against real options: an ACK with blocks echoes
-//! no time, so that in recovery the round trip is not measured; an ACK of several subflows has no blocks.
+//! The bits are as on a wire. The losses against real options: an ACK with blocks echoes no time, so recovery measures
+//! no round trip; an ACK of several subflows has no blocks.
 
 use trimline_packet::{Flags, Packet, Time, TimeDelta};
 
@@ -46,7 +46,7 @@ const FORM_SHIFT: u8 = 4;
 const SUBFLOW_SHIFT: u8 = 3;
 const SUBFLOW_MASK: u8 = 7 << SUBFLOW_SHIFT;
 
-/// A run of segments: its first one, and how many.
+/// A run of segments: the first one and the length.
 pub(super) type Block = (u32, u32);
 
 /// Up to three runs of segments.
@@ -57,10 +57,8 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// None.
     pub(super) const NONE: Blocks = Blocks { list: [(0, 0); 3], count: 0 };
 
-    /// Adds a block behind the others; there are at most three.
     pub(super) fn push(&mut self, block: Block) {
         self.list[usize::from(self.count)] = block;
         self.count += 1;
@@ -71,57 +69,52 @@ impl Blocks {
     }
 }
 
-/// What an ACK says beyond its number.
+/// The option of an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extra {
     /// Nothing.
     Nothing,
-    /// The time stamp of the segment that it answers.
+    /// The time stamp of the acknowledged segment.
     Echo(u32),
-    /// Segments beyond the number that have arrived; most recent first when an ACK is made, in rising order
-    /// when it is read.
+    /// Segments that arrived beyond the number; most recent first when encoded, ascending when decoded.
     Blocks(Blocks),
-    /// A segment that came twice, and the block around what came last, if there is one.
+    /// A duplicate segment, and the newest block, if any.
     Twice(u32, Blocks),
-    /// The next segment of the connection that is missing.
+    /// The connection's next missing segment.
     Connection(u32),
-    /// Bytes that have arrived beyond the number.
+    /// Bytes that arrived beyond the number.
     Beyond(u32),
 }
 
-/// The subflow that a segment or ACK belongs to.
 #[inline]
 pub(super) const fn subflow(flags: Flags) -> u8 {
     (flags.bits() & SUBFLOW_MASK) >> SUBFLOW_SHIFT
 }
 
-/// These flags, of this subflow.
 #[inline]
 pub(super) const fn of_subflow(flags: Flags, subflow: u8) -> Flags {
     Flags::from_bits(flags.bits() & !SUBFLOW_MASK | subflow << SUBFLOW_SHIFT & SUBFLOW_MASK)
 }
 
-/// Bytes of payload of a segment.
 #[inline]
 pub(super) const fn payload(packet: &Packet) -> u16 {
     packet.wire_bytes.saturating_sub(Packet::HEADER_BYTES)
 }
 
-/// A tick of a time stamp is 2^20 picoseconds, 1.05 us, and its clock goes round in 75 minutes. (RFC 7323 5.4
-/// wants between 1 ms and 1 s for the Internet's round trips; these are of microseconds.)
+/// Tick of a time stamp: 2^20 picoseconds, 1.05 us; the clock wraps in 75 minutes. (RFC 7323 5.4 wants 1 ms to 1 s for
+/// the Internet's round trips; these are of microseconds.)
 const TICK: u32 = 20;
-/// That of a short time stamp: 4.2 us.
+/// Tick of a short time stamp: 4.2 us.
 const SHORT_TICK: u32 = 22;
-/// Its clock goes round in 275 ms. Of a segment that is so old an echo does not tell how often it went round.
+/// Wrap time of short time stamps: 275 ms. An echo of an older segment is ambiguous.
 pub(super) const SHORT_ROUND: TimeDelta = TimeDelta::from_ps(1 << (SHORT_TICK + 16));
 
-/// The time stamp of an instant.
 #[inline]
 pub(super) const fn stamp(now: Time) -> u32 {
     (now.as_ps() >> TICK) as u32
 }
 
-/// The instant, to within a tick, that an echo is of.
+/// Returns the instant of an echo, to within a tick.
 #[inline]
 pub(super) const fn stamped(now: Time, echo: u32) -> Time {
     let ticks = now.as_ps() >> TICK;
@@ -129,26 +122,24 @@ pub(super) const fn stamped(now: Time, echo: u32) -> Time {
     Time::from_ps(ticks.saturating_sub(ago) << TICK)
 }
 
-/// The number of a subflow's segment or ACK, and the instant of its sending.
 #[inline]
 pub(super) const fn short(number: u32, now: Time) -> u32 {
     number << 16 | (now.as_ps() >> SHORT_TICK) as u16 as u32
 }
 
-/// The same, with an echo.
 #[inline]
 pub(super) const fn short_echo(number: u32, echo: u32) -> u32 {
     number << 16 | echo & 0xffff
 }
 
-/// The whole number that is nearest to another one.
+/// Returns the whole number nearest to `near`.
 #[inline]
 pub(super) const fn whole(word: u32, near: u32) -> u32 {
     let distance = ((word >> 16) as u16).wrapping_sub(near as u16) as i16;
     near.wrapping_add_signed(distance as i32)
 }
 
-/// The instant, to within a tick, that a short echo is of.
+/// Returns the instant of a short echo, to within a tick.
 #[inline]
 pub(super) const fn short_stamped(now: Time, word: u32) -> Time {
     let ticks = now.as_ps() >> SHORT_TICK;
@@ -156,7 +147,7 @@ pub(super) const fn short_stamped(now: Time, word: u32) -> Time {
     Time::from_ps(ticks.saturating_sub(ago) << SHORT_TICK)
 }
 
-/// Distances and lengths of blocks in rising order, each `bits` wide; `None` when one does not fit.
+/// Packs the distances and lengths of ascending blocks, each `bits` wide; `None` if one does not fit.
 fn pack(number: u32, blocks: &[Block], bits: u32) -> Option<u32> {
     let (mut word, mut end, mut shift) = (0, number, 0);
     for &(first, length) in blocks {
@@ -189,7 +180,6 @@ fn unpack(number: u32, word: u32, bits: u32, count: u32) -> Blocks {
 }
 
 impl Extra {
-    /// The form's mark and the word of an ACK with this number.
     pub(super) fn encode(&self, number: u32) -> (u8, u32) {
         let (form, word) = match *self {
             Extra::Nothing => (0, 0),
@@ -206,7 +196,7 @@ impl Extra {
         (form << FORM_SHIFT, word)
     }
 
-    /// Reads an ACK. Total: every mark and word means something.
+    /// Decodes any marks and word.
     #[inline]
     pub(super) fn decode(marks: u8, number: u32, word: u32) -> Extra {
         match marks >> FORM_SHIFT & 7 {
@@ -230,7 +220,7 @@ impl Extra {
     }
 }
 
-/// As many of the most recent blocks as fit.
+/// Encodes as many of the most recent blocks as fit.
 fn encode_blocks(number: u32, blocks: Blocks) -> (u8, u32) {
     for (count, bits, form) in [(3, 5, 5), (2, 8, 4)] {
         if usize::from(blocks.count) >= count {
@@ -318,7 +308,7 @@ mod tests {
             prop_assert!(sent - stamped(now, stamp(Time::from_ps(sent))).as_ps() < 1 << TICK);
         }
 
-        /// Whatever an ACK says is part of what the receiver has, and the newest block is whole.
+        /// Every block is one that the receiver has, and the newest block is whole.
         #[test]
         fn nothing_is_said_that_is_not_so(
             number: u32,

@@ -1,16 +1,14 @@
-//! The sending half of a connection: its data, and the subflows that carry it.
+//! The send stream of a connection: its data and subflows.
 //!
 //! # Several subflows
-//! Data is given to a subflow when it may send and the NIC has room, and not before: whichever drains faster
-//! takes more. Each subflow has numbers and recovery of its own; the connection's numbers lie above. A
-//! time-out of one subflow offers all that it has outstanding to the others (reinjection), so that a dead
-//! path holds up its own numbers but not the connection. The connection is acknowledged when its own number
-//! says so, however many holes subflows still have.
+//! A subflow gets data only when it may send and the NIC has room: a faster one takes more. It has its own numbers and
+//! recovery, below the connection's numbers. Its time-out offers its outstanding data to the others (reinjection), so a
+//! dead path blocks its own numbers but not the connection. The connection's own number acknowledges it, whatever holes
+//! subflows have.
 //!
 //! # Several messages
-//! More may be handed over at any time, also long after everything was acknowledged: the numbers go on, and windows,
-//! thresholds, the state of the law and the estimates of the round trip are what they were. A subflow that still
-//! had something outstanding when the connection was acknowledged goes on to repair it.
+//! More data may come at any time, also long after all was acknowledged. Numbers, windows, thresholds, the law's state
+//! and round-trip estimates continue. A subflow with outstanding segments goes on repairing them.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -27,51 +25,49 @@ use crate::round_robin::{self, Links};
 use crate::shell::UsePaths;
 use crate::{Key, PathList, Stream};
 
-/// The sending half.
+/// The send stream.
 #[derive(Debug)]
 pub struct Sender {
     first: Subflow,
     others: Box<[Subflow]>,
     pub(super) ready: Links,
-    /// The next segment of the connection that was never sent.
+    /// The connection's first unsent segment.
     next: u32,
-    /// The connection's oldest segment that is not acknowledged; with one subflow its own.
+    /// The connection's oldest unacknowledged segment; with one subflow its own.
     unacknowledged: u32,
     /// Segments of all messages so far; `None` never runs out.
     end: Option<u32>,
-    /// Payload of the last one.
     last_bytes: u16,
-    /// Where earlier messages end of which the last segment may be sent again: the segment behind it, and its payload.
+    /// Ends of earlier messages whose last segment may be resent: one past it, and its payload in bytes.
     ends: Box<[(u32, u16)]>,
     /// The subflow that is asked first.
     turn: u8,
-    /// Payload of a full segment.
+    /// Bytes of a full segment.
     payload: u16,
     class: u8,
-    /// The application knows that everything so far arrived.
+    /// True once the application knows that all arrived.
     pub(super) is_over: bool,
     linked: Option<Linked>,
-    /// Segments of the connection to be sent again, each by another subflow than the one named.
+    /// The connection's segments to resend, each by another subflow than the named one.
     reinjected: VecDeque<(u32, u8)>,
     stream: Stream,
     pub(super) statistics: SenderStatistics,
 }
 
-/// One of these, at random.
 pub(super) fn draw_path(paths: &[PathId], stream: &mut Stream) -> PathId {
     // Multiply and shift: the bias of 2^-16 does not matter here.
     let place = ((stream.next_u64() >> 32) * paths.len() as u64) >> 32;
     paths[place as usize]
 }
 
-/// The place of the first segment that a subflow may take over: what it offered itself may lie before, and wait for ever
-/// for a subflow whose path is dead.
+/// Returns the index of the first segment that a subflow may take over. Its own offers may precede, and wait for ever
+/// for a dead subflow.
 #[inline]
 fn offer_to(reinjected: &VecDeque<(u32, u8)>, subflow: u8) -> Option<usize> {
     reinjected.iter().position(|&(_, origin)| origin != subflow)
 }
 
-/// Segments of a message, and the payload of the last one.
+/// Returns a message's segments, and the payload of the last one.
 fn segments(payload: u16, length: u64) -> (u32, u16) {
     let full = u64::from(payload);
     let last_bytes = match length % full {
@@ -164,12 +160,11 @@ impl Sender {
         }
     }
 
-    /// The congestion window of a subflow, Q32.32.
+    /// Returns a subflow's window, Q32.32.
     pub(super) fn window(&self, subflow: u8) -> u64 {
         self.at(subflow).congestion.window()
     }
 
-    /// How far the half is.
     pub(super) fn progress(&self) -> SenderProgress {
         let subflows = || core::iter::once(&self.first).chain(self.others.iter());
         SenderProgress {
@@ -180,13 +175,11 @@ impl Sender {
         }
     }
 
-    /// Whether everything was acknowledged.
     #[inline]
     pub(super) fn is_complete(&self) -> bool {
         self.end == Some(self.unacknowledged)
     }
 
-    /// Whether there is data that this subflow has not sent.
     #[inline]
     fn has_new(&self, config: &Config, subflow: u8) -> bool {
         if self.end != Some(self.next)
@@ -212,7 +205,6 @@ impl Sender {
         is_begun && subflow.may_send(config, self.has_new(config, number))
     }
 
-    /// The subflow that sends next, if one may.
     #[inline]
     fn choice(&self, config: &Config) -> Option<u8> {
         if self.is_over {
@@ -227,13 +219,12 @@ impl Sender {
             .find(|&number| self.may_send(config, number))
     }
 
-    /// Whether there is something that may be sent.
     #[inline]
     pub(super) fn is_ready(&self, config: &Config) -> bool {
         self.choice(config).is_some()
     }
 
-    /// Begins the connection. Gives the SYN, if one goes before the data.
+    /// Begins the connection. Returns the SYN, if one goes before the data.
     pub(super) fn begin(
         &mut self,
         now: Time,
@@ -244,14 +235,14 @@ impl Sender {
         (config.handshake == Handshake::ThreeWay).then(|| self.syn(now, config, host, key, 0))
     }
 
-    /// More to send, behind what was handed over before; nothing of no bytes, or where there is no end.
+    /// Appends data, unless `length` is 0 or the stream endless.
     pub(super) fn append(&mut self, now: Time, config: &Config, length: u64) {
         let Some(end) = self.end.filter(|_| length > 0) else { return };
         let (first, length) = if self.next == end {
             self.remember_end(end);
             (end, length)
         } else {
-            // The last segment was never sent: it is filled up.
+            // The last segment is unsent: it is filled up.
             (end.wrapping_sub(1), length.saturating_add(u64::from(self.last_bytes)))
         };
         let (count, last_bytes) = segments(self.payload, length);
@@ -264,7 +255,7 @@ impl Sender {
         }
     }
 
-    /// A message ends before segment `end`, and more follows. Ends that no subflow has outstanding are forgotten.
+    /// Remembers that a message ends before segment `end`. Forgets ends that no subflow has outstanding.
     fn remember_end(&mut self, end: u32) {
         let (first, others) = (&self.first.sent, &self.others);
         let known = self.ends.iter().copied().chain([(end, self.last_bytes)]);
@@ -294,7 +285,7 @@ impl Sender {
         Packet::control(host, key.peer, header)
     }
 
-    /// FastLane 3.4.1: every packet says how many time-outs the flow has had, and so does what a switch makes of it.
+    /// Returns the time-outs so far, which every packet and its notifications carry (FastLane 3.4.1).
     fn epoch(&self, config: &Config) -> u32 {
         match config.notifications.fastlane() {
             Some(_) => self.statistics.timeouts as u32,
@@ -302,7 +293,7 @@ impl Sender {
         }
     }
 
-    /// A switch told of a packet of this half. A SYN goes to `control`.
+    /// Handles a notification. A SYN goes to `control`.
     pub(super) fn receive_notification(
         &mut self,
         now: Time,
@@ -341,7 +332,7 @@ impl Sender {
         self.statistics.notifications += u32::from(is_received);
     }
 
-    /// Sends what goes next. Gives it, and the deadline of its subflow.
+    /// Sends the next segment. Returns it and its subflow's deadline.
     #[inline]
     pub(super) fn transmit(
         &mut self,
@@ -420,7 +411,7 @@ impl Sender {
         Some((packet, subflow.deadline))
     }
 
-    /// An ACK arrived. SYNs of further subflows go to `control`.
+    /// Handles an ACK. SYNs of further subflows go to `control`.
     #[inline]
     pub(super) fn receive(
         &mut self,
@@ -498,13 +489,12 @@ impl Sender {
         }
     }
 
-    /// What arrived need not be sent again.
     fn forget_reinjected(&mut self) {
         let oldest = self.unacknowledged;
         self.reinjected.retain(|&(data, _)| data.wrapping_sub(oldest) as i32 >= 0);
     }
 
-    /// RFC 6356: the increase of all subflows, when the window of one has changed by a segment.
+    /// RFC 6356: recomputes the shared increase after a window changed by a segment.
     fn link(&mut self) {
         let each = core::iter::once(&self.first).chain(self.others.iter());
         let known = each.filter_map(|subflow| {
@@ -514,7 +504,7 @@ impl Sender {
         self.linked = Some(linked(known));
     }
 
-    /// Timers may be due. SYNs go to `control`. Gives the next deadline.
+    /// Handles due timers. SYNs go to `control`. Returns the next deadline.
     pub(super) fn expire(
         &mut self,
         now: Time,
@@ -542,13 +532,11 @@ impl Sender {
         self.deadline()
     }
 
-    /// The earliest deadline of all subflows.
     pub(super) fn deadline(&self) -> Time {
         let others = self.others.iter().map(|subflow| subflow.deadline);
         others.fold(self.first.deadline, Time::min)
     }
 
-    /// Offers what a subflow has outstanding to the others.
     fn offer(&mut self, number: u8) {
         let oldest = self.unacknowledged;
         let subflow = match number {
@@ -565,7 +553,6 @@ impl Sender {
         }
     }
 
-    /// Subflows whose path is not among these take another one.
     pub(super) fn keep_to(&mut self, paths: &[PathId]) {
         if paths.is_empty() {
             return;

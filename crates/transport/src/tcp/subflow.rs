@@ -1,21 +1,20 @@
-//! The sending side of one subflow: what is in flight, what was lost, when it is resent.
+//! The send side of one subflow: segments in flight, losses, retransmissions.
 //!
 //! # One machine for both kinds of recovery
-//! Each outstanding segment is in flight, lost or SACKed, and `pipe` estimates what the network holds
-//! (RFC 6675). Without SACK each duplicate ACK takes one segment from the estimate, which is what the
-//! inflation of the window of RFC 5681 and RFC 6582 does by other means: window + duplicates against all that
-//! is outstanding, or window against what is outstanding less the duplicates. So limited transmit (RFC
-//! 3042) needs no rule of its own. What a rule lets through whatever the window says, the first
-//! retransmission and that of a partial ACK, is `forced`.
+//! Each outstanding segment is in flight, lost or SACKed, and `pipe` estimates what the network holds (RFC 6675).
+//! Without SACK each duplicate ACK takes one segment from the estimate. This equals the window inflation of RFC 5681
+//! and RFC 6582: window + duplicates against all outstanding segments, or window against outstanding segments less
+//! duplicates. So limited transmit (RFC 3042) needs no extra rule. `forced` marks a segment that ignores the window:
+//! the first retransmission, and that of a partial ACK.
 //!
 //! # Choices where the RFCs leave one
-//! * The timer starts anew with every partial ACK ("slow but steady", RFC 6582 4), as the authors of NDP
-//!   have it; with many losses in a window the other variant always ends in a time-out. It also starts anew when
-//!   fast recovery resends the oldest segment (RFC 6675 6), with SACK and without.
+//! * Every partial ACK restarts the timer ("slow but steady", RFC 6582 4), as NDP's authors have it; with many losses
+//!   in a window the other variant always ends in a time-out. The timer also restarts when fast recovery resends the
+//!   oldest segment (RFC 6675 6), with SACK and without.
 //! * SACK information outlives a time-out: these receivers do not renege (RFC 6675 5.1).
-//! * A retransmission that is lost itself waits for the timer (no RACK, RFC 8985).
-//! * The window does not grow while something else limits the sender (RFC 7661): twice what is in flight
-//!   bounds it in slow start, what is in flight afterwards.
+//! * A lost retransmission waits for the timer (no RACK, RFC 8985).
+//! * The window does not grow while something else limits the sender (RFC 7661): in slow start its bound is twice the
+//!   segments in flight, afterwards the segments in flight.
 //! * Slow start after a time-out counts like any other.
 
 use alloc::boxed::Box;
@@ -29,104 +28,104 @@ use super::outstanding::{Outstanding, State};
 use super::round_trip::RoundTrip;
 use super::segment::{Block, Extra, SHORT_ROUND};
 
-/// RFC 5681: three duplicate ACKs say that a segment was lost.
+/// RFC 5681: number of duplicate ACKs that signal a loss.
 const DUPLICATES: u32 = 3;
 
-/// What a subflow is doing about loss.
+/// The loss state of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing is known to be lost.
+    /// No known losses.
     Open,
     /// Fast recovery, until `recover` is acknowledged.
     Recovery,
     /// After a time-out, until `recover` is acknowledged.
     Loss,
-    /// Switches told of drops, until all that was dropped is acknowledged (FastLane 3.4.1). Nothing new is sent.
+    /// Switches reported drops; until all dropped segments are acknowledged (FastLane 3.4.1). Nothing new is sent.
     Notified,
 }
 
-/// RFC 5682: how far the test of a time-out has come.
+/// RFC 5682: the progress of the test of a time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Test {
-    /// None is under way.
+    /// No test.
     None,
-    /// Step 2: the oldest segment was resent, nothing heard since.
+    /// Step 2: the oldest segment was resent; no ACK yet.
     Resent,
-    /// Step 3: two new segments may be sent, and the next ACK decides.
+    /// Step 3: two new segments may go, and the next ACK decides.
     Probing,
 }
 
-/// What an ACK did.
+/// The effect of an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Received {
-    /// Segments that it acknowledged for the first time.
+    /// Newly acknowledged segments.
     pub(super) acked: u32,
-    /// The window is not what it was.
+    /// True if the window changed.
     pub(super) has_moved: bool,
 }
 
 /// One ACK, as a subflow reads it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ack {
-    /// The next segment that is missing.
+    /// The next missing segment.
     pub(super) number: u32,
     /// ECN-Echo.
     pub(super) echo: bool,
     pub(super) extra: Extra,
-    /// When the segment was sent whose time is echoed.
+    /// Send time of the segment whose stamp is echoed.
     pub(super) sent: Option<Time>,
 }
 
-/// The sending side of a subflow.
+/// The send side of a subflow.
 #[derive(Debug)]
 pub(super) struct Subflow {
     pub(super) sent: Outstanding,
     /// Segments in flight.
     flight: u32,
-    /// Segments that are to be sent again.
+    /// Segments to resend.
     lost: u32,
     /// No lost segment lies before this one.
     lost_from: u32,
-    /// Duplicate ACKs that have not been accounted for; with SACK those with news. With FastLane the segments that have
-    /// arrived beyond the oldest one that is missing, by the count of bytes in ACKs.
+    /// Pending duplicate ACKs; with SACK only those with news. With FastLane the segments that arrived beyond the
+    /// oldest missing one, by the ACKs' byte count.
     duplicates: u32,
-    /// SACKed segments that are outstanding.
+    /// Outstanding SACKed segments.
     sacked: u32,
-    /// The one after the highest that was SACKed.
+    /// One past the highest SACKed segment.
     sacked_end: u32,
-    /// Segments before this one have been looked at for loss.
+    /// First segment not yet checked for loss.
     judged: u32,
-    /// This recovery has resent the last segment in case that nothing behind it tells of its loss.
+    /// True once this recovery has resent the last segment, whose loss nothing behind it would show.
     is_rescued: bool,
-    /// The newest block of the last ACK: most of the next one's is known.
+    /// Newest block of the last ACK: the next ACK mostly repeats it.
     last_block: Block,
-    /// Where recovery begins and ends: what it resends lies between.
+    /// Segments that recovery resends lie between these two.
     recover_from: u32,
     recover: u32,
-    /// When the oldest segment is resent.
+    /// Time at which the oldest segment is resent.
     pub(super) deadline: Time,
     pub(super) congestion: Congestion,
     pub(super) round_trip: RoundTrip,
     pub(super) path: PathId,
     pub(super) phase: Phase,
     test: Test,
-    /// The peer has answered.
+    /// True once the peer has answered.
     pub(super) is_established: bool,
-    /// The SYN was sent more than once.
+    /// True if the SYN was sent more than once.
     syn_was_lost: bool,
-    /// One segment goes whatever the window says.
+    /// True if one segment may ignore the window.
     is_forced: bool,
-    /// Without SACK a duplicate ACK is a segment that left the network.
+    /// True without SACK: a duplicate ACK is a segment that left the network.
     counts_duplicates: bool,
-    /// The next new segment says that the window was reduced.
+    /// True if the next new segment must report a reduced window.
     says_reduced: bool,
-    /// Retransmissions of this recovery that may yet turn out to be for nothing; `None` when one was not.
+    /// Retransmissions of this recovery that may prove needless; `None` once one was needed.
     undo: Option<u32>,
-    /// When the SYN, or the first retransmission of this recovery, was sent.
+    /// Send time of the SYN or of this recovery's first retransmission.
     mark_time: Time,
-    /// When a segment was sent last.
+    /// Time of the last transmission.
     last_sent: Time,
-    /// What switches told of, with FastLane.
+    /// Drops that switches reported, with FastLane.
     notified: Option<Box<Notified>>,
 }
 
@@ -163,13 +162,13 @@ impl Subflow {
         }
     }
 
-    /// Segments that the network holds, as far as the sender can tell.
+    /// Returns the segments in the network, as far as the sender knows.
     #[inline]
     pub(super) const fn pipe(&self) -> u32 {
         self.flight.saturating_sub(if self.counts_duplicates { self.duplicates } else { 0 })
     }
 
-    /// Whether a segment may be sent; `has_new`: there is data that was never sent.
+    /// Returns whether a segment may be sent. `has_new`: there is unsent data.
     #[inline]
     pub(super) fn may_send(&self, config: &Config, has_new: bool) -> bool {
         if self.lost > 0 {
@@ -181,7 +180,6 @@ impl Subflow {
             && self.sent.len() < u32::from(config.receive_window)
     }
 
-    /// Whether what was lost may be sent again.
     #[inline]
     fn may_resend(&self, config: &Config) -> bool {
         match (&self.notified, config.notifications.fastlane()) {
@@ -192,19 +190,17 @@ impl Subflow {
         }
     }
 
-    /// Whether something is to be sent again.
     #[inline]
     pub(super) const fn has_lost(&self) -> bool {
         self.lost > 0
     }
 
-    /// The SYN is sent.
     pub(super) fn syn_sent(&mut self, now: Time, config: &Config) {
         self.mark_time = now;
         self.deadline = now.saturating_add(self.round_trip.timeout(config));
     }
 
-    /// The peer answered for the first time.
+    /// Handles the peer's first answer.
     pub(super) fn establish(&mut self, now: Time, config: &Config) {
         self.is_established = true;
         if self.sent.len() > 0 {
@@ -218,8 +214,8 @@ impl Subflow {
         }
     }
 
-    /// Sends the segment that goes next: one that was lost, or `data`, a new one. Gives its number, that in
-    /// the connection, and whether it was sent before.
+    /// Sends a lost segment, or else `data`, a new one. Returns its number, its number in the connection, and whether
+    /// it was sent before.
     #[inline]
     pub(super) fn transmit(
         &mut self,
@@ -264,7 +260,7 @@ impl Subflow {
         record.sent = now;
         let data = record.data;
         if self.phase == Phase::Recovery && sequence == self.sent.first() {
-            // RFC 6675 6, as Linux does (`tcp_xmit_retransmit_queue`): the repair of the oldest segment has a whole RTO.
+            // RFC 6675 6, as in Linux (`tcp_xmit_retransmit_queue`): the repair of the oldest segment has a whole RTO.
             self.deadline = now.saturating_add(self.round_trip.timeout(config));
         }
         self.lost -= 1;
@@ -280,7 +276,7 @@ impl Subflow {
         (sequence, data, true)
     }
 
-    /// Whether the next new segment tells of a reduced window.
+    /// Returns, and clears, whether the next new segment must report a reduced window.
     #[inline]
     pub(super) fn take_reduced(&mut self) -> bool {
         core::mem::take(&mut self.says_reduced)
@@ -299,7 +295,7 @@ impl Subflow {
         self.lost += 1;
     }
 
-    /// An ACK arrived. `has_new`: there is data that was never sent.
+    /// Handles an ACK. `has_new`: there is unsent data.
     #[inline]
     pub(super) fn receive(
         &mut self,
@@ -349,7 +345,7 @@ impl Subflow {
             self.judge_blocks(has_new);
         }
         if self.notified.is_some() {
-            // FastLane 4.1.2: duplicate ACKs say that segments came out of order, and nothing of loss.
+            // FastLane 4.1.2: duplicate ACKs mean segments out of order, and say nothing of loss.
             self.receive_beyond(ack, acked, config);
         } else {
             let is_lost = self.lost > 0 || self.duplicates >= DUPLICATES;
@@ -369,7 +365,7 @@ impl Subflow {
         Received { acked, has_moved: window >> 32 != self.congestion.window() >> 32 }
     }
 
-    /// Segments were acknowledged for the first time.
+    /// Handles newly acknowledged segments.
     #[inline]
     fn advance(
         &mut self,
@@ -391,7 +387,7 @@ impl Subflow {
                 State::Lost => self.lost -= 1,
                 State::Sacked => {
                     self.sacked -= 1;
-                    // It arrived earlier than its ACK tells.
+                    // It arrived earlier than its ACK shows.
                     sample = None;
                 }
             }
@@ -420,7 +416,7 @@ impl Subflow {
             _ => now.saturating_add(self.round_trip.timeout(config)),
         };
         if self.phase == Phase::Notified {
-            // FastLane 3.4.1: until all that was dropped has been resent successfully.
+            // FastLane 3.4.1: until all dropped segments have been resent successfully.
             if self.notified.as_mut().is_none_or(|notified| notified.forget_before(first)) {
                 self.phase = Phase::Open;
                 self.is_forced = false;
@@ -437,28 +433,28 @@ impl Subflow {
             }
             self.leave_recovery(first);
         } else if self.phase == Phase::Recovery && !config.sack {
-            // RFC 6582 3.2 step 3, a partial ACK: the next segment was lost too. All but one of what it
-            // acknowledged had sent a duplicate ACK.
+            // RFC 6582 3.2 step 3, a partial ACK: the next segment was lost too. All but one of the segments that it
+            // acknowledged had caused a duplicate ACK.
             self.duplicates -= self.duplicates.min(acked - 1);
             self.mark_lost(first);
             self.is_forced = true;
         }
     }
 
-    /// All that was outstanding when segments were found lost has arrived: `first` is outstanding now.
+    /// Ends a recovery: all segments outstanding at its start have arrived. `first` is outstanding now.
     fn leave_recovery(&mut self, first: u32) {
         self.phase = Phase::Open;
         self.duplicates = 0;
         self.is_forced = false;
         self.test = Test::None;
-        // Drops of what was sent since, new behind all that was resent.
+        // Drops of segments sent since then, all new.
         if self.notified.as_mut().is_some_and(|notified| !notified.forget_before(first)) {
             self.phase = Phase::Notified;
         }
     }
 
-    /// FastLane 3.4.1: the window is inflated by what has arrived out of order, which has left the network. A new ACK says
-    /// it anew; of duplicate ACKs, which may be out of order themselves, the largest counts.
+    /// FastLane 3.4.1: inflates the window by the out-of-order arrivals, which have left the network. A new ACK resets
+    /// the count; among duplicate ACKs, which may be out of order, the max counts.
     fn receive_beyond(&mut self, ack: &Ack, acked: u32, config: &Config) {
         let bytes = match ack.extra {
             Extra::Beyond(bytes) => bytes,
@@ -466,11 +462,11 @@ impl Subflow {
         };
         let segments = bytes.div_ceil(u32::from(config.payload_bytes)).min(self.sent.len());
         let known = if acked > 0 { 0 } else { self.duplicates };
-        // After a time-out nothing outstanding counts as in flight that was not resent.
+        // After a time-out only resent segments count as in flight.
         self.duplicates = if self.phase == Phase::Loss { 0 } else { known.max(segments) };
     }
 
-    /// A switch dropped a segment, and says so: it is resent (FastLane 3.4.1). Whether it was one that is in flight.
+    /// Handles a notification of a drop: the segment is resent (FastLane 3.4.1). Returns whether it was in flight.
     pub(super) fn notified(&mut self, now: Time, sequence: u32) -> bool {
         let Some(notified) = &mut self.notified else { return false };
         if !self.sent.contains(sequence) || self.sent.record(sequence).state != State::InFlight {
@@ -495,12 +491,12 @@ impl Subflow {
             }
         }
         self.mark_lost(sequence);
-        // FastLane 3.4.1: behind the smallest number no ACK comes through.
+        // FastLane 3.4.1: behind the smallest number no ACK gets through.
         self.is_forced |= sequence == first;
         true
     }
 
-    /// A switch says that a segment met congestion (Source Quench).
+    /// Handles a Source Quench: a segment met congestion.
     pub(super) fn quenched(&mut self, sequence: u32) -> bool {
         let (next, is_recovering) = (self.sent.next(), self.phase != Phase::Open);
         self.sent.contains(sequence)
@@ -518,12 +514,12 @@ impl Subflow {
         if self.lost == 0 {
             self.mark_lost(first);
         }
-        // RFC 5681 3.2, RFC 6675 5 (4.3): the first retransmission does not ask the window.
+        // RFC 5681 3.2, RFC 6675 5 (4.3): the first retransmission ignores the window.
         self.is_forced = true;
         self.undo = Some(0);
     }
 
-    /// Reads the SACK blocks. Gives whether they tell anything new.
+    /// Reads the SACK blocks. Returns whether they bring news.
     fn receive_blocks(&mut self, ack: &Ack, acked: u32, statistics: &mut SenderStatistics) -> bool {
         let blocks = match ack.extra {
             Extra::Blocks(blocks) => blocks,
@@ -546,7 +542,7 @@ impl Subflow {
             }
             let known = self.last_block;
             self.last_block = (first, length);
-            // What the last ACK said of the same block is known.
+            // The part of the block that the last ACK reported is known.
             if first == known.0 && length >= known.1 {
                 first = first.wrapping_add(known.1);
             }
@@ -588,12 +584,12 @@ impl Subflow {
         }
         let may_rescue =
             |subflow: &Subflow| subflow.phase == Phase::Recovery && subflow.lost == 0 && !has_new;
-        // NextSeg (3): with nothing else to send, what lies below the highest block.
+        // NextSeg (3): with nothing else to send, segments below the highest block.
         if may_rescue(self) {
             self.judge_until(self.sacked_end);
         }
-        // NextSeg (4): and then the last segment, once in a recovery. Nothing behind it can tell of its loss, and
-        // when it arrives its block tells of all before it.
+        // NextSeg (4): then the last segment, once per recovery. Nothing behind it can show its loss, and its own
+        // block, when it arrives, covers all before it.
         if may_rescue(self) && !self.is_rescued && self.pipe() < self.congestion.segments() {
             self.is_rescued = true;
             let last = self.sent.next().wrapping_sub(1);
@@ -614,7 +610,7 @@ impl Subflow {
         }
     }
 
-    /// The timer of the oldest segment has come.
+    /// Handles a time-out of the oldest segment.
     pub(super) fn time_out(
         &mut self,
         now: Time,
@@ -649,25 +645,25 @@ impl Subflow {
         self.undo = is_first.then_some(0);
     }
 
-    /// RFC 5682 2.1: what the first two ACKs after a time-out say of it.
+    /// RFC 5682 2.1: judges a time-out by the first two ACKs after it.
     fn judge_timeout(&mut self, acked: u32, has_new: bool, statistics: &mut SenderStatistics) {
         if self.phase != Phase::Loss {
             self.test = Test::None;
             return;
         }
         match self.test {
-            // (2b) The ACK advances, and not to the end: two new segments go instead of old ones.
+            // (2b) The ACK advances, but not to the end: two new segments go instead of old ones.
             Test::Resent if acked > 0 && has_new => {
                 self.test = Test::Probing;
                 self.keep_flying();
                 self.congestion.allow(self.flight + 2);
             }
-            // (3b) Another one advances: the segments arrived that were not resent.
+            // (3b) Another ACK advances: segments arrived that were not resent.
             Test::Probing if acked > 0 => {
                 self.test = Test::None;
                 self.take_back(statistics);
             }
-            // (3a) A duplicate ACK: it was no delay.
+            // (3a) A duplicate ACK: segments were lost, not delayed.
             Test::Probing => {
                 self.test = Test::None;
                 let first = self.sent.first();
@@ -684,7 +680,7 @@ impl Subflow {
         }
     }
 
-    /// What was taken for lost is in flight after all.
+    /// Marks lost segments as in flight again.
     fn keep_flying(&mut self) {
         let first = self.sent.first();
         for distance in 0..self.sent.len() {
@@ -698,7 +694,7 @@ impl Subflow {
         self.is_forced = false;
     }
 
-    /// The last reduction was for nothing.
+    /// Undoes the last, needless reduction.
     fn take_back(&mut self, statistics: &mut SenderStatistics) {
         statistics.undone += 1;
         self.congestion.undo();
@@ -709,9 +705,9 @@ impl Subflow {
         self.undo = None;
     }
 
-    /// RFC 2883, RFC 3708: a segment came twice. When that is so of everything that was resent, nothing was
-    /// lost. A copy of what was not resent is the network's; of what was acknowledged earlier it is known only whether
-    /// this recovery can have resent it.
+    /// RFC 2883, RFC 3708: handles a duplicate arrival. If every resent segment arrived twice, nothing was lost. A copy
+    /// of a segment that was not resent is the network's. Of an acknowledged segment it is only known whether this
+    /// recovery can have resent it.
     fn arrived_twice(&mut self, sequence: u32, statistics: &mut SenderStatistics) {
         let from = self.recover_from;
         let was_resent = if self.sent.contains(sequence) {
@@ -729,17 +725,17 @@ impl Subflow {
         }
     }
 
-    /// RFC 3522 (Eifel): the ACK of a segment that was resent echoes a time before it was.
+    /// RFC 3522 (Eifel): the ACK of a resent segment echoes a time before the resending.
     fn detect_by_echo(&mut self, sent: Time, is_resent: bool, statistics: &mut SenderStatistics) {
-        // A tick of the coarser clock apart, so that the rounding cannot say it.
+        // At least one tick of the coarser clock apart, so that rounding cannot cause it.
         let is_before = sent.as_ps() + (1 << 22) < self.mark_time.as_ps();
         if is_resent && is_before && self.phase != Phase::Open && self.undo.is_some_and(|n| n > 0) {
             self.take_back(statistics);
         }
     }
 
-    /// Everything arrived, perhaps on other subflows. What this one has outstanding stays so, without a timer: its
-    /// receiving side waits for just these numbers, should there be more to send.
+    /// Stops the timer: everything arrived, perhaps on other subflows. Outstanding segments stay so, as the receiver
+    /// waits for their numbers before any later data.
     pub(super) fn finish(&mut self) {
         self.deadline = Time::NEVER;
         if self.sent.len() > 0 {
@@ -752,7 +748,7 @@ impl Subflow {
         self.is_forced = false;
     }
 
-    /// An ACK came when everything had arrived on other subflows: it tells what is no longer outstanding.
+    /// Handles an ACK after everything arrived on other subflows: removes its segments.
     pub(super) fn receive_late(&mut self, number: u32) {
         let acked = number.wrapping_sub(self.sent.first());
         if acked == 0 || acked > self.sent.len() {
@@ -775,8 +771,8 @@ impl Subflow {
         self.finish();
     }
 
-    /// There is more to send after a while without: the timer goes on as if it had never stopped. `awaits_syn`: a
-    /// subflow that is not established has sent a SYN.
+    /// Resumes after a pause with more to send: the timer goes on as if it had never stopped. `awaits_syn`: a subflow
+    /// that is not established has sent a SYN.
     pub(super) fn resume(&mut self, now: Time, config: &Config, awaits_syn: bool) {
         let since = match self.sent.len() {
             0 if awaits_syn && !self.is_established => self.mark_time,

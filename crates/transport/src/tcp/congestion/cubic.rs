@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438): the window is a cubic function of the time since the last reduction, in integers.
+//! CUBIC (RFC 9438), in integers: the window is a cubic function of the time since the last reduction.
 //!
 //! Windows are segments in Q32.32, times microseconds. The constant C is 0.4 segments per cubic second.
 
@@ -6,36 +6,34 @@ use trimline_packet::Time;
 
 use super::law::{Acked, Law, ONE};
 
-/// The curve of a subflow, and the one before its last loss.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cubic {
     curve: Curve,
     before: Curve,
-    /// The time of both curves is counted up to here.
+    /// Time up to which both curves count.
     counted: Time,
 }
 
-/// What a subflow remembers between reductions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Curve {
-    /// When the present stage of congestion avoidance began; `None` until its first ACK.
+    /// Start of the present stage of congestion avoidance; `None` until its first ACK.
     epoch: Option<Time>,
-    /// The window before the last reduction, or less by fast convergence.
+    /// Window before the last reduction, or less by fast convergence.
     maximum: u64,
-    /// The window before the last reduction.
+    /// Window before the last reduction.
     prior: u64,
-    /// Microseconds from the beginning of the epoch until the window is back at `maximum`.
+    /// Microseconds from the epoch's start until the window is back at `maximum`.
     k: u64,
-    /// What a Reno flow would have (4.3).
+    /// Window of a Reno flow (4.3).
     estimate: u64,
 }
 
-/// beta_cubic, 0.7.
+/// Multiplies by beta_cubic, 0.7.
 const fn reduced(window: u64) -> u64 {
     window / 10 * 7
 }
 
-/// The largest integer whose cube is not above `number`.
+/// Returns the largest integer whose cube is not above `number`.
 const fn cube_root(number: u128) -> u64 {
     let mut root: u64 = 0;
     let mut bit = 42;
@@ -49,7 +47,7 @@ const fn cube_root(number: u128) -> u64 {
     root
 }
 
-/// C x (`us` microseconds)^3, in segments Q32.32; the sign is that of `us`.
+/// Returns C x (`us` microseconds)^3, in segments Q32.32, with the sign of `us`.
 const fn cube(us: i64) -> i128 {
     // 0.4 x us^3 / 10^18, shifted by 32; beyond 100 s it no longer matters.
     let max = 100_000_000;
@@ -85,8 +83,8 @@ impl Law for Cubic {
         reduced(used)
     }
 
-    /// 4.2, 5.8: the elapsed time has no periods in which something else than the window limited the sender. As in
-    /// Linux (`bictcp_cwnd_event`) the epoch moves by them.
+    /// 4.2, 5.8: the elapsed time excludes periods in which something else limited the sender. As in Linux
+    /// (`bictcp_cwnd_event`) the epoch moves by them.
     fn skip_time(&mut self, now: Time) {
         let skipped = now.saturating_since(core::mem::replace(&mut self.counted, now));
         for curve in [&mut self.curve, &mut self.before] {
@@ -99,14 +97,14 @@ impl Law for Cubic {
         self.curve.epoch = None;
     }
 
-    /// 4.9: the curve goes on as if nothing had happened.
+    /// 4.9: restores the curve.
     fn undo(&mut self) {
         self.curve = self.before;
     }
 }
 
 impl Curve {
-    /// The window after a reduction (4.6, and 4.7 fast convergence).
+    /// Returns the window after a reduction (4.6, and 4.7 fast convergence).
     fn reduce(&mut self, window: u64) -> u64 {
         self.maximum = if window < self.maximum { window / 20 * 17 } else { window };
         self.prior = window;
@@ -114,7 +112,6 @@ impl Curve {
         reduced(window)
     }
 
-    /// The window after an ACK in congestion avoidance.
     fn grow(&mut self, window: u64, ack: &Acked) -> u64 {
         let Acked { now, acked, round_trip, linked: _ } = *ack;
         let epoch = *self.epoch.get_or_insert_with(|| {
@@ -154,7 +151,6 @@ mod tests {
     use proptest::prelude::*;
     use trimline_packet::TimeDelta;
 
-    /// An ACK of one segment.
     fn ack(now: Time, round_trip: TimeDelta) -> Acked {
         Acked { now, acked: 1, round_trip: Some(round_trip), linked: None }
     }
@@ -167,7 +163,7 @@ mod tests {
         }
     }
 
-    /// Window 100 before a loss: back at it after K = cbrt(30 / 0.4) = 4.217 s, flat there.
+    /// Window 100 before a loss: back after K = cbrt(30 / 0.4) = 4.217 s, flat there.
     #[test]
     fn the_window_is_the_curve_of_the_rfc() {
         let mut cubic = Cubic::default();
@@ -190,8 +186,8 @@ mod tests {
         assert!((118..=124).contains(&(window / ONE)), "{}", window / ONE);
     }
 
-    /// With short round trips the cubic curve is slower than Reno: the estimate leads (4.3), by 9/17 of a
-    /// segment each round trip.
+    /// With short round trips the cubic curve is slower than Reno: the estimate leads (4.3), by 9/17 of a segment per
+    /// round trip.
     #[test]
     fn short_round_trips_grow_as_reno_with_this_reduction_would() {
         let mut cubic = Cubic::default();
@@ -217,7 +213,7 @@ mod tests {
         assert_eq!(cubic.curve.maximum / ONE, 90);
     }
 
-    /// RFC 9438 4.8: after a time-out the curve rises from where congestion avoidance begins, without a plateau above.
+    /// RFC 9438 4.8: after a time-out the curve rises from the start of congestion avoidance, without a plateau above.
     #[test]
     fn after_a_timeout_the_plateau_is_where_the_stage_begins() {
         let mut cubic = Cubic::default();
@@ -230,7 +226,7 @@ mod tests {
         assert_eq!(cubic.curve.maximum, 100 * ONE);
     }
 
-    /// RFC 9438 4.2: the target is the curve's value a round trip later, and half more than the window at most.
+    /// RFC 9438 4.2: the target is the curve's value a round trip later, and at most half more than the window.
     #[test]
     fn the_target_is_a_round_trip_ahead_and_within_reach() {
         let later = Time::from_ps(1_000_000_000_000);
@@ -242,11 +238,11 @@ mod tests {
         };
         // K is 4.217 s: 100 - 0.4 x 2.217^3 = 95.64 after two seconds, (95.64 - 70) / 70 = 0.366.
         assert_eq!(grown(70, TimeDelta::from_ms(1000)), 366);
-        // From 10 segments K is 6.082 s: 85 or more after four seconds, and (15 - 10) / 10 is the most.
+        // From 10 segments K is 6.082 s: 85 or more after four seconds, and (15 - 10) / 10 is the max.
         assert_eq!(grown(10, TimeDelta::from_ms(3000)), 500);
     }
 
-    /// RFC 9438 4.3: beyond the window of before the estimate grows by a segment each round trip, as a Reno flow.
+    /// RFC 9438 4.3: beyond the prior window the estimate grows by a segment per round trip, like a Reno flow.
     #[test]
     fn beyond_the_window_of_before_growth_is_that_of_reno() {
         let mut cubic = Cubic::default();
@@ -265,7 +261,7 @@ mod tests {
         assert!((90..=100).contains(&grown), "{grown} tenths of a segment");
     }
 
-    /// RFC 9438 4.2, 4.6: a reduction begins a new stage, also one for a mark, and its curve begins there.
+    /// RFC 9438 4.2, 4.6: a reduction, also for a mark, begins a new stage and its curve.
     #[test]
     fn a_reduction_begins_the_curve_anew() {
         for reduce in [Cubic::reduce_for_loss, Cubic::reduce_for_mark] {
@@ -281,8 +277,8 @@ mod tests {
         }
     }
 
-    /// RFC 9438 4.2, 5.8: the curve goes on where it was, however long something else limited the sender, and also when
-    /// a reduction is taken back meanwhile.
+    /// RFC 9438 4.2, 5.8: the curve resumes, however long something else limited the sender, even if a reduction is
+    /// undone meanwhile.
     #[test]
     fn time_that_the_window_did_not_limit_does_not_count() {
         let round_trip = TimeDelta::from_ms(100);

@@ -1,19 +1,18 @@
-//! DCTCP (RFC 8257): the window shrinks by the share of segments that were marked.
+//! DCTCP (RFC 8257): the window shrinks by the share of marked segments.
 
 use super::law::{Acked, Law, ONE, Signals, additive, half};
 
-/// The averaged share of marks, and what is counted for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dctcp {
-    /// The share of marked segments, averaged, Q0.32: at most [`ONE`].
+    /// Average share of marked segments, Q0.32: at most [`ONE`].
     alpha: u64,
     /// Segments acknowledged in this observation window.
     acked: u32,
-    /// Those by ACKs with an echo.
+    /// Segments acknowledged by ACKs with an echo.
     marked: u32,
     /// The window ends when this segment is acknowledged.
     end: u32,
-    /// The share is averaged with the gain 2^-`gain_shift`.
+    /// The gain of the average is 2^-`gain_shift`.
     gain_shift: u8,
 }
 
@@ -24,7 +23,7 @@ impl Dctcp {
         Dctcp { alpha, acked: 0, marked: 0, end: 0, gain_shift }
     }
 
-    /// The averaged share of marked segments, Q32.32.
+    /// Returns the average share of marked segments, Q32.32.
     pub(super) const fn alpha(&self) -> u64 {
         self.alpha
     }
@@ -95,7 +94,7 @@ mod tests {
             dctcp.alpha
         };
         assert_eq!(receive(1, true), ONE);
-        // Those of the next window come with the ACKs of 17 segments.
+        // Segments of the next window come with the ACKs of 17 segments.
         assert!((2..18).all(|number| receive(number, false) == ONE));
         let first = ONE / 8 * 7;
         assert_eq!(receive(18, false), first);
@@ -112,7 +111,7 @@ mod tests {
         assert_eq!(dctcp.reduce_for_mark(32 * ONE), 31 * ONE);
     }
 
-    /// RFC 8257 3.5: a loss halves the window however few marks there were.
+    /// RFC 8257 3.5: a loss halves the window, however few marks there were.
     #[test]
     fn a_loss_halves_whatever_alpha_says() {
         let mut dctcp = Dctcp { alpha: ONE / 100, ..Dctcp::new(4, false) };

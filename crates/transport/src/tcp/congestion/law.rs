@@ -1,4 +1,4 @@
-//! What a law of congestion control hears and answers, and the arithmetic that several of them share.
+//! The interface of congestion control laws, and shared arithmetic.
 
 use trimline_packet::{Time, TimeDelta};
 
@@ -15,59 +15,58 @@ pub(in crate::tcp) struct Linked {
 /// An ACK of new data, by which the window may grow.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Acked {
-    /// When it arrived.
     pub(in crate::tcp) now: Time,
-    /// Segments that it acknowledged for the first time.
+    /// Newly acknowledged segments.
     pub(in crate::tcp) acked: u32,
-    /// The smoothed round trip, once there is a sample.
+    /// Smoothed round trip, once there is a sample.
     pub(in crate::tcp) round_trip: Option<TimeDelta>,
-    /// What the subflows of the connection share, where there are several.
+    /// Shared increase, with several subflows.
     pub(in crate::tcp) linked: Option<Linked>,
 }
 
 /// An ACK of a connection that understands ECN.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Signals {
-    /// The next segment that is missing.
+    /// The next missing segment.
     pub(in crate::tcp) number: u32,
-    /// The next segment to be sent.
+    /// The next new segment.
     pub(in crate::tcp) next: u32,
-    /// Segments that it acknowledged for the first time.
+    /// Newly acknowledged segments.
     pub(in crate::tcp) acked: u32,
-    /// It echoes a mark.
+    /// True if it echoes a mark.
     pub(in crate::tcp) echo: bool,
 }
 
-/// How a window grows in congestion avoidance, and what reduces it to how much. Windows are Q32.32.
+/// The growth of a window in congestion avoidance, and its reductions. Windows are Q32.32.
 ///
-/// What is `used` is the window, or what was in flight where that is less (RFC 5681 (4)).
+/// `used` is the min of the window and the segments in flight (RFC 5681 (4)).
 pub(super) trait Law {
-    /// The window after an ACK in congestion avoidance, while the window was what limited the sender.
+    /// Returns the window after an ACK in congestion avoidance, while the window limited the sender.
     fn grow(&mut self, window: u64, ack: &Acked) -> u64;
 
-    /// Reads every ACK of a connection that understands ECN, before the window answers a mark.
+    /// Reads every ACK with ECN, before the window answers a mark.
     fn receive(&mut self, _signals: &Signals) {}
 
-    /// The window after a mark was echoed.
+    /// Returns the window after an echoed mark.
     fn reduce_for_mark(&mut self, window: u64) -> u64;
 
-    /// The window after fast recovery began.
+    /// Returns the window at the start of fast recovery.
     fn reduce_for_loss(&mut self, used: u64) -> u64;
 
-    /// The slow start threshold after a time-out.
+    /// Returns the slow start threshold after a time-out.
     fn reduce_for_timeout(&mut self, used: u64) -> u64;
 
-    /// Until `now` something else than the window limited the sender: it does not count as time of growth.
+    /// Excludes the time until `now`, in which the window did not limit the sender.
     fn skip_time(&mut self, _now: Time) {}
 
-    /// The present stage of congestion avoidance ended without a loss or a mark. The next growth begins another one.
+    /// Ends a stage of congestion avoidance without a loss or mark. The next growth begins another.
     fn end_stage(&mut self) {}
 
-    /// The last reduction for a loss or a time-out was for nothing.
+    /// Undoes the last reduction for a loss or time-out.
     fn undo(&mut self) {}
 }
 
-/// The window after an ACK: one segment more each round trip, an ACK at a time; never more than that for one ACK.
+/// Returns the window after an ACK: one segment more per round trip, and at most that per ACK.
 #[inline]
 pub(super) fn additive(window: u64, ack: &Acked) -> u64 {
     let acked = u64::from(ack.acked);
@@ -80,7 +79,7 @@ pub(super) fn additive(window: u64, ack: &Acked) -> u64 {
     window + step.min(ONE)
 }
 
-/// RFC 5681 (4): what halving leaves.
+/// RFC 5681 (4): halves the window.
 pub(super) const fn half(window: u64) -> u64 {
     window / 2
 }
@@ -89,7 +88,7 @@ pub(super) const fn half(window: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// RFC 6356 3: the lesser of the linked increase and a flow's own. RFC 5681 3.1: a segment at most.
+    /// RFC 6356 3: the min of the linked increase and a flow's own. RFC 5681 3.1: at most one segment.
     #[test]
     fn an_increase_is_that_of_a_flow_at_most() {
         let grown = |acked, share: Option<u64>| {

@@ -1,12 +1,12 @@
-//! The linked increases of MPTCP (RFC 6356): the subflows of a connection together are as aggressive as one flow.
+//! The linked increases of MPTCP (RFC 6356): a connection's subflows together are as aggressive as one flow.
 
 use trimline_packet::TimeDelta;
 
 use super::law::Linked;
 
-/// The increase of every subflow (RFC 6356 3), from their windows (Q32.32) and round trips.
+/// Returns the increase of every subflow (RFC 6356 3), from windows (Q32.32) and round trips.
 ///
-/// alpha = total x max(w / rtt^2) / (sum of w / rtt)^2; given is alpha / total.
+/// alpha = total x max(w / rtt^2) / (sum of w / rtt)^2; the result is alpha / total.
 pub(in crate::tcp) fn linked(subflows: impl Iterator<Item = (u64, TimeDelta)> + Clone) -> Linked {
     // Round trips in units of 2^10 ps, so that everything fits 128 bits; none is below a microsecond.
     let round_trip = |delta: TimeDelta| u128::from((delta.as_ps() >> 10).clamp(1 << 10, 1 << 36));
@@ -36,8 +36,8 @@ mod tests {
         TimeDelta::from_us(us)
     }
 
-    /// RFC 6356 with n equal subflows: alpha is 1 / n, so all together grow by 1 / n of a segment each
-    /// round trip. A loss halves one of them, so that this is the aggressiveness of one flow.
+    /// RFC 6356 with n equal subflows: alpha is 1 / n, so together they grow by 1 / n of a segment per round trip. A
+    /// loss halves one subflow, so this is the aggressiveness of one flow.
     #[test]
     fn equal_subflows_together_are_as_aggressive_as_one() {
         for count in [1usize, 2, 8] {

@@ -1,9 +1,8 @@
-//! NewReno (RFC 5681, RFC 6582): one segment more each round trip, half the window after a loss.
+//! NewReno (RFC 5681, RFC 6582): one segment more per round trip, half the window after a loss.
 
 use super::law::{Acked, Law, additive, half};
 
-/// It remembers nothing but the window. A subflow of several grows by it too, with the increase that they share
-/// ([`linked`](super::linked)).
+/// NewReno has no state but the window. With several subflows the increase is shared ([`linked`](super::linked)).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewReno;
 
@@ -12,7 +11,7 @@ impl Law for NewReno {
         additive(window, ack)
     }
 
-    /// RFC 3168 6.1.2: a mark is answered as a loss is.
+    /// RFC 3168 6.1.2: a mark is answered like a loss.
     fn reduce_for_mark(&mut self, window: u64) -> u64 {
         half(window)
     }
