@@ -1,13 +1,13 @@
-//! What happened at an output port of a switch, in numbers.
+//! Counters of an output port of a switch.
 
-/// Declares [`PortCounters`] from one list: a line a counter. Whoever writes or reads counters goes over
-/// [`PortCounters::NAMES`] and [`PortCounters::values`], so that a new line reaches every table by itself.
+/// Declares [`PortCounters`] from one list, a counter per line. Readers and writers iterate over
+/// [`PortCounters::NAMES`] and [`PortCounters::values`], so that a new counter reaches every table by itself.
 macro_rules! counters {
     ($(#[$first_doc:meta])* $first:ident, $(#[$second_doc:meta])* $second:ident,
      $(#[$third_doc:meta])* $third:ident, $($(#[$doc:meta])* $name:ident,)*) => {
-        /// What happened at an output port, in the order in which tables show it.
+        /// Counters of an output port, in the order in which tables show them.
         ///
-        /// The first two are counted with every packet. They stand apart in memory, because side by side they would be
+        /// The first two change with every packet. They stand apart in memory, because side by side they would be
         /// counted with vector instructions, three times as many; and near each other, mostly in one cache line.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[repr(C)]
@@ -25,15 +25,15 @@ macro_rules! counters {
             /// The names of all counters: columns of tables, keys of files.
             pub const NAMES: [&'static str; PortCounters::COUNT] =
                 [stringify!($first), stringify!($second), stringify!($third), $(stringify!($name)),*];
-            /// How many there are.
+            /// The number of counters.
             pub const COUNT: usize = 3 $(+ { let _ = stringify!($name); 1 })*;
 
-            /// All counters, in the order of [`PortCounters::NAMES`].
+            /// Returns all counters, in the order of [`PortCounters::NAMES`].
             pub const fn values(&self) -> [u64; PortCounters::COUNT] {
                 [self.$first, self.$second, self.$third, $(self.$name),*]
             }
 
-            /// The counters with these values, in the order of [`PortCounters::NAMES`].
+            /// Creates counters from values in the order of [`PortCounters::NAMES`].
             pub const fn from_values(values: [u64; PortCounters::COUNT]) -> PortCounters {
                 let [$first, $second, $third, $($name),*] = values;
                 PortCounters { $first, $second, $third, $($name),* }
@@ -43,42 +43,42 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Packets that began to leave.
+    /// Packets whose transmission began.
     packets,
-    /// Their bytes on the wire.
+    /// Bytes of `packets` on the wire.
     bytes,
-    /// Packets whose payload was cut.
+    /// Packets that were trimmed.
     trimmed,
-    /// Packets that found no place and are gone, headers included.
+    /// Packets that were dropped for lack of space, headers included.
     dropped,
-    /// Headers among those dropped: trimmed packets on their way to the receiver, or back to the sender. SAI counts them
-    /// as `SAI_PORT_STAT_DROPPED_TRIM_PACKETS`.
+    /// Headers among `dropped`, on their way to the receiver or back to the sender. SAI counts them as
+    /// `SAI_PORT_STAT_DROPPED_TRIM_PACKETS`.
     dropped_headers,
-    /// Headers that were sent back to their senders.
+    /// Headers that were returned to their senders.
     returned,
-    /// Packets that found no place, and whose senders were told. They are not among those dropped.
+    /// Packets without space whose senders got a notification. They are not among `dropped`.
     notified,
-    /// Packets that had no mark of congestion (ECN) before.
+    /// Packets that got their first congestion mark (ECN) here.
     marked,
-    /// Packets that were for this port and left by another one (detour: OPF, DIBS).
+    /// Packets that routing sent to this port and that left by another (detour: OPF, DIBS).
     detoured,
 }
 
 impl PortCounters {
-    /// A packet found no place, and is gone.
+    /// Counts a packet that was dropped for lack of space.
     pub fn count_dropped(&mut self, is_header: bool) {
         self.dropped += 1;
         self.dropped_headers += u64::from(is_header);
     }
 
-    /// Adds those of another port, or of another time.
+    /// Adds the counters of another port or another time.
     pub fn add(&mut self, other: &PortCounters) {
         let (mut sums, others) = (self.values(), other.values());
         sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
         *self = PortCounters::from_values(sums);
     }
 
-    /// What happened since `before`, an earlier state of the same counters.
+    /// Returns the difference from `before`, an earlier state of these counters.
     #[must_use]
     pub fn since(&self, before: &PortCounters) -> PortCounters {
         let (mut values, before) = (self.values(), before.values());

@@ -1,4 +1,4 @@
-//! Identifiers. They name; they have no arithmetic.
+//! Identifiers. They have no arithmetic.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
@@ -8,17 +8,17 @@ macro_rules! id {
         pub struct $name($inner);
 
         impl $name {
-            /// The identifier with this number.
+            /// Creates the identifier with this number.
             #[inline]
             pub const fn new(number: $inner) -> $name {
                 $name(number)
             }
-            /// The number behind the identifier.
+            /// Returns the number of the identifier.
             #[inline]
             pub const fn get(self) -> $inner {
                 self.0
             }
-            /// The number as an index into a table.
+            /// Returns the number as an index into a table.
             #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -28,7 +28,7 @@ macro_rules! id {
 }
 
 id! {
-    /// A host: its canonical address. Every address of a host resolves to one number.
+    /// A host. All addresses of a host resolve to one number.
     HostId(u32)
 }
 id! {
@@ -36,13 +36,12 @@ id! {
     ConnectionId(u32)
 }
 id! {
-    /// One of the paths from a source to a destination: on the wire the entropy value (UDP source
-    /// port) or the choice of destination address.
+    /// A path from a source to a destination: on the wire the entropy value (UDP source port) or the choice of
+    /// destination address.
     PathId(u16)
 }
 
-/// A packet in its owner's storage. The storage, not the queue, owns the packet: queues hold
-/// handles.
+/// A packet in its owner's storage. The storage owns the packet; queues hold handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Handle(u32);
@@ -51,17 +50,17 @@ impl Handle {
     /// No packet: the end of a list.
     pub const NONE: Handle = Handle(u32::MAX);
 
-    /// The packet at `index`.
+    /// Creates the handle of the packet at `index`.
     #[inline]
     pub const fn new(index: u32) -> Handle {
         Handle(index)
     }
-    /// The place in the storage.
+    /// Returns the index in the storage.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
-    /// Whether this names no packet.
+    /// Returns whether the handle is [`Handle::NONE`].
     #[inline]
     pub const fn is_none(self) -> bool {
         self.0 == u32::MAX

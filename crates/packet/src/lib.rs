@@ -1,8 +1,7 @@
-//! What a packet is: units, identifiers, the packet as switches and endpoints see it, and its
-//! form on the wire.
+//! Units, identifiers, the packet as switches and endpoints see it, and its form on the wire.
 //!
-//! This crate knows no switch, no transport and no clock. It is the first room of the house: every
-//! other crate reads it, and it reads none.
+//! This crate contains no switch, transport or clock. It is the lowest layer: every other crate may use it, and it uses
+//! no other.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,8 @@
-//! The extension: records behind the payload of a complete packet. Everything in it may be lost to a
-//! cut, so nothing that recovery needs is here; a retransmission brings it again.
+//! The extension: records behind the payload of a complete packet. A trim may remove all of it, so it holds nothing
+//! that recovery needs; a retransmission carries it again.
 //!
-//! A record is its type (1 byte), the length of its value (1 byte), and the value. The length of the
-//! whole is what a complete packet has behind its 16 bytes and its payload. A type that is not known
-//! is skipped.
+//! A record is its type (1 byte), the length of its value (1 byte), and the value. The extension is everything in a
+//! complete packet behind the 16 bytes and the payload. Unknown types are skipped.
 
 use alloc::vec::Vec;
 
@@ -14,27 +13,27 @@ const CLOSE: u8 = 2;
 const TOKEN: u8 = 3;
 const ACKED: u8 = 4;
 
-/// Bytes of a token.
+/// Size of a token in bytes.
 pub const TOKEN_BYTES: usize = 8;
 
-/// Bytes of a record that ACKs a packet.
+/// Size of a record that ACKs a packet, in bytes.
 pub const ACKED_BYTES: usize = 11;
 
-/// One record.
+/// A record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// A message of the application ends behind this many bytes of this packet's payload. The
-    /// receiver delivers it as one; several small messages may end in one packet. Never more than the
-    /// payload length.
+    /// A message of the application ends behind this many bytes of this packet's payload. The receiver delivers it in
+    /// one piece; several small messages may end in one packet. At most the payload length.
     MessageEnd(u16),
-    /// This packet is the last of its half of the connection. The receiver refuses later packet
-    /// numbers and enters time-wait once it has all before.
+    /// This packet is the last of its send stream. The receiver refuses higher packet numbers and enters time-wait once
+    /// it has all lower ones.
     Close,
-    /// Proof of an address. In a NACK without a pull: the receiver kept nothing, not even that it was asked; who sees
-    /// this at the address that it sent from shows it with its next first packets. In DATA: what it was given.
+    /// Proof of an address. In a NACK without a pull it says that the receiver kept no state, not even of the request;
+    /// a sender that sees it at the address that it sent from repeats it in its next first packets. In DATA: the token
+    /// from such a NACK.
     Token([u8; TOKEN_BYTES]),
-    /// An ACK that pulls nothing, of any connection of the two hosts: the receiver takes it as it would the packet. If
-    /// the extension is cut off, the sender of what was ACKed waits for its time-out.
+    /// An ACK without pulls, of any connection of the two hosts: the receiver treats it like an ACK packet. If the
+    /// extension is trimmed off, the sender of the ACKed packet waits for its timeout.
     Acked {
         /// [`super::View::connection`] of the ACK.
         connection: u32,
@@ -43,11 +42,11 @@ pub enum Record<'a> {
         /// [`super::View::flags`] of the ACK.
         flags: u8,
     },
-    /// A type that this version does not know. The receiver skips it.
+    /// An unknown type, which the receiver skips.
     Unknown {
-        /// Its number.
+        /// The number of the type.
         number: u8,
-        /// Its value, 255 bytes at most.
+        /// The value, 255 bytes at most.
         value: &'a [u8],
     },
 }
@@ -56,8 +55,7 @@ impl Record<'_> {
     /// Appends the record.
     ///
     /// # Errors
-    /// [`What::Record`] for an unknown record that bears a known number, or whose value is longer
-    /// than 255 bytes.
+    /// Returns [`What::Record`] for an unknown record with a known number or with a value longer than 255 bytes.
     pub fn emit(&self, bytes: &mut Vec<u8>) -> Result<(), Error> {
         match *self {
             Record::MessageEnd(end) => {
@@ -89,7 +87,7 @@ impl Record<'_> {
     }
 }
 
-/// The records of an extension, in order. Ends behind the first error.
+/// Iterator over the records of an extension, in order. Ends after the first error.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],
@@ -98,7 +96,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// The records in `extension`, of a packet with `payload_length` bytes of payload.
+    /// Iterates over `extension`, of a packet with `payload_length` bytes of payload.
     pub const fn new(extension: &'a [u8], payload_length: usize) -> Records<'a> {
         Records { bytes: extension, at: 0, payload_length }
     }

@@ -1,5 +1,5 @@
-//! Addresses and ports to hosts and paths, and back: a frame's [`Datagram`] and the [`Packet`] that
-//! switches and endpoints see.
+//! Maps addresses and ports to hosts and paths, and back: a frame's [`Datagram`] to the [`Packet`] that switches and
+//! endpoints see.
 
 use core::net::IpAddr;
 
@@ -10,27 +10,26 @@ use super::{Error, What};
 use crate::ids::{HostId, PathId};
 use crate::packet::{Kind, Packet};
 
-/// What the caller knows of addresses. A path is the pair (destination address, entropy): an address
-/// for each core switch where the fabric routes by them (NDP 3.1.1), the UDP source port where it
-/// hashes.
+/// The caller's address tables. A path is the pair (destination address, entropy): an address for each core switch in a
+/// fabric that routes by them (NDP 3.1.1), the UDP source port in a fabric that hashes.
 pub trait Routes {
-    /// The one address that a host sends from.
+    /// Returns the one address that a host sends from.
     fn canonical(&self, host: HostId) -> Option<IpAddr>;
-    /// Where a packet to `host` on `path` is sent: destination address and entropy.
+    /// Returns the destination address and entropy of a packet to `host` on `path`.
     fn toward(&self, host: HostId, path: PathId) -> Option<(IpAddr, u16)>;
-    /// The host that this address belongs to, as one of several or the only one.
+    /// Returns the host that has this address, perhaps among others.
     fn host(&self, address: IpAddr) -> Option<HostId>;
-    /// The path that this destination address and entropy name.
+    /// Returns the path of this destination address and entropy.
     fn path(&self, address: IpAddr, entropy: u16) -> Option<PathId>;
 }
 
-/// The entropy of a path in a fabric that hashes: the path's number, counted from the beginning of the
-/// dynamic range and on from 0 behind its end. A bijection, so that every path has one.
+/// Returns the entropy of a path in a fabric that hashes: the path's number plus the beginning of the dynamic range,
+/// modulo 2^16. A bijection, so that every path has an entropy.
 pub const fn entropy_of(path: PathId) -> u16 {
     path.get().wrapping_add(0xc000)
 }
 
-/// The path of an entropy: the inverse of [`entropy_of`].
+/// Returns the path of an entropy: the inverse of [`entropy_of`].
 pub const fn path_of(entropy: u16) -> PathId {
     PathId::new(entropy.wrapping_sub(0xc000))
 }
@@ -38,12 +37,12 @@ pub const fn path_of(entropy: u16) -> PathId {
 const UNKNOWN: Error = Error::new(What::Address, 0);
 
 impl Datagram {
-    /// The addresses and fields of a packet. Marks that IP does not know, or not of such a packet, are left behind.
+    /// Returns the addresses and fields of a packet. Marks that IP cannot express for this packet are left out.
     ///
     /// # Errors
-    /// [`What::Address`] for a host or path without an address.
+    /// Returns [`What::Address`] for a host or path without an address.
     pub fn of(packet: &Packet, routes: &impl Routes) -> Result<Datagram, Error> {
-        // What was turned round has the addresses of its way out, swapped.
+        // A bounced packet has the addresses of its way out, swapped.
         let is_turned_round = packet.service.service().is_turned_round();
         let (from, to) = match is_turned_round {
             true => (packet.destination, packet.source),
@@ -66,8 +65,8 @@ impl Datagram {
     }
 }
 
-/// The marks that IP can express of a packet: ECN; in the DSCP of whole data that it is unscheduled, in that of a
-/// trimmed header that the last switch cut it.
+/// Returns the marks of a packet that IP can express: ECN; in the DSCP of whole data that it is unscheduled; in the
+/// DSCP of a header that the last switch trimmed it.
 fn marks_of_ip(packet: &Packet) -> u8 {
     let in_dscp = match packet.header.kind {
         Kind::Data => Profile::marks_of(packet.service),
@@ -77,10 +76,10 @@ fn marks_of_ip(packet: &Packet) -> u8 {
 }
 
 impl Parsed<'_> {
-    /// The packet as switches and endpoints see it.
+    /// Returns the packet as switches and endpoints see it.
     ///
     /// # Errors
-    /// [`What::Address`] for an address that belongs to no host, or names no path.
+    /// Returns [`What::Address`] for an address that belongs to no host or path.
     pub fn packet(&self, routes: &impl Routes) -> Result<Packet, Error> {
         let Datagram { source, destination, entropy, service, marks, fields } = self.datagram;
         let routed = if service.service().is_turned_round() { source } else { destination };
