@@ -1,4 +1,4 @@
-//! Results appear completely or not at all: files are written elsewhere, then renamed. Foreign files in the directory
+//! Results appear completely or not at all: files are written beside their place, then renamed. Other files there
 //! stay. A symbolic link stays a link. A mount point cannot be renamed: its files are made inside it and renamed one by
 //! one, the manifest last.
 
