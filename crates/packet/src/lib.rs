@@ -1,7 +1,6 @@
-//! Units, identifiers, the packet as switches and endpoints see it, and its form on the wire.
+//! Units, identifiers, the packet as switches and endpoints see it, and its wire format.
 //!
-//! This crate contains no switch, transport or clock. It is the lowest layer: every other crate may use it, and it uses
-//! no other.
+//! This lowest crate knows no switch, transport or clock. Every other crate may use it; it uses no other.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,26 +1,26 @@
-//! Pause frames of priority flow control (IEEE 802.1Qbb), from the receiving end of a link to the sending end.
+//! Pause frames of priority flow control (IEEE 802.1Qbb), from a link's receiving end to its sending end.
 
 use crate::ids::{ConnectionId, HostId, PathId};
 use crate::packet::{Flags, Header, Kind, Packet, ServiceClass};
 
-/// A pause frame, which crosses one link and bypasses its queues.
+/// A pause frame. It crosses one link and bypasses queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// A bit for each class that the frame pauses or resumes. Other classes go on as they are.
+    /// Bit per class that pauses or resumes; other classes continue.
     pub classes: u8,
-    /// The subset of `classes` that pauses. The rest resumes.
+    /// Classes that pause, a subset of `classes`; the rest resumes.
     pub stopped: u8,
-    /// Duration of the pause unless a later frame changes it, in units of 512 bit times of the link.
+    /// Duration of the pause unless changed, in units of 512 bit times of the link.
     pub quanta: u16,
 }
 
 impl Pause {
-    /// Size on the wire in bytes: the shortest Ethernet frame.
+    /// Bytes on the wire: the shortest Ethernet frame.
     pub const BYTES: u16 = 64;
-    /// The unit of [`Pause::quanta`], in bit times of the link.
+    /// Bit times per unit of [`Pause::quanta`].
     pub const QUANTUM_BITS: u64 = 512;
 
-    /// Encodes the frame as a packet, for drivers whose links carry packets.
+    /// Encodes the frame as a packet, for links that carry packets.
     pub const fn to_packet(self) -> Packet {
         let nobody = HostId::new(0);
         let header = Header {
@@ -41,7 +41,7 @@ impl Pause {
         }
     }
 
-    /// Decodes a packet, if it is a pause frame.
+    /// Decodes a packet that is a pause frame.
     #[inline]
     pub const fn of(packet: &Packet) -> Option<Pause> {
         if !packet.service.is_link() {

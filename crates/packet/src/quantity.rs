@@ -1,11 +1,10 @@
 //! Parses quantities with units, as people write them: "10Gbps", "9000B", "20.1ms", "0.1%".
 //!
-//! Parsing is exact: decimals are read as integers, never through a float, and a value that is not a whole number of
-//! the smallest unit (bit/s, byte, picosecond, billionth) is an error. What [`BitRate`], [`ByteCount`] and
-//! [`TimeDelta`] print parses back to the same value.
+//! Parsing is exact: decimals are integers, never floats, and fractions of the smallest unit (bit/s, byte, picosecond,
+//! billionth) are errors. Printed [`BitRate`], [`ByteCount`] and [`TimeDelta`] parse back to the same value.
 //!
-//! A prefix is a power of 1000: `K` (in rates also `k`), `M`, `G`, `T`. With an `i` it is a power of 1024. `m` is milli
-//! and never stands for `M`; `b` is a bit and `B` a byte: a mix-up is an error, not a guess.
+//! Prefixes are powers of 1000: `K` (in rates also `k`), `M`, `G`, `T`; with an `i` powers of 1024. `m` is milli, never
+//! `M`; `b` is a bit, `B` a byte: a mix-up is an error, not a guess.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -19,7 +18,7 @@ use crate::{BitRate, ByteCount, TimeDelta};
 /// Unit names with their factors, smallest unit first.
 pub type Units = &'static [(&'static str, u64)];
 
-/// Units of rates, in bits per second.
+/// Rate units, in bits per second.
 pub const RATES: Units = &[
     ("bps", 1),
     ("Kbps", 1_000),
@@ -35,11 +34,11 @@ pub const RATES: Units = &[
     ("Tb/s", 1_000_000_000_000),
 ];
 
-/// Units of times, in picoseconds.
+/// Time units, in picoseconds.
 pub const DURATIONS: Units =
     &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
 
-/// Units of sizes, in bytes.
+/// Size units, in bytes.
 pub const BYTES: Units = &[
     ("B", 1),
     ("KB", 1_000),
@@ -50,30 +49,30 @@ pub const BYTES: Units = &[
     ("GiB", 1 << 30),
 ];
 
-/// Units of shares, in billionths.
+/// Share units, in billionths.
 pub const SHARES: Units = &[("ppb", 1), ("ppm", 1_000), ("%", 10_000_000)];
 
-/// The end of an "expected ..." message for a rate.
+/// Ends an "expected ..." message for rates.
 pub const A_RATE: &str = "a rate such as \"10Gbps\" (units: bps, Kbps, Mbps, Gbps, Tbps)";
-/// The end of an "expected ..." message for a time.
+/// Ends an "expected ..." message for times.
 pub const A_DURATION: &str = "a time such as \"1us\" (units: ps, ns, us, ms, s)";
-/// The end of an "expected ..." message for a size.
+/// Ends an "expected ..." message for sizes.
 pub const A_SIZE: &str =
     "a size such as \"9000B\" (units: B, KB, MB, GB of 1000; KiB, MiB, GiB of 1024)";
-/// The end of an "expected ..." message for a share.
+/// Ends an "expected ..." message for shares.
 pub const A_SHARE: &str = "a share such as \"0.1%\" (units: %, ppm, ppb)";
 
-/// The reason why a text is not a quantity.
+/// The reason why a text is no quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The problem, as the end of a sentence that begins with the text.
+    /// The problem, as the end of a sentence after the text.
     pub problem: String,
-    /// The nearest valid text.
+    /// Nearest valid text.
     pub nearest: Option<String>,
 }
 
 impl Fault {
-    /// Creates a fault without a nearest text.
+    /// Creates a fault without nearest text.
     pub fn new(problem: impl Into<String>) -> Fault {
         Fault { problem: problem.into(), nearest: None }
     }
@@ -94,7 +93,7 @@ impl core::error::Error for Fault {}
 /// Parses a rate above zero: "10Gbps".
 ///
 /// # Errors
-/// Returns what is wrong with the text.
+/// Describes the problem.
 pub fn rate(text: &str) -> Result<BitRate, Fault> {
     match scaled(text, &[RATES])? {
         (0, _) => Err(Fault::new("is a rate of zero, which never delivers")),
@@ -105,7 +104,7 @@ pub fn rate(text: &str) -> Result<BitRate, Fault> {
 /// Parses a time: "20.1ms".
 ///
 /// # Errors
-/// Returns what is wrong with the text.
+/// Describes the problem.
 pub fn duration(text: &str) -> Result<TimeDelta, Fault> {
     scaled(text, &[DURATIONS]).map(|(ps, _)| TimeDelta::from_ps(ps))
 }
@@ -113,7 +112,7 @@ pub fn duration(text: &str) -> Result<TimeDelta, Fault> {
 /// Parses a size: "9000B", "4KiB".
 ///
 /// # Errors
-/// Returns what is wrong with the text.
+/// Describes the problem.
 pub fn bytes(text: &str) -> Result<ByteCount, Fault> {
     scaled(text, &[BYTES]).map(|(bytes, _)| ByteCount::new(bytes))
 }
@@ -121,16 +120,15 @@ pub fn bytes(text: &str) -> Result<ByteCount, Fault> {
 /// Parses a share into billionths: "0.1%", "20ppm".
 ///
 /// # Errors
-/// Returns what is wrong with the text.
+/// Describes the problem.
 pub fn share(text: &str) -> Result<u64, Fault> {
     scaled(text, &[SHARES]).map(|(billionths, _)| billionths)
 }
 
-/// Parses a quantity: returns the amount in the smallest unit, and the unit name as written. Spaces may separate number
-/// and unit.
+/// Parses a quantity into the amount in the smallest unit and the written unit. Spaces may separate number and unit.
 ///
 /// # Errors
-/// Returns what is wrong with the text.
+/// Describes the problem.
 pub fn scaled(text: &str, sets: &[Units]) -> Result<(u64, &'static str), Fault> {
     let unit_start = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_start);
@@ -160,7 +158,7 @@ pub fn scaled(text: &str, sets: &[Units]) -> Result<(u64, &'static str), Fault> 
     Ok((u64::try_from(amount).map_err(|_| too_large())?, name))
 }
 
-/// Returns `factor` times the decimal fraction `decimals`, or `None` if that is not a whole number.
+/// Multiplies decimals by `factor`; `None` if the product is not whole.
 fn part_of(decimals: &str, factor: u64) -> Option<u64> {
     // The last digit is not zero, so with more places than the factor has twos (30 for GiB) a remainder is left.
     let places = u32::try_from(decimals.len()).ok().filter(|&places| places <= 30)?;
@@ -172,7 +170,7 @@ fn part_of(decimals: &str, factor: u64) -> Option<u64> {
     if product.is_multiple_of(scale) { u64::try_from(product / scale).ok() } else { None }
 }
 
-/// Explains a unit that differs from a known one in letter case only.
+/// Explains a unit with wrong letter case.
 fn mistaken(unit: &str, nearest: Option<&str>) -> &'static str {
     let Some(known) = nearest.filter(|known| known.eq_ignore_ascii_case(unit)) else { return "" };
     let differs = |a: char, b: char| {
@@ -187,7 +185,7 @@ fn mistaken(unit: &str, nearest: Option<&str>) -> &'static str {
     }
 }
 
-/// Returns the name with the fewest edits from `written`, unless they have next to nothing in common.
+/// Returns the name with the fewest edits from `written`, unless they share next to nothing.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let (distance, name) = names
         .into_iter()
@@ -199,7 +197,7 @@ pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> O
     is_like.then_some(name)
 }
 
-/// Counts the insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
+/// Counts insertions, deletions, substitutions and swaps of neighbours from `a` to `b`.
 fn edits(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();
     let b: Vec<char> = b.to_lowercase().chars().collect();

@@ -1,8 +1,8 @@
-//! The extension: records behind the payload of a complete packet. A trim may remove all of it, so it holds nothing
-//! that recovery needs; a retransmission carries it again.
+//! The extension: records behind the payload of a complete packet. A trim may remove them, so recovery does not need
+//! them; retransmissions repeat them.
 //!
-//! A record is its type (1 byte), the length of its value (1 byte), and the value. The extension is everything in a
-//! complete packet behind the 16 bytes and the payload. Unknown types are skipped.
+//! A record is type (1 byte), value length (1 byte), and value. The extension extends to the end of the packet. Unknown
+//! types are skipped.
 
 use alloc::vec::Vec;
 
@@ -13,27 +13,26 @@ const CLOSE: u8 = 2;
 const TOKEN: u8 = 3;
 const ACKED: u8 = 4;
 
-/// Size of a token in bytes.
+/// Bytes of a token.
 pub const TOKEN_BYTES: usize = 8;
 
-/// Size of a record that ACKs a packet, in bytes.
+/// Bytes of an ACK record.
 pub const ACKED_BYTES: usize = 11;
 
 /// A record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// A message of the application ends behind this many bytes of this packet's payload. The receiver delivers it in
-    /// one piece; several small messages may end in one packet. At most the payload length.
+    /// An application message ends behind this many payload bytes of this packet, at most the payload length. The
+    /// receiver delivers it in one piece; several small messages may end in one packet.
     MessageEnd(u16),
-    /// This packet is the last of its send stream. The receiver refuses higher packet numbers and enters time-wait once
-    /// it has all lower ones.
+    /// Last packet of the send stream. The receiver refuses higher packet numbers and enters time-wait once it has all
+    /// lower ones.
     Close,
-    /// Proof of an address. In a NACK without a pull it says that the receiver kept no state, not even of the request;
-    /// a sender that sees it at the address that it sent from repeats it in its next first packets. In DATA: the token
-    /// from such a NACK.
+    /// Proof of an address. In a NACK without a pull: the receiver kept no state at all; a sender that sees it at the
+    /// address that it sent from repeats it in its next first packets. In DATA: the repeated token.
     Token([u8; TOKEN_BYTES]),
-    /// An ACK without pulls, of any connection of the two hosts: the receiver treats it like an ACK packet. If the
-    /// extension is trimmed off, the sender of the ACKed packet waits for its timeout.
+    /// An ACK without pulls, of any connection between the two hosts, with the effect of an ACK packet. If it is
+    /// trimmed off, the data's sender waits for its timeout.
     Acked {
         /// [`super::View::connection`] of the ACK.
         connection: u32,
@@ -42,11 +41,11 @@ pub enum Record<'a> {
         /// [`super::View::flags`] of the ACK.
         flags: u8,
     },
-    /// An unknown type, which the receiver skips.
+    /// An unknown type, to be skipped.
     Unknown {
-        /// The number of the type.
+        /// Number of the type.
         number: u8,
-        /// The value, 255 bytes at most.
+        /// Value, at most 255 bytes.
         value: &'a [u8],
     },
 }
@@ -55,7 +54,7 @@ impl Record<'_> {
     /// Appends the record.
     ///
     /// # Errors
-    /// Returns [`What::Record`] for an unknown record with a known number or with a value longer than 255 bytes.
+    /// [`What::Record`] if an unknown record has a known number or more than 255 bytes.
     pub fn emit(&self, bytes: &mut Vec<u8>) -> Result<(), Error> {
         match *self {
             Record::MessageEnd(end) => {
@@ -87,7 +86,7 @@ impl Record<'_> {
     }
 }
 
-/// Iterator over the records of an extension, in order. Ends after the first error.
+/// Iterator over an extension's records, in order; ends after the first error.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],
@@ -96,7 +95,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Iterates over `extension`, of a packet with `payload_length` bytes of payload.
+    /// Iterates over the extension of a packet with `payload_length` bytes of payload.
     pub const fn new(extension: &'a [u8], payload_length: usize) -> Records<'a> {
         Records { bytes: extension, at: 0, payload_length }
     }

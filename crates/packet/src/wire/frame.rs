@@ -1,4 +1,4 @@
-//! Whole frames: Ethernet, IPv4 or IPv6, UDP, header, payload and extension. Buffers hold no FCS.
+//! Whole frames: Ethernet, IPv4 or IPv6, UDP, and their contents. Buffers hold no FCS.
 
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -56,37 +56,37 @@ mod field {
 const ETHER_TYPE_V4: u16 = 0x0800;
 const ETHER_TYPE_V6: u16 = 0x86dd;
 const PROTOCOL_UDP: u8 = 17;
-/// Maximum number of hops of a packet (chosen; far more than any datacenter has).
+/// Hop limit (chosen; far more than any datacenter has).
 const TIME_TO_LIVE: u8 = 64;
-/// The shortest Ethernet frame in bytes, without FCS.
+/// Shortest Ethernet frame in bytes, without FCS.
 const SHORTEST: usize = 60;
 
-/// Size of the tag that hosts with a key put behind the 16 bytes.
+/// Bytes of the tag behind the 16, for hosts with a key.
 pub const TAG_BYTES: usize = 8;
 
-/// The tag that hosts compute from a key, the 16 bytes, both addresses, the payload and the extension.
+/// Tag over the 16 bytes, both addresses, payload and extension, for hosts with a key.
 pub type Tag = [u8; TAG_BYTES];
 
-/// The two addresses of the Ethernet header.
+/// Addresses of the Ethernet header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ethernet {
-    /// The next hop.
+    /// Next hop.
     pub destination: [u8; 6],
     /// This hop.
     pub source: [u8; 6],
 }
 
-/// The decoded frame without the payload.
+/// A decoded frame without payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
     /// Source address: canonical, except in a returned header.
     pub source: IpAddr,
     /// Destination address. In a fabric with an address per path, the path.
     pub destination: IpAddr,
-    /// The UDP port that is not the protocol's: the source port, or in a returned header the destination port. In a
-    /// fabric that hashes, the path.
+    /// UDP port other than the protocol's: source port, or destination port of returned headers. In a fabric that
+    /// hashes, the path.
     pub entropy: u16,
-    /// The treatment of the packet in queues.
+    /// Treatment in queues.
     pub service: ServiceClass,
     /// [`Packet::marks`].
     pub marks: u8,
@@ -94,30 +94,29 @@ pub struct Datagram {
     pub fields: Fields,
 }
 
-/// A frame that was received and parsed.
+/// A parsed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed<'a> {
     /// The decoded frame.
     pub datagram: Datagram,
-    /// The payload of whole DATA; empty in everything else.
+    /// Payload of whole DATA, otherwise empty.
     pub payload: &'a [u8],
-    /// The extension of a complete packet, for [`super::Records`].
+    /// Extension of a complete packet, for [`super::Records`].
     pub extension: &'a [u8],
-    /// Size on the wire in bytes, as the model counts: payload and 64 if whole, the frame with its FCS if trimmed. At
-    /// least 64.
+    /// Bytes on the wire in the model: payload and 64 if whole, frame with FCS if trimmed. At least 64.
     pub wire_bytes: u16,
 }
 
-/// What a switch that trims does to the IP length. Both kinds are deployed.
+/// Treatment of the IP length by a trim. Both kinds are deployed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lengths {
-    /// The switch writes the remaining length.
+    /// Switches write the remaining length.
     Updated,
-    /// The switch leaves the length of the whole packet.
+    /// Switches keep the length of the whole packet.
     Stale,
 }
 
-/// The bytes of a frame with known header offsets.
+/// Frame bytes with known header offsets.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     bytes: &'a [u8],
@@ -130,7 +129,7 @@ struct Layout {
     udp: usize,
 }
 
-/// The reason why a packet is not complete.
+/// The reason for an incomplete packet.
 enum Incomplete {
     /// Bytes are missing.
     Cut,
@@ -139,7 +138,7 @@ enum Incomplete {
 }
 
 impl Layout {
-    /// Finds the headers. Ignores IP and UDP lengths: those of a trimmed packet are stale.
+    /// Finds the headers, ignoring IP and UDP lengths, which trims make stale.
     fn of(bytes: &[u8]) -> Result<Layout, Error> {
         let cut = Error::new(What::Truncated, bytes.len());
         if bytes.len() < field::IP + 1 {
@@ -193,7 +192,7 @@ impl Layout {
         Ok(field::IP + field::v6::BYTES)
     }
 
-    /// The longest UDP datagram that fits a packet without options.
+    /// Longest UDP datagram in a packet without options.
     const fn longest(self) -> usize {
         let ip = if self.v6 { field::v6::BYTES } else { field::v4::BYTES };
         u16::MAX as usize - ip
@@ -204,7 +203,7 @@ impl Layout {
         self.udp + field::udp::BYTES
     }
 
-    /// Offset behind the 16 bytes.
+    /// End of the 16 bytes.
     const fn end(self) -> usize {
         self.header() + HEADER_BYTES
     }
@@ -233,7 +232,7 @@ impl<'a> Frame<'a> {
     /// Finds the headers of a frame. Trailing bytes (padding, FCS) are harmless.
     ///
     /// # Errors
-    /// Returns an error unless the frame is unfragmented UDP over IPv4 or IPv6 with at least 16 bytes behind UDP.
+    /// Fails unless the frame is unfragmented UDP over IPv4 or IPv6 with at least 16 bytes behind UDP.
     pub fn new(bytes: &'a [u8]) -> Result<Frame<'a>, Error> {
         Ok(Frame { bytes, layout: Layout::of(bytes)? })
     }
@@ -262,13 +261,12 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The DSCP: the class of the packet, or what a switch did to it.
+    /// DSCP: class of the packet, or trace of a switch.
     pub fn dscp(&self) -> u8 {
         traffic_class(self.bytes, self.layout) >> 2
     }
 
-    /// Returns the ECN field as [`Packet::marks`]. ECT(1) counts as ECT. For the marks in the DSCP see
-    /// [`Profile::marks`].
+    /// ECN field as [`Packet::marks`]; ECT(1) counts as ECT. For DSCP marks see [`Profile::marks`].
     pub fn marks(&self) -> u8 {
         match traffic_class(self.bytes, self.layout) & 3 {
             0 => 0,
@@ -287,7 +285,7 @@ impl<'a> Frame<'a> {
         View::new(&self.bytes[self.layout.header()..]).expect("the layout was checked")
     }
 
-    /// Returns the bytes behind the 16, where hosts with a key put their tag, if the frame is long enough.
+    /// Bytes behind the 16, the tag of hosts with a key, if present.
     pub fn tag(&self) -> Option<Tag> {
         self.bytes[self.layout.end()..].first_chunk().copied()
     }
@@ -296,8 +294,8 @@ impl<'a> Frame<'a> {
         word(self.bytes, &within(at, self.layout.udp))
     }
 
-    /// Returns payload and extension, if the packet is whole. It does not use the IP length: the UDP length is
-    /// equivalent, and the UDP checksum protects it.
+    /// Returns payload and extension of a whole packet. It needs no IP length: the UDP length is equivalent and
+    /// checksummed.
     fn rest(
         &self,
         tag_bytes: usize,
@@ -318,8 +316,8 @@ impl<'a> Frame<'a> {
         Ok(udp[before..].split_at(payload_length))
     }
 
-    /// Parses the frame. Incomplete DATA is a header, whatever its DSCP; complete DATA is whole, even if a switch
-    /// marked it as trimmed because it trims to more bytes than the frame has.
+    /// Parses the frame. Incomplete DATA is a header, whatever its DSCP; complete DATA is whole, even if marked by a
+    /// switch that trims to more bytes than the frame has.
     ///
     /// # Errors
     /// Refuse the frame and count it by [`Error::what`].
@@ -327,7 +325,7 @@ impl<'a> Frame<'a> {
         self.parse_behind(profile, 0)
     }
 
-    /// Parses a frame with a tag, without verifying the tag: see [`Frame::tag`].
+    /// Parses a frame with a tag, unverified: see [`Frame::tag`].
     ///
     /// # Errors
     /// See [`Frame::parse`].
@@ -407,11 +405,11 @@ impl<'a> Frame<'a> {
     }
 
     /// Trims a frame as a switch does: cuts it at the profile's size, writes the TRIMMED DSCP (priority and mark are
-    /// lost), and leaves UDP as it was. Returns the number of remaining bytes. The 16 bytes are never cut, even if the
-    /// size is too small for an IPv6 packet. A frame within the size stays whole.
+    /// lost), keeps UDP. Returns the remaining bytes. The 16 bytes always stay, even if the size is too small for IPv6.
+    /// Frames within the size stay whole.
     ///
     /// # Errors
-    /// Returns an error for a frame that is not this protocol's or not TRIMMABLE.
+    /// Fails for frames that are not this protocol's or not TRIMMABLE.
     pub fn trim(
         bytes: &mut [u8],
         profile: &Profile,
@@ -439,12 +437,11 @@ impl<'a> Frame<'a> {
         Ok(left)
     }
 
-    /// Bounces a trimmed frame (NDP 3.2.4): swaps addresses and ports and writes DSCP RETURNED, nothing else, so that a
-    /// plain switch can do it. The checksum of the 16 bytes stays valid.
+    /// Bounces a trimmed frame (NDP 3.2.4): swaps addresses and ports and writes DSCP RETURNED, nothing else, as a
+    /// plain switch can. The checksum of the 16 bytes stays valid.
     ///
     /// # Errors
-    /// Returns an error for a frame that is not this protocol's, or that is never returned: control, or returned
-    /// already.
+    /// Fails for frames that are not this protocol's or never returned: control, or returned already.
     pub fn turn_round(bytes: &mut [u8], profile: &Profile) -> Result<(), Error> {
         let layout = Layout::of(bytes)?;
         let frame = Frame { bytes, layout };
@@ -457,13 +454,12 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    /// Turns a frame into the notification of its own drop (FastLane 3.2): swaps addresses and ports, writes the DSCP,
-    /// clears ECN, and cuts everything behind the 16 bytes or behind the shortest frame. IP and UDP keep the length of
-    /// the whole packet. Returns the number of remaining bytes. The checksum of the 16 bytes stays valid.
+    /// Turns a frame into its own drop notification (FastLane 3.2): swaps addresses and ports, writes the DSCP, clears
+    /// ECN, cuts behind the 16 bytes or the shortest frame. IP and UDP keep the whole packet's length. Returns the
+    /// remaining bytes. The checksum of the 16 bytes stays valid.
     ///
     /// # Errors
-    /// Returns an error for a frame that is not this protocol's, or that was bounced or is a notification already.
-    /// Not one of this protocol's frames, or one that was turned round already.
+    /// Fails for frames that are not this protocol's, or were bounced or turned into notifications already.
     pub fn notify(bytes: &mut [u8], profile: &Profile) -> Result<usize, Error> {
         let layout = Layout::of(bytes)?;
         if [profile.notification, profile.returned].contains(&(traffic_class(bytes, layout) >> 2)) {
@@ -476,7 +472,7 @@ impl<'a> Frame<'a> {
 }
 
 impl Profile {
-    /// Returns the minimum size in bytes of a trimmed frame that contains the tag.
+    /// Minimum bytes of a trimmed frame with a tag.
     pub const fn min_keyed_bytes(v6: bool) -> u16 {
         let ip = if v6 { field::v6::BYTES } else { field::v4::BYTES };
         (field::IP + ip + field::udp::BYTES + HEADER_BYTES + TAG_BYTES + FCS_BYTES) as u16
@@ -484,14 +480,13 @@ impl Profile {
 }
 
 impl Datagram {
-    /// Writes the frame in place of the contents of `bytes`: headers, payload, extension, padding up to 60 bytes.
-    /// Writes a header, trimmed or returned, or a notification as a switch leaves it: with the UDP length of the whole
-    /// packet and a worthless UDP checksum.
+    /// Overwrites `bytes` with the frame: headers, payload, extension, padding up to 60 bytes. Headers, trimmed or
+    /// returned, and notifications look as from a switch: UDP length of the whole packet, worthless UDP checksum.
     ///
     /// # Errors
-    /// Returns [`What::Length`] if the payload is not as long as the header says (empty if trimmed) or the packet is
-    /// too long for IP; [`What::Service`] for a class that this type never has; [`What::IpVersion`] for addresses of
-    /// two families; [`What::Marks`] for CE without ECT, and for unscheduled packets that are not whole data.
+    /// [`What::Length`] if the payload differs from the header's length (empty if trimmed) or the packet is too long
+    /// for IP; [`What::Service`] for a class that this type never has; [`What::IpVersion`] for addresses of two
+    /// families; [`What::Marks`] for CE without ECT, and for unscheduled packets that are not whole data.
     pub fn emit(
         &self,
         ethernet: Ethernet,
@@ -507,8 +502,8 @@ impl Datagram {
         Ok(())
     }
 
-    /// Writes the headers of a frame in place of the contents of `headers`, for callers that send the payload, in one
-    /// or two pieces, and the extension without a copy. The checksum covers them. The caller adds the padding.
+    /// Overwrites `headers` with the headers of a frame, for callers that send payload (one or two pieces) and
+    /// extension without a copy. The checksum covers both. Padding is the caller's.
     ///
     /// # Errors
     /// See [`Datagram::emit`].
@@ -523,8 +518,8 @@ impl Datagram {
         self.emit_tagged_headers(ethernet, profile, &[], payload, extension, headers)
     }
 
-    /// Writes the headers of a frame with a tag, or with an empty one for no tag, as [`Datagram::emit_headers`] does.
-    /// UDP's length and checksum include the tag.
+    /// Writes headers with a tag, or none if `tag` is empty, as [`Datagram::emit_headers`]. UDP's length and checksum
+    /// include the tag.
     ///
     /// # Errors
     /// See [`Datagram::emit`].
@@ -634,7 +629,7 @@ fn pseudo_header(source: IpAddr, destination: IpAddr, udp_length: usize) -> Sum 
     sum.word(PROTOCOL_UDP.into()).word(udp_length as u16)
 }
 
-/// Returns DSCP and ECN together.
+/// DSCP and ECN.
 fn traffic_class(bytes: &[u8], layout: Layout) -> u8 {
     if layout.v6 {
         bytes[field::IP] << 4 | bytes[field::IP + 1] >> 4
@@ -648,7 +643,7 @@ fn set_dscp(bytes: &mut [u8], layout: Layout, dscp: u8) {
     set_traffic_class(bytes, layout, dscp << 2 | ecn);
 }
 
-/// Writes DSCP and ECN, and the IPv4 checksum over all changes so far.
+/// Writes DSCP and ECN, then the IPv4 checksum.
 fn set_traffic_class(bytes: &mut [u8], layout: Layout, class: u8) {
     if layout.v6 {
         bytes[field::IP] = 0x60 | class >> 4;
@@ -661,7 +656,7 @@ fn set_traffic_class(bytes: &mut [u8], layout: Layout, class: u8) {
     }
 }
 
-/// Swaps the addresses of Ethernet and IP, and the ports.
+/// Swaps Ethernet addresses, IP addresses and ports.
 fn swap_ends(bytes: &mut [u8], layout: Layout) {
     swap(bytes, field::MAC_SOURCE, field::MAC_DESTINATION);
     if layout.v6 {

@@ -1,9 +1,9 @@
-//! The form of a packet on the wire: Ethernet, IPv4 or IPv6, UDP, 16 bytes of header, payload, extension.
+//! The wire format: Ethernet, IPv4 or IPv6, UDP, 16 bytes of header, payload, extension.
 //!
 //! Switches that trim do not know this protocol: they select packets by DSCP, cut them at a byte count and write
-//! another DSCP. So everything that recovery needs is in the 16 bytes after UDP, which survive a trim to 64 bytes. The
-//! DSCP and the length reveal a trim, not a flag that the switch would have to set. The receiver trusts no length and
-//! no UDP checksum of a trimmed packet: the 16 bytes have their own checksum.
+//! another DSCP. So the 16 bytes after UDP, which survive a trim to 64 bytes, hold everything that recovery needs. DSCP
+//! and length reveal a trim, without a flag from the switch. Lengths and UDP checksum of a trimmed packet are not
+//! trusted: the 16 bytes have their own checksum.
 //!
 //! | module | what |
 //! |---|---|
@@ -13,11 +13,11 @@
 //! | [`frame`] | [`Frame`] the bytes of a whole frame, [`Datagram`] its meaning; trim, bounce |
 //! | [`route`] | addresses and ports to hosts and paths: a [`Datagram`] and a [`crate::Packet`] |
 //!
-//! Hosts that share a key put a tag of eight bytes between the 16 bytes and the payload, which only they can compute
-//! ([`Frame::tag`]). To switches it is payload.
+//! Hosts that share a key put an unforgeable tag of eight bytes between the 16 bytes and the payload ([`Frame::tag`]).
+//! To switches it is payload.
 //!
-//! Parsers are total: no sequence of bytes makes them panic. Everything that can be emitted parses back to the same
-//! value. Out of scope: sockets, ARP, routing, fragments (a fragment is refused).
+//! Parsers are total: no bytes make them panic. Emitted frames parse back. Out of scope: sockets, ARP, routing,
+//! fragments (which are refused).
 
 mod checksum;
 pub mod extension;
@@ -37,29 +37,29 @@ pub use header::{Fields, HEADER_BYTES, View};
 pub use profile::Profile;
 pub use route::Routes;
 
-/// The reason why bytes were refused or could not be written.
+/// The reason why bytes were refused or not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The kind of error.
+    /// Kind of error.
     pub what: What,
-    /// Offset of the offending byte from the beginning of the parsed bytes.
+    /// Offset of the offending byte from the start of the parsed bytes.
     pub at: usize,
 }
 
-/// Declares [`What`] with the name and description of each variant, so that no variant lacks them.
+/// Declares [`What`] with name and description of each variant.
 macro_rules! what {
     ($($(#[$doc:meta])+ $variant:ident $name:literal $words:literal,)+) => {
-        /// The kinds of errors in bytes.
+        /// Kinds of errors in bytes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum What {
             $($(#[$doc])+ $variant,)+
         }
 
         impl What {
-            /// All kinds. The index of each is its number (`what as usize`).
+            /// All kinds, indexed by number (`what as usize`).
             pub const ALL: [What; [$($name),+].len()] = [$(What::$variant),+];
 
-            /// Returns the name of the counter for this kind.
+            /// Counter name of this kind.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(What::$variant => $name,)+
@@ -76,41 +76,41 @@ macro_rules! what {
 }
 
 what! {
-    /// The bytes end inside a header, or the buffer is too small to write.
+    /// Bytes end inside a header, or the buffer is too small.
     Truncated "truncated" "bytes end too early",
-    /// The EtherType is neither IPv4 nor IPv6.
+    /// EtherType is neither IPv4 nor IPv6.
     EtherType "ether_type" "neither IPv4 nor IPv6",
-    /// The IP version contradicts the EtherType, or the two addresses are of different families.
+    /// IP version contradicts the EtherType, or the address families differ.
     IpVersion "ip_version" "wrong IP version",
-    /// The IPv4 header is shorter than 20 bytes.
+    /// IPv4 header is shorter than 20 bytes.
     IpHeader "ip_header" "IPv4 header too short",
-    /// The packet is a fragment.
+    /// Packet is a fragment.
     Fragment "fragment" "a fragment",
-    /// The protocol is not UDP.
+    /// Protocol is not UDP.
     Protocol "protocol" "not UDP",
-    /// The checksum of the IPv4 header does not match.
+    /// IPv4 header checksum does not match.
     IpChecksum "ip_checksum" "IPv4 header checksum does not match",
-    /// The UDP checksum of a complete packet does not match, or is missing.
+    /// UDP checksum of a complete packet does not match, or is missing.
     UdpChecksum "udp_checksum" "UDP checksum does not match",
-    /// The UDP port is not the protocol's.
+    /// UDP port is not the protocol's.
     Port "port" "not this protocol's UDP port",
-    /// A length does not fit its field, or contradicts the header.
+    /// Length does not fit its field, or contradicts the header.
     Length "length" "impossible length",
-    /// The checksum of the 16 bytes does not match: refuse and count.
+    /// Checksum of the 16 bytes does not match: refuse and count.
     Check "check" "header check does not match",
-    /// The version of the header is unknown.
+    /// Header version is unknown.
     Version "version" "unknown header version",
-    /// The packet type is unknown.
+    /// Packet type is unknown.
     Kind "kind" "unknown packet type",
-    /// The profile does not name the DSCP, or this packet type never has it.
+    /// Profile does not name the DSCP, or this packet type never has it.
     Service "service" "DSCP not in the profile, or not for this packet type",
     /// IP cannot express the congestion marks.
     Marks "marks" "marks that IP cannot express",
-    /// A record of the extension is cut, or its value has the wrong length or range.
+    /// Extension record is cut, or its value has a wrong length or range.
     Record "record" "malformed extension record",
-    /// The tag does not match the key, or is missing.
+    /// Tag does not match the key, or is missing.
     Tag "tag" "tag does not match",
-    /// An address belongs to no host, or a host or path has no address.
+    /// Address without host, or host or path without address.
     Address "address" "no such address",
 }
 
@@ -119,7 +119,7 @@ impl Error {
         Error { what, at }
     }
 
-    /// Moves the error by `by` bytes, from a header to the frame around it.
+    /// Moves the error by `by` bytes, from a header to its frame.
     pub(crate) const fn moved(self, by: usize) -> Error {
         Error { what: self.what, at: self.at + by }
     }

@@ -1,5 +1,4 @@
-//! Properties of the wire: emitted packets parse back, parsers understand the changes that switches make, and no bytes
-//! make a parser panic.
+//! Wire properties: emitted packets parse back, switches' changes are understood, and no bytes make a parser panic.
 
 extern crate std;
 
@@ -25,7 +24,7 @@ fn v4(last: u8) -> IpAddr {
     Ipv4Addr::new(10, 0, 0, last).into()
 }
 
-/// Returns whole DATA from 10.0.0.1 to 10.0.0.2 with `payload_length` bytes of payload.
+/// Creates whole DATA from 10.0.0.1 to 10.0.0.2.
 fn data(payload_length: u16) -> Datagram {
     Datagram {
         source: v4(1),
@@ -43,7 +42,7 @@ fn data(payload_length: u16) -> Datagram {
     }
 }
 
-/// Returns whether a packet of this service consists of its header only.
+/// True for packets of a header only.
 fn is_cut(service: ServiceClass) -> bool {
     match service.service() {
         Service::Trimmed | Service::Returned | Service::Notification => true,
@@ -64,7 +63,7 @@ fn parsed<'a>(bytes: &'a [u8], profile: &Profile) -> Result<Parsed<'a>, Error> {
     Frame::new(bytes)?.parse(profile)
 }
 
-/// Checks the service and payload length that a receiver parses from a frame.
+/// Checks the parsed service and payload length.
 #[track_caller]
 fn check(bytes: &[u8], profile: &Profile, expected: Result<(Service, usize), What>) {
     let found = parsed(bytes, profile)
@@ -99,7 +98,7 @@ fn any_addresses() -> impl Strategy<Value = (IpAddr, IpAddr)> {
     ]
 }
 
-/// Generates every datagram that can be emitted.
+/// Generates all datagrams that can be emitted.
 fn any_datagram() -> impl Strategy<Value = Datagram> {
     let ecn = select(vec![0, Packet::MARK_ECT, Packet::MARK_ECT | Packet::MARK_CE]);
     let marks = (ecn, any::<bool>());
@@ -121,7 +120,7 @@ fn any_datagram() -> impl Strategy<Value = Datagram> {
     )
 }
 
-/// Generates whole DATA that a switch may trim.
+/// Generates trimmable whole DATA.
 fn any_trimmable() -> impl Strategy<Value = Datagram> {
     any_datagram().prop_map(|mut datagram| {
         datagram.fields.kind = Kind::Data;
@@ -130,7 +129,7 @@ fn any_trimmable() -> impl Strategy<Value = Datagram> {
     })
 }
 
-/// Returns the marks that a trim leaves.
+/// Marks that a trim leaves.
 fn ecn_of(datagram: &Datagram) -> u8 {
     datagram.marks & !Packet::MARK_UNSCHEDULED
 }
@@ -214,7 +213,7 @@ proptest! {
         );
     }
 
-    /// FastLane 3.2, for packets of every kind: the length of the whole packet is kept.
+    /// FastLane 3.2, all packet types: the whole packet's length is kept.
     #[test]
     fn a_notification_is_understood_by_its_sender(
         datagram in any_datagram(),
@@ -301,8 +300,7 @@ proptest! {
         prop_assert!(parsed(&bytes, &profile).is_err());
     }
 
-    /// A header must be shorter than its whole packet: a receiver takes a packet of full length for whole, and this one
-    /// has no payload.
+    /// A header must be shorter than its whole packet: receivers take full length for whole, and it has no payload.
     #[test]
     fn a_single_bit_error_never_makes_a_whole_packet_without_its_payload(
         datagram in any_trimmable(),
@@ -347,8 +345,8 @@ proptest! {
         prop_assert_eq!(parsed(&bytes, &profile).unwrap().packet(&fabric), Ok(packet));
     }
 
-    /// A tag stays in its place, the bytes behind it parse as without it, and a switch that trims to at least 70 bytes
-    /// (IPv6: 90) leaves it.
+    /// A tag stays in place, later bytes parse as without it, and switches that trim to at least 70 bytes (IPv6: 90)
+    /// leave it.
     #[test]
     fn a_tag_stands_before_the_payload(
         length in 0u16..3000,
@@ -431,7 +429,7 @@ proptest! {
     }
 }
 
-/// Calls every parser that takes bytes from the network.
+/// Calls every parser of network bytes.
 fn every_entry(bytes: &[u8], profile: &Profile) {
     let _ = View::new(bytes).map(|view| view.parse(v4(1), v4(2)));
     let _ = Records::new(bytes, 100).count();
@@ -452,7 +450,7 @@ fn every_entry(bytes: &[u8], profile: &Profile) {
     }
 }
 
-/// Host h is 10.h, with an address for each path below 1000, or with one address and the port as the path.
+/// Host h is 10.h, with an address per path below 1000, or one address and the path as port.
 struct Fabric {
     by_address: bool,
 }
