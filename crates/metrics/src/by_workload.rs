@@ -44,7 +44,7 @@ pub struct Slowdown {
     pub p50: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// Median and 99th percentile by size class, smallest first. Empty classes are left out.
+    /// Median and 99th percentile by size class, smallest first, without empty classes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SlowdownOfSizes>,
 }
@@ -62,7 +62,7 @@ pub struct SlowdownOfSizes {
     pub p99: f64,
 }
 
-/// Largest size of each class but the last, in bytes (chosen: those of `trimline compare` except 1 KB and 10 MB, so
+/// Largest size of each class but the last, in bytes (chosen: as `trimline compare`, except 1 KB and 10 MB, so
 /// that a row fits a terminal).
 const CLASSES: [u64; 3] = [10_000, 100_000, 1_000_000];
 
@@ -84,8 +84,8 @@ impl Slowdown {
     }
 }
 
-/// Payload over link capacity during the arrivals. With heavy-tailed sizes the two differ much: a run draws few of the
-/// flows that carry most bytes.
+/// Payload over link capacity during the arrivals. With heavy-tailed sizes, offered and realised load differ much: runs draw few of the flows
+/// that carry most bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Computed from the mean size and gap.

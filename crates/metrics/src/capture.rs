@@ -1,7 +1,7 @@
 //! Converts a timeline to a capture file: pcapng with nanoseconds, one interface per port or host, packets in their
 //! wire format (`trimline_packet::wire`, or their transport's: [`Frames`]).
 //!
-//! A packet is captured as it begins to leave: once per link, whole or trimmed as it is then. Host `n` has address
+//! Packets are captured when they begin to leave: once per link, whole or trimmed as they are. Host `n` has address
 //! 10.0.0.0 + n + 1; the path is the UDP source port.
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -52,7 +52,7 @@ impl Routes for Addresses {
 
 /// Converts packets to frames, in sending order.
 pub trait Frames {
-    /// Returns the whole frame of a packet that leaves at `time_ps`, if it has one.
+    /// Frame of a packet that leaves at `time_ps`, if it has one.
     fn frame(&mut self, packet: &Packet, time_ps: u64) -> Option<Vec<u8>>;
 }
 

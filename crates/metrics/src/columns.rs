@@ -1,13 +1,13 @@
-//! Descriptions of the columns of a run's files. A test compares the names with the files.
+//! Column descriptions of a run's files. A test compares the names with the files.
 
 /// A column of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Name of the column.
     pub name: &'static str,
-    /// Unit of the values, empty for names and words.
+    /// Unit, empty for names and words.
     pub unit: &'static str,
-    /// Meaning of the values.
+    /// Meaning.
     pub about: &'static str,
 }
 

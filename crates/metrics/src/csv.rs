@@ -1,6 +1,6 @@
 //! CSV tables with rows of equal width.
 
-/// Writes a header and its rows as CSV text, quoted as every reader expects.
+/// Writes a header and rows as CSV, quoted as every reader expects.
 pub(crate) fn table<R: AsRef<[String]>>(
     header: &[&str],
     mut rows: impl Iterator<Item = R>,
@@ -13,12 +13,12 @@ pub(crate) fn table<R: AsRef<[String]>>(
     writer.into_inner().expect("writing to memory cannot fail")
 }
 
-/// Writes one line of a table.
+/// Writes one line.
 pub(crate) fn line(fields: &[&str]) -> Vec<u8> {
     table(fields, std::iter::empty::<[String; 0]>())
 }
 
-/// Formats a quotient with six decimals, rounded half up. Integer arithmetic gives the same digits on every machine.
+/// Formats a quotient with six decimals, rounded half up. Integer arithmetic gives the same digits everywhere.
 pub(crate) fn share(part: u128, whole: u128) -> String {
     let whole = whole.max(1);
     let millionths = (part * 2_000_000 + whole) / (2 * whole);

@@ -13,11 +13,10 @@ pub struct Part {
     pub ps: u64,
 }
 
-/// Splits the receiver's FCT of a flow into parts, in time order, whose sum is the FCT. The timeline has all events of
-/// the flow at all places.
+/// Splits a flow's FCT at the receiver into parts, in time order, that sum to it. The timeline has all events of the flow everywhere.
 ///
-/// The last parts follow the packet whose arrival completed the flow. `None` if the flow was not delivered or the
-/// timeline is incomplete.
+/// The last parts follow the packet whose arrival completed the flow. `None` for undelivered flows and incomplete
+/// timelines.
 pub fn parts(timeline: &Timeline, flow: &FlowRecord) -> Option<Vec<Part>> {
     let end = flow.start_ps.checked_add(flow.fct_receiver_ps?)?;
     let is_data = |event: &&Event| event.packet == PacketKind::Data;
@@ -101,8 +100,7 @@ mod tests {
     use crate::fixtures::flow;
     use crate::timeline::tests::event;
 
-    /// Returns the events of a flow that starts at 10 ps: its first packet leaves at 12 ps, its second at 20 ps and
-    /// again at 40 ps.
+    /// Events of a flow that starts at 10 ps: its first packet leaves at 12 ps, its second at 20 ps and 40 ps.
     fn timeline() -> Timeline {
         let at_host = |time, what| Event { place: 1, queue: None, ..event(time, what) };
         let first = |event: Event| Event { sequence: 0, ..event };

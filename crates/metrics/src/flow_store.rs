@@ -1,8 +1,8 @@
-//! Stores a run's flow records: up to a limit in memory, the rest on disk.
+//! Stores a run's flow records: a limited number in memory, the rest on disk.
 //!
-//! A run delivers records as flows end, in no order; readers want them by start, source, workload and index. Full
-//! memory is therefore sorted and appended to a file as a *sorted run*, and readers merge all runs. The file has no
-//! name and disappears with its last user.
+//! Records come unordered, as flows end; readers want them by start, source, workload and index. So full memory is
+//! sorted and appended to a file as a *sorted run*, and readers merge all runs. The file has no name and disappears
+//! with its last user.
 
 mod disk;
 mod tournament;
@@ -19,11 +19,11 @@ use tournament::Tournament;
 /// Default number of records in memory: 30 MB.
 pub const IN_MEMORY: usize = 1 << 17;
 
-/// Flow records in the order of flows.csv, in any number.
+/// Flow records in flows.csv order, in any number.
 #[derive(Clone)]
 pub struct FlowStore {
     limit: usize,
-    /// Records that are not on disk; sorted by [`FlowStore::finish`].
+    /// Records in memory, sorted by [`FlowStore::finish`].
     records: Vec<FlowRecord>,
     runs: Vec<SortedRun>,
     spill: Option<Arc<Spill>>,
@@ -34,7 +34,7 @@ pub struct FlowStore {
 }
 
 impl FlowStore {
-    /// Creates a store that keeps up to `limit` records in memory, at least one.
+    /// Creates a store with up to `limit` records in memory, at least one.
     pub fn new(limit: usize) -> FlowStore {
         FlowStore {
             limit: limit.max(1),
@@ -52,7 +52,7 @@ impl FlowStore {
         self.len
     }
 
-    /// True without records.
+    /// True if empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -60,7 +60,7 @@ impl FlowStore {
     /// Adds a record, in any order.
     ///
     /// # Errors
-    /// Fails if memory was full and the system's temporary folder takes no more.
+    /// Fails if memory was full and the system's temporary folder is too.
     pub fn push(&mut self, record: FlowRecord) -> io::Result<()> {
         if self.records.len() >= self.limit {
             self.write_run()?;
@@ -84,23 +84,23 @@ impl FlowStore {
         }
     }
 
-    /// Counts all deliveries as measured: the measured interval was the whole run.
+    /// Counts everything as measured: the measured interval was the whole run.
     pub fn count_everything(&mut self) {
         self.counts_everything = true;
     }
 
-    /// Iterates over all records in order, after [`FlowStore::finish`].
+    /// Iterates in order, after [`FlowStore::finish`].
     ///
     /// # Panics
-    /// Panics if the temporary file cannot be read.
+    /// Panics if the temporary file is unreadable.
     pub fn iter(&self) -> Iter<'_> {
         Iter::new(self)
     }
 
-    /// Iterates over all records in no order, which saves a merge.
+    /// Iterates without order, which saves a merge.
     ///
     /// # Panics
-    /// Panics if the temporary file cannot be read.
+    /// Panics if the temporary file is unreadable.
     pub fn unordered(&self) -> impl Iterator<Item = FlowRecord> {
         let on_disk = self.readers().into_iter().flatten();
         on_disk.chain(self.records.iter().cloned()).map(|record| self.counted(record))
@@ -122,12 +122,12 @@ impl FlowStore {
         record
     }
 
-    /// Returns the record at an index of the order.
+    /// Record at an index of the order.
     pub fn get(&self, place: usize) -> Option<FlowRecord> {
         self.iter().nth(place)
     }
 
-    /// Gives mutable access to the records of a store without records on disk; their order must stay.
+    /// Gives mutable access to records in memory; their order must stay.
     ///
     /// # Panics
     /// Panics if records are on disk.
@@ -136,7 +136,7 @@ impl FlowStore {
         &mut self.records
     }
 
-    /// Appends the records in memory to the disk.
+    /// Moves the records in memory to disk.
     fn write_run(&mut self) -> io::Result<()> {
         let spill = match &mut self.spill {
             Some(spill) => spill,
@@ -156,7 +156,7 @@ fn in_order(a: &FlowRecord, b: &FlowRecord) -> Ordering {
     a.order().cmp(&b.order())
 }
 
-/// Returns the indices of unsorted records in sorted order. Sorting keys avoids moves of large records.
+/// Indices of unsorted records in sorted order. Sorting keys avoids moves of large records.
 fn places_in_order(records: &[FlowRecord]) -> Vec<u32> {
     let key = |(record, place): (&FlowRecord, u32)| (record.start_ps, record.source, place);
     let mut keys: Vec<(u64, u32, u32)> = records.iter().zip(0..).map(key).collect();
@@ -210,7 +210,7 @@ impl<'a> IntoIterator for &'a FlowStore {
     }
 }
 
-/// Merges all records of a store in order: takes the first of the sources' next records.
+/// Merges all records in order: takes the first of the sources' next records.
 pub struct Iter<'a> {
     store: &'a FlowStore,
     readers: Vec<Reader<'a>>,
@@ -243,7 +243,7 @@ impl<'a> Iter<'a> {
     }
 }
 
-/// Compares the next records of two sources; an exhausted source comes last.
+/// Compares two sources' next records; an exhausted source is last.
 fn is_before(heads: &[Option<FlowRecord>], a: usize, b: usize) -> bool {
     match (&heads[a], &heads[b]) {
         (Some(one), Some(other)) => in_order(one, other).then(a.cmp(&b)).is_lt(),

@@ -1,4 +1,4 @@
-//! manifest.json: origin and speed of a result. Only this file differs between two runs of the same scenario.
+//! manifest.json: origin and speed of a result, the only file that differs between equal runs.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::record::HostLink;
 /// The file that marks a directory as a result.
 pub const MANIFEST: &str = "manifest.json";
 
-/// Origin of a result. A result without its manifest is not plotted.
+/// Origin of a result, required for plots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Program version.
@@ -72,8 +72,7 @@ impl Manifest {
         serde_json::from_str(text).ok()
     }
 
-    /// Returns whether both results are of the same run of the same scenario by the same program, so that either may
-    /// replace the other.
+    /// True for results of the same run of the same scenario by the same program, which may replace each other.
     pub fn is_of_the_same_run(&self, other: &Manifest) -> bool {
         let made_by = |manifest: &Manifest| {
             [&manifest.version, &manifest.source, &manifest.engine].map(Clone::clone)

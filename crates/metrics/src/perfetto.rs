@@ -24,7 +24,7 @@ pub fn trace(timeline: &Timeline) -> String {
     text
 }
 
-/// Converts to the trace's unit, microseconds; six decimals keep every picosecond.
+/// Converts to microseconds; six decimals keep every picosecond.
 fn us(ps: u64) -> f64 {
     ps as f64 / 1e6
 }

@@ -1,6 +1,6 @@
-//! Results appear completely or not at all: files are written beside their place, then renamed. Other files there
-//! stay. A symbolic link stays a link. A mount point cannot be renamed: its files are made inside it and renamed one by
-//! one, the manifest last.
+//! Results appear completely or not at all: files are written beside their place, then renamed. Other files and
+//! symbolic links stay. Mount points cannot be renamed: their files are made inside and renamed one by one, the
+//! manifest last.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -52,10 +52,10 @@ pub struct ResultFolder {
 }
 
 impl ResultFolder {
-    /// Begins a directory for `target`. Removes the remains of a killed attempt.
+    /// Begins a result for `target` and removes remains of killed attempts.
     ///
     /// # Errors
-    /// Fails if `target` exists and is not a result, which stays, or if the file system refuses.
+    /// Fails if `target` is something else than a result, which stays, or if the file system refuses.
     pub fn begin(target: &Path) -> io::Result<ResultFolder> {
         // `.` has no name either and must not be renamed.
         beside(target, "partial")?;
@@ -167,7 +167,7 @@ impl ResultFolder {
     }
 }
 
-/// Returns whether the location of a directory prevents its renaming.
+/// True if a directory's location prevents its renaming.
 fn is_held(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices)
 }
@@ -218,7 +218,7 @@ pub fn maker(target: &Path) -> io::Result<PathBuf> {
     Ok(if is_mounted(&target)? { target } else { parent.unwrap_or(target) })
 }
 
-/// Returns whether commands create this name temporarily in result directories.
+/// True for names that commands use temporarily in result directories.
 pub fn is_passing(name: &OsStr) -> bool {
     name == LOCK || name.to_string_lossy().starts_with(INSIDE)
 }
@@ -231,7 +231,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Returns whether a directory is a mount point.
+/// True for mount points.
 fn is_mounted(directory: &Path) -> io::Result<bool> {
     let whole = directory.canonicalize()?;
     match whole.parent() {
@@ -249,7 +249,7 @@ impl Drop for ResultFolder {
     }
 }
 
-/// Returns whether a directory contains anything but files of a result.
+/// True if a directory has anything but files of a result.
 ///
 /// # Errors
 /// Fails if the file system refuses.
@@ -262,8 +262,8 @@ pub fn has_others(directory: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Removes a result's files, and its directory if that is empty and neither a link nor a mount point. The remainder is
-/// no longer a result.
+/// Removes a result's files, and the directory if then empty and neither link nor mount point. What remains is no
+/// result.
 ///
 /// # Errors
 /// Fails if the file system refuses.

@@ -19,7 +19,7 @@ pub struct SeriesColumn {
     pub about: &'static str,
     /// Relation of a row to the value.
     pub kind: Reading,
-    /// Decimals: 1234 with three of them prints as 1.234.
+    /// Decimals: 1234 with three decimals prints as 1.234.
     pub decimals: u8,
 }
 
@@ -116,7 +116,7 @@ impl FlowRow {
     }
 }
 
-/// First columns of flow_series.csv, before those of transports.
+/// First columns of flow_series.csv; those of transports follow.
 pub fn flow_columns() -> Vec<&'static str> {
     let who = ["time_ps", "workload", "index", "source", "destination", "rate_bps"];
     who.into_iter().chain(COUNTED).collect()

@@ -1,10 +1,10 @@
 //! Quantiles, means and confidence intervals.
 
-/// Returns a quantile of `sorted` values by nearest rank: the smallest value that at least `per_ten_thousand` / 10000
-/// of the values do not exceed. No interpolation: the result was measured. `None` without values.
+/// Quantile of `sorted` values by nearest rank: the smallest value that at least `per_ten_thousand` / 10000 of the
+/// values do not exceed. Without interpolation: a measured value. `None` without values.
 ///
 /// # Panics
-/// Panics if the share exceeds 10000.
+/// Panics above 10000.
 pub fn quantile(sorted: &[u64], per_ten_thousand: u32) -> Option<u64> {
     assert!(per_ten_thousand <= 10_000, "a quantile is a share of at most one");
     debug_assert!(sorted.is_sorted(), "quantiles are read from sorted values");
@@ -47,8 +47,8 @@ pub fn interval(values: &[f64]) -> Option<Interval> {
     Some(Interval { mean, half_width, count })
 }
 
-/// Two-sided 95 % quantile of Student's t (standard tables). Between tabulated degrees of freedom the lower row counts,
-/// so that an interval is never too narrow.
+/// Two-sided 95 % quantile of Student's t (standard tables). Untabulated degrees of freedom use the lower row, so that
+/// intervals are never too narrow.
 fn student_t(degrees_of_freedom: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,

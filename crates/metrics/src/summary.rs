@@ -1,5 +1,5 @@
-//! summary.json: the results of one run, or of runs that differ only in their seed. The bytes are deterministic: no
-//! wall time, no machine.
+//! summary.json: results of a run, or of runs that differ only in their seed. Bytes are deterministic: no wall time, no
+//! machine.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::statistics::{Interval, interval};
 
 pub use crate::distribution::{Distribution, Goodput};
 
-/// Results of one run. Field names end in their units.
+/// Results of a run. Field names end in units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Series of the scenario.
@@ -25,18 +25,18 @@ pub struct Summary {
     pub simulated_ps: u64,
     /// Virtual time without the warm-up.
     pub measured_ps: u64,
-    /// True if the run was stopped before its end.
+    /// True if the run was stopped early.
     pub interrupted: bool,
-    /// Counts of flows by their end; each flow is in exactly one.
+    /// Flow counts by end; each flow is in exactly one.
     pub flows: FlowCounts,
-    /// Goodput of long-lived flows (payload in the measured interval) or of delivered sized flows (size over FCT at the
-    /// receiver). `None` without such flows, and for a mix of both kinds: see `workloads`.
+    /// Goodput of long-lived flows (payload in the measured interval) or delivered sized flows (size over FCT at the
+    /// receiver). `None` without such flows and for a mix: see `workloads`.
     pub goodput_gbps: Option<Goodput>,
-    /// Time from start to first packet on the wire, for flows that sent a packet.
+    /// Start to first packet on the wire, for flows that sent.
     pub host_wait_us: Option<Distribution>,
-    /// Time from start to last byte at the receiver, for delivered flows.
+    /// Start to last byte at the receiver, for delivered flows.
     pub fct_receiver_us: Option<Distribution>,
-    /// Time from start to last ACK at the sender, for completed flows.
+    /// Start to last ACK at the sender, for completed flows.
     pub fct_sender_us: Option<Distribution>,
     /// FCT at the receiver over the ideal FCT.
     pub slowdown: Option<Distribution>,
@@ -44,45 +44,44 @@ pub struct Summary {
     pub packets_sent: u64,
     /// DATA packets that arrived whole, without duplicates.
     pub packets_delivered: u64,
-    /// DATA packets that arrived whole at a host that had forgotten their connection: lost payload, except for
-    /// duplicates.
+    /// DATA packets that arrived whole at a host that had forgotten the connection: lost payload, except duplicates.
     #[serde(default)]
     pub packets_unclaimed: u64,
     /// Retransmissions by cause.
     pub retransmissions: Retransmissions,
-    /// Timeouts of senders.
+    /// Sender timeouts.
     pub timeouts: u64,
     /// Headers that arrived at receivers.
     pub trims: u64,
     /// Headers returned to senders.
     pub returns: u64,
-    /// Paths that senders removed as outliers.
+    /// Paths removed by senders as outliers.
     pub path_removals: u64,
-    /// Removed paths that senders restored.
+    /// Removed paths restored by senders.
     pub path_restorations: u64,
-    /// Counters of the switch ports, summed.
+    /// Switch port counters, summed.
     #[serde(with = "port_counts")]
     pub ports: PortCounters,
-    /// Packets that links did not deliver, summed.
+    /// Packets undelivered by links, summed.
     pub links: LinkCounters,
-    /// Priority flow control; absent without it.
+    /// Priority flow control; absent without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<PauseSummary>,
     /// Path lengths of packets; absent without detour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathSummary>,
-    /// NICs, processors, pacers and phantom queues of hosts; absent without them.
+    /// NICs, processors, pacers and phantom queues of hosts; absent without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<HostSummary>,
     /// Packets that left a link, control and headers included.
     pub packet_hops: u64,
-    /// Hops per packet of `packets_delivered`: the work per packet.
+    /// Hops per delivered packet: the work that a packet costs.
     pub hops_per_delivered_packet: Option<f64>,
-    /// Workloads in the order of their first flows.
+    /// Workloads in order of first flows.
     pub workloads: Vec<WorkloadSummary>,
 }
 
-/// Counters between the transports and links of hosts, summed over hosts.
+/// Counters between transports and links, summed over hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostSummary {
     /// Packets dropped by full NIC queues.
@@ -97,11 +96,11 @@ pub struct HostSummary {
     pub passed: u64,
     /// Packets that pacers queued.
     pub paced: u64,
-    /// Times that a flow was associated with a pacer.
+    /// Flow associations with pacers.
     pub associated: u64,
-    /// Times that an association failed because the table was full.
+    /// Associations that failed because the table was full.
     pub refused: u64,
-    /// Packets that phantom queues marked.
+    /// Packets marked by phantom queues.
     #[serde(default)]
     pub marked: u64,
 }
@@ -122,18 +121,18 @@ fn hosts(record: &RunRecord) -> Option<HostSummary> {
     })
 }
 
-/// Path lengths of data packets that reached their hosts.
+/// Path lengths of arrived data packets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathSummary {
     /// Number of packets.
     pub packets: u64,
-    /// Packets with at least one detour.
+    /// Packets with detours.
     pub detoured: u64,
-    /// Mean number of links from host to host.
+    /// Mean links from host to host.
     pub mean_links: Option<f64>,
-    /// Maximum number of links.
+    /// Maximum links.
     pub max_links: u16,
-    /// Maximum number of detours.
+    /// Maximum detours.
     pub max_detours: u8,
 }
 
@@ -157,22 +156,22 @@ pub struct PauseSummary {
     pub sent: u64,
     /// Pause frames that arrived.
     pub received: u64,
-    /// Time that any class was paused, summed over ports and hosts.
+    /// Picoseconds in which any class was paused, summed over ports and hosts.
     pub stopped_ps: u64,
-    /// The port or host with the longest pause, the first on a tie; `None` without a pause.
+    /// Port or host with the longest pause, the first on a tie; `None` without pauses.
     pub longest: Option<LongestStop>,
-    /// Number of cycles of waiting ports that resolved by themselves.
+    /// Cycles of waiting ports that resolved by themselves.
     pub cycles_passed: u64,
-    /// Links, in order, of the cycle that ended the run. Empty without a deadlock.
+    /// Links, in order, of the cycle that ended the run; empty without.
     pub deadlock: Vec<String>,
 }
 
 /// The longest pause of a port or host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LongestStop {
-    /// Name of the link of the port or host.
+    /// Link name of the port or host.
     pub name: String,
-    /// Duration in picoseconds.
+    /// Picoseconds.
     pub stopped_ps: u64,
 }
 
@@ -198,20 +197,20 @@ pub struct FlowCounts {
     pub total: u64,
     /// Delivered and acknowledged flows.
     pub completed: u64,
-    /// Delivered flows whose sender did not learn it before the run ended.
+    /// Delivered flows whose sender did not learn it in time.
     pub delivered: u64,
-    /// Flows that were not delivered when the run ended.
+    /// Undelivered flows at the end of the run.
     pub run_ended: u64,
     /// Long-lived flows.
     pub long_lived: u64,
-    /// Flows due after the end of the run.
+    /// Flows due after the run.
     pub not_started: u64,
 }
 
 /// Retransmissions by cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retransmissions {
-    /// Loss signals of receivers: NACKs (NDP), duplicate ACKs or SACK blocks (TCP).
+    /// Loss signals: NACKs (NDP), duplicate ACKs or SACK blocks (TCP).
     pub nack: u64,
     /// Returned headers.
     #[serde(rename = "return")]
@@ -220,7 +219,7 @@ pub struct Retransmissions {
     pub timeout: u64,
 }
 
-/// [`PortCounters`] as a JSON object with a key per counter.
+/// [`PortCounters`] as a JSON object, a key per counter.
 mod port_counts {
     use serde::de::Error;
     use serde::ser::SerializeMap;
@@ -260,17 +259,17 @@ pub struct Aggregate {
     pub point: Vec<(String, String)>,
     /// Seeds of the aggregated runs, in scenario order.
     pub seeds: Vec<u64>,
-    /// Seeds of the runs that were stopped before their end.
+    /// Seeds of stopped runs.
     pub stopped_seeds: Vec<u64>,
     /// Undelivered sized flows, over all seeds.
     pub unfinished_flows: u64,
-    /// Mean goodput over flows; here and below: mean over seeds with 95 % interval.
+    /// Mean goodput over flows; all intervals: mean over seeds, 95 %.
     pub mean_goodput_gbps: Option<Interval>,
-    /// Goodput of the slowest flow.
+    /// Slowest flow's goodput.
     pub min_goodput_gbps: Option<Interval>,
     /// Median FCT.
     pub fct_receiver_p50_us: Option<Interval>,
-    /// 99th percentile of the FCT.
+    /// 99th percentile FCT.
     pub fct_receiver_p99_us: Option<Interval>,
     /// Maximum FCT.
     pub fct_receiver_max_us: Option<Interval>,
@@ -280,38 +279,38 @@ pub struct Aggregate {
     pub packet_hops: Option<Interval>,
     /// Hops per delivered packet.
     pub hops_per_delivered_packet: Option<Interval>,
-    /// Workloads in the order of their first flows.
+    /// Workloads in order of first flows.
     pub workloads: Vec<WorkloadAggregate>,
 }
 
-/// One workload of runs that differ only in their seed.
+/// A workload of runs that differ only in their seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkloadAggregate {
-    /// Name of the workload.
+    /// Workload name.
     pub workload: String,
     /// True for long-lived flows.
     pub long_lived: bool,
-    /// Mean goodput over flows; here and below: mean over seeds with 95 % interval.
+    /// Mean goodput over flows; all intervals: mean over seeds, 95 %.
     pub mean_goodput_gbps: Option<Interval>,
-    /// Goodput of the slowest flow.
+    /// Slowest flow's goodput.
     pub min_goodput_gbps: Option<Interval>,
     /// Median FCT.
     pub fct_receiver_p50_us: Option<Interval>,
-    /// 99th percentile of the FCT.
+    /// 99th percentile FCT.
     pub fct_receiver_p99_us: Option<Interval>,
     /// Maximum FCT.
     pub fct_receiver_max_us: Option<Interval>,
     /// Retransmissions.
     pub retransmissions: Option<Interval>,
-    /// Realised load of Poisson arrivals, in percent; absent for other arrivals.
+    /// Realised load of Poisson arrivals, in percent; absent for others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub realised_load_percent: Option<Interval>,
 }
 
-/// The runs that a mean includes.
+/// Runs included in a mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
-    /// Only runs that reached their end.
+    /// Only complete runs.
     Whole,
     /// Stopped runs too.
     Stopped,
@@ -428,7 +427,7 @@ impl Summary {
         }
     }
 
-    /// Formats the summary as JSON text with a final newline.
+    /// Formats as JSON text with a final newline.
     pub fn to_json(&self) -> String {
         to_json(self)
     }
@@ -438,7 +437,7 @@ impl Summary {
         serde_json::from_str(text).ok()
     }
 
-    /// Returns whether a deadlock of waiting ports ended the run; it would do so every time.
+    /// True if a deadlock of waiting ports ended the run, as it would every time.
     pub fn is_deadlocked(&self) -> bool {
         self.pauses.as_ref().is_some_and(|pauses| !pauses.deadlock.is_empty())
     }
@@ -523,7 +522,7 @@ impl Aggregate {
         }
     }
 
-    /// Formats all groups of a scenario as JSON text with a final newline.
+    /// Formats all groups as JSON text with a final newline.
     pub fn to_json(groups: &[Aggregate]) -> String {
         to_json(&groups)
     }

@@ -11,9 +11,9 @@ pub struct Timeline {
     pub places: Vec<String>,
     /// Workload names.
     pub workloads: Vec<String>,
-    /// Events in time order.
+    /// Events by time.
     pub events: Vec<Event>,
-    /// The packet of each event in its state after the event; empty if packets are not kept.
+    /// Packet of each event, as it is afterwards; empty if packets are not kept.
     pub packets: Vec<Packet>,
 }
 
@@ -22,7 +22,7 @@ pub struct Timeline {
 pub struct Event {
     /// Time since the start of the run.
     pub time_ps: u64,
-    /// Departures: time at which the last bit has left.
+    /// Departures: when the last bit has left.
     pub until_ps: Option<u64>,
     /// Index into [`Timeline::places`].
     pub place: u32,
@@ -32,16 +32,16 @@ pub struct Event {
     pub packet: PacketKind,
     /// The packet's flow.
     pub flow: FlowName,
-    /// DATA, ACK, NACK: packet number in the flow. PULL: the pull counter.
+    /// DATA, ACK, NACK: packet number. PULL: pull counter.
     pub sequence: u32,
-    /// Transmission number of this packet number, from 0, modulo 4; answers echo it.
+    /// Transmission number, from 0, modulo 4; answers echo it.
     pub attempt: u8,
-    /// Path that the sender chose, or switch of the last detour.
+    /// Path chosen by the sender, or switch of the last detour.
     pub path: u16,
     /// Bytes on the wire after the event.
     pub wire_bytes: u16,
-    /// At a port: packets and bytes of the packet's queue after all events of this instant, including the packet on the
-    /// wire until its last bit has left.
+    /// At a port: packets and bytes of the packet's queue after everything of this instant, with the packet on the wire
+    /// until its last bit has left.
     pub queue: Option<(u32, u32)>,
 }
 
@@ -52,14 +52,14 @@ pub struct FlowName {
     pub workload: u32,
     /// Flow number within source and workload.
     pub index: u64,
-    /// Source host of the flow, whatever the packet's direction.
+    /// Source host, whatever the packet's direction.
     pub source: u32,
     /// Destination host.
     pub destination: u32,
 }
 
 impl FlowName {
-    /// The name for a packet without a flow.
+    /// A packet without a flow.
     pub const NOBODY: FlowName =
         FlowName { workload: u32::MAX, index: 0, source: u32::MAX, destination: u32::MAX };
 }
@@ -67,21 +67,21 @@ impl FlowName {
 /// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Arrived at a port and waits.
+    /// Waits at a port.
     Enqueue,
     /// Lost its payload; the header waits at the port.
     Trim,
-    /// First bit is on the link of a port or host.
+    /// Begins to leave on the link of a port or host.
     Depart,
     /// Last bit arrived at a host.
     Arrive,
-    /// Got its first congestion mark (ECN) from the port, or from the phantom queue of a port or host.
+    /// Got its first congestion mark (ECN) from the port, or the phantom queue of a port or host.
     Mark,
-    /// Leaves by another port than this one, which routing chose.
+    /// Routed to this port, but leaves by another.
     Detour,
     /// Returns to its sender for lack of space at a port.
     Return,
-    /// Returns as a notification for lack of space at a port, or caused a congestion notification to its sender.
+    /// Returns as a notification for lack of space at a port, or met congestion that notifies its sender.
     Notify,
     /// Dropped for lack of space at a port.
     Drop,
@@ -98,7 +98,7 @@ pub enum PacketKind {
     Header,
     /// A header on its way back.
     Returned,
-    /// A notification of a drop or of congestion, on its way to the packet's sender.
+    /// Notification of a drop or congestion, on its way to the packet's sender.
     Notification,
     /// ACK.
     Ack,
@@ -108,7 +108,7 @@ pub enum PacketKind {
     Pull,
     /// RESET.
     Reset,
-    /// A frame of priority flow control, which crosses one link and has no flow.
+    /// Frame of priority flow control: crosses one link, has no flow.
     Pause,
     /// SYN without data.
     Syn,
@@ -171,8 +171,7 @@ impl PacketKind {
         PacketKind::Cnp,
     ];
 
-    /// Returns the kind of a link frame or of a packet that a switch changed. `None` for other packets, whose kind
-    /// their transport knows.
+    /// Kind of a link frame or of a packet changed by a switch. `None` for others: ask their transport.
     pub fn of_switches(packet: &Packet) -> Option<PacketKind> {
         if packet.service.is_link() {
             return Some(PacketKind::Pause);
@@ -286,7 +285,7 @@ pub fn csv(timeline: &Timeline) -> Vec<u8> {
 pub(crate) mod tests {
     use super::*;
 
-    /// Returns a DATA packet event at place 0, of the flow from host 1 to host 0.
+    /// Creates a DATA event at place 0, from host 1 to host 0.
     pub(crate) fn event(time_ps: u64, what: What) -> Event {
         Event {
             time_ps,

@@ -16,7 +16,7 @@ const BUFFER: usize = 16 << 10;
 const NUMBERS: usize = 24;
 /// Size of the lengths in bytes.
 const LENGTHS: usize = NUMBERS / 2;
-/// Size of a full number in bytes. A buffer has this many spare bytes, because readers load whole numbers.
+/// Bytes of a full number. Buffers have as many spare bytes, because readers load full numbers.
 const NUMBER: usize = size_of::<u64>();
 /// Maximum size of a record in bytes.
 const LONGEST: usize = LENGTHS + NUMBERS * NUMBER;
@@ -151,7 +151,7 @@ fn write_numbers(numbers: [u64; NUMBERS], out: &mut Vec<u8>) {
     out.truncate(end);
 }
 
-/// Returns a record's numbers and size. [`NUMBER`] spare bytes follow it.
+/// Returns numbers and size of a record, which [`NUMBER`] spare bytes follow.
 fn read_numbers(bytes: &[u8]) -> ([u64; NUMBERS], usize) {
     let mut numbers = [0; NUMBERS];
     let mut end = LENGTHS;

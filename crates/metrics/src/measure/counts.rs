@@ -31,7 +31,7 @@ pub(super) enum Per {
     Headers,
     /// Payload bytes of selected sized flows that were started.
     Bytes,
-    /// Retransmissions after returned headers; at least one, so that without any the ratio is the other causes' count.
+    /// Retransmissions after returned headers, at least one: without any, the ratio is the count itself.
     Returns,
 }
 
@@ -78,7 +78,7 @@ pub(super) fn missing_bytes(flow: &FlowRecord) -> u64 {
     started_bytes(flow).saturating_sub(flow.delivered_bytes)
 }
 
-/// Returns whether any filter takes a port; true without filters.
+/// True if any filter takes the port, or without filters.
 pub(super) fn takes(filters: &[PortFilter], port: &PortRecord) -> bool {
     filters.is_empty() || filters.iter().any(|filter| filter.takes(&port.place))
 }

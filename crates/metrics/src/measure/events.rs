@@ -11,14 +11,14 @@ use crate::timeline::{PacketKind, Timeline, What};
 pub(super) enum Value {
     /// Number of events of this kind.
     Events(What),
-    /// Total idle time of each link between its first and last packet, ps.
+    /// Idle time of each link between its first and last packet, ps.
     IdleTime(Reduced),
     /// Time in intervals, from the first departure on, in which whole DATA packets occupied the link for less than a
-    /// share of the interval, ps. An incomplete interval does not count.
+    /// share, ps. Incomplete intervals do not count.
     LowTime { interval_ps: u64, below_percent: u64, unit: f64 },
-    /// A value of a place's bursts: packets between which its link idles for less than a gap.
+    /// A value of bursts: packets between which the link idles for less than a gap.
     Bursts { gap_ps: u64, of: BurstOf, reduce: Reduced },
-    /// Queue length that each retransmission found on arrival, in packets, including the packet on the wire.
+    /// Packets in the queue that each retransmission found on arrival, including the packet on the wire.
     QueueFound(Reduced),
 }
 
@@ -28,9 +28,9 @@ pub(super) enum BurstOf {
     Packets,
     /// Bytes on the wire.
     Bytes,
-    /// From the first bit of the first packet to the last bit of the last one, ps.
+    /// From first bit of first packet to last bit of last packet, ps.
     Span,
-    /// From the first bit to the next burst's, ps; the last burst has no period.
+    /// From first bit to that of the next burst, ps; the last burst has no period.
     Period,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Selection {
     pub(super) workload: Option<String>,
     /// Only from this source to this destination.
     pub(super) pair: Option<[u32; 2]>,
-    /// Only flows that began before this time. The flows under way at the end of a run are mostly slow ones.
+    /// Only flows that began before this time. Flows under way at the end of a run are mostly slow.
     pub(super) started_before_ps: Option<u64>,
     /// Only these sizes.
     pub(super) sizes: Option<Sizes>,
@@ -23,9 +23,9 @@ pub(super) struct Selection {
 /// A value of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
-    /// Time until the last byte arrived at the receiver, ps.
+    /// FCT at the receiver, ps.
     FctReceiver,
-    /// Time until the last ACK arrived at the sender, ps.
+    /// FCT at the sender, ps.
     FctSender,
     /// FCT at the receiver minus the ideal, ps: the wait of a single-packet flow.
     Waiting,
@@ -120,8 +120,8 @@ pub(super) fn mean_of_groups(
     (count > 0).then(|| sum / count as f64)
 }
 
-/// Reduces query times: until the last answer, in ps. Answers with equal client and start belong to one query: answer
-/// records start with their query if the scenario says so (`fct_from = "request"`).
+/// Reduces query times: until the last answer, in ps. Answers with equal client and start belong to one query: their
+/// records start with it if the scenario says so (`fct_from = "request"`).
 pub(super) fn of_queries(record: &RunRecord, flows: &Selection, reduce: &Reduced) -> Option<f64> {
     let mut queries: BTreeMap<(u32, u64), Option<u64>> = BTreeMap::new();
     let each = |flow: &FlowRecord| ((flow.destination, flow.start_ps), flow.fct_receiver_ps);
@@ -148,7 +148,7 @@ fn link_share(goodputs: &[Option<f64>], factor: f64, reduction: Reduction) -> Op
     }
 }
 
-/// Reduces goodputs to percent of the fair share, an nth of the link for n flows, so the mean is the sum over the link.
+/// Reduces goodputs to percent of the fair share, 1/n of the link for n flows, so the mean is the sum over the link.
 fn fair_share(goodputs: &[Option<f64>], factor: f64, reduction: Reduction) -> Option<f64> {
     let count = goodputs.len() as f64;
     let of = |reduction: Reduction| reduction.of(goodputs, Missing::Min);
@@ -175,8 +175,8 @@ fn times(values: &[Option<f64>], factor: f64) -> Vec<Option<f64>> {
     values.iter().map(|value| value.map(|value| value * factor)).collect()
 }
 
-/// Excess of the last flow over the ideal, in percent: the receiver's link never idles until the last packet has
-/// arrived. `None` for several receivers or an unfinished flow.
+/// Excess of the last flow over the ideal, in percent: the receiver's link is busy until the last packet arrives.
+/// `None` for several receivers or unfinished flows.
 pub(super) fn incast_overhead(record: &RunRecord, flows: &Selection) -> Option<f64> {
     let link = &record.host_link;
     let each = flows.each(record, |flow| {

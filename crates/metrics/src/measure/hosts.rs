@@ -9,7 +9,7 @@ use crate::record::{HostCounters, HostRecord, RunRecord};
 pub(super) enum Value {
     /// Processor time over the measured interval, in percent of one processor.
     Load(Side),
-    /// Payload received over packets sent, both in the measured interval: for a host that only answers, bytes per ACK.
+    /// Payload received over packets sent, both in the measured interval: bytes per ACK of a host that only answers.
     BytesAnAnswer,
     /// A counter.
     Counter(fn(&HostCounters) -> u64),

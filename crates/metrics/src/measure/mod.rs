@@ -1,9 +1,8 @@
 //! Measures: one number of one run, as findings use them.
 //!
-//! A measure is data: a quantity, a selection, and a reduction of many values to one number. It is parsed from a table
-//! such as `{ quantity = "fct", at = "receiver", size_bytes = { below = 10_000 }, reduce = "p99.9", unit = "us" }`. The
-//! parser refuses keys that the quantity does not take and combinations without a meaning. Rates and ideal times come
-//! from the record.
+//! A measure is data: quantity, selection, and reduction of many values to one. It is parsed from a table such as
+//! `{ quantity = "fct", at = "receiver", size_bytes = { below = 10_000 }, reduce = "p99.9", unit = "us" }`.
+//! Meaningless keys and combinations are refused. Rates and ideal times come from the record.
 
 mod counts;
 mod events;
@@ -93,8 +92,7 @@ impl From<Measure> for Spec {
 }
 
 impl Measure {
-    /// Computes the number. `None` without values, or if a needed value is missing: an unfinished flow is not a fast
-    /// flow.
+    /// Computes the number. `None` without values or if a needed value is missing: unfinished flows are not fast.
     pub fn of(&self, record: &RunRecord) -> Option<f64> {
         if record.flows.is_empty() {
             return None;
@@ -128,12 +126,12 @@ impl Measure {
         }
     }
 
-    /// Unit of the number, for people: "us", "%", "packets"; empty for a plain number.
+    /// Unit for people: "us", "%", "packets"; empty for a plain number.
     pub fn unit(&self) -> &str {
         parse::unit_of(&self.spec, &self.of)
     }
 
-    /// The workload whose flows are measured, if restricted to one.
+    /// Workload of the measured flows, if restricted to one.
     pub fn workload(&self) -> Option<&str> {
         self.spec.workload.as_deref()
     }

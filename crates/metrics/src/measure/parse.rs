@@ -208,7 +208,7 @@ fn reduction(spec: &Spec) -> Refused<Reduction> {
     Reduction::parse(name, spec.within)
 }
 
-/// Refuses reductions that have no meaning for the quantity.
+/// Refuses meaningless reductions.
 fn refuse(spec: &Spec, reduce: Reduction, refused: &[Reduction]) -> Refused<Reduction> {
     if refused.contains(&reduce) {
         let name = spec.reduce.as_deref().unwrap_or_default();

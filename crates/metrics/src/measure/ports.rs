@@ -52,7 +52,7 @@ fn values(value: Value, record: &RunRecord, ports: &[&PortRecord]) -> Vec<Option
     ports.iter().map(of).collect()
 }
 
-/// Capacity of these ports' links in the whole run, in bytes.
+/// Capacity of these links in the whole run, in bytes.
 fn capacity(record: &RunRecord, ports: &[&PortRecord]) -> f64 {
     let mut by_rate: BTreeMap<u64, u32> = BTreeMap::new();
     for port in ports {
@@ -65,8 +65,8 @@ fn capacity(record: &RunRecord, ports: &[&PortRecord]) -> f64 {
     by_rate.iter().filter(|(bps, _)| **bps > 0).map(of_rate).sum()
 }
 
-/// Per switch, min/mean over its selected ports, in percent; then the minimum over switches. The ports of a switch are
-/// adjacent in the record. A switch that sent nothing is left out.
+/// Per switch, min/mean over its selected ports, in percent; then the minimum over switches that sent. A switch's ports
+/// are adjacent in the record.
 fn min_of_switch(value: Value, record: &RunRecord, ports: &[&PortRecord]) -> Option<f64> {
     let is_same = |a: &&PortRecord, b: &&PortRecord| {
         (a.place.layer, a.place.switch) == (b.place.layer, b.place.switch)

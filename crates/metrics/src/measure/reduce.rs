@@ -16,7 +16,7 @@ pub(super) enum Reduction {
     Sum,
     /// Nearest-rank quantile, in ten thousandths.
     Quantile(u32),
-    /// Number of values in the range; all values without a range.
+    /// Number of values in the range; without a range all.
     Count(Within),
     /// Percentage of values in the range.
     Share(Within),
@@ -168,7 +168,7 @@ pub(super) enum UnitOf {
     Nothing,
 }
 
-/// Parses "99.9" into ten thousandths; above 0, at most 100, with at most two decimals.
+/// Parses "99.9" into ten thousandths; above 0, at most 100, at most two decimals.
 fn quantile_of(text: &str) -> Option<u32> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

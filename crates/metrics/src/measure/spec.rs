@@ -17,7 +17,7 @@ pub struct Spec {
     /// Only flows of this workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
-    /// Only flows from the first to the second host.
+    /// Only flows from first to second host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pair: Option<[u32; 2]>,
     /// Only flows that began before this time.
@@ -150,7 +150,7 @@ pub enum OneOrMore {
 }
 
 impl PortFilter {
-    /// Returns whether the filter takes a port.
+    /// True if the filter takes the port.
     pub fn takes(&self, place: &PortPlace) -> bool {
         self.layer.is_none_or(|layer| layer == place.layer)
             && self.switch.is_none_or(|switch| switch == place.switch)
@@ -160,7 +160,7 @@ impl PortFilter {
 }
 
 impl Sizes {
-    /// Returns whether the range contains a flow's size; false for long-lived flows.
+    /// True if the range contains the size; false for long-lived flows.
     pub fn takes(&self, size: Option<u64>) -> bool {
         size.is_some_and(|size| {
             self.from.is_none_or(|from| size >= from) && self.below.is_none_or(|below| size < below)
@@ -169,7 +169,7 @@ impl Sizes {
 }
 
 impl Within {
-    /// Returns whether the range contains `value`.
+    /// True if the range contains `value`.
     pub fn takes(&self, value: f64) -> bool {
         self.from.is_none_or(|from| value >= from) && self.to.is_none_or(|to| value <= to)
     }
