@@ -84,8 +84,8 @@ impl Slowdown {
     }
 }
 
-/// Payload over link capacity during the arrivals. With heavy-tailed sizes, offered and realised load differ much: runs draw few of the flows
-/// that carry most bytes.
+/// Payload over link capacity during the arrivals. With heavy-tailed sizes, offered and realised load differ much: runs
+/// draw few of the flows that carry most bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Computed from the mean size and gap.

@@ -13,7 +13,8 @@ pub struct Part {
     pub ps: u64,
 }
 
-/// Splits a flow's FCT at the receiver into parts, in time order, that sum to it. The timeline has all events of the flow everywhere.
+/// Splits a flow's FCT at the receiver into parts, in time order, that sum to it. The timeline has all events of the
+/// flow.
 ///
 /// The last parts follow the packet whose arrival completed the flow. `None` for undelivered flows and incomplete
 /// timelines.

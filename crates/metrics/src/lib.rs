@@ -1,8 +1,7 @@
 //! Results of a run: record schema, quantiles, tables, summaries, run manifest.
 //!
-//! This is the lowest crate with floating point. It reads records; it knows no port, endpoint or event. Output of a
-//! record (flows.csv, ports.csv, summary.json) has the same bytes every time. Only manifest.json has wall time and
-//! commit.
+//! The lowest crate with floating point. It reads records; it knows no port, endpoint or event. Output of a record
+//! (flows.csv, ports.csv, summary.json) has the same bytes every time. Only manifest.json has wall time and commit.
 #![forbid(unsafe_code)]
 
 pub mod by_workload;

@@ -12,7 +12,7 @@ pub use crate::manifest::MANIFEST;
 
 use crate::manifest::Origin;
 
-/// Files that commands write into a result directory. Other files belong to the user.
+/// Files of commands in a result directory. Other files are the user's.
 pub const FILES: [&str; 21] = [
     MANIFEST,
     "summary.json",
@@ -37,7 +37,7 @@ pub const FILES: [&str; 21] = [
     "report.html",
 ];
 
-/// The writer's lock. It is inside the directory only if the parent is not writable.
+/// Lock of the writer. Inside the directory only if the parent is not writable.
 pub const LOCK: &str = ".lock";
 
 /// Name prefix of an attempt inside a mount point.
@@ -94,7 +94,7 @@ impl ResultFolder {
         fs::File::create(self.path(name)?).map(BufWriter::new)
     }
 
-    /// Rejects unlisted names, which would survive the removal of the result.
+    /// Rejects unlisted names: such files would survive the result's removal.
     fn path(&self, name: &str) -> io::Result<PathBuf> {
         if !FILES.contains(&name) {
             let words = format!("`{name}` is no file of a result");

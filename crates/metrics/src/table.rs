@@ -1,4 +1,4 @@
-//! flows.csv, ports.csv, links.csv and others: a row per flow, port or link; column names end in units.
+//! flows.csv, ports.csv, links.csv and others: rows are flows, ports, links; column names end in units.
 
 use std::io::{self, Write};
 

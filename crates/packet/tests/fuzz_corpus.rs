@@ -39,7 +39,7 @@ fn header() {
     }
 }
 
-/// Named inputs give the results in their names, so the corpus reaches behind every check.
+/// Named inputs give the results in their names: the corpus reaches behind every check.
 #[test]
 fn named_frames_are_understood() {
     let mut seen = 0;

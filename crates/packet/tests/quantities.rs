@@ -1,4 +1,4 @@
-//! Tests the parser of quantities: it parses what it prints, and all that its predecessors parsed.
+//! The quantity parser parses what it prints, and all that its predecessors parsed.
 
 use proptest::prelude::*;
 use trimline_packet::quantity::{self, BYTES, DURATIONS, Fault, RATES, SHARES, Units, scaled};

@@ -1,7 +1,7 @@
 //! Compact records on disk that read fast.
 //!
-//! A record is the lengths of its numbers, four bits each, then the numbers, lowest byte first, without high zero bytes.
-//! Most numbers of most flows are 0 and take no byte.
+//! A record is the lengths of its numbers, four bits each, then the numbers, lowest byte first, without high zero
+//! bytes. Most numbers of most flows are 0 and take no byte.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};

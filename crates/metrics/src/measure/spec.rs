@@ -81,7 +81,7 @@ pub struct Spec {
     /// Divisor of a count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per: Option<String>,
-    /// Unit of the values.
+    /// Unit of values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
 }
@@ -102,7 +102,7 @@ pub struct Sizes {
 pub struct Groups {
     /// True if each receiver has its own groups.
     pub receivers: bool,
-    /// Maximum payload bytes of each size class, ascending; larger flows are in the last class. Empty: one class.
+    /// Maximum payload bytes per size class, ascending; larger flows are in the last class. Empty: one class.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sizes_up_to: Vec<u64>,
 }
@@ -176,7 +176,7 @@ impl Within {
 }
 
 impl Spec {
-    /// Names of the present keys except `quantity`.
+    /// Present keys except `quantity`.
     pub(super) fn keys(&self) -> Vec<String> {
         let json = serde_json::to_value(self).expect("a measure has only string keys");
         let keys = json.as_object().into_iter().flatten();
