@@ -1,5 +1,5 @@
-//! What each workload of a run came to. Long-lived flows have a throughput and flows of a size a completion time:
-//! a mean over both would be of neither.
+//! Results by workload. Long-lived flows have a throughput and sized flows a completion time: a mean over both would
+//! describe neither.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,29 @@ use crate::flow::{FlowEnd, FlowRecord, Name};
 use crate::record::LoadRecord;
 use crate::statistics::quantile;
 
-/// What the flows of one workload came to.
+/// Results of one workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadSummary {
-    /// Its name.
+    /// Workload name.
     pub workload: String,
-    /// Whether its flows have no end.
+    /// True for long-lived flows.
     pub long_lived: bool,
-    /// All of them.
+    /// Number of flows.
     pub flows: u64,
-    /// Those that were delivered.
+    /// Number of delivered flows.
     pub delivered: u64,
-    /// Of long-lived flows: payload in the measured interval. Of others: size over FCT at the receiver.
+    /// Long-lived flows: payload in the measured interval. Sized flows: size over FCT at the receiver.
     pub goodput_gbps: Option<Goodput>,
-    /// First send to last byte at the receiver, of delivered flows.
+    /// Time from start to last byte at the receiver, for delivered flows.
     pub fct_receiver_us: Option<Distribution>,
-    /// FCT at the receiver over that of an idle network, of delivered flows.
+    /// FCT at the receiver over the ideal FCT, for delivered flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowdown: Option<Slowdown>,
-    /// Retransmissions, whatever the cause.
+    /// Retransmissions for any cause.
     pub retransmissions: u64,
-    /// Time-outs of senders.
+    /// Sender timeouts.
     pub timeouts: u64,
-    /// What Poisson arrivals were to bring, and brought; absent where flows arrive in another way.
+    /// Intended and realised load of Poisson arrivals; absent for other arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
 }
@@ -42,32 +42,32 @@ pub struct WorkloadSummary {
 pub struct Slowdown {
     /// Median.
     pub p50: f64,
-    /// 99 %.
+    /// 99th percentile.
     pub p99: f64,
-    /// Median and 99 % of each class of sizes, smallest first. A class without a flow is left out.
+    /// Median and 99th percentile by size class, smallest first, without empty classes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SlowdownOfSizes>,
 }
 
-/// Slowdowns of the flows of some sizes.
+/// Slowdowns of a size class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SlowdownOfSizes {
-    /// The largest size among them; none for all that are larger than those of the other classes.
+    /// Largest size of the class; `None` for the class of the largest flows.
     pub up_to_bytes: Option<u64>,
-    /// Flows.
+    /// Number of flows.
     pub count: u64,
     /// Median.
     pub p50: f64,
-    /// 99 %.
+    /// 99th percentile.
     pub p99: f64,
 }
 
-/// The largest size of each class but the last, in bytes (chosen: those of `trimline compare` but 1 KB and
-/// 10 MB, so that a row fits a terminal).
+/// Largest size of each class but the last, in bytes (chosen: as `trimline compare`, except 1 KB and 10 MB, so
+/// that a row fits a terminal).
 const CLASSES: [u64; 3] = [10_000, 100_000, 1_000_000];
 
 impl Slowdown {
-    /// Of the slowdowns in millionths of each class.
+    /// Summarises slowdowns in millionths, by class.
     fn new(mut classes: [Vec<u64>; CLASSES.len() + 1]) -> Option<Slowdown> {
         let of = |values: &[u64], share| quantile(values, share).map(|value| value as f64 / 1e6);
         let mut sizes = Vec::new();
@@ -84,13 +84,13 @@ impl Slowdown {
     }
 }
 
-/// Payload over what links carry in the time of arrivals. With sizes of a heavy tail the two differ much: a run draws
-/// few of the flows that carry most bytes.
+/// Payload over link capacity during the arrivals. With heavy-tailed sizes, offered and realised load differ much: runs
+/// draw few of the flows that carry most bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
-    /// By the mean of the sizes and of the gaps.
+    /// Computed from the mean size and gap.
     pub offered_percent: f64,
-    /// By the sizes of the flows that began.
+    /// Computed from the sizes of the flows that began.
     pub realised_percent: f64,
 }
 
@@ -104,7 +104,6 @@ impl Load {
     }
 }
 
-/// A workload in the making.
 #[derive(Default)]
 struct Sums {
     workload: String,
@@ -114,7 +113,7 @@ struct Sums {
     goodput: f64,
     min: f64,
     fct: Vec<u64>,
-    /// Slowdowns in millionths, by class of size.
+    /// Slowdowns in millionths, by size class.
     slowdowns: [Vec<u64>; CLASSES.len() + 1],
     retransmissions: u64,
     timeouts: u64,
@@ -167,7 +166,7 @@ impl Sums {
     }
 }
 
-/// The workloads of a run in the making, in the order of their first flows.
+/// Accumulates the workloads of a run, in the order of their first flows.
 #[derive(Default)]
 pub(crate) struct Workloads {
     places: BTreeMap<Name, usize>,
@@ -175,7 +174,7 @@ pub(crate) struct Workloads {
 }
 
 impl Workloads {
-    /// Flows come in the order of the record.
+    /// Adds a flow; flows come in record order.
     pub(crate) fn add(&mut self, flow: &FlowRecord, measured_ps: u64) {
         let place = match self.places.get(&*flow.workload) {
             Some(&place) => place,
@@ -243,7 +242,7 @@ mod tests {
         assert_eq!(slowdown, Slowdown { p50: 2.0, p99: 3.0, sizes });
     }
 
-    /// What began, whether it ended or not, over what the links could carry; a flow that was only due did not begin.
+    /// Flows that began count, whether they ended or not; flows that were only due do not.
     #[test]
     fn the_load_that_was_realised_is_of_the_flows_that_began() {
         let due = FlowRecord::not_started("reply".into(), 7, 0, 1, Some(1_000_000));

@@ -1,8 +1,8 @@
-//! A timeline as a capture file: pcapng with nanoseconds, one interface a port or host, every packet in the form that
-//! it would have on the wire (`trimline_packet::wire`, or that of its transport: [`Frames`]).
+//! Converts a timeline to a capture file: pcapng with nanoseconds, one interface per port or host, packets in their
+//! wire format (`trimline_packet::wire`, or their transport's: [`Frames`]).
 //!
-//! A packet is captured where it begins to leave: once a link, as whole or as trimmed as it then is. Host `n` has
-//! the address 10.0.0.0 + n + 1; the path is the UDP source port.
+//! Packets are captured when they begin to leave: once per link, whole or trimmed as they are. Host `n` has address
+//! 10.0.0.0 + n + 1; the path is the UDP source port.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -12,21 +12,21 @@ use trimline_packet::{HostId, Packet, PathId, Pause};
 
 use crate::timeline::{Timeline, What};
 
-/// Bytes kept of a frame: all headers of it and the beginning of its payload, which is zeros.
+/// Captured bytes of a frame: all headers, and the first payload bytes, which are zeros.
 const SNAP: usize = 128;
 
-/// A capture file, and how many packets are in it and are not: those that the wire format cannot express.
+/// A capture file with its packet counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// The file.
+    /// Content of the file.
     pub bytes: Vec<u8>,
-    /// Packets in it.
+    /// Packets in the file.
     pub packets: u64,
-    /// Departures that are not in it.
+    /// Departures that the wire format cannot express.
     pub left_out: u64,
 }
 
-/// Addresses of hosts in a network that hashes.
+/// Host addresses in a network that hashes.
 struct Addresses;
 
 impl Routes for Addresses {
@@ -50,13 +50,13 @@ impl Routes for Addresses {
     }
 }
 
-/// Makes frames of packets, in the order in which they were sent.
+/// Converts packets to frames, in sending order.
 pub trait Frames {
-    /// A packet that leaves at a time, as a whole frame; `None` if it has none.
+    /// Frame of a packet that leaves at `time_ps`, if it has one.
     fn frame(&mut self, packet: &Packet, time_ps: u64) -> Option<Vec<u8>>;
 }
 
-/// Packets in the form of this repository's own wire format.
+/// Encodes packets in this repository's wire format.
 #[derive(Clone, Copy, Debug)]
 pub struct Own;
 
@@ -66,14 +66,14 @@ impl Frames for Own {
     }
 }
 
-/// The departures of a timeline whose packets were kept; `frames_of` has for each workload who makes its frames.
+/// Captures the departures of a timeline with packets; `frames_of` converts the packets of each workload.
 ///
 /// # Panics
-/// A packet is of a workload that has nobody there.
+/// Panics if `frames_of` lacks the workload of a packet.
 pub fn pcapng(timeline: &Timeline, frames_of: &mut [Box<dyn Frames>]) -> Capture {
     let mut writer = Writer::default();
     writer.section();
-    // Interfaces in the order of their first packets.
+    // Interfaces are in the order of their first packets.
     let mut interface_of = vec![None; timeline.places.len()];
     let mut interfaces = 0u32;
     let mut capture = Capture { bytes: Vec::new(), packets: 0, left_out: 0 };
@@ -102,7 +102,7 @@ pub fn pcapng(timeline: &Timeline, frames_of: &mut [Box<dyn Frames>]) -> Capture
     capture
 }
 
-/// A pause frame (IEEE 802.1Qbb): MAC control, opcode 0x0101, a bit for each class, their times in quanta.
+/// Encodes a pause frame (IEEE 802.1Qbb): MAC control, opcode 0x0101, a bit per class, times in quanta.
 fn pause_frame(pause: Pause, place: u32) -> Vec<u8> {
     const TO: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
     let [_, a, b, c] = place.to_be_bytes();
@@ -112,12 +112,11 @@ fn pause_frame(pause: Pause, place: u32) -> Vec<u8> {
         let quanta = if pause.stopped >> class & 1 != 0 { pause.quanta } else { 0 };
         frame.extend(quanta.to_be_bytes());
     }
-    // The shortest frame without its check sequence.
+    // The shortest frame without its FCS.
     frame.resize(60, 0);
     frame
 }
 
-/// A packet as a frame.
 fn frame(packet: &Packet) -> Option<Vec<u8>> {
     let datagram = Datagram::of(packet, &Addresses).ok()?;
     let mac = |host: HostId| {
@@ -125,7 +124,7 @@ fn frame(packet: &Packet) -> Option<Vec<u8>> {
         [0x02, 0, 0, a, b, c]
     };
     let ethernet = Ethernet { source: mac(packet.source), destination: mac(packet.destination) };
-    // What a whole packet holds is not simulated.
+    // Payload is not simulated.
     let is_whole = packet.wire_bytes > Packet::HEADER_BYTES;
     let payload = vec![0; if is_whole { datagram.fields.payload_length() } else { 0 }];
     let mut bytes = Vec::new();
@@ -133,7 +132,7 @@ fn frame(packet: &Packet) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The blocks of a pcapng file (draft-ietf-opsawg-pcapng), little-endian.
+/// Writes the blocks of a pcapng file (draft-ietf-opsawg-pcapng), little-endian.
 #[derive(Default)]
 struct Writer {
     bytes: Vec<u8>,
@@ -152,7 +151,7 @@ impl Writer {
         body.extend_from_slice(&0x1a2b_3c4d_u32.to_le_bytes());
         body.extend_from_slice(&1u16.to_le_bytes());
         body.extend_from_slice(&0u16.to_le_bytes());
-        // The length of the section is not said.
+        // The length of the section is unspecified.
         body.extend_from_slice(&u64::MAX.to_le_bytes());
         option(&mut body, 4, b"trimline");
         option(&mut body, 0, b"");
@@ -166,7 +165,7 @@ impl Writer {
         body.extend_from_slice(&0u16.to_le_bytes());
         body.extend_from_slice(&(SNAP as u32).to_le_bytes());
         option(&mut body, 2, name.as_bytes());
-        // Times count nanoseconds.
+        // Time stamps are in nanoseconds.
         option(&mut body, 9, &[9]);
         option(&mut body, 0, b"");
         self.block(1, &body);
@@ -262,7 +261,7 @@ mod tests {
         }
         assert_eq!(at, capture.bytes.len());
         let packets: Vec<_> = kinds.iter().filter(|kind| kind.0 == 6).collect();
-        // Interface, time in ns (high, low), bytes kept.
+        // Interface, time in ns (high, low), captured bytes.
         assert_eq!(*packets[0], (6, 0, 0, 5, SNAP as u32));
         let ns = 8_000_000_000_000_u64;
         assert_eq!(*packets[1], (6, 1, (ns >> 32) as u32, ns as u32, 60));

@@ -1,27 +1,26 @@
-//! What stands in the files of a run, column by column, for people. The names are those that the files have; a test
-//! holds the two together.
+//! Column descriptions of a run's files. A test compares the names with the files.
 
 /// A column of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// What one is, empty for names and words.
+    /// Unit, empty for names and words.
     pub unit: &'static str,
-    /// What it says.
+    /// Meaning.
     pub about: &'static str,
 }
 
 /// A file of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileColumns {
-    /// Its name.
+    /// Name of the file.
     pub file: &'static str,
-    /// The key of `output` that asks for it.
+    /// Key of `output` that requests the file.
     pub key: &'static str,
-    /// What a row is.
+    /// Meaning of a row.
     pub row: &'static str,
-    /// Its columns, in order.
+    /// Columns in file order.
     pub columns: &'static [Column],
 }
 
@@ -330,7 +329,7 @@ const TIMELINE: [Column; 15] = [
     column("queue_bytes", "bytes", "the same"),
 ];
 
-/// Events of a timeline by name, and what each says.
+/// Events of a timeline: name and meaning.
 pub const EVENTS: [(&str, &str); 10] = [
     ("enqueue", "it arrived at a port and waits there"),
     ("trim", "it lost its payload; what is left waits at the port"),
@@ -347,7 +346,7 @@ pub const EVENTS: [(&str, &str); 10] = [
     ("lose", "the link did not bring it: down, chance or damage (links.csv counts by cause)"),
 ];
 
-/// Kinds of packets of a timeline by name, and what each is.
+/// Kinds of packets of a timeline: name and meaning.
 pub const PACKETS: [(&str, &str); 18] = [
     ("data", "data, whole"),
     ("header", "data without its payload: a trimmed packet"),

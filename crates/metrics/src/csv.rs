@@ -1,6 +1,6 @@
-//! Tables of one width as CSV.
+//! CSV tables with rows of equal width.
 
-/// A header and its rows as CSV text, quoted as every reader expects it.
+/// Writes a header and rows as CSV, quoted as every reader expects.
 pub(crate) fn table<R: AsRef<[String]>>(
     header: &[&str],
     mut rows: impl Iterator<Item = R>,
@@ -13,12 +13,12 @@ pub(crate) fn table<R: AsRef<[String]>>(
     writer.into_inner().expect("writing to memory cannot fail")
 }
 
-/// One line of a table.
+/// Writes one line.
 pub(crate) fn line(fields: &[&str]) -> Vec<u8> {
     table(fields, std::iter::empty::<[String; 0]>())
 }
 
-/// A quotient with six decimals, rounded half up; in integers, so that the digits are the same everywhere.
+/// Formats a quotient with six decimals, rounded half up. Integer arithmetic gives the same digits everywhere.
 pub(crate) fn share(part: u128, whole: u128) -> String {
     let whole = whole.max(1);
     let millionths = (part * 2_000_000 + whole) / (2 * whole);

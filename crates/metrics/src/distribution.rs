@@ -1,4 +1,4 @@
-//! Distributions as summaries have them: what of many values is written down.
+//! Distributions as summaries contain them.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct Goodput {
 /// Quantiles by nearest rank ([`quantile`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
     /// Mean.
     pub mean: f64,
@@ -24,22 +24,22 @@ pub struct Distribution {
     pub min: f64,
     /// Median.
     pub p50: f64,
-    /// 90 %.
+    /// 90th percentile.
     pub p90: f64,
-    /// 99 %.
+    /// 99th percentile.
     pub p99: f64,
-    /// 99.9 %.
+    /// 99.9th percentile.
     pub p999: f64,
     /// Largest.
     pub max: f64,
 }
 
-/// Six decimals: microseconds to the picosecond, and readable files.
+/// Rounds to six decimals: microseconds to the picosecond, in readable files.
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// A distribution of millionths: picoseconds as microseconds, parts per million as ratios.
+/// Summarises millionths: picoseconds as microseconds, parts per million as ratios.
 pub(crate) fn distribution(values: impl Iterator<Item = u64>) -> Option<Distribution> {
     let mut sorted: Vec<u64> = values.collect();
     sorted.sort_unstable();

@@ -1,4 +1,4 @@
-//! The completion time of a flow taken apart: what its last packet waited for, place by place.
+//! FCT breakdown: the waits of a flow's last packet, place by place.
 
 use crate::csv::table;
 use crate::flow::FlowRecord;
@@ -7,17 +7,17 @@ use crate::timeline::{Event, PacketKind, Timeline, What};
 /// A part of a completion time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What the time passed with, in words.
+    /// Cause of the wait, in words.
     pub name: String,
-    /// Picoseconds.
+    /// Duration in picoseconds.
     pub ps: u64,
 }
 
-/// The parts of the receiver's completion time of a flow, in order of time; their sum is that time. The timeline has
-/// everything that happened to the flow anywhere.
+/// Splits a flow's FCT at the receiver into parts, in time order, that sum to it. The timeline has all events of the
+/// flow.
 ///
-/// The last part of the way is that of the packet whose arrival completed the flow. `None`: it was not delivered, or the
-/// timeline has not all of it.
+/// The last parts follow the packet whose arrival completed the flow. `None` for undelivered flows and incomplete
+/// timelines.
 pub fn parts(timeline: &Timeline, flow: &FlowRecord) -> Option<Vec<Part>> {
     let end = flow.start_ps.checked_add(flow.fct_receiver_ps?)?;
     let is_data = |event: &&Event| event.packet == PacketKind::Data;
@@ -27,7 +27,7 @@ pub fn parts(timeline: &Timeline, flow: &FlowRecord) -> Option<Vec<Part>> {
         .iter()
         .filter(is_data)
         .rfind(|event| event.what == What::Arrive && event.time_ps == end)?;
-    // The same transmission of the same packet. Attempts count modulo 4, so the way begins with the last departure.
+    // Attempts count modulo 4, so the path of this transmission begins with its last departure.
     let is_last = |event: &&Event| {
         (event.packet, event.sequence, event.attempt) == (last.packet, last.sequence, last.attempt)
             && event.time_ps <= end
@@ -54,7 +54,7 @@ pub fn parts(timeline: &Timeline, flow: &FlowRecord) -> Option<Vec<Part>> {
                 came = Some(event.time_ps);
             }
             What::Depart => {
-                // What departs as it arrives was never queued.
+                // A packet that departs on arrival was never queued.
                 let since = came.take().unwrap_or_else(|| {
                     on_links += event.time_ps - left;
                     event.time_ps
@@ -81,16 +81,16 @@ pub fn parts(timeline: &Timeline, flow: &FlowRecord) -> Option<Vec<Part>> {
     (Some(sum) == flow.fct_receiver_ps).then_some(parts)
 }
 
-/// `tor 3 down 2` without its numbers.
+/// Removes the numbers of `tor 3 down 2`.
 fn layer_of(place: &str) -> String {
     let words = place.split(' ').filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()));
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The columns of parts.csv.
+/// Columns of parts.csv.
 pub const PART_COLUMNS: [&str; 2] = ["part", "time_ps"];
 
-/// parts.csv.
+/// Formats parts.csv.
 pub fn csv(parts: &[Part]) -> Vec<u8> {
     table(&PART_COLUMNS, parts.iter().map(|part| [part.name.clone(), part.ps.to_string()]))
 }
@@ -101,7 +101,7 @@ mod tests {
     use crate::fixtures::flow;
     use crate::timeline::tests::event;
 
-    /// A flow that starts at 10: its first packet leaves at 12, its second at 20 and again at 40.
+    /// Events of a flow that starts at 10 ps: its first packet leaves at 12 ps, its second at 20 ps and 40 ps.
     fn timeline() -> Timeline {
         let at_host = |time, what| Event { place: 1, queue: None, ..event(time, what) };
         let first = |event: Event| Event { sequence: 0, ..event };
@@ -137,7 +137,7 @@ mod tests {
             ("on links", 20),
         ];
         assert_eq!(found, expected);
-        // Another completion time is of another timeline.
+        // Another completion time needs another timeline.
         flow.fct_receiver_ps = Some(58);
         assert_eq!(parts(&timeline(), &flow), None);
     }

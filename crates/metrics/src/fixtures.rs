@@ -1,4 +1,4 @@
-//! Records that tests of several modules begin with.
+//! Records for the tests of several modules.
 
 use trimline_packet::PortCounters;
 
@@ -11,7 +11,7 @@ pub(crate) fn port(layer: Layer, switch: u32, direction: Direction, link: u32) -
     PortPlace { layer, switch, direction, link }
 }
 
-/// A flow from `source` to host 0; without a size it is long-lived.
+/// Returns a flow from `source` to host 0, long-lived without a size.
 pub(crate) fn flow(source: u32, size: Option<u64>, fct: Option<u64>) -> FlowRecord {
     FlowRecord {
         fct_receiver_ps: fct,
@@ -34,7 +34,7 @@ pub(crate) fn flow(source: u32, size: Option<u64>, fct: Option<u64>) -> FlowReco
     }
 }
 
-/// A run of the base model, 10 Gb/s and 9000 B, whose last millisecond was measured.
+/// Returns a run of the base model, 10 Gb/s and 9000 B, with the last millisecond measured.
 pub(crate) fn record(flows: Vec<FlowRecord>) -> RunRecord {
     RunRecord {
         series: "ndp".to_owned(),

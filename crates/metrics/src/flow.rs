@@ -1,4 +1,4 @@
-//! One row a flow.
+//! Records of flows.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -6,22 +6,22 @@ use std::num::NonZeroU32;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// How a flow ended.
+/// The end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowEnd {
-    /// Every byte arrived, and the last ACK arrived at the sender.
+    /// Every byte, and the last ACK, arrived.
     Completed,
-    /// Every byte arrived; the run ended before the sender knew.
+    /// Every byte arrived; the last ACK did not before the run ended.
     Delivered,
-    /// The run ended first.
+    /// The run ended before every byte arrived.
     RunEnded,
-    /// A long-lived flow: it has no end.
+    /// The flow is long-lived: it has no end.
     LongLived,
-    /// The flow's start lies after the end of the run.
+    /// The flow starts after the run.
     NotStarted,
 }
 
-/// The name of a workload, shared by the records of its flows.
+/// Workload name, shared by flow records.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
 
@@ -80,14 +80,14 @@ impl PartialEq<Name> for String {
     }
 }
 
-/// One flow. Times in picoseconds from the start of the run, sizes in payload bytes.
+/// A flow. Times are picoseconds from the start of the run, sizes payload bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
-    /// Name of the workload that made the flow.
+    /// Workload name.
     pub workload: Name,
-    /// Number of the flow among those of its source and workload.
+    /// Flow number within source and workload.
     pub index: u64,
-    /// What a file of flows calls it, where the file gave it a number.
+    /// Number from a flow file.
     pub id: Option<NonZeroU32>,
     /// Source host.
     pub source: u32,
@@ -95,46 +95,46 @@ pub struct FlowRecord {
     pub destination: u32,
     /// Payload bytes, `None` for a long-lived flow.
     pub size_bytes: Option<u64>,
-    /// When the application started it.
+    /// Start by the application.
     pub start_ps: u64,
-    /// From start until its first packet began to leave its host.
+    /// Start until the first packet began to leave the host.
     pub host_wait_ps: Option<u64>,
-    /// From start until the last byte arrived at the receiver.
+    /// Start until the last byte arrived at the receiver.
     pub fct_receiver_ps: Option<u64>,
-    /// From start until the last ACK arrived at the sender.
+    /// Start until the last ACK arrived at the sender.
     pub fct_sender_ps: Option<u64>,
-    /// The receiver's completion time in an idle network.
+    /// Ideal `fct_receiver_ps`, in an idle network.
     pub ideal_fct_ps: Option<u64>,
-    /// The sender's: with the way back of the last ACK.
+    /// Ideal `fct_sender_ps`, in an idle network.
     pub ideal_fct_sender_ps: Option<u64>,
-    /// Payload bytes that arrived, duplicates not counted.
+    /// Payload bytes that arrived, without duplicates.
     pub delivered_bytes: u64,
-    /// Payload bytes that arrived inside the measured interval (after the warm-up).
+    /// Payload bytes that arrived after the warm-up.
     pub measured_bytes: u64,
     /// Packets sent, retransmissions included.
     pub packets_sent: u64,
-    /// Retransmissions because the receiver told of a loss: a NACK (NDP), duplicate ACKs or SACK blocks (TCP).
+    /// Retransmissions after loss signals: NACKs (NDP), duplicate ACKs or SACK blocks (TCP).
     pub retransmissions_signalled: u64,
-    /// Retransmissions because a header came back.
+    /// Retransmissions after returned headers.
     pub retransmissions_return: u64,
-    /// Retransmissions because of a time-out.
+    /// Retransmissions after timeouts.
     pub retransmissions_timeout: u64,
-    /// Trimmed headers that arrived at the receiver.
+    /// Headers that arrived at the receiver.
     pub trims: u64,
-    /// Headers that came back to the sender.
+    /// Headers returned to the sender.
     pub returns: u64,
-    /// Time-outs of the sender.
+    /// Sender timeouts.
     pub timeouts: u64,
-    /// Paths that the sender's scoreboard removed.
+    /// Paths removed by the sender's scoreboard.
     pub path_removals: u64,
-    /// Those of them that the sender took into use again.
+    /// Removed paths restored by the sender.
     pub path_restorations: u64,
-    /// How it ended.
+    /// The end of the flow.
     pub end: FlowEnd,
 }
 
 impl FlowRecord {
-    /// The first record of a flow: nothing has happened yet.
+    /// Creates a record without events.
     pub fn not_started(
         workload: Name,
         index: u64,
@@ -170,13 +170,13 @@ impl FlowRecord {
         }
     }
 
-    /// What flows are sorted by in a record and in flows.csv: start, source host, workload, index.
+    /// Sort key in records and flows.csv: start, source host, workload, index.
     pub fn order(&self) -> (u64, u32, &str, u64) {
         (self.start_ps, self.source, &self.workload, self.index)
     }
 
-    /// FCT at the receiver over the ideal one in millionths, rounded half up; in integers, so that the digits are the
-    /// same everywhere.
+    /// FCT at the receiver over ideal FCT, in millionths, rounded half up. Integer arithmetic gives the same digits
+    /// everywhere.
     pub fn slowdown_millionths(&self) -> Option<u64> {
         let (fct, ideal) = (self.fct_receiver_ps?, self.ideal_fct_ps?);
         if ideal == 0 {
@@ -192,8 +192,8 @@ impl FlowRecord {
         })
     }
 
-    /// Goodput in Gb/s. Long-lived: payload in the measured interval of `measured_ps`. Sized: size over FCT at
-    /// the receiver, `None` when the flow was not delivered.
+    /// Goodput in Gb/s. Long-lived: payload in the measured interval of `measured_ps`. Sized: size over FCT at the
+    /// receiver; `None` if undelivered.
     pub fn goodput_gbps(&self, measured_ps: u64) -> Option<f64> {
         let (bytes, ps) = match self.size_bytes {
             None => (self.measured_bytes, measured_ps),

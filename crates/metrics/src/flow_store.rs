@@ -1,8 +1,8 @@
-//! The records of a run's flows: so many in memory, and beyond that on disk.
+//! Stores a run's flow records: a limited number in memory, the rest on disk.
 //!
-//! A run gives each record when its flow is over, in no order. They are wanted in one order: by start, source,
-//! workload and index. So what memory holds is sorted when it is full and written behind what was written before, as
-//! a *sorted run*; who reads merges all of them. The file has no name and goes with its last user.
+//! Records come unordered, as flows end; readers want them by start, source, workload and index. So full memory is
+//! sorted and appended to a file as a *sorted run*, and readers merge all runs. The file has no name and disappears
+//! with its last user.
 
 mod disk;
 mod tournament;
@@ -16,25 +16,25 @@ use crate::flow::{FlowRecord, Name};
 use disk::{Reader, SortedRun, Spill};
 use tournament::Tournament;
 
-/// Records that memory holds, unless told otherwise: 30 MB.
+/// Default number of records in memory: 30 MB.
 pub const IN_MEMORY: usize = 1 << 17;
 
-/// Records of flows in the order of flows.csv, however many there are.
+/// Flow records in flows.csv order, in any number.
 #[derive(Clone)]
 pub struct FlowStore {
     limit: usize,
-    /// What is not on disk; in order once [`FlowStore::finish`] was called.
+    /// Records in memory, sorted by [`FlowStore::finish`].
     records: Vec<FlowRecord>,
     runs: Vec<SortedRun>,
     spill: Option<Arc<Spill>>,
-    /// What records on disk call a workload by number.
+    /// Workload names by their numbers on disk.
     names: Vec<Name>,
     len: u64,
     counts_everything: bool,
 }
 
 impl FlowStore {
-    /// A store that keeps up to `limit` records in memory, one at least.
+    /// Creates a store with up to `limit` records in memory, at least one.
     pub fn new(limit: usize) -> FlowStore {
         FlowStore {
             limit: limit.max(1),
@@ -47,20 +47,20 @@ impl FlowStore {
         }
     }
 
-    /// How many records there are.
+    /// Number of records.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are none.
+    /// True if empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Takes a record, in any order.
+    /// Adds a record, in any order.
     ///
     /// # Errors
-    /// Memory was full, and the system's folder for temporary files took no more.
+    /// Fails if memory was full and the system's temporary folder is too.
     pub fn push(&mut self, record: FlowRecord) -> io::Result<()> {
         if self.records.len() >= self.limit {
             self.write_run()?;
@@ -70,11 +70,11 @@ impl FlowStore {
         Ok(())
     }
 
-    /// No record comes any more.
+    /// Sorts the records after the last push.
     pub fn finish(&mut self) {
         let mut places = places_in_order(&self.records);
         for place in 0..places.len() {
-            // What stood where the record belongs may have been moved: it is where that place got its own from.
+            // Earlier swaps may have moved the record: follow them.
             let mut from = places[place] as usize;
             while from < place {
                 from = places[from] as usize;
@@ -84,23 +84,23 @@ impl FlowStore {
         }
     }
 
-    /// The measured interval was the whole run: all that was delivered counts as measured.
+    /// Counts everything as measured: the measured interval was the whole run.
     pub fn count_everything(&mut self) {
         self.counts_everything = true;
     }
 
-    /// All records, in order. After [`FlowStore::finish`].
+    /// Iterates in order, after [`FlowStore::finish`].
     ///
     /// # Panics
-    /// The file of temporary records cannot be read again.
+    /// Panics if the temporary file is unreadable.
     pub fn iter(&self) -> Iter<'_> {
         Iter::new(self)
     }
 
-    /// All records in no order, which spares a merge.
+    /// Iterates without order, which saves a merge.
     ///
     /// # Panics
-    /// The file of temporary records cannot be read again.
+    /// Panics if the temporary file is unreadable.
     pub fn unordered(&self) -> impl Iterator<Item = FlowRecord> {
         let on_disk = self.readers().into_iter().flatten();
         on_disk.chain(self.records.iter().cloned()).map(|record| self.counted(record))
@@ -122,21 +122,21 @@ impl FlowStore {
         record
     }
 
-    /// The record at a place of the order.
+    /// Record at an index of the order.
     pub fn get(&self, place: usize) -> Option<FlowRecord> {
         self.iter().nth(place)
     }
 
-    /// The records of a store that has none on disk, to be changed; their order must stay.
+    /// Gives mutable access to records in memory; their order must stay.
     ///
     /// # Panics
-    /// Some are on disk.
+    /// Panics if records are on disk.
     pub fn in_memory(&mut self) -> &mut [FlowRecord] {
         assert!(self.runs.is_empty(), "records on disk are not changed");
         &mut self.records
     }
 
-    /// Writes what is in memory behind what is on disk.
+    /// Moves the records in memory to disk.
     fn write_run(&mut self) -> io::Result<()> {
         let spill = match &mut self.spill {
             Some(spill) => spill,
@@ -152,12 +152,11 @@ impl FlowStore {
     }
 }
 
-/// The order of flows.csv.
 fn in_order(a: &FlowRecord, b: &FlowRecord) -> Ordering {
     a.order().cmp(&b.order())
 }
 
-/// Where the first, the second, ... of unsorted records stand. Records are large, so keys are sorted in their place.
+/// Indices of unsorted records in sorted order. Sorting keys avoids moves of large records.
 fn places_in_order(records: &[FlowRecord]) -> Vec<u32> {
     let key = |(record, place): (&FlowRecord, u32)| (record.start_ps, record.source, place);
     let mut keys: Vec<(u64, u32, u32)> = records.iter().zip(0..).map(key).collect();
@@ -211,12 +210,12 @@ impl<'a> IntoIterator for &'a FlowStore {
     }
 }
 
-/// All records of a store, in order: each source has its next one at hand, and the first of these is taken.
+/// Merges all records in order: takes the first of the sources' next records.
 pub struct Iter<'a> {
     store: &'a FlowStore,
     readers: Vec<Reader<'a>>,
     memory: std::slice::Iter<'a, FlowRecord>,
-    /// The next record of each reader, and of memory behind them. Empty when there is nothing to merge.
+    /// Next record of each reader, then of memory. Empty without readers.
     heads: Vec<Option<FlowRecord>>,
     tournament: Tournament,
 }
@@ -244,7 +243,7 @@ impl<'a> Iter<'a> {
     }
 }
 
-/// Whether the record at hand of one source comes before that of another; a source that is at its end comes last.
+/// Compares two sources' next records; an exhausted source is last.
 fn is_before(heads: &[Option<FlowRecord>], a: usize, b: usize) -> bool {
     match (&heads[a], &heads[b]) {
         (Some(one), Some(other)) => in_order(one, other).then(a.cmp(&b)).is_lt(),
@@ -315,7 +314,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever memory holds, the store gives what sorting everything gives.
+        /// The store equals a sorted list at any memory limit.
         #[test]
         fn a_store_is_a_sorted_list(
             records in prop::collection::vec(record(), 0..60),
@@ -323,7 +322,7 @@ mod tests {
         ) {
             let mut sorted = records.clone();
             sorted.sort_by(in_order);
-            // Equal places would come in any order; no two flows of a run have one.
+            // Equal keys would come in any order; a run has no two equal flows.
             sorted.dedup_by(|a, b| in_order(a, b).is_eq());
             let mut shuffled = sorted.clone();
             shuffled.reverse();

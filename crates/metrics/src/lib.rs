@@ -1,8 +1,7 @@
-//! What a run leaves behind: the record schema, quantiles, tables, summaries, the run manifest.
+//! Results of a run: record schema, quantiles, tables, summaries, run manifest.
 //!
-//! The first room with floating point. It reads records; it knows no port, no endpoint, no event.
-//! Everything that a record decides is written with the same bytes every time: flows.csv, ports.csv
-//! and summary.json. Wall time and the commit are in manifest.json alone.
+//! The lowest crate with floating point. It reads records; it knows no port, endpoint or event. Output of a record
+//! (flows.csv, ports.csv, summary.json) has the same bytes every time. Only manifest.json has wall time and commit.
 #![forbid(unsafe_code)]
 
 pub mod by_workload;

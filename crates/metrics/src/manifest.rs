@@ -1,5 +1,4 @@
-//! manifest.json: what made a result, and how fast. The one file whose bytes differ between two runs of
-//! the same scenario.
+//! manifest.json: origin and speed of a result, the only file that differs between equal runs.
 
 use std::fs;
 use std::path::Path;
@@ -9,72 +8,71 @@ use sha2::{Digest, Sha256};
 
 use crate::record::HostLink;
 
-/// The file whose presence says that a directory is a result.
+/// The file that marks a directory as a result.
 pub const MANIFEST: &str = "manifest.json";
 
-/// What made a result. A result without its manifest is not plotted.
+/// Origin of a result, required for plots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Version of the program.
+    /// Program version.
     pub version: String,
-    /// Commit that it was built from; `unknown` outside a repository.
+    /// Commit of the build; `unknown` outside a repository.
     pub commit: String,
-    /// Fingerprint of the source that it was built from: two programs with the same one give the same bytes.
+    /// Fingerprint of the program's source: programs with equal fingerprints give equal bytes.
     pub source: String,
-    /// Name of the scenario.
+    /// Scenario name.
     pub scenario: String,
-    /// SHA-256 of the scenario's text and of the settings laid over it ([`scenario_hash`]).
+    /// SHA-256 of the scenario text and its overlaid settings ([`scenario_hash`]).
     pub scenario_sha256: String,
-    /// SHA-256 of the run's plan: of all that the scenario, and the files that it names, decide.
+    /// SHA-256 of the run's plan: all that the scenario and the files that it names decide.
     pub plan_sha256: String,
-    /// Settings laid over the scenario, `KEY=VALUE`.
+    /// Settings overlaid on the scenario, `KEY=VALUE`.
     pub settings: Vec<String>,
-    /// Name of the run: series, point of the sweep, seed.
+    /// Run name: series, sweep point, seed.
     pub run: String,
-    /// The point of the sweep, as the scenario writes it: keys and values.
+    /// Sweep point as the scenario writes it: keys and values.
     pub point: Vec<(String, String)>,
     /// Seed of the run.
     pub seed: u64,
-    /// The links of hosts, and a full data packet on them: what goodputs and ideal times are compared with.
+    /// Host links and a full data packet on them: the reference for goodputs and ideal times.
     pub host_link: HostLink,
-    /// Changes of links, in the order of the scenario.
+    /// Link changes, in scenario order.
     pub link_events: Vec<LinkChange>,
-    /// Engine that drove it.
+    /// Engine of the run.
     pub engine: String,
-    /// Threads that drove it.
+    /// Thread count.
     pub threads: usize,
-    /// Whether it was stopped before its end.
+    /// True if the run was stopped early.
     pub interrupted: bool,
-    /// Wall time of the run.
+    /// Wall time of the run in seconds.
     pub wall_seconds: f64,
     /// Packets that left a link.
     pub packet_hops: u64,
-    /// Of wall time.
+    /// Packet hops per second of wall time.
     pub packet_hops_per_second: f64,
 }
 
-/// Something that happens to a link during a run.
+/// A link change during a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkChange {
-    /// When, from the beginning of the run.
+    /// Time since the start of the run.
     pub at_ps: u64,
-    /// What, in words.
+    /// Description of the change.
     pub what: String,
 }
 
 impl Manifest {
-    /// The manifest as JSON text that ends with a newline.
+    /// Formats the manifest as JSON text with a final newline.
     pub fn to_json(&self) -> String {
         crate::summary::to_json(self)
     }
 
-    /// What [`Manifest::to_json`] wrote; `None` when it is something else.
+    /// Parses the output of [`Manifest::to_json`], or returns `None`.
     pub fn from_json(text: &str) -> Option<Manifest> {
         serde_json::from_str(text).ok()
     }
 
-    /// Whether the other result is of the same run of the same scenario by the same program, so that one
-    /// may stand for the other.
+    /// True for results of the same run of the same scenario by the same program, which may replace each other.
     pub fn is_of_the_same_run(&self, other: &Manifest) -> bool {
         let made_by = |manifest: &Manifest| {
             [&manifest.version, &manifest.source, &manifest.engine].map(Clone::clone)
@@ -86,17 +84,17 @@ impl Manifest {
     }
 }
 
-/// What the manifest of any version says of where its result comes from.
+/// Origin of a result, from a manifest of any version.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Origin {
-    /// Name of the scenario.
+    /// Scenario name.
     pub scenario: String,
-    /// Name of the run.
+    /// Run name.
     pub run: String,
 }
 
 impl Origin {
-    /// That of the result in a directory; `None` if none is there, or what is there is no manifest of this program.
+    /// Reads the origin of the result in a directory. `None` without a manifest of this program.
     pub fn of(directory: &Path) -> Option<Origin> {
         let text = fs::read_to_string(directory.join(MANIFEST)).ok()?;
         serde_json::from_str(&text).ok()
@@ -112,7 +110,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// SHA-256 over the scenario's text, then each setting, each preceded by its length, in hex.
+/// SHA-256, in hex, of the scenario text and each setting, each preceded by its length.
 pub fn scenario_hash(text: &str, settings: &[String]) -> String {
     let mut hash = Sha256::new();
     for part in std::iter::once(text).chain(settings.iter().map(String::as_str)) {

@@ -1,9 +1,8 @@
 //! Measures: one number of one run, as findings use them.
 //!
-//! A measure is data: a quantity, a selection of what it is of, and a reduction that makes one number of many. It is
-//! read from a table such as `{ quantity = "fct", at = "receiver", size_bytes = { below = 10_000 }, reduce = "p99.9",
-//! unit = "us" }`. A key that the quantity does not take, or a combination without a meaning, is refused when it is
-//! read. Rates and ideal times are those of the record.
+//! A measure is data: quantity, selection, and reduction of many values to one. It is parsed from a table such as
+//! `{ quantity = "fct", at = "receiver", size_bytes = { below = 10_000 }, reduce = "p99.9", unit = "us" }`.
+//! Meaningless keys and combinations are refused. Rates and ideal times come from the record.
 
 mod counts;
 mod events;
@@ -31,7 +30,7 @@ pub struct Measure {
     of: Of,
 }
 
-/// A table that not every run writes.
+/// An optional output that a measure needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// `output.latencies`.
@@ -42,33 +41,33 @@ pub enum Needs {
     Series,
 }
 
-/// What is measured, with all that decides the number.
+/// A parsed measure.
 #[derive(Clone, Debug)]
 enum Of {
-    /// A value of each flow.
+    /// A value per flow.
     Flows { value: flows::Value, flows: flows::Selection, groups: Option<Groups>, reduce: Reduced },
-    /// A time of each query: until the last of its answers.
+    /// A time per query: until its last answer.
     Queries { flows: flows::Selection, reduce: Reduced },
-    /// By how many percent the last flow exceeds the ideal of its receiver's link.
+    /// Excess of the last flow over the ideal of its receiver's link, in percent.
     IncastOverhead { flows: flows::Selection },
-    /// Something counted, or one count over another.
+    /// A count, or a ratio of counts.
     Count { of: counts::Count, per: Option<counts::Per>, scale: f64, flows: flows::Selection },
-    /// A value of each port.
+    /// A value per port.
     Ports { value: ports::Value, ports: Vec<PortFilter>, reduce: Reduced },
-    /// What stands between hosts' transports and their links: of one host, or of all.
+    /// A value between transport and link, of one host or all.
     Hosts { value: hosts::Value, host: Option<u32>, scale: f64, flows: flows::Selection },
-    /// How long packets took.
+    /// Packet latencies.
     Latency { later: bool, reduce: Reduced },
-    /// Something about the events of a timeline.
+    /// A value of timeline events.
     Events { value: events::Value, place: Option<String> },
-    /// A value of each sample of a group of ports.
+    /// A value per sample of a port group.
     Samples {
         value: samples::Value,
         ports: samples::Group,
         window: samples::Window,
         reduce: Reduced,
     },
-    /// How far data packets came.
+    /// Path lengths of data packets.
     Paths { value: paths::Value, workload: Option<String>, sizes: Option<Sizes> },
 }
 
@@ -93,8 +92,7 @@ impl From<Measure> for Spec {
 }
 
 impl Measure {
-    /// The number. `None` when there is nothing that it could be of, or when something has not the value that is
-    /// asked for: an unfinished flow is no fast flow.
+    /// Computes the number. `None` without values or if a needed value is missing: unfinished flows are not fast.
     pub fn of(&self, record: &RunRecord) -> Option<f64> {
         if record.flows.is_empty() {
             return None;
@@ -128,17 +126,17 @@ impl Measure {
         }
     }
 
-    /// Unit of the number, for people: "us", "%", "packets"; empty for a plain number.
+    /// Unit for people: "us", "%", "packets"; empty for a plain number.
     pub fn unit(&self) -> &str {
         parse::unit_of(&self.spec, &self.of)
     }
 
-    /// The workload whose flows it is about, where it is of one.
+    /// Workload of the measured flows, if restricted to one.
     pub fn workload(&self) -> Option<&str> {
         self.spec.workload.as_deref()
     }
 
-    /// What the scenario must ask for.
+    /// Output that the scenario must request.
     pub fn needs(&self) -> Option<Needs> {
         match &self.of {
             Of::Flows { .. }

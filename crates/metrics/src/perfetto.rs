@@ -1,11 +1,11 @@
-//! A timeline in Chrome's trace format, which Perfetto (ui.perfetto.dev) shows: a track for each port and host, a
-//! slice for each packet on its link, queue lengths as counters, what was trimmed, dropped or returned as marks.
+//! Converts a timeline to Chrome's trace format for Perfetto (ui.perfetto.dev): a track per port and host, a slice per
+//! packet on its link, queue lengths as counters, trims, drops and returns as marks.
 
 use serde_json::{Value, json};
 
 use crate::timeline::{Event, FlowName, Timeline, What};
 
-/// The trace as JSON text that ends with a newline.
+/// Formats the trace as JSON text with a final newline.
 pub fn trace(timeline: &Timeline) -> String {
     let mut events: Vec<Value> = Vec::new();
     let mut is_named = vec![false; timeline.places.len()];
@@ -24,7 +24,7 @@ pub fn trace(timeline: &Timeline) -> String {
     text
 }
 
-/// Times are in microseconds there; six decimals keep every picosecond.
+/// Converts to microseconds; six decimals keep every picosecond.
 fn us(ps: u64) -> f64 {
     ps as f64 / 1e6
 }

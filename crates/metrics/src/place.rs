@@ -1,4 +1,4 @@
-//! Where in a network a switch port is: layer, switch, direction, number.
+//! Place of a switch port: layer, switch, direction, number.
 
 use std::fmt;
 
@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
-    /// Hosts: a layer of links, without ports of switches.
+    /// Hosts: a layer of links without switch ports.
     Host,
-    /// Switches that hosts are connected to: tops of racks, leaves, the switch of a star.
+    /// Switches with hosts: tops of racks, leaves, the switch of a star.
     #[default]
     Tor,
-    /// The middle of three tiers.
+    /// Middle of three tiers.
     Aggregation,
-    /// The upper of two tiers.
+    /// Upper of two tiers.
     Spine,
-    /// The upper of three tiers.
+    /// Upper of three tiers.
     Core,
 }
 
-/// Where a port's link leads.
+/// Direction of a port's link.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize,
 )]
@@ -36,20 +36,20 @@ pub enum Direction {
     Down,
 }
 
-/// One output port of a switch. Its text, such as `tor 3 down 2`, is its name in every table.
+/// An output port of a switch. Its text, such as `tor 3 down 2`, is its name in tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortPlace {
-    /// Layer of the switch.
+    /// Switch layer.
     pub layer: Layer,
-    /// Number of the switch in its layer, from 0.
+    /// Switch number within the layer, from 0.
     pub switch: u32,
-    /// Where the link leads.
+    /// Direction of the link.
     pub direction: Direction,
-    /// Number of the port among those of its switch in this direction, from 0.
+    /// Port number within switch and direction, from 0.
     pub link: u32,
 }
 
-/// Who sends on one direction of a link. Its text, such as `tor 3 down 2` or `host 7`, is the link's name.
+/// Sender on one direction of a link. Its text, such as `tor 3 down 2` or `host 7`, is the link's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkPlace {
     /// An output port of a switch.

@@ -1,4 +1,4 @@
-//! One row a port, one record a run.
+//! Records of a run: per port, link and host, and of the whole run.
 
 use serde::{Deserialize, Serialize};
 use trimline_packet::PortCounters;
@@ -10,25 +10,25 @@ use crate::samples::Samples;
 use crate::timeline::Timeline;
 
 impl PortRecord {
-    /// Layer and place in words, for example `tor 3 down 2`.
+    /// Layer and place, for example `tor 3 down 2`.
     pub fn name(&self) -> String {
         self.place.to_string()
     }
 }
 
-/// The links between hosts and their switches when the run begins, and what a full data packet is on them.
+/// Initial host links, and a full data packet on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct HostLink {
     /// Rate in bit/s.
     pub rate_bps: u64,
-    /// Payload of a full data packet in bytes.
+    /// Payload bytes of a full data packet.
     pub payload_bytes: u64,
-    /// What every data packet has on the wire beside its payload, in bytes.
+    /// Other bytes of a data packet on the wire.
     pub header_bytes: u64,
 }
 
 impl HostLink {
-    /// How long a flow of `size_bytes` occupies such a link, its headers included, in picoseconds.
+    /// Picoseconds that a flow occupies the link, headers included.
     pub fn busy_ps(&self, size_bytes: u64) -> u64 {
         let packets = size_bytes.div_ceil(self.payload_bytes.max(1)).max(1);
         let bytes = u128::from(size_bytes) + u128::from(packets) * u128::from(self.header_bytes);
@@ -37,18 +37,18 @@ impl HostLink {
     }
 }
 
-/// Counters of one output port.
+/// Counters of an output port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortRecord {
-    /// Where it is; as text the port's name.
+    /// Place; its text is the port's name.
     pub place: PortPlace,
-    /// What happened there.
+    /// Counters.
     pub counters: PortCounters,
-    /// Rate of its link at the beginning, in bit/s.
+    /// Initial link rate in bit/s.
     pub rate_bps: u64,
 }
 
-/// A port's record is read like its counters: `port.trimmed`.
+/// Gives access to the counters: `port.trimmed`.
 impl std::ops::Deref for PortRecord {
     type Target = PortCounters;
     fn deref(&self) -> &PortCounters {
@@ -56,27 +56,27 @@ impl std::ops::Deref for PortRecord {
     }
 }
 
-/// Packets that a link did not bring, by cause.
+/// Undelivered packets of a link, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LinkCounters {
-    /// The link was down.
+    /// Lost because the link was down.
     pub failed: u64,
     /// Lost by chance.
     pub lost: u64,
-    /// Damaged, and thrown away at the far end.
+    /// Damaged, and discarded at the far end.
     pub corrupted: u64,
 }
 
 impl LinkCounters {
-    /// The names of all counters, as columns.
+    /// Counter names, as columns.
     pub const NAMES: [&'static str; 3] = ["failed", "lost", "corrupted"];
 
-    /// All counters, in the order of [`LinkCounters::NAMES`].
+    /// All counters, in [`LinkCounters::NAMES`] order.
     pub fn values(&self) -> [u64; 3] {
         [self.failed, self.lost, self.corrupted]
     }
 
-    /// Adds those of another link.
+    /// Adds another link's counters.
     pub fn add(&mut self, other: &LinkCounters) {
         self.failed += other.failed;
         self.lost += other.lost;
@@ -87,64 +87,64 @@ impl LinkCounters {
 /// One direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkRecord {
-    /// The port or host that sends on it; as text the link's name.
+    /// Sending port or host; its text is the link's name.
     pub place: LinkPlace,
-    /// What it did not bring.
+    /// Undelivered packets.
     pub counters: LinkCounters,
-    /// Rate at the beginning, in bit/s.
+    /// Initial rate in bit/s.
     pub rate_bps: u64,
 }
 
-/// What priority flow control did on one direction of a link.
+/// Priority flow control on one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PauseRecord {
-    /// The port or host that sends on it.
+    /// Sending port or host.
     pub place: LinkPlace,
-    /// Pause frames that this end has sent to the other.
+    /// Pause frames sent to the far end.
     pub sent: u64,
-    /// Pause frames that it received from there.
+    /// Pause frames received from the far end.
     pub received: u64,
-    /// How long any of its classes was stopped.
+    /// Picoseconds in which any class was paused.
     pub stopped_ps: u64,
 }
 
-/// What was done between the transport of a host and its link: its NIC's queue, its processors, its pacer.
+/// Counters between transport and link of a host: NIC queue, processors, pacer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounters {
-    /// Packets that the transport gave up.
+    /// Packets handed over by the transport.
     pub sent: u64,
-    /// Bursts that it handed to the NIC (large send offload).
+    /// Bursts handed to the NIC (large send offload).
     pub bursts: u64,
-    /// Packets that found the NIC's queue full.
+    /// Packets dropped by a full NIC queue.
     pub queue_dropped: u64,
-    /// Processor time for bursts.
+    /// Picoseconds of processor time for bursts.
     pub sending_ps: u64,
-    /// Frames that found a place in the ring of the NIC.
+    /// Frames that entered the NIC's ring.
     pub frames: u64,
-    /// Frames that found it full.
+    /// Frames dropped by a full ring.
     pub ring_dropped: u64,
     /// Interrupts.
     pub interrupts: u64,
-    /// Times that a processor took frames, several of a flow as one.
+    /// Times that a processor took frames; merged frames count once.
     pub taken: u64,
-    /// Processor time for what arrived.
+    /// Picoseconds of processor time for arrivals.
     pub receiving_ps: u64,
-    /// Packets that the pacer let pass.
+    /// Packets that passed the pacer at once.
     pub passed: u64,
-    /// Packets that it queued.
+    /// Packets that the pacer queued.
     pub paced: u64,
-    /// Packets that found its FIFO full.
+    /// Packets dropped by the pacer's full FIFO.
     pub pacer_dropped: u64,
-    /// How often a flow was associated with it.
+    /// Flow associations with the pacer.
     pub associated: u64,
-    /// How often one was to be, and its table was full.
+    /// Associations that failed because the pacer's table was full.
     pub refused: u64,
-    /// Packets that the phantom queue of its link marked.
+    /// Packets marked by the link's phantom queue.
     pub marked: u64,
 }
 
 impl HostCounters {
-    /// The names of all counters, as columns.
+    /// Counter names, as columns.
     pub const NAMES: [&'static str; 15] = [
         "sent",
         "bursts",
@@ -163,7 +163,7 @@ impl HostCounters {
         "marked",
     ];
 
-    /// All counters, in the order of [`HostCounters::NAMES`].
+    /// All counters, in [`HostCounters::NAMES`] order.
     pub fn values(&self) -> [u64; 15] {
         let HostCounters {
             sent,
@@ -202,28 +202,28 @@ impl HostCounters {
     }
 }
 
-/// What one host's NIC, processors and pacer did.
+/// NIC, processor and pacer counters of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostRecord {
-    /// The host's number.
+    /// Host number.
     pub host: u32,
-    /// What they did; what it does not have has done nothing.
+    /// Counters of the run; 0 for missing parts.
     pub counters: HostCounters,
-    /// Of that, what was before the warm-up ended.
+    /// Counters until the end of the warm-up.
     pub before: HostCounters,
 }
 
 impl HostRecord {
-    /// The names of the counters that are also told from the end of the warm-up on.
+    /// Names of counters that are also reported without warm-up.
     pub const MEASURED: [&'static str; 3] =
         ["measured_sent", "measured_sending_ps", "measured_receiving_ps"];
 
-    /// One counter from the end of the warm-up on.
+    /// One counter without warm-up.
     pub fn measured(&self, of: impl Fn(&HostCounters) -> u64) -> u64 {
         of(&self.counters) - of(&self.before)
     }
 
-    /// Those of [`HostRecord::MEASURED`].
+    /// Values of [`HostRecord::MEASURED`].
     pub fn measured_values(&self) -> [u64; 3] {
         [
             self.measured(|host| host.sent),
@@ -233,92 +233,91 @@ impl HostRecord {
     }
 }
 
-/// Packets that came to their hosts on one kind of way, in a network that detours.
+/// Packets that reached their hosts by one kind of path, in a network with detours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRecord {
-    /// Name of the workload.
+    /// Workload name.
     pub workload: Name,
-    /// Their flows have up to so many bytes, and more than half of it; `None` for flows without an end and for kept
-    /// connections.
+    /// Largest flow size in bytes; sizes are above half of it. `None` for long-lived flows and persistent connections.
     pub up_to_bytes: Option<u64>,
     /// Links from host to host.
     pub links: u16,
-    /// Times that a switch detoured the packet.
+    /// Detours of the packet.
     pub detours: u8,
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
 }
 
-/// Cycles of ports that were all paused with packets waiting, each by the switch of the next one.
+/// Cycles of ports that were all paused with packets waiting, each by the switch of the next port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PauseCycles {
-    /// The links of one from whose ports nothing had left for as long as a pause lasts, in order: the run ended.
+    /// Links, in order, of a cycle that no packet had left for as long as a pause lasts: the run ended.
     pub deadlock: Vec<LinkPlace>,
-    /// How often there was one that came to an end by itself.
+    /// Cycles that resolved by themselves.
     pub passed: u64,
 }
 
-/// How long one packet took, from its first sending until its ACK arrived at the sender.
+/// Latency of a packet, from first transmission to ACK at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PacketLatency {
     /// Picoseconds.
     pub ps: u64,
-    /// Whether it belongs to its flow's first window.
+    /// True in the flow's first window.
     pub first_window: bool,
 }
 
-/// The load that a workload of Poisson arrivals was to bring, and what it is a share of.
+/// Intended load of Poisson arrivals, and its reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadRecord {
-    /// Name of the workload.
+    /// Workload name.
     pub workload: Name,
-    /// Mean payload over what the links carry, in billionths.
+    /// Mean payload over capacity, in billionths.
     pub offered_billionths: u64,
-    /// What these links carry in the time of arrivals, in bytes.
+    /// Capacity of the links during the arrivals, in bytes.
     pub capacity_bytes: u64,
 }
 
-/// What one run (one series, one seed) measured.
+/// Measurements of a run (one series, one seed).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRecord {
     /// Series of the scenario.
     pub series: String,
     /// Seed of the run.
     pub seed: u64,
-    /// The links of hosts.
+    /// Host links.
     pub host_link: HostLink,
-    /// Flows in the order of [`crate::FlowRecord::order`].
+    /// Flows in [`crate::FlowRecord::order`].
     pub flows: FlowStore,
-    /// Every packet that was ACKed, sorted, when the scenario asks; else none.
+    /// Latencies of all ACKed packets, sorted; empty unless requested.
     pub latencies: Vec<PacketLatency>,
-    /// What the scenario asks to see event by event.
+    /// Requested events.
     pub timeline: Timeline,
-    /// What the layers of ports did over time, when the scenario asks.
+    /// Samples of port layers over time, if requested.
     pub samples: Samples,
     /// Output ports of switches.
     pub ports: Vec<PortRecord>,
-    /// Links, those of ports in their order before those of hosts.
+    /// Links: those of ports in their order, then of hosts.
     pub links: Vec<LinkRecord>,
-    /// The same links with priority flow control; empty without.
+    /// Priority flow control on `links`, in their order; empty without.
     pub pauses: Vec<PauseRecord>,
-    /// Hosts with a NIC's queue, processors or pacers; empty in a run without.
+    /// Hosts with NIC queue, processors or pacers; empty without.
     pub hosts: Vec<HostRecord>,
-    /// How far packets came, with detour; empty in a run without.
+    /// Path lengths of packets; empty without detour.
     pub paths: Vec<PathRecord>,
     /// Cycles of paused ports.
     pub pause_cycles: PauseCycles,
-    /// Simulated time at the end of the run.
+    /// Simulated time of the run in picoseconds.
     pub simulated_ps: u64,
-    /// Length of the measured interval: simulated time less the warm-up.
+    /// Measured interval in picoseconds: simulated time minus warm-up.
     pub measured_ps: u64,
-    /// Packets that left a link, control and headers included: the work of the simulator.
+    /// Packets that left a link, control and headers included: the simulator's work.
     pub packet_hops: u64,
-    /// DATA packets that arrived whole at their receiver, duplicates not counted.
+    /// DATA packets that arrived whole, without duplicates.
     pub packets_delivered: u64,
-    /// DATA packets that arrived whole at a host which had forgotten their connection.
+    /// DATA packets that arrived whole at a host that had forgotten the connection.
     pub packets_unclaimed: u64,
-    /// Workloads whose flows arrive as a Poisson process.
+    /// Workloads with Poisson arrivals.
     pub loads: Vec<LoadRecord>,
-    /// Whether the run was stopped before its end.
+    /// True if the run was stopped early.
     pub interrupted: bool,
 }

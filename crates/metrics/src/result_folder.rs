@@ -1,6 +1,6 @@
-//! Results appear whole or not at all: files are written beside their place and then renamed into it. What others have
-//! laid beside the files of a result stays where it is. A directory that is a link stays one. One where a file system is
-//! mounted cannot be renamed: its files are made inside and renamed one by one, the manifest last.
+//! Results appear completely or not at all: files are written beside their place, then renamed. Other files and
+//! symbolic links stay. Mount points cannot be renamed: their files are made inside and renamed one by one, the
+//! manifest last.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -12,7 +12,7 @@ pub use crate::manifest::MANIFEST;
 
 use crate::manifest::Origin;
 
-/// Every file that commands write into the directory of a result. Others are their owner's.
+/// Files of commands in a result directory. Other files are the user's.
 pub const FILES: [&str; 21] = [
     MANIFEST,
     "summary.json",
@@ -37,13 +37,13 @@ pub const FILES: [&str; 21] = [
     "report.html",
 ];
 
-/// The lock of whoever writes here. It lies inside only where the directory above cannot be written.
+/// Lock of the writer. Inside the directory only if the parent is not writable.
 pub const LOCK: &str = ".lock";
 
-/// How the name of an attempt begins that lies inside: where a file system is mounted.
+/// Name prefix of an attempt inside a mount point.
 const INSIDE: &str = ".partial-";
 
-/// A directory of results in the making.
+/// An unfinished result directory.
 #[derive(Debug)]
 pub struct ResultFolder {
     target: PathBuf,
@@ -52,13 +52,12 @@ pub struct ResultFolder {
 }
 
 impl ResultFolder {
-    /// Begins the directory that will stand at `target`. What a killed process left of an earlier attempt
-    /// goes.
+    /// Begins a result for `target` and removes remains of killed attempts.
     ///
     /// # Errors
-    /// Something that is no result stands there, and is left alone; or the file system refuses.
+    /// Fails if `target` is something else than a result, which stays, or if the file system refuses.
     pub fn begin(target: &Path) -> io::Result<ResultFolder> {
-        // Without a name is `.`, too, which must not be renamed.
+        // `.` has no name either and must not be renamed.
         beside(target, "partial")?;
         let target = &followed(target)?;
         let partial = match target.is_dir() && is_mounted(target)? {
@@ -79,23 +78,23 @@ impl ResultFolder {
         Ok(ResultFolder { target: target.to_owned(), partial, is_finished: false })
     }
 
-    /// Writes a file of the directory.
+    /// Writes a file.
     ///
     /// # Errors
-    /// The file system refuses, or the name is not one of [`FILES`].
+    /// Fails if the file system refuses or [`FILES`] lacks the name.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         fs::write(self.path(name)?, bytes)
     }
 
-    /// Begins a file of the directory that is written piece by piece.
+    /// Opens a file for piecewise writing.
     ///
     /// # Errors
-    /// The file system refuses, or the name is not one of [`FILES`].
+    /// Fails if the file system refuses or [`FILES`] lacks the name.
     pub fn create(&self, name: &str) -> io::Result<BufWriter<fs::File>> {
         fs::File::create(self.path(name)?).map(BufWriter::new)
     }
 
-    /// A file that no list has would stay behind when the result goes.
+    /// Rejects unlisted names: such files would survive the result's removal.
     fn path(&self, name: &str) -> io::Result<PathBuf> {
         if !FILES.contains(&name) {
             let words = format!("`{name}` is no file of a result");
@@ -104,10 +103,10 @@ impl ResultFolder {
         Ok(self.partial.join(name))
     }
 
-    /// Puts the directory in its place. An older result there is replaced; other files there stay.
+    /// Moves the directory to its target. Replaces an older result; other files stay.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// Fails if the file system refuses.
     pub fn finish(mut self) -> io::Result<()> {
         if !self.target.exists() {
             fs::rename(&self.partial, &self.target)?;
@@ -122,8 +121,8 @@ impl ResultFolder {
         self.partial.parent() == Some(&self.target)
     }
 
-    /// Puts the directory in the place of the one that is there. Gives whether that one can be renamed: not where a
-    /// file system is mounted, nor in a lower layer of one.
+    /// Replaces the existing directory. Returns false if it cannot be renamed: a mount point, or a lower layer of an
+    /// overlay.
     fn replace(&self) -> io::Result<bool> {
         let replaced = beside(&self.target, "replaced")?;
         match fs::rename(&self.target, &replaced) {
@@ -131,7 +130,7 @@ impl ResultFolder {
             renamed => renamed?,
         }
         if let Err(error) = fs::rename(&self.partial, &self.target) {
-            // What was there is there again.
+            // Restore the old directory.
             fs::rename(&replaced, &self.target)?;
             return Err(error);
         }
@@ -145,7 +144,7 @@ impl ResultFolder {
         Ok(true)
     }
 
-    /// Moves the files into the directory that is there. Without a manifest there is no result meanwhile.
+    /// Moves the files into the existing directory. Meanwhile it has no manifest and is not a result.
     fn fill(&mut self) -> io::Result<()> {
         if !self.is_inside() {
             self.bring_inside()?;
@@ -153,13 +152,13 @@ impl ResultFolder {
         empty(&self.target)?;
         let moved = move_files(&self.partial, &self.target);
         if moved.is_err() {
-            // The first failure is told.
+            // The first error is reported.
             let _ = empty(&self.target);
         }
         moved
     }
 
-    /// Copies the files to where they can be renamed to their place.
+    /// Copies the files to the target's file system, for renaming.
     fn bring_inside(&mut self) -> io::Result<()> {
         let outside = std::mem::replace(&mut self.partial, inside(&self.target));
         let copied = copy_files(&outside, &self.partial);
@@ -168,7 +167,7 @@ impl ResultFolder {
     }
 }
 
-/// Whether a directory cannot be renamed because of where it is.
+/// True if a directory's location prevents its renaming.
 fn is_held(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices)
 }
@@ -182,7 +181,7 @@ fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Moves all files, the manifest last, and removes the directory.
+/// Moves all files, the manifest last, and removes the source.
 fn move_files(from: &Path, to: &Path) -> io::Result<()> {
     let entries = fs::read_dir(from)?;
     let mut names: Vec<OsString> =
@@ -194,7 +193,7 @@ fn move_files(from: &Path, to: &Path) -> io::Result<()> {
     fs::remove_dir(from)
 }
 
-/// Removes the files of a result, the manifest first.
+/// Removes a result's files, the manifest first.
 fn empty(directory: &Path) -> io::Result<()> {
     let manifest = directory.join(MANIFEST);
     if manifest.exists() {
@@ -209,23 +208,22 @@ fn empty(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The directory in which a result for `target` is made, which must be there: it is written to before a result is in
-/// its place.
+/// Returns the directory that is written to before a result is in its place at `target`, which must exist.
 ///
 /// # Errors
-/// The file system refuses.
+/// Fails if the file system refuses.
 pub fn maker(target: &Path) -> io::Result<PathBuf> {
     let target = followed(target)?;
     let parent = target.parent().map(Path::to_owned);
     Ok(if is_mounted(&target)? { target } else { parent.unwrap_or(target) })
 }
 
-/// Whether a command lays something of this name into a directory of results while it works.
+/// True for names that commands use temporarily in result directories.
 pub fn is_passing(name: &OsStr) -> bool {
     name == LOCK || name.to_string_lossy().starts_with(INSIDE)
 }
 
-/// Where something is, if it is there: links lead there.
+/// Resolves symbolic links of an existing path.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
@@ -233,7 +231,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Whether a directory is where another file system begins.
+/// True for mount points.
 fn is_mounted(directory: &Path) -> io::Result<bool> {
     let whole = directory.canonicalize()?;
     match whole.parent() {
@@ -245,16 +243,16 @@ fn is_mounted(directory: &Path) -> io::Result<bool> {
 impl Drop for ResultFolder {
     fn drop(&mut self) {
         if !self.is_finished {
-            // Nothing can be done about a failure here, and nothing half-written is in place.
+            // A failure has no remedy here, and the target is untouched.
             let _ = fs::remove_dir_all(&self.partial);
         }
     }
 }
 
-/// Whether something else than files of a result lies in a directory.
+/// True if a directory has anything but files of a result.
 ///
 /// # Errors
-/// The file system refuses.
+/// Fails if the file system refuses.
 pub fn has_others(directory: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(directory)? {
         if !is_of_a_result(&entry?)? {
@@ -264,11 +262,11 @@ pub fn has_others(directory: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Removes a result: its files, and its directory if nothing else is in it and it is neither a link nor a place where a
-/// file system is mounted. What stays is no result any more.
+/// Removes a result's files, and the directory if then empty and neither link nor mount point. What remains is no
+/// result.
 ///
 /// # Errors
-/// The file system refuses.
+/// Fails if the file system refuses.
 pub fn remove(directory: &Path) -> io::Result<()> {
     let mut is_empty = true;
     let mut manifest = None;
@@ -282,7 +280,7 @@ pub fn remove(directory: &Path) -> io::Result<()> {
             fs::remove_file(entry.path())?;
         }
     }
-    // Last: a directory that is left half-way is still known as a result, and goes the next time.
+    // Last: an interrupted removal leaves a recognisable result for the next attempt.
     if let Some(manifest) = manifest {
         fs::remove_file(manifest)?;
     }
@@ -301,10 +299,10 @@ fn is_of_a_result(entry: &fs::DirEntry) -> io::Result<bool> {
     Ok(is_known && !entry.file_type()?.is_dir())
 }
 
-/// Writes one file whole or not at all.
+/// Writes one file completely or not at all.
 ///
 /// # Errors
-/// The file system refuses.
+/// Fails if the file system refuses.
 pub fn write_file(target: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let partial = beside(target, "partial")?;
     if let Some(parent) = partial.parent() {
@@ -329,7 +327,7 @@ fn is_replaceable(target: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Removes the directories that earlier attempts were made in: beside this one, with the number of another process.
+/// Removes directories of earlier attempts: siblings with another process number.
 fn remove_attempts(partial: &Path) -> io::Result<()> {
     let name = partial.file_name().unwrap_or_default().to_string_lossy();
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -345,12 +343,12 @@ fn remove_attempts(partial: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A hidden name in `target`, different for every process.
+/// Hidden name in `target`, unique per process.
 fn inside(target: &Path) -> PathBuf {
     target.join(format!("{INSIDE}{}", std::process::id()))
 }
 
-/// A hidden name beside `target`, different for every process.
+/// Hidden name beside `target`, unique per process.
 fn beside(target: &Path, what: &str) -> io::Result<PathBuf> {
     let name = target.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, format!("{} has no name", target.display()))
@@ -363,7 +361,6 @@ fn beside(target: &Path, what: &str) -> io::Result<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A scratch directory of one test.
     fn scratch(test: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("trimline-{test}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
@@ -371,7 +368,7 @@ mod tests {
         path
     }
 
-    /// A manifest as far as it says where its result comes from.
+    /// Returns a manifest with only the origin.
     fn manifest(run: &str) -> String {
         serde_json::json!({ "scenario": "x", "run": run }).to_string()
     }
@@ -478,7 +475,7 @@ mod tests {
         fs::remove_dir_all(scratch).unwrap();
     }
 
-    /// As where a file system is mounted, which a test may not do.
+    /// Simulates a mount point, which a test may not create.
     #[test]
     fn a_directory_that_cannot_be_renamed_is_filled() {
         let scratch = scratch("mounted");
@@ -500,14 +497,14 @@ mod tests {
         assert_eq!(names(&target), ["flows.csv", MANIFEST]);
         fs::write(target.join("notes.txt"), "mine").unwrap();
         fs::write(target.join("report.html"), "of the old result").unwrap();
-        // Made beside: copied.
+        // An attempt beside the target is copied.
         let mut beside = attempt("2", false);
         beside.fill().unwrap();
         beside.is_finished = true;
         assert_eq!(names(&target), ["flows.csv", MANIFEST, "notes.txt"]);
         assert_eq!(Origin::of(&target).unwrap().run, "2");
         assert_eq!(names(&scratch), ["result"]);
-        // One that fails on the way leaves no result, and what others have.
+        // A failed attempt leaves no result, but other files stay.
         let failing = attempt("3", true);
         fs::remove_file(target.join("flows.csv")).unwrap();
         fs::create_dir(target.join("flows.csv")).unwrap();
@@ -533,7 +530,7 @@ mod tests {
         let error = ResultFolder::begin(&scratch).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(names(&scratch), ["thesis.tex"]);
-        // That of a web application.
+        // The manifest of a web application.
         fs::write(scratch.join(MANIFEST), "{\"name\": \"shop\"}").unwrap();
         ResultFolder::begin(&scratch).unwrap_err();
         fs::remove_file(scratch.join(MANIFEST)).unwrap();

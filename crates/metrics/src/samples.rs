@@ -1,4 +1,4 @@
-//! What a run samples over time: the ports of each layer in series.csv; chosen flows and ports in [`crate::series`].
+//! Samples of a run over time: port layers in series.csv; for chosen flows and ports see [`crate::series`].
 
 use trimline_packet::PortCounters;
 
@@ -6,12 +6,12 @@ use crate::csv::{share, table};
 use crate::place::{Direction, Layer};
 use crate::series::{FlowSeries, PortSeries};
 
-/// Samples of a run at equal distances.
+/// Samples of a run at equal intervals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Samples {
-    /// Groups of ports.
+    /// Port groups.
     pub groups: Vec<PortGroup>,
-    /// In order of time, one for each layer and instant.
+    /// Samples in time order, one per group and instant.
     pub samples: Vec<Sample>,
     /// Chosen flows.
     pub flows: FlowSeries,
@@ -19,52 +19,52 @@ pub struct Samples {
     pub ports: PortSeries,
 }
 
-/// Ports of switches of one kind that send in one direction, or all hosts.
+/// Switch ports of one layer and direction, or all hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortGroup {
-    /// Layer of their switches.
+    /// Layer of the switches.
     pub layer: Layer,
-    /// Where their links lead.
+    /// Direction of the links.
     pub direction: Direction,
-    /// Only those of this pod, and those of core switches that lead to it; `None`: of all pods.
+    /// Restricts the group to this pod, including core switch ports that lead to it; `None` for all pods.
     pub pod: Option<u32>,
-    /// How many there are.
+    /// Number of ports.
     pub ports: u64,
-    /// Sum of their rates at the beginning, in bit/s.
+    /// Sum of the initial link rates, in bit/s.
     pub rate_bps: u64,
 }
 
 impl PortGroup {
-    /// As series.csv names it: "tor up", "pod 3 tor up".
+    /// Name in series.csv: "tor up", "pod 3 tor up".
     pub fn name(&self) -> String {
         let pod = self.pod.map_or_else(String::new, |pod| format!("pod {pod} "));
         format!("{pod}{} {}", self.layer, self.direction)
     }
 }
 
-/// What the ports of a group did since the sample before, and how full they are.
+/// State of a group, and its counters since the previous sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// When, from the start of the run.
+    /// Time since the start of the run.
     pub time_ps: u64,
-    /// Since when.
+    /// Time of the previous sample.
     pub since_ps: u64,
-    /// Of [`Samples::groups`].
+    /// Index into [`Samples::groups`].
     pub group: u32,
-    /// What they did since then.
+    /// Counters of the interval.
     pub counters: PortCounters,
-    /// How long pauses stopped any class of its ports, or its hosts, since then: summed over them.
+    /// Time in the interval that any class was paused, summed over ports or hosts.
     pub stopped_ps: u64,
-    /// Bytes in all queues of all ports now, packets on the wire included. Of hosts: payload that was handed over to
-    /// them, in flows of a size, and that they have not sent once.
+    /// Bytes in all queues now, including packets on the wire. For hosts: payload of sized flows that waits for its
+    /// first transmission.
     pub queue_bytes: u64,
-    /// Of these, bytes in queues that whole data packets enter. Of hosts 0.
+    /// Bytes in queues for whole data packets, a part of `queue_bytes`. For hosts 0.
     pub data_queue_bytes: u64,
-    /// Bytes in the queues of the fullest port now, or at the host with the most.
+    /// Bytes at the fullest port or host now.
     pub queue_bytes_max: u64,
 }
 
-/// The columns of series.csv.
+/// Columns of series.csv.
 pub fn columns() -> Vec<&'static str> {
     let counters = PortCounters::NAMES.into_iter();
     let before = ["time_ps", "layer", "utilisation", "stopped"].into_iter();
@@ -72,7 +72,7 @@ pub fn columns() -> Vec<&'static str> {
     before.chain(counters).chain(behind).collect()
 }
 
-/// series.csv.
+/// Formats series.csv.
 pub fn csv(samples: &Samples) -> Vec<u8> {
     let rows = samples.samples.iter().filter_map(|sample| {
         let group = samples.groups.get(sample.group as usize)?;
@@ -118,7 +118,7 @@ mod tests {
                     trimmed: 1,
                     ..Default::default()
                 },
-                // Two of the four, for half of the ten microseconds.
+                // Two of four ports, for half of ten microseconds.
                 stopped_ps: 10_000_000,
                 queue_bytes: 18_128,
                 data_queue_bytes: 9_064,

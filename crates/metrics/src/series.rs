@@ -1,38 +1,38 @@
 //! Chosen flows and ports over time: flow_series.csv and port_series.csv.
 //!
-//! Some numbers are counted of every flow. Others are a transport's own: it lists them as [`SeriesColumn`] and gives their
-//! values through [`Readings`], by name. So a new transport needs no change here.
+//! Some numbers are counted for every flow. Others belong to a transport, which lists them as [`SeriesColumn`] and
+//! reports values by name through [`Readings`], so that a new transport needs no change here.
 
 use trimline_packet::{PortCounters, Time};
 
 use crate::csv::{share, table};
 use crate::place::PortPlace;
 
-/// What a transport tells of its flows over time.
+/// A transport's column about its flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesColumn {
-    /// Its column. The name ends in the unit, where the unit is ps, bytes or bit/s.
+    /// Column name. Ends in the unit if that is ps, bytes or bit/s.
     pub name: &'static str,
-    /// What one is, empty for a share.
+    /// Unit, empty for a share.
     pub unit: &'static str,
-    /// What it says.
+    /// Meaning.
     pub about: &'static str,
-    /// What a row has of it.
+    /// Relation of a row to the value.
     pub kind: Reading,
-    /// Decimals of a value: 1234 with three of them is written 1.234.
+    /// Decimals: 1234 with three decimals prints as 1.234.
     pub decimals: u8,
 }
 
-/// What a row has of a column.
+/// Relation of a row to the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// Its value at the time of the row.
+    /// Value at the row's time.
     Level,
-    /// By how much it rose since the row before. It never falls.
+    /// Increase since the previous row. The value never falls.
     Count,
 }
 
-/// Where a transport gives the values of its columns.
+/// Receives a transport's column values.
 #[derive(Debug)]
 pub struct Readings<'a> {
     now: Time,
@@ -41,10 +41,10 @@ pub struct Readings<'a> {
 }
 
 impl<'a> Readings<'a> {
-    /// Of this time, for these columns, a value each.
+    /// Creates readings at `now`, with a value per column.
     ///
     /// # Panics
-    /// There is not one value for each column.
+    /// Panics unless there is one value per column.
     pub fn new(
         now: Time,
         columns: &'a [SeriesColumn],
@@ -54,15 +54,15 @@ impl<'a> Readings<'a> {
         Readings { now, columns, values }
     }
 
-    /// The time of the row.
+    /// Time of the row.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Gives a value. What is not given is an empty field.
+    /// Sets a value. Unset values are empty fields.
     ///
     /// # Panics
-    /// The transport does not list a column of this name.
+    /// Panics if the transport does not list the column.
     pub fn set(&mut self, name: &str, value: u64) {
         let place = self.columns.iter().position(|column| column.name == name);
         let place =
@@ -71,44 +71,44 @@ impl<'a> Readings<'a> {
     }
 }
 
-/// What is counted of every flow since the row before, in the order of the columns.
+/// Columns counted for every flow since the previous row.
 pub const COUNTED: [&str; 6] =
     ["packets_sent", "retransmissions", "trims", "returns", "timeouts", "delivered_bytes"];
 
 /// Rows of flow_series.csv.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowSeries {
-    /// Names of the workloads, by number.
+    /// Workload names, by number.
     pub workloads: Vec<String>,
-    /// What the transports of the run tell.
+    /// Columns of the run's transports.
     pub columns: Vec<SeriesColumn>,
-    /// In the order of time, and at one time in that of hosts.
+    /// Rows by time, then host.
     pub rows: Vec<FlowRow>,
 }
 
 /// A flow at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowRow {
-    /// When, from the start of the run.
+    /// Time since the start of the run.
     pub time_ps: u64,
-    /// Since when is counted.
+    /// Time of the previous row.
     pub since_ps: u64,
-    /// The flow's workload, by number.
+    /// Workload number.
     pub workload: u32,
-    /// As in flows.csv; so are the next two.
+    /// Flow number within source and workload, as in flows.csv.
     pub index: u64,
     /// Source host.
     pub source: u32,
     /// Destination host.
     pub destination: u32,
-    /// In the order of [`COUNTED`].
+    /// Values of [`COUNTED`].
     pub counted: [u64; COUNTED.len()],
-    /// In the order of [`FlowSeries::columns`].
+    /// Values of [`FlowSeries::columns`].
     pub own: Vec<Option<u64>>,
 }
 
 impl FlowRow {
-    /// What arrived since the row before, as a rate.
+    /// Delivered bits per second since the previous row.
     pub fn rate_bps(&self) -> u64 {
         let [.., bytes] = self.counted;
         let bits = u128::from(bytes) * 8 * 1_000_000_000_000;
@@ -116,13 +116,13 @@ impl FlowRow {
     }
 }
 
-/// The first columns of flow_series.csv; those of transports stand behind.
+/// First columns of flow_series.csv; those of transports follow.
 pub fn flow_columns() -> Vec<&'static str> {
     let who = ["time_ps", "workload", "index", "source", "destination", "rate_bps"];
     who.into_iter().chain(COUNTED).collect()
 }
 
-/// flow_series.csv.
+/// Formats flow_series.csv.
 pub fn flows_csv(series: &FlowSeries) -> Vec<u8> {
     let own = series.columns.iter().map(|column| column.name);
     let columns: Vec<&str> = flow_columns().into_iter().chain(own).collect();
@@ -140,7 +140,7 @@ pub fn flows_csv(series: &FlowSeries) -> Vec<u8> {
 }
 
 impl SeriesColumn {
-    /// A value with its decimals.
+    /// Formats a value with its decimals.
     fn text(&self, value: u64) -> String {
         match self.decimals {
             0 => value.to_string(),
@@ -155,36 +155,36 @@ impl SeriesColumn {
 /// Rows of port_series.csv.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortSeries {
-    /// The ports, each with the rate of its link at the beginning in bit/s.
+    /// Ports with their initial link rates in bit/s.
     pub ports: Vec<(PortPlace, u64)>,
-    /// In the order of time, and at one time in that of `ports`.
+    /// Rows by time, then port.
     pub rows: Vec<PortRow>,
 }
 
 /// A port at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortRow {
-    /// When, from the start of the run.
+    /// Time since the start of the run.
     pub time_ps: u64,
-    /// Since when is counted.
+    /// Time of the previous row.
     pub since_ps: u64,
-    /// Of [`PortSeries::ports`].
+    /// Index into [`PortSeries::ports`].
     pub port: u32,
-    /// What it did since then.
+    /// Counters of the interval.
     pub counters: PortCounters,
-    /// How long pauses stopped any of its classes since then.
+    /// Time in the interval that any class was paused.
     pub stopped_ps: u64,
-    /// Bytes in all its queues now, the packet on the wire included.
+    /// Bytes in all queues now, including the packet on the wire.
     pub queue_bytes: u64,
 }
 
-/// The columns of port_series.csv.
+/// Columns of port_series.csv.
 pub fn port_columns() -> Vec<&'static str> {
     let before = ["time_ps", "name", "utilisation", "stopped"].into_iter();
     before.chain(PortCounters::NAMES).chain(["queue_bytes"]).collect()
 }
 
-/// port_series.csv.
+/// Formats port_series.csv.
 pub fn ports_csv(series: &PortSeries) -> Vec<u8> {
     let rows = series.rows.iter().filter_map(|row| {
         let (place, rate_bps) = series.ports.get(row.port as usize)?;

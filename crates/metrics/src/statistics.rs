@@ -1,11 +1,10 @@
 //! Quantiles, means and confidence intervals.
 
-/// The quantile of `sorted` values by nearest rank: the smallest value that at least
-/// `per_ten_thousand` / 10000 of the values do not exceed. No interpolation: what is reported was
-/// measured. `None` without values.
+/// Quantile of `sorted` values by nearest rank: the smallest value that at least `per_ten_thousand` / 10000 of the
+/// values do not exceed. Without interpolation: a measured value. `None` without values.
 ///
 /// # Panics
-/// A share above 10000.
+/// Panics above 10000.
 pub fn quantile(sorted: &[u64], per_ten_thousand: u32) -> Option<u64> {
     assert!(per_ten_thousand <= 10_000, "a quantile is a share of at most one");
     debug_assert!(sorted.is_sorted(), "quantiles are read from sorted values");
@@ -13,26 +12,26 @@ pub fn quantile(sorted: &[u64], per_ten_thousand: u32) -> Option<u64> {
     sorted.get(rank.max(1) - 1).copied()
 }
 
-/// The arithmetic mean. `None` without values.
+/// Arithmetic mean. `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Jain's fairness index: 1 when all are equal, 1 / n when one has everything. `None` when nobody has anything.
+/// Jain's fairness index: 1 if all are equal, 1 / n if one has everything. `None` if all are 0.
 pub fn jain(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|value| value * value).sum();
     (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
 }
 
-/// A mean over seeds with its 95 % confidence interval (Student's t).
+/// Mean over seeds with 95 % confidence interval (Student's t).
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// Half the width of the interval: `mean` ± `half_width`. `None` with one value.
+    /// Half the interval's width: `mean` ± `half_width`. `None` for one value.
     pub half_width: Option<f64>,
-    /// How many values.
+    /// Number of values.
     pub count: usize,
 }
 
@@ -48,8 +47,8 @@ pub fn interval(values: &[f64]) -> Option<Interval> {
     Some(Interval { mean, half_width, count })
 }
 
-/// Two-sided 95 % quantile of Student's t (standard tables). Between tabulated degrees of freedom the
-/// lower row counts, so that an interval is never too narrow.
+/// Two-sided 95 % quantile of Student's t (standard tables). Untabulated degrees of freedom use the lower row, so that
+/// intervals are never too narrow.
 fn student_t(degrees_of_freedom: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,

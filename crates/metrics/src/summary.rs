@@ -1,5 +1,5 @@
-//! summary.json: what a run, or several runs that differ in their seed, come to. Deterministic bytes:
-//! no wall time, no machine.
+//! summary.json: results of a run, or of runs that differ only in their seed. Bytes are deterministic: no wall time, no
+//! machine.
 
 use std::collections::BTreeMap;
 
@@ -14,100 +14,97 @@ use crate::statistics::{Interval, interval};
 
 pub use crate::distribution::{Distribution, Goodput};
 
-/// What one run came to. Field names end in their units.
+/// Results of a run. Field names end in units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Series of the scenario.
     pub series: String,
     /// Seed of the run.
     pub seed: u64,
-    /// Virtual time at the end.
+    /// Virtual time at the end of the run.
     pub simulated_ps: u64,
-    /// Virtual time less the warm-up.
+    /// Virtual time without the warm-up.
     pub measured_ps: u64,
-    /// Whether the run was stopped before its end.
+    /// True if the run was stopped early.
     pub interrupted: bool,
-    /// How the flows ended: every flow is in one of these.
+    /// Flow counts by end; each flow is in exactly one.
     pub flows: FlowCounts,
-    /// Of a long-lived flow: payload in the measured interval. Of a sized one that was delivered: size
-    /// over FCT at the receiver. `None` without such flows, and where both kinds are beside each other: `workloads`
-    /// then has each.
+    /// Goodput of long-lived flows (payload in the measured interval) or delivered sized flows (size over FCT at the
+    /// receiver). `None` without such flows and for a mix: see `workloads`.
     pub goodput_gbps: Option<Goodput>,
-    /// Start to first packet on the wire, of flows that have sent one.
+    /// Start to first packet on the wire, for flows that sent.
     pub host_wait_us: Option<Distribution>,
-    /// First send to last byte at the receiver, of delivered flows.
+    /// Start to last byte at the receiver, for delivered flows.
     pub fct_receiver_us: Option<Distribution>,
-    /// First send to last ACK at the sender, of completed flows.
+    /// Start to last ACK at the sender, for completed flows.
     pub fct_sender_us: Option<Distribution>,
-    /// FCT at the receiver over the ideal one.
+    /// FCT at the receiver over the ideal FCT.
     pub slowdown: Option<Distribution>,
     /// DATA packets sent, retransmissions included.
     pub packets_sent: u64,
-    /// DATA packets that arrived whole, duplicates not counted.
+    /// DATA packets that arrived whole, without duplicates.
     pub packets_delivered: u64,
-    /// DATA packets that arrived whole at a host which had forgotten their connection: payload that nobody took, unless it
-    /// had come before.
+    /// DATA packets that arrived whole at a host that had forgotten the connection: lost payload, except duplicates.
     #[serde(default)]
     pub packets_unclaimed: u64,
     /// Retransmissions by cause.
     pub retransmissions: Retransmissions,
-    /// Time-outs of senders.
+    /// Sender timeouts.
     pub timeouts: u64,
-    /// Trimmed headers that arrived at receivers.
+    /// Headers that arrived at receivers.
     pub trims: u64,
-    /// Headers that came back to senders.
+    /// Headers returned to senders.
     pub returns: u64,
-    /// Paths that senders removed as outliers.
+    /// Paths removed by senders as outliers.
     pub path_removals: u64,
-    /// Those of them that they took into use again.
+    /// Removed paths restored by senders.
     pub path_restorations: u64,
-    /// What the switch ports did, summed over them.
+    /// Switch port counters, summed.
     #[serde(with = "port_counts")]
     pub ports: PortCounters,
-    /// What links did not bring, summed over them.
+    /// Packets undelivered by links, summed.
     pub links: LinkCounters,
-    /// What priority flow control did; absent without.
+    /// Priority flow control; absent without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<PauseSummary>,
-    /// How far packets came, with detour; absent without.
+    /// Path lengths of packets; absent without detour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathSummary>,
-    /// What the NICs, processors, pacers and phantom queues of hosts did; absent without.
+    /// NICs, processors, pacers and phantom queues of hosts; absent without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<HostSummary>,
     /// Packets that left a link, control and headers included.
     pub packet_hops: u64,
-    /// Hops for each packet of `packets_delivered`: the work that one packet costs.
+    /// Hops per delivered packet: the work that a packet costs.
     pub hops_per_delivered_packet: Option<f64>,
-    /// Each workload, in the order of their first flows.
+    /// Workloads in order of first flows.
     pub workloads: Vec<WorkloadSummary>,
 }
 
-/// What stood between the transports of hosts and their links did in a run, summed over hosts.
+/// Counters between transports and links, summed over hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostSummary {
-    /// Packets that found the queue of their NIC full.
+    /// Packets dropped by full NIC queues.
     pub queue_dropped: u64,
-    /// Frames that found the ring of their NIC full.
+    /// Frames dropped by full NIC rings.
     pub ring_dropped: u64,
-    /// Packets that found the FIFO of their pacer full.
+    /// Packets dropped by full pacer FIFOs.
     pub pacer_dropped: u64,
     /// Interrupts.
     pub interrupts: u64,
-    /// Packets that pacers let pass.
+    /// Packets that passed pacers at once.
     pub passed: u64,
-    /// Packets that they queued.
+    /// Packets that pacers queued.
     pub paced: u64,
-    /// How often a flow became one that is paced.
+    /// Flow associations with pacers.
     pub associated: u64,
-    /// How often one should have, and the table was full.
+    /// Associations that failed because the table was full.
     pub refused: u64,
-    /// Packets that the phantom queues of their links marked.
+    /// Packets marked by phantom queues.
     #[serde(default)]
     pub marked: u64,
 }
 
-/// What hosts did beside their transports, if there was anything.
 fn hosts(record: &RunRecord) -> Option<HostSummary> {
     let sum =
         |of: fn(&HostCounters) -> u64| record.hosts.iter().map(|host| of(&host.counters)).sum();
@@ -124,22 +121,21 @@ fn hosts(record: &RunRecord) -> Option<HostSummary> {
     })
 }
 
-/// How far the data packets of a run came that reached their hosts.
+/// Path lengths of arrived data packets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathSummary {
-    /// How many there were.
+    /// Number of packets.
     pub packets: u64,
-    /// Those of them that were detoured at least once.
+    /// Packets with detours.
     pub detoured: u64,
-    /// Links from host to host: the mean.
+    /// Mean links from host to host.
     pub mean_links: Option<f64>,
-    /// Links of the packet that took most.
+    /// Maximum links.
     pub max_links: u16,
-    /// Detours of the packet that had most.
+    /// Maximum detours.
     pub max_detours: u8,
 }
 
-/// How far packets came, where some may be detoured.
 fn paths(record: &RunRecord) -> Option<PathSummary> {
     let of = &record.paths;
     let sum = |of: &dyn Fn(&PathRecord) -> u64| record.paths.iter().map(of).sum::<u64>();
@@ -153,33 +149,32 @@ fn paths(record: &RunRecord) -> Option<PathSummary> {
     })
 }
 
-/// What priority flow control did in a run.
+/// Priority flow control in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseSummary {
     /// Pause frames that switches sent.
     pub sent: u64,
-    /// Of these, those that arrived.
+    /// Pause frames that arrived.
     pub received: u64,
-    /// How long any class was stopped, summed over ports and hosts.
+    /// Picoseconds in which any class was paused, summed over ports and hosts.
     pub stopped_ps: u64,
-    /// The port or host that was stopped for the longest, the first of several: `None` if none ever was.
+    /// Port or host with the longest pause, the first on a tie; `None` without pauses.
     pub longest: Option<LongestStop>,
-    /// How often ports waited for each other in a circle that came apart by itself.
+    /// Cycles of waiting ports that resolved by themselves.
     pub cycles_passed: u64,
-    /// The links of a circle that did not, in order: the run ended with it. Empty without one.
+    /// Links, in order, of the cycle that ended the run; empty without.
     pub deadlock: Vec<String>,
 }
 
-/// Who was stopped for the longest.
+/// The longest pause of a port or host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LongestStop {
-    /// The port or host, as the name of its link.
+    /// Link name of the port or host.
     pub name: String,
-    /// For how long.
+    /// Picoseconds.
     pub stopped_ps: u64,
 }
 
-/// What priority flow control did, if there was any.
 fn pauses(record: &RunRecord) -> Option<PauseSummary> {
     let of = &record.pauses;
     let longest = of.iter().filter(|link| link.stopped_ps > 0);
@@ -195,36 +190,36 @@ fn pauses(record: &RunRecord) -> Option<PauseSummary> {
     })
 }
 
-/// Flows by how they ended.
+/// Flow counts by end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowCounts {
-    /// All.
+    /// All flows.
     pub total: u64,
-    /// Delivered, and acknowledged.
+    /// Delivered and acknowledged flows.
     pub completed: u64,
-    /// Delivered; the run ended before the sender knew.
+    /// Delivered flows whose sender did not learn it in time.
     pub delivered: u64,
-    /// Not delivered when the run ended.
+    /// Undelivered flows at the end of the run.
     pub run_ended: u64,
-    /// Without an end.
+    /// Long-lived flows.
     pub long_lived: u64,
-    /// Due after the end of the run.
+    /// Flows due after the run.
     pub not_started: u64,
 }
 
 /// Retransmissions by cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retransmissions {
-    /// A NACK.
+    /// Loss signals: NACKs (NDP), duplicate ACKs or SACK blocks (TCP).
     pub nack: u64,
-    /// The header came back.
+    /// Returned headers.
     #[serde(rename = "return")]
     pub returned: u64,
-    /// A time-out.
+    /// Timeouts.
     pub timeout: u64,
 }
 
-/// [`PortCounters`] as a JSON object: every counter under its name.
+/// [`PortCounters`] as a JSON object, a key per counter.
 mod port_counts {
     use serde::de::Error;
     use serde::ser::SerializeMap;
@@ -255,69 +250,69 @@ mod port_counts {
     }
 }
 
-/// Runs that differ in their seed alone.
+/// Results of runs that differ only in their seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Aggregate {
     /// Series of the scenario.
     pub series: String,
-    /// The point of the sweep.
+    /// Sweep point.
     pub point: Vec<(String, String)>,
-    /// Seeds of the runs that the numbers are of, in the order of the scenario.
+    /// Seeds of the aggregated runs, in scenario order.
     pub seeds: Vec<u64>,
-    /// Seeds of the runs that were stopped before their end.
+    /// Seeds of stopped runs.
     pub stopped_seeds: Vec<u64>,
-    /// Sized flows that were not delivered, over all seeds.
+    /// Undelivered sized flows, over all seeds.
     pub unfinished_flows: u64,
-    /// Mean over flows, then over seeds with its 95 % interval; so with all that follow.
+    /// Mean goodput over flows; all intervals: mean over seeds, 95 %.
     pub mean_goodput_gbps: Option<Interval>,
-    /// Slowest flow.
+    /// Slowest flow's goodput.
     pub min_goodput_gbps: Option<Interval>,
-    /// Median.
+    /// Median FCT.
     pub fct_receiver_p50_us: Option<Interval>,
-    /// 99 %.
+    /// 99th percentile FCT.
     pub fct_receiver_p99_us: Option<Interval>,
-    /// Last.
+    /// Maximum FCT.
     pub fct_receiver_max_us: Option<Interval>,
-    /// Retransmissions for each delivered packet.
+    /// Retransmissions per delivered packet.
     pub retransmissions_per_packet: Option<Interval>,
     /// Packets that left a link.
     pub packet_hops: Option<Interval>,
-    /// Hops for each delivered packet.
+    /// Hops per delivered packet.
     pub hops_per_delivered_packet: Option<Interval>,
-    /// Each workload, in the order of their first flows.
+    /// Workloads in order of first flows.
     pub workloads: Vec<WorkloadAggregate>,
 }
 
-/// One workload of runs that differ in their seed alone.
+/// A workload of runs that differ only in their seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkloadAggregate {
-    /// Its name.
+    /// Workload name.
     pub workload: String,
-    /// Whether its flows have no end.
+    /// True for long-lived flows.
     pub long_lived: bool,
-    /// Mean over flows, then over seeds with its 95 % interval; so with all that follow.
+    /// Mean goodput over flows; all intervals: mean over seeds, 95 %.
     pub mean_goodput_gbps: Option<Interval>,
-    /// Slowest flow.
+    /// Slowest flow's goodput.
     pub min_goodput_gbps: Option<Interval>,
-    /// Median.
+    /// Median FCT.
     pub fct_receiver_p50_us: Option<Interval>,
-    /// 99 %.
+    /// 99th percentile FCT.
     pub fct_receiver_p99_us: Option<Interval>,
-    /// Last.
+    /// Maximum FCT.
     pub fct_receiver_max_us: Option<Interval>,
     /// Retransmissions.
     pub retransmissions: Option<Interval>,
-    /// The load that Poisson arrivals brought, in percent; absent where flows arrive in another way.
+    /// Realised load of Poisson arrivals, in percent; absent for others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub realised_load_percent: Option<Interval>,
 }
 
-/// What runs count in a mean.
+/// Runs included in a mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
-    /// Those that came to their end.
+    /// Only complete runs.
     Whole,
-    /// Those that were stopped too.
+    /// Stopped runs too.
     Stopped,
 }
 
@@ -325,7 +320,6 @@ fn ratio(numerator: u64, denominator: u64) -> Option<f64> {
     (denominator > 0).then(|| rounded(numerator as f64 / denominator as f64))
 }
 
-/// Sums over all flows.
 #[derive(Default)]
 struct Totals {
     packets_sent: u64,
@@ -354,7 +348,7 @@ impl Totals {
 }
 
 impl Summary {
-    /// What the run came to.
+    /// Summarises a run.
     pub fn new(record: &RunRecord) -> Summary {
         let flows = &record.flows;
         let mut counts = FlowCounts { total: flows.len(), ..FlowCounts::default() };
@@ -362,7 +356,7 @@ impl Summary {
         let mut workloads = Workloads::default();
         let (mut goodputs, mut goodput, mut min) = (0u64, 0.0, f64::INFINITY);
         let (mut has_long, mut has_sized) = (false, false);
-        // In order, so that sums are rounded in the same way everywhere.
+        // The order is fixed, so that sums round alike everywhere.
         for flow in flows.iter() {
             *match flow.end {
                 FlowEnd::Completed => &mut counts.completed,
@@ -385,7 +379,7 @@ impl Summary {
         let goodput_gbps = (goodputs > 0 && !is_mixed)
             .then(|| Goodput { mean: rounded(goodput / goodputs as f64), min: rounded(min) });
         let workloads = workloads.finish(&record.loads);
-        // One distribution after the other, so that the values of one only are in memory at a time.
+        // One distribution at a time, to limit memory.
         let over_flows = |of: fn(&FlowRecord) -> Option<u64>| {
             distribution(flows.unordered().filter_map(|flow| of(&flow)))
         };
@@ -433,17 +427,17 @@ impl Summary {
         }
     }
 
-    /// The summary as JSON text that ends with a newline.
+    /// Formats as JSON text with a final newline.
     pub fn to_json(&self) -> String {
         to_json(self)
     }
 
-    /// What [`Summary::to_json`] wrote; `None` when it is something else.
+    /// Parses the output of [`Summary::to_json`], or returns `None`.
     pub fn from_json(text: &str) -> Option<Summary> {
         serde_json::from_str(text).ok()
     }
 
-    /// Whether ports that waited for each other ended the run: it would end so every time.
+    /// True if a deadlock of waiting ports ended the run, as it would every time.
     pub fn is_deadlocked(&self) -> bool {
         self.pauses.as_ref().is_some_and(|pauses| !pauses.deadlock.is_empty())
     }
@@ -455,7 +449,7 @@ impl Summary {
     }
 }
 
-/// Mean and interval of a number over runs.
+/// Mean and interval over runs.
 fn over<R>(runs: &[R], of: impl Fn(&R) -> Option<f64>) -> Option<Interval> {
     let values: Vec<f64> = runs.iter().filter_map(of).collect();
     interval(&values).map(|interval| Interval {
@@ -466,7 +460,6 @@ fn over<R>(runs: &[R], of: impl Fn(&R) -> Option<f64>) -> Option<Interval> {
 }
 
 impl WorkloadAggregate {
-    /// Each workload of the runs.
     fn all(runs: &[&Summary]) -> Vec<WorkloadAggregate> {
         let mut names: Vec<&str> = Vec::new();
         let mut of: BTreeMap<&str, Vec<&WorkloadSummary>> = BTreeMap::new();
@@ -499,7 +492,7 @@ impl WorkloadAggregate {
 }
 
 impl Aggregate {
-    /// Brings together the runs of one series at one point of the sweep.
+    /// Aggregates the runs of one series at one sweep point.
     pub fn new(point: &[(String, String)], all: &[&Summary], counting: Counting) -> Aggregate {
         let counts = |run: &&&Summary| match counting {
             Counting::Whole => !run.interrupted,
@@ -529,7 +522,7 @@ impl Aggregate {
         }
     }
 
-    /// All groups of a scenario as JSON text that ends with a newline.
+    /// Formats all groups as JSON text with a final newline.
     pub fn to_json(groups: &[Aggregate]) -> String {
         to_json(&groups)
     }
@@ -578,7 +571,7 @@ mod tests {
         assert_eq!((fct.count, fct.min, fct.p50, fct.max), (2, 259.792, 259.792, 519.584));
         assert_eq!(fct.mean, 389.688);
         assert_eq!(summary.slowdown.as_ref().unwrap().max, 2.0);
-        // Long-lived flows beside flows of a size: a mean over both would be of neither.
+        // A mean over long-lived and sized flows would describe neither.
         assert_eq!(summary.goodput_gbps, None);
         let sized =
             [flow(1, Some(270_000), Some(259_792_000)), flow(2, Some(270_000), Some(519_584_000))];
@@ -624,7 +617,7 @@ mod tests {
     #[test]
     fn a_summary_is_read_as_it_was_written() {
         let mut summary = summary();
-        // No digit is lost on the way.
+        // The round trip loses no digit.
         summary.fct_receiver_us.as_mut().unwrap().mean = 0.1 + 0.2;
         summary.slowdown.as_mut().unwrap().p99 = 1.0 / 3.0;
         assert_eq!(Summary::from_json(&summary.to_json()), Some(summary));
@@ -661,7 +654,7 @@ mod tests {
         let asked = of(Counting::Stopped);
         assert_eq!((count(asked.packet_hops), &asked.seeds[..]), (Some(2), &[1, 2][..]));
         assert_eq!(count(asked.workloads[0].retransmissions), Some(2));
-        // Of nothing but stopped runs there is no mean.
+        // Stopped runs alone have no mean.
         assert_eq!(Aggregate::new(&[], &[&stopped], Counting::Whole).packet_hops, None);
     }
 }

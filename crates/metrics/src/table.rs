@@ -1,4 +1,4 @@
-//! flows.csv, ports.csv and links.csv: one row a flow, a port, a link; the unit at the end of each name.
+//! flows.csv, ports.csv, links.csv and others: rows are flows, ports, links; column names end in units.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::record::{
 };
 use crate::statistics::quantile;
 
-/// The columns of flows.csv. A number that a flow does not have is an empty field.
+/// Columns of flows.csv. Missing numbers are empty fields.
 pub const FLOW_COLUMNS: [&str; 23] = [
     "workload",
     "index",
@@ -39,15 +39,15 @@ pub const FLOW_COLUMNS: [&str; 23] = [
     "end",
 ];
 
-/// The columns of ports.csv.
+/// Columns of ports.csv.
 pub fn port_columns() -> Vec<&'static str> {
     ["name"].into_iter().chain(PortCounters::NAMES).chain(["rate_bps"]).collect()
 }
 
-/// Writes flows.csv row by row, in the order of the record.
+/// Writes flows.csv, rows in record order.
 ///
 /// # Errors
-/// Nothing more can be written.
+/// Fails if `out` fails.
 pub fn write_flows(record: &RunRecord, mut out: impl Write) -> io::Result<()> {
     out.write_all(&line(&FLOW_COLUMNS))?;
     let (mut name, mut row) = (None, FlowRow::default());
@@ -62,15 +62,15 @@ pub fn write_flows(record: &RunRecord, mut out: impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// ports.csv, rows in the order of the record.
+/// Formats ports.csv, rows in record order.
 pub fn ports(record: &RunRecord) -> Vec<u8> {
     table(&port_columns(), record.ports.iter().map(port_row))
 }
 
-/// The columns of pauses.csv.
+/// Columns of pauses.csv.
 pub const PAUSE_COLUMNS: [&str; 4] = ["name", "sent", "received", "stopped_ps"];
 
-/// pauses.csv, rows in the order of the record.
+/// Formats pauses.csv, rows in record order.
 pub fn pauses(record: &RunRecord) -> Vec<u8> {
     let row = |pauses: &PauseRecord| {
         let PauseRecord { place, sent, received, stopped_ps } = pauses;
@@ -79,12 +79,12 @@ pub fn pauses(record: &RunRecord) -> Vec<u8> {
     table(&PAUSE_COLUMNS, record.pauses.iter().map(row))
 }
 
-/// The columns of hosts.csv.
+/// Columns of hosts.csv.
 pub fn host_columns() -> Vec<&'static str> {
     ["host"].into_iter().chain(HostCounters::NAMES).chain(HostRecord::MEASURED).collect()
 }
 
-/// hosts.csv, rows in the order of the record.
+/// Formats hosts.csv, rows in record order.
 pub fn hosts(record: &RunRecord) -> Vec<u8> {
     let row = |host: &HostRecord| -> Vec<String> {
         let numbers = [u64::from(host.host)].into_iter().chain(host.counters.values());
@@ -94,10 +94,10 @@ pub fn hosts(record: &RunRecord) -> Vec<u8> {
     table(&host_columns(), record.hosts.iter().map(row))
 }
 
-/// The columns of paths.csv.
+/// Columns of paths.csv.
 pub const PATH_COLUMNS: [&str; 5] = ["workload", "up_to_bytes", "links", "detours", "packets"];
 
-/// paths.csv, rows in the order of the record.
+/// Formats paths.csv, rows in record order.
 pub fn paths(record: &RunRecord) -> Vec<u8> {
     let row = |path: &PathRecord| {
         let PathRecord { workload, up_to_bytes, links, detours, packets } = path;
@@ -112,10 +112,10 @@ pub fn paths(record: &RunRecord) -> Vec<u8> {
     table(&PATH_COLUMNS, record.paths.iter().map(row))
 }
 
-/// The columns of links.csv.
+/// Columns of links.csv.
 pub const LINK_COLUMNS: [&str; 5] = ["name", "failed", "lost", "corrupted", "rate_bps"];
 
-/// links.csv, rows in the order of the record.
+/// Formats links.csv, rows in record order.
 pub fn links(record: &RunRecord) -> Vec<u8> {
     let row = |link: &LinkRecord| {
         let [failed, lost, corrupted] = link.counters.values().map(|value| value.to_string());
@@ -124,10 +124,10 @@ pub fn links(record: &RunRecord) -> Vec<u8> {
     table(&LINK_COLUMNS, record.links.iter().map(row))
 }
 
-/// The columns of latencies.csv.
+/// Columns of latencies.csv.
 pub const LATENCY_COLUMNS: [&str; 3] = ["packets", "share_permille", "latency_ps"];
 
-/// latencies.csv: quantiles by nearest rank of all packets, and of those behind the first window.
+/// Formats latencies.csv: nearest-rank quantiles of all packets, and of packets behind the first window.
 pub fn latencies(record: &RunRecord) -> Vec<u8> {
     let of = |wanted: fn(&PacketLatency) -> bool| -> Vec<u64> {
         record.latencies.iter().filter(|latency| wanted(latency)).map(|l| l.ps).collect()
@@ -142,7 +142,7 @@ pub fn latencies(record: &RunRecord) -> Vec<u8> {
     table(&LATENCY_COLUMNS, rows)
 }
 
-/// How flows.csv writes the end of a flow.
+/// Name of a flow's end in flows.csv.
 pub fn end_name(end: FlowEnd) -> &'static str {
     match end {
         FlowEnd::Completed => "completed",
@@ -153,10 +153,10 @@ pub fn end_name(end: FlowEnd) -> &'static str {
     }
 }
 
-/// A row of flows.csv in the making. There may be millions: it asks for no memory of its own.
+/// Buffer for a row of flows.csv, reused for millions of rows.
 #[derive(Default)]
 struct FlowRow {
-    /// The workload as it is written.
+    /// Quoted workload name.
     name: Vec<u8>,
     text: Vec<u8>,
 }
@@ -201,12 +201,12 @@ impl FlowRow {
         number.into_iter().for_each(|number| self.digits(number));
     }
 
-    /// Six decimals.
+    /// Writes six decimals.
     fn slowdown(&mut self, millionths: Option<u64>) {
         self.text.push(b',');
         if let Some(millionths) = millionths {
             self.digits(millionths / 1_000_000);
-            // A one in front keeps the zeros, and the point takes its place.
+            // A leading one keeps the zeros; the point replaces it.
             let point = self.text.len();
             self.digits(1_000_000 + millionths % 1_000_000);
             self.text[point] = b'.';
@@ -218,9 +218,9 @@ impl FlowRow {
     }
 }
 
-/// A field as every reader of CSV expects it.
+/// Quotes a CSV field.
 fn quoted(field: &str) -> Vec<u8> {
-    // Beside another field: alone, an empty one would look like an empty line.
+    // An empty field alone would look like an empty line.
     let mut text = line(&[field, ""]);
     text.truncate(text.len() - ",\n".len());
     text
@@ -281,7 +281,7 @@ core 3 down 2,0,0,0,4,0,2,0,0,0,0
         assert!(json.contains(r#""links":{"failed":1,"lost":2,"corrupted":3}"#), "{json}");
     }
 
-    /// A counter is one line of a list: here it must turn up in every file by itself.
+    /// A new counter reaches every file without further code.
     #[test]
     fn every_counter_reaches_ports_csv_series_csv_and_summary_json() {
         let counters = PortCounters::from_values(std::array::from_fn(|place| 1000 + place as u64));
@@ -329,7 +329,7 @@ core 3 down 2,0,0,0,4,0,2,0,0,0,0
         assert_eq!(flow.slowdown_millionths(), Some(1_500_000));
     }
 
-    /// A name may need quotes; the row is what a writer of CSV makes of it.
+    /// Names are quoted as a CSV writer does it.
     #[test]
     fn names_are_quoted() {
         for (name, expected) in [

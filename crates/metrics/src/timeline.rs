@@ -1,105 +1,104 @@
-//! What happened, one event after the other, at chosen ports and hosts or to chosen flows: timeline.csv.
+//! Events at chosen ports and hosts or of chosen flows: timeline.csv.
 
 use trimline_packet::{Kind, Packet, Service};
 
 use crate::csv::table;
 
-/// The events of a run that its scenario asks for, in the order in which they happened.
+/// Events that the scenario asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// Names of ports and hosts.
+    /// Port and host names.
     pub places: Vec<String>,
-    /// Names of workloads.
+    /// Workload names.
     pub workloads: Vec<String>,
-    /// Events, ascending in time.
+    /// Events by time.
     pub events: Vec<Event>,
-    /// The packet of each event as it is from then on, where packets are kept; else none.
+    /// Packet of each event, as it is afterwards; empty if packets are not kept.
     pub packets: Vec<Packet>,
 }
 
-/// One thing that happened to one packet.
+/// An event of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, from the start of the run.
+    /// Time since the start of the run.
     pub time_ps: u64,
     /// Departures: when the last bit has left.
     pub until_ps: Option<u64>,
-    /// Where: of [`Timeline::places`].
+    /// Index into [`Timeline::places`].
     pub place: u32,
-    /// What.
+    /// Kind of event.
     pub what: What,
-    /// What kind of packet it is from now on.
+    /// Kind of packet after the event.
     pub packet: PacketKind,
     /// The packet's flow.
     pub flow: FlowName,
-    /// DATA, ACK, NACK: packet number in the flow. PULL: the pull counter.
+    /// DATA, ACK, NACK: packet number. PULL: pull counter.
     pub sequence: u32,
-    /// Which transmission of its packet number this is, from 0, modulo 4; so in the answers to it.
+    /// Transmission number, from 0, modulo 4; answers echo it.
     pub attempt: u8,
-    /// The path that its sender chose, or the switch that detoured it last.
+    /// Path chosen by the sender, or switch of the last detour.
     pub path: u16,
-    /// Bytes on the wire from now on.
+    /// Bytes on the wire after the event.
     pub wire_bytes: u16,
-    /// At a port: packets and bytes of the queue for such packets, after everything that the port did at
-    /// this instant; the packet on the wire included until its last bit has left.
+    /// At a port: packets and bytes of the packet's queue after everything of this instant, with the packet on the wire
+    /// until its last bit has left.
     pub queue: Option<(u32, u32)>,
 }
 
 /// A flow as flows.csv names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowName {
-    /// Of [`Timeline::workloads`].
+    /// Index into [`Timeline::workloads`].
     pub workload: u32,
-    /// Number among those of its source and workload.
+    /// Flow number within source and workload.
     pub index: u64,
-    /// Source host, also of packets that go the other way.
+    /// Source host, whatever the packet's direction.
     pub source: u32,
     /// Destination host.
     pub destination: u32,
 }
 
 impl FlowName {
-    /// Of a packet that belongs to no flow.
+    /// A packet without a flow.
     pub const NOBODY: FlowName =
         FlowName { workload: u32::MAX, index: 0, source: u32::MAX, destination: u32::MAX };
 }
 
-/// What happened to a packet.
+/// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It arrived at a port and waits there.
+    /// Waits at a port.
     Enqueue,
-    /// It lost its payload; what is left waits at the port.
+    /// Lost its payload; the header waits at the port.
     Trim,
-    /// Its first bit is on the link of a port or host.
+    /// Begins to leave on the link of a port or host.
     Depart,
-    /// Its last bit arrived at a host.
+    /// Last bit arrived at a host.
     Arrive,
-    /// The port, or the phantom queue of a port or host, marked it: it had no mark of congestion (ECN) before.
+    /// Got its first congestion mark (ECN) from the port, or the phantom queue of a port or host.
     Mark,
-    /// It was for this port and leaves the switch by another one.
+    /// Routed to this port, but leaves by another.
     Detour,
-    /// It found no place at a port and goes back to its sender.
+    /// Returns to its sender for lack of space at a port.
     Return,
-    /// It found no place at a port and goes back as a notification, or it met congestion and a notification goes to its
-    /// sender.
+    /// Returns as a notification for lack of space at a port, or met congestion that notifies its sender.
     Notify,
-    /// It found no place at a port and is gone.
+    /// Dropped for lack of space at a port.
     Drop,
-    /// The link lost it.
+    /// Lost by the link.
     Lose,
 }
 
 /// Kinds of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
-    /// DATA, whole.
+    /// Whole DATA.
     Data,
-    /// DATA without its payload.
+    /// Trimmed DATA.
     Header,
     /// A header on its way back.
     Returned,
-    /// The notification of a drop, or of congestion, on its way to the packet's sender.
+    /// Notification of a drop or congestion, on its way to the packet's sender.
     Notification,
     /// ACK.
     Ack,
@@ -109,30 +108,30 @@ pub enum PacketKind {
     Pull,
     /// RESET.
     Reset,
-    /// A frame of priority flow control: of no flow, from one end of a link to the other.
+    /// Frame of priority flow control: crosses one link, has no flow.
     Pause,
     /// SYN without data.
     Syn,
-    /// The answer to a SYN.
+    /// Answer to a SYN.
     SynAck,
     /// Asks whether packets arrive.
     Probe,
-    /// Request to send of pHost.
+    /// pHost request to send.
     Rts,
-    /// Token of pHost: allows one packet.
+    /// pHost token: allows one packet.
     Token,
-    /// GRANT of Homa: allows packets.
+    /// Homa GRANT: allows packets.
     Grant,
-    /// RESEND of Homa: asks for packets that are missing.
+    /// Homa RESEND: asks for missing packets.
     Resend,
-    /// BUSY of Homa: another message goes first.
+    /// Homa BUSY: another message goes first.
     Busy,
-    /// Congestion notification packet of DCQCN.
+    /// DCQCN congestion notification packet.
     Cnp,
 }
 
 impl What {
-    /// As timeline.csv writes it.
+    /// Name in timeline.csv.
     pub fn name(self) -> &'static str {
         match self {
             What::Enqueue => "enqueue",
@@ -150,7 +149,7 @@ impl What {
 }
 
 impl PacketKind {
-    /// All kinds, in the order of the documentation.
+    /// All kinds, in documentation order.
     pub const ALL: [PacketKind; 18] = [
         PacketKind::Data,
         PacketKind::Header,
@@ -172,8 +171,7 @@ impl PacketKind {
         PacketKind::Cnp,
     ];
 
-    /// The kind of a packet that a switch has changed, and of a frame of a link. `None` for a packet as its sender made
-    /// it: its transport knows its kind.
+    /// Kind of a link frame or of a packet changed by a switch. `None` for others: ask their transport.
     pub fn of_switches(packet: &Packet) -> Option<PacketKind> {
         if packet.service.is_link() {
             return Some(PacketKind::Pause);
@@ -186,7 +184,7 @@ impl PacketKind {
         }
     }
 
-    /// The kind that a header names.
+    /// Converts a header's kind.
     pub fn of_header(kind: Kind) -> PacketKind {
         match kind {
             Kind::Data => PacketKind::Data,
@@ -197,7 +195,7 @@ impl PacketKind {
         }
     }
 
-    /// As timeline.csv writes it.
+    /// Name in timeline.csv.
     pub fn name(self) -> &'static str {
         match self {
             PacketKind::Data => "data",
@@ -223,7 +221,7 @@ impl PacketKind {
 }
 
 impl Timeline {
-    /// The events at a place; at all without one.
+    /// Iterates over the events at `place`, or over all.
     pub fn at<'a>(&'a self, place: Option<&'a str>) -> impl Iterator<Item = &'a Event> {
         let here = move |event: &&Event| {
             place.is_none_or(|name| {
@@ -234,7 +232,7 @@ impl Timeline {
     }
 }
 
-/// The columns of timeline.csv. A number that an event does not have is an empty field.
+/// Columns of timeline.csv. Missing numbers are empty fields.
 pub const TIMELINE_COLUMNS: [&str; 15] = [
     "time_ps",
     "until_ps",
@@ -253,7 +251,7 @@ pub const TIMELINE_COLUMNS: [&str; 15] = [
     "queue_bytes",
 ];
 
-/// timeline.csv.
+/// Formats timeline.csv.
 pub fn csv(timeline: &Timeline) -> Vec<u8> {
     let name =
         |names: &[String], number: u32| names.get(number as usize).cloned().unwrap_or_default();
@@ -287,7 +285,7 @@ pub fn csv(timeline: &Timeline) -> Vec<u8> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A DATA packet of the flow from host 1 to host 0, at place 0.
+    /// Creates a DATA event at place 0, from host 1 to host 0.
     pub(crate) fn event(time_ps: u64, what: What) -> Event {
         Event {
             time_ps,

@@ -1,14 +1,14 @@
-//! What happened at an output port of a switch, in numbers.
+//! Output port counters of a switch.
 
-/// Declares [`PortCounters`] from one list: a line a counter. Whoever writes or reads counters goes over
-/// [`PortCounters::NAMES`] and [`PortCounters::values`], so that a new line reaches every table by itself.
+/// Declares [`PortCounters`] from a list, one counter per line. Code iterates over [`PortCounters::NAMES`] and
+/// [`PortCounters::values`], so new counters reach every table.
 macro_rules! counters {
     ($(#[$first_doc:meta])* $first:ident, $(#[$second_doc:meta])* $second:ident,
      $(#[$third_doc:meta])* $third:ident, $($(#[$doc:meta])* $name:ident,)*) => {
-        /// What happened at an output port, in the order in which tables show it.
+        /// Output port counters, in table order.
         ///
-        /// The first two are counted with every packet. They stand apart in memory, because side by side they would be
-        /// counted with vector instructions, three times as many; and near each other, mostly in one cache line.
+        /// The first two change with every packet. They are not adjacent in memory, which would make the compiler use
+        /// three times as many (vector) instructions, but near, mostly in one cache line.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[repr(C)]
         pub struct PortCounters {
@@ -22,18 +22,18 @@ macro_rules! counters {
         }
 
         impl PortCounters {
-            /// The names of all counters: columns of tables, keys of files.
+            /// Counter names: table columns, file keys.
             pub const NAMES: [&'static str; PortCounters::COUNT] =
                 [stringify!($first), stringify!($second), stringify!($third), $(stringify!($name)),*];
-            /// How many there are.
+            /// Number of counters.
             pub const COUNT: usize = 3 $(+ { let _ = stringify!($name); 1 })*;
 
-            /// All counters, in the order of [`PortCounters::NAMES`].
+            /// All counters, in [`PortCounters::NAMES`] order.
             pub const fn values(&self) -> [u64; PortCounters::COUNT] {
                 [self.$first, self.$second, self.$third, $(self.$name),*]
             }
 
-            /// The counters with these values, in the order of [`PortCounters::NAMES`].
+            /// Creates counters from values in [`PortCounters::NAMES`] order.
             pub const fn from_values(values: [u64; PortCounters::COUNT]) -> PortCounters {
                 let [$first, $second, $third, $($name),*] = values;
                 PortCounters { $first, $second, $third, $($name),* }
@@ -47,38 +47,37 @@ counters! {
     packets,
     /// Their bytes on the wire.
     bytes,
-    /// Packets whose payload was cut.
+    /// Trimmed packets.
     trimmed,
-    /// Packets that found no place and are gone, headers included.
+    /// Packets dropped for lack of space, headers included.
     dropped,
-    /// Headers among those dropped: trimmed packets on their way to the receiver, or back to the sender. SAI counts them
-    /// as `SAI_PORT_STAT_DROPPED_TRIM_PACKETS`.
+    /// Dropped headers, on their way to the receiver or back to the sender. SAI: `SAI_PORT_STAT_DROPPED_TRIM_PACKETS`.
     dropped_headers,
-    /// Headers that were sent back to their senders.
+    /// Headers returned to their senders.
     returned,
-    /// Packets that found no place, and whose senders were told. They are not among those dropped.
+    /// Packets without space whose senders got a notification; not in `dropped`.
     notified,
-    /// Packets that had no mark of congestion (ECN) before.
+    /// Packets that got their first congestion mark (ECN).
     marked,
-    /// Packets that were for this port and left by another one (detour: OPF, DIBS).
+    /// Packets routed to this port that left by another (detour: OPF, DIBS).
     detoured,
 }
 
 impl PortCounters {
-    /// A packet found no place, and is gone.
+    /// Counts a drop for lack of space.
     pub fn count_dropped(&mut self, is_header: bool) {
         self.dropped += 1;
         self.dropped_headers += u64::from(is_header);
     }
 
-    /// Adds those of another port, or of another time.
+    /// Adds counters of another port or time.
     pub fn add(&mut self, other: &PortCounters) {
         let (mut sums, others) = (self.values(), other.values());
         sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
         *self = PortCounters::from_values(sums);
     }
 
-    /// What happened since `before`, an earlier state of the same counters.
+    /// Subtracts `before`, an earlier state of these counters.
     #[must_use]
     pub fn since(&self, before: &PortCounters) -> PortCounters {
         let (mut values, before) = (self.values(), before.values());

@@ -1,4 +1,4 @@
-//! Identifiers. They name; they have no arithmetic.
+//! Identifiers. They have no arithmetic.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
@@ -8,17 +8,17 @@ macro_rules! id {
         pub struct $name($inner);
 
         impl $name {
-            /// The identifier with this number.
+            /// Creates an identifier from its number.
             #[inline]
             pub const fn new(number: $inner) -> $name {
                 $name(number)
             }
-            /// The number behind the identifier.
+            /// Number of the identifier.
             #[inline]
             pub const fn get(self) -> $inner {
                 self.0
             }
-            /// The number as an index into a table.
+            /// Number as a table index.
             #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -28,21 +28,19 @@ macro_rules! id {
 }
 
 id! {
-    /// A host: its canonical address. Every address of a host resolves to one number.
+    /// A host. All its addresses resolve to one number.
     HostId(u32)
 }
 id! {
-    /// A connection, unique at the host that opened it.
+    /// A connection, unique at its opener.
     ConnectionId(u32)
 }
 id! {
-    /// One of the paths from a source to a destination: on the wire the entropy value (UDP source
-    /// port) or the choice of destination address.
+    /// A path between two hosts: on the wire the entropy value (UDP source port) or the choice of destination address.
     PathId(u16)
 }
 
-/// A packet in its owner's storage. The storage, not the queue, owns the packet: queues hold
-/// handles.
+/// Handle of a packet in its owner's storage. Queues hold handles; the storage owns the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Handle(u32);
@@ -51,17 +49,17 @@ impl Handle {
     /// No packet: the end of a list.
     pub const NONE: Handle = Handle(u32::MAX);
 
-    /// The packet at `index`.
+    /// Creates the handle for `index`.
     #[inline]
     pub const fn new(index: u32) -> Handle {
         Handle(index)
     }
-    /// The place in the storage.
+    /// Index in the storage.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
-    /// Whether this names no packet.
+    /// True for [`Handle::NONE`].
     #[inline]
     pub const fn is_none(self) -> bool {
         self.0 == u32::MAX

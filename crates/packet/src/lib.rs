@@ -1,8 +1,6 @@
-//! What a packet is: units, identifiers, the packet as switches and endpoints see it, and its
-//! form on the wire.
+//! Units, identifiers, the packet as switches and endpoints see it, and its wire format.
 //!
-//! This crate knows no switch, no transport and no clock. It is the first room of the house: every
-//! other crate reads it, and it reads none.
+//! This lowest crate knows no switch, transport or clock. Every other crate may use it; it uses no other.
 #![no_std]
 #![forbid(unsafe_code)]
 

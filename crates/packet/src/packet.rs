@@ -1,27 +1,26 @@
 //! A packet as switches and endpoints see it: decoded, 28 bytes, no pointers.
 //!
-//! The simulator carries these values; the stack parses them from frames and emits them into
-//! frames ([`crate::wire`]). Payload bytes are never here: the simulator has none, and the stack
-//! keeps them beside the packet.
+//! The simulator carries these values; the stack converts them from and to frames ([`crate::wire`]). Payload is kept
+//! elsewhere: the simulator has none.
 
 use core::fmt;
 
 use crate::ids::{ConnectionId, Handle, HostId, PathId};
 
-/// What a packet is for.
+/// Packet type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// Carries payload, or did before a switch trimmed it. The receiver answers it with an ACK
-    /// (whole) or a NACK (trimmed); its own sender gets it back when [`Service::Returned`].
+    /// Payload, unless a switch trimmed it. The receiver answers with an ACK (whole) or NACK (trimmed); the sender gets
+    /// it back as [`Service::Returned`].
     Data = 0,
-    /// The named packet arrived: its sender frees the buffer.
+    /// The answered packet arrived: its sender frees the buffer.
     Ack = 1,
-    /// The named packet arrived without its payload: its sender prepares the retransmission.
+    /// The answered packet arrived trimmed: its sender prepares the retransmission.
     Nack = 2,
-    /// Asks for as many packets as the counter rose by.
+    /// Asks for as many packets as the pull counter rose by.
     Pull = 3,
-    /// The connection is not known, or is refused: its state is discarded.
+    /// The connection is unknown or refused: discard its state.
     Reset = 4,
 }
 
@@ -31,23 +30,23 @@ pub enum Kind {
 pub struct Flags(u8);
 
 impl Flags {
-    /// In every packet of the first window: the receiver creates the connection from it.
+    /// Set in the first window: the receiver creates the connection from it.
     pub const SYN: u8 = 1 << 0;
-    /// Nothing further to send now: the receiver keeps only as many pulls as packets are missing.
+    /// No further packets now: the receiver keeps only as many pulls as packets are missing.
     pub const LAST: u8 = 1 << 1;
-    /// Set in packets that the opener of the connection sent: tells a returned DATA from the peer's.
+    /// Set by the connection's opener: distinguishes returned DATA from the peer's.
     pub const FROM_OPENER: u8 = 1 << 2;
-    /// This ACK or NACK carries a valid pull counter.
+    /// The ACK or NACK has a valid pull counter.
     pub const PULL: u8 = 1 << 3;
-    /// In an ACK, which never opens a connection, the bit of SYN: it answers several packets ([`Header::delayed_ack`]).
+    /// The ACK answers several packets ([`Header::delayed_ack`]). ACKs never open connections, so the SYN bit is free.
     pub const DELAYED_ACK: u8 = Flags::SYN;
-    /// In an ACK or a NACK, which have no data, the bit of LAST: the receiver's application does not read, so nothing is
-    /// pulled.
+    /// The receiver's application does not read, so nothing is pulled. ACKs and NACKs have no data, so the LAST bit is
+    /// free.
     pub const HELD: u8 = Flags::LAST;
     const ATTEMPT_SHIFT: u8 = 4;
     const CLASS_SHIFT: u8 = 6;
 
-    /// The flags from their wire byte. Every byte is valid: no bit is spare.
+    /// Decodes the wire byte. All bits are in use, so every byte is valid.
     #[inline]
     pub const fn from_bits(bits: u8) -> Flags {
         Flags(bits)
@@ -57,41 +56,40 @@ impl Flags {
     pub const fn bits(self) -> u8 {
         self.0
     }
-    /// Whether all bits of `mask` are set.
+    /// True if all bits of `mask` are set.
     #[inline]
     pub const fn contains(self, mask: u8) -> bool {
         self.0 & mask == mask
     }
-    /// These flags and those of `mask`.
+    /// Sets the bits of `mask`.
     #[inline]
     #[must_use]
     pub const fn with(self, mask: u8) -> Flags {
         Flags(self.0 | mask)
     }
-    /// These flags without those of `mask`.
+    /// Clears the bits of `mask`.
     #[inline]
     #[must_use]
     pub const fn without(self, mask: u8) -> Flags {
         Flags(self.0 & !mask)
     }
-    /// Which transmission of its sequence number this is, modulo 4; ACK and NACK echo it, so that
-    /// they count for the path that earned them.
+    /// Number of this transmission of the packet, modulo 4. Answers echo it, to count for their path.
     #[inline]
     pub const fn attempt(self) -> u8 {
         self.0 >> Flags::ATTEMPT_SHIFT & 3
     }
-    /// The priority class, 0 the default and 3 the highest: the receiver pulls a higher class first.
+    /// Priority class, from 0 (default) to 3: receivers pull higher classes first.
     #[inline]
     pub const fn class(self) -> u8 {
         self.0 >> Flags::CLASS_SHIFT
     }
-    /// These flags with the attempt (modulo 4).
+    /// Sets the attempt, modulo 4.
     #[inline]
     #[must_use]
     pub const fn with_attempt(self, attempt: u8) -> Flags {
         Flags(self.0 & !(3 << Flags::ATTEMPT_SHIFT) | (attempt & 3) << Flags::ATTEMPT_SHIFT)
     }
-    /// These flags with the priority class (0 to 3).
+    /// Sets the priority class, 0 to 3.
     #[inline]
     #[must_use]
     pub const fn with_class(self, class: u8) -> Flags {
@@ -99,47 +97,46 @@ impl Flags {
     }
 }
 
-/// The decoded header: the 16 bytes after UDP without their check, and the path.
+/// The decoded header: the 16 bytes after UDP without checksum, and the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Header {
-    /// What the packet is for.
+    /// Packet type.
     pub kind: Kind,
     /// Flag bits.
     pub flags: Flags,
-    /// The path that the sender chose.
+    /// Path, chosen by the sender.
     pub path: PathId,
     /// Connection, unique at its opener.
     pub connection: ConnectionId,
-    /// DATA: packet number, from 0. ACK, NACK: the packet answered. PULL: the pull counter.
+    /// DATA: packet number, from 0. ACK, NACK: answered packet. PULL: pull counter.
     pub sequence: u32,
-    /// DATA: payload length (high 16 bits) and service port (low 16 bits). ACK and NACK: the pull
-    /// counter, valid with [`Flags::PULL`]. PULL: zero.
+    /// DATA: payload length (high 16 bits) and service port (low 16 bits). ACK, NACK: pull counter, valid with
+    /// [`Flags::PULL`]. PULL: zero.
     pub extra: u32,
 }
 
 impl Header {
-    /// DATA: the bytes of payload that were sent, even when a switch trimmed them.
+    /// DATA: payload bytes sent, also after a trim.
     #[inline]
     pub const fn payload_length(&self) -> u16 {
         (self.extra >> 16) as u16
     }
-    /// DATA: the service port that a SYN is matched to.
+    /// DATA: service port for SYNs.
     #[inline]
     pub const fn service_port(&self) -> u16 {
         self.extra as u16
     }
-    /// The `extra` word of a DATA header.
+    /// Encodes the `extra` word of DATA.
     #[inline]
     pub const fn data_extra(payload_length: u16, service_port: u16) -> u32 {
         (payload_length as u32) << 16 | service_port as u32
     }
-    /// ACK and NACK: the pull counter that rides along, if one does. Of an ACK of several packets see
-    /// [`Header::delayed_ack`].
+    /// ACK, NACK: pull counter, if present; see [`Header::delayed_ack`] for ACKs of several packets.
     #[inline]
     pub const fn pull_counter(&self) -> Option<u32> {
         match self.kind {
             Kind::Pull => Some(self.sequence),
-            // That of an ACK of several packets has other bits beside it.
+            // An ACK of several packets has other bits beside its pull counter.
             Kind::Ack | Kind::Nack
                 if self.flags.bits() & (Flags::PULL | Flags::DELAYED_ACK) == Flags::PULL =>
             {
@@ -148,7 +145,7 @@ impl Header {
             Kind::Ack | Kind::Nack | Kind::Data | Kind::Reset => None,
         }
     }
-    /// ACK with [`Flags::DELAYED_ACK`]: which packets beside [`Header::sequence`] it answers, and the pull counter.
+    /// ACK with [`Flags::DELAYED_ACK`]: answered packets besides [`Header::sequence`], and pull counter.
     #[inline]
     pub const fn delayed_ack(&self) -> Option<DelayedAck> {
         match self.kind {
@@ -162,20 +159,20 @@ impl Header {
     }
 }
 
-/// What an ACK of several packets says in its `extra` word. All that it answers had the attempt of its flags.
+/// The `extra` word of an ACK of several packets, which all had the attempt of its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
     /// Bit `i`: packet `sequence - 1 - i` is answered too.
     pub before: u16,
-    /// The low half of the pull counter. It is less than 2^15 ahead of any that was heard before.
+    /// Low 16 bits of the pull counter, which is less than 2^15 ahead of any counter received before.
     pub pulls: Option<u16>,
 }
 
 impl DelayedAck {
-    /// The most packets that one ACK answers.
+    /// Maximum number of packets per ACK.
     pub const MAX: u8 = 17;
 
-    /// The `extra` word.
+    /// Encodes the `extra` word.
     #[inline]
     pub const fn extra(self) -> u32 {
         let pulls = match self.pulls {
@@ -186,30 +183,29 @@ impl DelayedAck {
     }
 }
 
-/// What the network may do to the packet. Three bits hold it: one more service has room, beside
-/// [`ServiceClass::LINK`].
+/// Permitted treatment by the network. Its three bits have room for one more service besides [`ServiceClass::LINK`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Service {
-    /// May be trimmed: whole DATA.
+    /// Whole DATA, trimmable.
     Trimmable = 0,
-    /// Was trimmed: a header.
+    /// A header: trimmed DATA.
     Trimmed = 1,
-    /// A trimmed header on its way back to its sender. Never returned again.
+    /// A header on its way back to its sender. Never returned again.
     Returned = 2,
     /// ACK, NACK, PULL, RESET.
     Control = 3,
-    /// May only be dropped: traffic of transports that do not know trimming.
+    /// Droppable traffic of transports without trimming.
     Droppable = 4,
-    /// The header of a packet that a switch dropped, on its way back to its sender (FastLane 3.2), or of one that met
-    /// congestion (Source Quench). Nobody is told of its own loss.
+    /// Header of a packet that was dropped (FastLane 3.2) or met congestion (Source Quench), on its way back to its
+    /// sender. Its own loss causes no notification.
     Notification = 5,
 }
 
 impl Service {
-    /// How many there are.
+    /// Number of services.
     pub const COUNT: usize = 6;
-    /// All of them, in the order of their numbers.
+    /// All services by number.
     pub const ALL: [Service; Service::COUNT] = [
         Service::Trimmable,
         Service::Trimmed,
@@ -219,7 +215,7 @@ impl Service {
         Service::Notification,
     ];
 
-    /// Whether a packet of this service has its payload: it is data that no switch has cut.
+    /// True for data with payload: untrimmed.
     #[inline]
     pub const fn is_whole(self) -> bool {
         match self {
@@ -230,7 +226,7 @@ impl Service {
         }
     }
 
-    /// Whether a switch has trimmed the packet: it is a header on its way to its receiver, or back to its sender.
+    /// True for headers, on their way to the receiver or back to the sender.
     #[inline]
     pub const fn is_header(self) -> bool {
         match self {
@@ -241,7 +237,7 @@ impl Service {
         }
     }
 
-    /// Whether a switch has swapped the packet's addresses: its source is where it was sent to.
+    /// True if a switch swapped the addresses: the source is the original destination.
     #[inline]
     pub const fn is_turned_round(self) -> bool {
         match self {
@@ -251,33 +247,33 @@ impl Service {
     }
 }
 
-/// How the network treats a packet, in one byte: its [`Service`] (bits 0 to 2) and its priority (bits 3 to 5). On the
-/// wire it is the DSCP ([`Profile::dscp`](crate::wire::Profile::dscp)).
+/// Treatment in the network, in one byte: [`Service`] (bits 0 to 2) and priority (bits 3 to 5). On the wire it is the
+/// DSCP ([`Profile::dscp`](crate::wire::Profile::dscp)).
 ///
-/// Whole data has one of eight priorities: 7 is the most urgent, 0 what a transport without priorities sends. Headers
-/// and control packets have none; they go ahead of data. So a trim loses the priority: a switch that trims writes one
-/// DSCP, whatever the packet's was.
+/// Whole data has eight priorities: 7 is the most urgent, and 0 is for transports without priorities. Headers and
+/// control packets have no priority and go ahead of data. So a trim loses the priority: switches write one DSCP when
+/// they trim.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct ServiceClass(u8);
 
 impl ServiceClass {
-    /// How many values the six bits have.
+    /// Number of values of six bits.
     pub const COUNT: usize = 64;
     /// The most urgent priority.
     pub const TOP_PRIORITY: u8 = 7;
     const SERVICE_BITS: u8 = 7;
-    /// Of no service: a frame between the two ends of a link ([`Pause`](crate::Pause)). No queue ever holds one, and no
-    /// transport sends one.
+    /// A frame between the ends of a link ([`Pause`](crate::Pause)), without a service. Queues never hold it, and
+    /// transports never send it.
     pub const LINK: ServiceClass = ServiceClass(Service::COUNT as u8);
 
-    /// Whether this is [`ServiceClass::LINK`].
+    /// True for [`ServiceClass::LINK`].
     #[inline]
     pub const fn is_link(self) -> bool {
         self.0 == ServiceClass::LINK.0
     }
 
-    /// A service and a priority, modulo 8. Services that have no priority are given 0.
+    /// Combines service and priority, modulo 8. Services without priorities get 0.
     #[inline]
     pub const fn new(service: Service, priority: u8) -> ServiceClass {
         match service {
@@ -294,7 +290,7 @@ impl ServiceClass {
     #[inline]
     pub const fn service(self) -> Service {
         const SERVICES: [Service; 8] = {
-            // What no constructor makes is treated like what may only be dropped.
+            // No constructor makes other values; they count as droppable.
             let mut services = [Service::Droppable; 8];
             let mut place = 0;
             while place < Service::COUNT {
@@ -312,19 +308,19 @@ impl ServiceClass {
         self.0 >> 3 & 7
     }
 
-    /// The six bits, for tables by class: below [`ServiceClass::COUNT`].
+    /// The six bits as a table index, below [`ServiceClass::COUNT`].
     #[inline]
     pub const fn index(self) -> usize {
         (self.0 & 63) as usize
     }
 
-    /// The service's number, for tables of eight.
+    /// The service's number as an index into tables of eight.
     #[inline]
     pub const fn service_index(self) -> usize {
         (self.0 & ServiceClass::SERVICE_BITS) as usize
     }
 
-    /// Every class that a packet can be of.
+    /// All classes that packets can have.
     pub fn all() -> impl Iterator<Item = ServiceClass> {
         let with = |service| (0..8).map(move |priority| ServiceClass::new(service, priority));
         Service::ALL.into_iter().flat_map(move |service| {
@@ -335,7 +331,7 @@ impl ServiceClass {
 }
 
 impl From<Service> for ServiceClass {
-    /// The service with priority 0.
+    /// Returns the service with priority 0.
     #[inline]
     fn from(service: Service) -> ServiceClass {
         ServiceClass::new(service, 0)
@@ -343,7 +339,7 @@ impl From<Service> for ServiceClass {
 }
 
 impl PartialEq<Service> for ServiceClass {
-    /// Whether this is the service, whatever the priority.
+    /// Compares services, ignoring priority.
     #[inline]
     fn eq(&self, service: &Service) -> bool {
         self.0 & ServiceClass::SERVICE_BITS == *service as u8
@@ -359,48 +355,47 @@ impl fmt::Debug for ServiceClass {
     }
 }
 
-/// One packet, anywhere between two hosts.
+/// A packet between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Packet {
-    /// Where it goes back to. Canonical: the same for every path.
+    /// Host that answers go to. Canonical: equal for all paths.
     pub source: HostId,
-    /// Where it goes.
+    /// Destination host.
     pub destination: HostId,
     /// The transport header.
     pub header: Header,
-    /// Bytes that it takes on the wire now: full, or trimmed.
+    /// Current bytes on the wire, full or trimmed.
     pub wire_bytes: u16,
-    /// How the network treats it.
+    /// Treatment in the network.
     pub service: ServiceClass,
     /// Congestion marks: see the `MARK_` constants.
     pub marks: u8,
 }
 
 impl Packet {
-    /// [`Packet::marks`]: the transport understands ECN.
+    /// [`Packet::marks`]: transport understands ECN.
     pub const MARK_ECT: u8 = 1 << 0;
     /// [`Packet::marks`]: congestion experienced.
     pub const MARK_CE: u8 = 1 << 1;
-    /// [`Packet::marks`] of an ACK: packets of the flow arrived with [`Packet::MARK_CE`], and its sender must hear of it.
-    /// ECN-Echo of the TCP family (RFC 3168, section 6.1.3; DCTCP), and what makes an ACK a CNP of DCQCN.
+    /// [`Packet::marks`] of an ACK: tells the sender that packets arrived with [`Packet::MARK_CE`]. ECN-Echo of the TCP
+    /// family (RFC 3168, section 6.1.3; DCTCP); makes an ACK a CNP of DCQCN.
     pub const MARK_ECE: u8 = 1 << 2;
-    /// [`Packet::marks`] of data: sent for the first time and before its receiver asked for it, in the pre-credit phase.
-    /// Switches may treat it in its own way (OPF II.D, Aeolus). On a wire it is part of the DSCP.
+    /// [`Packet::marks`] of data: sent for the first time and unasked, in the pre-credit phase. Switches may treat it
+    /// specially (OPF II.D, Aeolus). On a wire it is part of the DSCP.
     pub const MARK_UNSCHEDULED: u8 = 1 << 4;
-    /// [`Packet::marks`] of a trimmed header: the switch next to the receiver cut it, where what is sent to one host
-    /// meets, and no port before. On a wire it is part of the DSCP
+    /// [`Packet::marks`] of a header: trimmed by the switch next to the receiver, where a host's incoming traffic
+    /// meets, not earlier. On a wire it is part of the DSCP
     /// ([`Profile::trimmed_last_hop`](crate::wire::Profile::trimmed_last_hop)).
     pub const MARK_LAST_HOP: u8 = 1 << 5;
-    /// [`Packet::marks`] of data that a host's NIC hands over: the next packet of its flow is taken together with it
-    /// (generic receive offload), and one answer may do for both. Never on a wire.
+    /// [`Packet::marks`] of data from a host's NIC: merged with the flow's next packet (generic receive offload), so
+    /// one ACK may answer both. Never on a wire.
     pub const MARK_DELAYED_ACK: u8 = 1 << 7;
-    /// The class of headers and control packets: the most urgent one (IEEE 802.1Q, network control).
+    /// Class of headers and control packets: the most urgent (IEEE 802.1Q, network control).
     pub const CONTROL_CLASS: u8 = 7;
-    /// Bytes of a control packet and of a trimmed header (NDP 3.1: 64 bytes).
+    /// Bytes of a control packet or header (NDP 3.1: 64 bytes).
     pub const HEADER_BYTES: u16 = 64;
 
-    /// The class that a link pauses it with, 0 to 7. Headers and control packets are of class
-    /// [`Packet::CONTROL_CLASS`], data of that of its priority.
+    /// Pause class, 0 to 7: [`Packet::CONTROL_CLASS`] for headers and control packets, the priority for data.
     #[inline]
     pub const fn class(&self) -> u8 {
         match self.service.service() {
@@ -411,14 +406,13 @@ impl Packet {
         }
     }
 
-    /// Whether this tells a sender that packets of its flow met congestion: an ACK with [`Packet::MARK_ECE`], whatever
-    /// the transport.
+    /// True for an ACK with [`Packet::MARK_ECE`], of any transport: tells the sender about congestion.
     #[inline]
     pub const fn echoes_congestion(&self) -> bool {
         matches!(self.header.kind, Kind::Ack) && self.marks & Packet::MARK_ECE != 0
     }
 
-    /// A packet without payload that goes ahead of data.
+    /// Creates a control packet: no payload, ahead of data.
     #[inline]
     pub const fn control(source: HostId, destination: HostId, header: Header) -> Packet {
         let service = ServiceClass::new(Service::Control, 0);
@@ -426,8 +420,8 @@ impl Packet {
         Packet { source, destination, header, wire_bytes, service, marks: 0 }
     }
 
-    /// Cuts the payload: what is left is `trimmed_bytes` on the wire. Gives the bytes cut. The priority and
-    /// [`Packet::MARK_UNSCHEDULED`] are lost: a switch that trims writes one DSCP.
+    /// Cuts the packet to `trimmed_bytes` on the wire and returns the bytes cut. Priority and
+    /// [`Packet::MARK_UNSCHEDULED`] are lost: switches write one DSCP when they trim.
     #[inline]
     pub fn trim(&mut self, trimmed_bytes: u16) -> u16 {
         let cut = self.wire_bytes.saturating_sub(trimmed_bytes);
@@ -437,7 +431,7 @@ impl Packet {
         cut
     }
 
-    /// Turns a trimmed header round (NDP 3.2.4): addresses swapped, DSCP RETURNED, nothing else.
+    /// Bounces a header (NDP 3.2.4): swaps the addresses and writes DSCP RETURNED, nothing else.
     #[inline]
     pub fn turn_round(&mut self) {
         core::mem::swap(&mut self.source, &mut self.destination);
@@ -445,9 +439,9 @@ impl Packet {
         self.marks &= !Packet::MARK_LAST_HOP;
     }
 
-    /// Makes a packet the notification of its own drop (FastLane 3.2): addresses swapped, cut to its header of
-    /// [`Packet::HEADER_BYTES`], a service of its own. Gives the bytes cut. The rest of the header says which packet it
-    /// was; the marks of IP (ECN, and the one in the DSCP) are overwritten, those of the transport stay.
+    /// Turns a packet into its own drop notification (FastLane 3.2): swaps addresses, cuts to [`Packet::HEADER_BYTES`],
+    /// sets the service, and returns the bytes cut. The remaining header identifies the packet. IP marks (ECN and DSCP)
+    /// are cleared; transport marks stay.
     #[inline]
     pub fn notify(&mut self) -> u16 {
         let cut = self.wire_bytes.saturating_sub(Packet::HEADER_BYTES);
@@ -462,18 +456,18 @@ impl Packet {
 
 /// Storage that owns packets and links them into queues.
 ///
-/// A queue is a list through [`Packets::next`]: as deep as its capacity without memory of its own.
-/// The simulator implements this over an arena, the software switch over its buffer pool.
+/// A queue is a list through [`Packets::next`] and needs no memory of its own. Implemented by the simulator's arena and
+/// the software switch's buffer pool.
 pub trait Packets {
-    /// The packet behind a handle.
+    /// Returns the packet behind a handle.
     fn packet(&self, handle: Handle) -> &Packet;
-    /// The packet behind a handle, to be changed.
+    /// Returns the packet behind a handle, mutably.
     fn packet_mut(&mut self, handle: Handle) -> &mut Packet;
-    /// The packet after this one in its list.
+    /// Returns the next packet in the list.
     fn next(&self, handle: Handle) -> Handle;
     /// Links `next` behind `handle`.
     fn set_next(&mut self, handle: Handle, next: Handle);
-    /// Cuts the payload of a packet; gives the bytes cut. Storage that holds payload releases it.
+    /// Trims a packet and returns the bytes cut. Storage with payload releases it.
     #[inline]
     fn trim(&mut self, handle: Handle, trimmed_bytes: u16) -> u16 {
         self.packet_mut(handle).trim(trimmed_bytes)
@@ -520,7 +514,7 @@ mod tests {
         assert_eq!((packet.class(), packet.marks), (Packet::CONTROL_CLASS, Packet::MARK_ECT));
     }
 
-    /// FastLane 3.2: the header says which packet it was, and of which sender.
+    /// FastLane 3.2: the header identifies the packet and its sender.
     #[test]
     fn a_notification_is_the_header_turned_round() {
         let header = Header {
@@ -551,7 +545,7 @@ mod tests {
         let of_dscp = Packet::MARK_UNSCHEDULED | Packet::MARK_LAST_HOP;
         let of_ip = Packet::MARK_ECT | Packet::MARK_CE | of_dscp;
         assert_eq!(notification.marks, !of_ip);
-        // What is shorter than a header is not filled up.
+        // A packet shorter than a header is not padded.
         let mut short = Packet { wire_bytes: 40, ..whole };
         assert_eq!((short.notify(), short.wire_bytes), (0, 40));
     }

@@ -1,26 +1,26 @@
-//! Pause frames of priority flow control (IEEE 802.1Qbb): what the receiving end of a link tells the sending end.
+//! Pause frames of priority flow control (IEEE 802.1Qbb), from a link's receiving end to its sending end.
 
 use crate::ids::{ConnectionId, HostId, PathId};
 use crate::packet::{Flags, Header, Kind, Packet, ServiceClass};
 
-/// A pause frame. It goes from one end of a link to the other and no further, whatever queues wait there.
+/// A pause frame. It crosses one link and bypasses queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// A bit for each class that it speaks of: the others go on as they are.
+    /// Bit per class that pauses or resumes; other classes continue.
     pub classes: u8,
-    /// Of these, those that stop. The rest may go on.
+    /// Classes that pause, a subset of `classes`; the rest resumes.
     pub stopped: u8,
-    /// How long they stop unless told again, in units of 512 bit times of the link.
+    /// Duration of the pause unless changed, in units of 512 bit times of the link.
     pub quanta: u16,
 }
 
 impl Pause {
     /// Bytes on the wire: the shortest Ethernet frame.
     pub const BYTES: u16 = 64;
-    /// Bits of a link in a unit of [`Pause::quanta`].
+    /// Bit times per unit of [`Pause::quanta`].
     pub const QUANTUM_BITS: u64 = 512;
 
-    /// The frame as a packet, for drivers whose links carry packets.
+    /// Encodes the frame as a packet, for links that carry packets.
     pub const fn to_packet(self) -> Packet {
         let nobody = HostId::new(0);
         let header = Header {
@@ -41,7 +41,7 @@ impl Pause {
         }
     }
 
-    /// What a packet says, if it is a pause frame.
+    /// Decodes a packet that is a pause frame.
     #[inline]
     pub const fn of(packet: &Packet) -> Option<Pause> {
         if !packet.service.is_link() {

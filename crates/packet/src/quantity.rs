@@ -1,11 +1,10 @@
-//! Numbers with their unit, as people write them: "10Gbps", "9000B", "20.1ms", "0.1%".
+//! Parses quantities with units, as people write them: "10Gbps", "9000B", "20.1ms", "0.1%".
 //!
-//! Exact: decimals are read as integers, never through a float, and what is no whole number of the smallest unit
-//! (bit/s, byte, picosecond, billionth) is refused. What [`BitRate`], [`ByteCount`] and [`TimeDelta`] print is
-//! read back as what it was.
+//! Parsing is exact: decimals are integers, never floats, and fractions of the smallest unit (bit/s, byte, picosecond,
+//! billionth) are errors. Printed [`BitRate`], [`ByteCount`] and [`TimeDelta`] parse back to the same value.
 //!
-//! A prefix is of 1000: `K` (in rates also `k`), `M`, `G`, `T`; with an `i` of 1024. `m` is milli, and so never meant where only
-//! `M` makes sense; `b` is a bit and `B` a byte: a unit of the wrong one is refused and not guessed.
+//! Prefixes are powers of 1000: `K` (in rates also `k`), `M`, `G`, `T`; with an `i` powers of 1024. `m` is milli, never
+//! `M`; `b` is a bit, `B` a byte: a mix-up is an error, not a guess.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -16,10 +15,10 @@ use core::fmt;
 
 use crate::{BitRate, ByteCount, TimeDelta};
 
-/// Names of units, each with its factor; the first is the smallest.
+/// Unit names with their factors, smallest unit first.
 pub type Units = &'static [(&'static str, u64)];
 
-/// Of rates, in bits per second.
+/// Rate units, in bits per second.
 pub const RATES: Units = &[
     ("bps", 1),
     ("Kbps", 1_000),
@@ -35,11 +34,11 @@ pub const RATES: Units = &[
     ("Tb/s", 1_000_000_000_000),
 ];
 
-/// Of times, in picoseconds.
+/// Time units, in picoseconds.
 pub const DURATIONS: Units =
     &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
 
-/// Of sizes, in bytes.
+/// Size units, in bytes.
 pub const BYTES: Units = &[
     ("B", 1),
     ("KB", 1_000),
@@ -50,30 +49,30 @@ pub const BYTES: Units = &[
     ("GiB", 1 << 30),
 ];
 
-/// Of shares, in billionths.
+/// Share units, in billionths.
 pub const SHARES: Units = &[("ppb", 1), ("ppm", 1_000), ("%", 10_000_000)];
 
-/// The end of "expected ...", for a rate.
+/// Ends an "expected ..." message for rates.
 pub const A_RATE: &str = "a rate such as \"10Gbps\" (units: bps, Kbps, Mbps, Gbps, Tbps)";
-/// The same for a time.
+/// Ends an "expected ..." message for times.
 pub const A_DURATION: &str = "a time such as \"1us\" (units: ps, ns, us, ms, s)";
-/// The same for a size.
+/// Ends an "expected ..." message for sizes.
 pub const A_SIZE: &str =
     "a size such as \"9000B\" (units: B, KB, MB, GB of 1000; KiB, MiB, GiB of 1024)";
-/// The same for a share.
+/// Ends an "expected ..." message for shares.
 pub const A_SHARE: &str = "a share such as \"0.1%\" (units: %, ppm, ppb)";
 
-/// Why a text is no such quantity.
+/// The reason why a text is no quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong, as the end of a sentence that begins with the text.
+    /// The problem, as the end of a sentence after the text.
     pub problem: String,
-    /// The nearest text that would be right.
+    /// Nearest valid text.
     pub nearest: Option<String>,
 }
 
 impl Fault {
-    /// A fault without a nearest text.
+    /// Creates a fault without nearest text.
     pub fn new(problem: impl Into<String>) -> Fault {
         Fault { problem: problem.into(), nearest: None }
     }
@@ -91,10 +90,10 @@ impl fmt::Display for Fault {
 
 impl core::error::Error for Fault {}
 
-/// A rate above zero: "10Gbps".
+/// Parses a rate above zero: "10Gbps".
 ///
 /// # Errors
-/// What is wrong with the text.
+/// Describes the problem.
 pub fn rate(text: &str) -> Result<BitRate, Fault> {
     match scaled(text, &[RATES])? {
         (0, _) => Err(Fault::new("is a rate of zero, which never delivers")),
@@ -102,35 +101,34 @@ pub fn rate(text: &str) -> Result<BitRate, Fault> {
     }
 }
 
-/// A time: "20.1ms".
+/// Parses a time: "20.1ms".
 ///
 /// # Errors
-/// What is wrong with the text.
+/// Describes the problem.
 pub fn duration(text: &str) -> Result<TimeDelta, Fault> {
     scaled(text, &[DURATIONS]).map(|(ps, _)| TimeDelta::from_ps(ps))
 }
 
-/// A size: "9000B", "4KiB".
+/// Parses a size: "9000B", "4KiB".
 ///
 /// # Errors
-/// What is wrong with the text.
+/// Describes the problem.
 pub fn bytes(text: &str) -> Result<ByteCount, Fault> {
     scaled(text, &[BYTES]).map(|(bytes, _)| ByteCount::new(bytes))
 }
 
-/// A share in billionths: "0.1%", "20ppm".
+/// Parses a share into billionths: "0.1%", "20ppm".
 ///
 /// # Errors
-/// What is wrong with the text.
+/// Describes the problem.
 pub fn share(text: &str) -> Result<u64, Fault> {
     scaled(text, &[SHARES]).map(|(billionths, _)| billionths)
 }
 
-/// The amount in the smallest unit, and the name of the unit that was written. Between number and unit there may be
-/// spaces.
+/// Parses a quantity into the amount in the smallest unit and the written unit. Spaces may separate number and unit.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// Describes the problem.
 pub fn scaled(text: &str, sets: &[Units]) -> Result<(u64, &'static str), Fault> {
     let unit_start = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_start);
@@ -160,19 +158,19 @@ pub fn scaled(text: &str, sets: &[Units]) -> Result<(u64, &'static str), Fault> 
     Ok((u64::try_from(amount).map_err(|_| too_large())?, name))
 }
 
-/// The whole number that `decimals` behind the point are of a unit; `None`: they are no whole number.
+/// Multiplies decimals by `factor`; `None` if the product is not whole.
 fn part_of(decimals: &str, factor: u64) -> Option<u64> {
-    // The last digit is none of zero, so that places beyond the twos of the factor leave a rest: 30 for GiB.
+    // The last digit is not zero, so with more places than the factor has twos (30 for GiB) a remainder is left.
     let places = u32::try_from(decimals.len()).ok().filter(|&places| places <= 30)?;
     let digits: u128 = if decimals.is_empty() { 0 } else { decimals.parse().ok()? };
-    // Both sides without the twos that they share, so that the product fits.
+    // Both sides are divided by their common twos, so that the product fits.
     let twos = factor.trailing_zeros().min(places);
     let (factor, scale) = (u128::from(factor >> twos), 10u128.pow(places) >> twos);
     let product = digits.checked_mul(factor)?;
     if product.is_multiple_of(scale) { u64::try_from(product / scale).ok() } else { None }
 }
 
-/// What a unit may have been taken for that differs from a known one in the case of its letters alone.
+/// Explains a unit with wrong letter case.
 fn mistaken(unit: &str, nearest: Option<&str>) -> &'static str {
     let Some(known) = nearest.filter(|known| known.eq_ignore_ascii_case(unit)) else { return "" };
     let differs = |a: char, b: char| {
@@ -187,19 +185,19 @@ fn mistaken(unit: &str, nearest: Option<&str>) -> &'static str {
     }
 }
 
-/// The one of `names` with the fewest edits from `written`, unless it shares next to nothing.
+/// Returns the name with the fewest edits from `written`, unless they share next to nothing.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let (distance, name) = names
         .into_iter()
         .map(|name| (edits(written, name), name))
         .min_by_key(|&(edits, _)| edits)?;
     let longest = written.chars().count().max(name.chars().count());
-    // More than half of it wrong is another word: "parsec" is no "ps", but "sec" begins as "s" does.
+    // More than half wrong is another word: "parsec" is not "ps", but "sec" begins with "s".
     let is_like = 2 * distance <= longest || distance < longest && written.starts_with(name);
     is_like.then_some(name)
 }
 
-/// Insertions, deletions, substitutions and swaps of neighbours that make `b` of `a`.
+/// Counts insertions, deletions, substitutions and swaps of neighbours from `a` to `b`.
 fn edits(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();
     let b: Vec<char> = b.to_lowercase().chars().collect();

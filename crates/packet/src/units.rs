@@ -1,8 +1,7 @@
 //! Exact integer units: picoseconds, bytes and bits per second.
 //!
-//! A unit never becomes another by accident: `Time + Time` does not compile, and there is no
-//! conversion through floating point. A delay that is no whole number of picoseconds rounds up, so
-//! that nothing arrives before its last bit could have.
+//! Units never convert by accident: `Time + Time` does not compile, and floating point is not used. Fractions of a
+//! picosecond round up, so that no packet arrives before its last bit.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
@@ -10,39 +9,38 @@ use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 /// Picoseconds in one second.
 pub const PICOSECONDS_PER_SECOND: u64 = 1_000_000_000_000;
 
-/// A point in time: picoseconds since the run began.
+/// A point in time, in picoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Time(u64);
 
 impl Time {
-    /// The beginning of the run.
+    /// Start of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than every event: the deadline of something that is not armed.
+    /// Later than every event: deadline of an unarmed timer.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The point `ps` picoseconds after the beginning.
+    /// Creates a time from picoseconds since the start.
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
 
-    /// Picoseconds since the beginning.
+    /// Picoseconds since the start.
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// The time from `earlier` to `self`, zero when `earlier` is later.
+    /// Time since `earlier`, zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Time) -> TimeDelta {
         TimeDelta(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self + delta`, staying at [`Time::NEVER`] instead of wrapping.
+    /// Adds `delta`, up to [`Time::NEVER`].
     pub const fn saturating_add(self, delta: TimeDelta) -> Time {
         Time(self.0.saturating_add(delta.0))
     }
 
-    /// The same instant for a clock that was set back by so much: what is older is at [`Time::ZERO`], and
-    /// [`Time::NEVER`] stays.
+    /// Converts to a clock that was set back by `by`: older instants become [`Time::ZERO`]; [`Time::NEVER`] stays.
     pub const fn set_back(self, by: TimeDelta) -> Time {
         match self {
             Time::NEVER => Time::NEVER,
@@ -57,30 +55,30 @@ impl Time {
 pub struct TimeDelta(u64);
 
 impl TimeDelta {
-    /// No time at all.
+    /// Zero time.
     pub const ZERO: TimeDelta = TimeDelta(0);
 
-    /// A span of `ps` picoseconds.
+    /// Creates a span from picoseconds.
     pub const fn from_ps(ps: u64) -> TimeDelta {
         TimeDelta(ps)
     }
-    /// A span of `ns` nanoseconds.
+    /// Creates a span from nanoseconds.
     pub const fn from_ns(ns: u64) -> TimeDelta {
         TimeDelta(ns * 1_000)
     }
-    /// A span of `us` microseconds.
+    /// Creates a span from microseconds.
     pub const fn from_us(us: u64) -> TimeDelta {
         TimeDelta(us * 1_000_000)
     }
-    /// A span of `ms` milliseconds.
+    /// Creates a span from milliseconds.
     pub const fn from_ms(ms: u64) -> TimeDelta {
         TimeDelta(ms * 1_000_000_000)
     }
-    /// The span in picoseconds.
+    /// Span in picoseconds.
     pub const fn as_ps(self) -> u64 {
         self.0
     }
-    /// `self - other`, zero when `other` is longer.
+    /// Subtracts `other`, down to zero.
     pub const fn saturating_sub(self, other: TimeDelta) -> TimeDelta {
         TimeDelta(self.0.saturating_sub(other.0))
     }
@@ -95,7 +93,7 @@ impl ByteCount {
     /// No bytes.
     pub const ZERO: ByteCount = ByteCount(0);
 
-    /// `bytes` bytes.
+    /// Creates a size from bytes.
     pub const fn new(bytes: u64) -> ByteCount {
         ByteCount(bytes)
     }
@@ -111,31 +109,31 @@ impl ByteCount {
 pub struct BitRate(u64);
 
 impl BitRate {
-    /// A rate of `bits` bits per second.
+    /// Creates a rate from bits per second.
     ///
     /// # Panics
-    /// A rate of zero: a link that never delivers is a failed link, not a slow one.
+    /// Panics on zero: a link that never delivers is failed, not slow.
     pub const fn from_bps(bits: u64) -> BitRate {
         assert!(bits > 0, "a link rate must be positive");
         BitRate(bits)
     }
-    /// A rate of `gigabits` gigabits per second.
+    /// Creates a rate from gigabits per second.
     pub const fn from_gbps(gigabits: u64) -> BitRate {
         BitRate::from_bps(gigabits * 1_000_000_000)
     }
-    /// Bits per second.
+    /// Rate in bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
-    /// The time that `bytes` take on the wire, rounded up to a picosecond.
+    /// Transmission time of `bytes`, rounded up to a picosecond.
     ///
     /// # Panics
-    /// A transmission that lasts longer than `u64` picoseconds (213 days).
+    /// Panics above `u64` picoseconds (213 days).
     pub const fn transmission(self, bytes: ByteCount) -> TimeDelta {
         const PICOSECOND_BITS: u64 = 8 * PICOSECONDS_PER_SECOND;
         if bytes.0 <= u64::MAX / PICOSECOND_BITS {
-            // Up to 2.3 MB, every packet there is: one 64-bit division.
+            // Every packet is below 2.3 MB: one 64-bit division.
             return TimeDelta((bytes.0 * PICOSECOND_BITS).div_ceil(self.0));
         }
         let ps = (bytes.0 as u128 * PICOSECOND_BITS as u128).div_ceil(self.0 as u128);
@@ -143,8 +141,7 @@ impl BitRate {
         TimeDelta(ps as u64)
     }
 
-    /// Picoseconds for one byte, when that is a whole number: the engine then multiplies instead of
-    /// dividing.
+    /// Picoseconds per byte, if whole: the engine then multiplies instead of dividing.
     pub const fn whole_ps_per_byte(self) -> Option<u64> {
         if (8 * PICOSECONDS_PER_SECOND).is_multiple_of(self.0) {
             Some(8 * PICOSECONDS_PER_SECOND / self.0)
@@ -153,8 +150,8 @@ impl BitRate {
         }
     }
 
-    /// A number that a source gives for links of rate `at`, for links of this rate: in proportion to the rate above `at`,
-    /// and as the source gives it up to there. Rounded down.
+    /// Scales a number that a source gives for links of rate `at`: proportionally above `at`, unchanged up to `at`.
+    /// Rounded down.
     pub const fn scale(self, number: u64, at: BitRate) -> u64 {
         if self.0 <= at.0 {
             return number;
@@ -163,7 +160,7 @@ impl BitRate {
         if scaled > u64::MAX as u128 { u64::MAX } else { scaled as u64 }
     }
 
-    /// Bytes that leave a link of this rate within `span`, rounded down.
+    /// Bytes that leave a link within `span`, rounded down.
     pub const fn bytes_in(self, span: TimeDelta) -> ByteCount {
         let bits = self.0 as u128 * span.0 as u128 / PICOSECONDS_PER_SECOND as u128;
         ByteCount((bits / 8) as u64)
@@ -270,7 +267,7 @@ impl fmt::Display for Time {
 }
 
 impl fmt::Display for TimeDelta {
-    /// Microseconds with all six decimals: exact, and readable at every scale of a datacenter.
+    /// Prints microseconds with six decimals: exact and readable at datacenter scales.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:06} us", self.0 / 1_000_000, self.0 % 1_000_000)
     }

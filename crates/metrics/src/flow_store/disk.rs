@@ -1,7 +1,7 @@
-//! Records on disk: a form that is short, and quick to read.
+//! Compact records on disk that read fast.
 //!
-//! A record is the lengths of its numbers, four bits each, and then the numbers, lowest byte first, without the zeros at
-//! their ends. Most numbers of most flows are 0 and take no byte.
+//! A record is the lengths of its numbers, four bits each, then the numbers, lowest byte first, without high zero
+//! bytes. Most numbers of most flows are 0 and take no byte.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -10,25 +10,24 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::flow::{FlowEnd, FlowRecord, Name};
 
-/// Bytes of each sorted run that a reader has in memory.
+/// Buffer size per sorted run, in bytes.
 const BUFFER: usize = 16 << 10;
-/// Numbers of a record.
+/// Number count of a record.
 const NUMBERS: usize = 24;
-/// Bytes of the lengths.
+/// Size of the lengths in bytes.
 const LENGTHS: usize = NUMBERS / 2;
-/// Bytes of a number, of which the first that matter are kept: a buffer has as many beyond its last record.
+/// Bytes of a full number. Buffers have as many spare bytes, because readers load full numbers.
 const NUMBER: usize = size_of::<u64>();
-/// The longest record.
+/// Maximum size of a record in bytes.
 const LONGEST: usize = LENGTHS + NUMBERS * NUMBER;
 
-/// Records on disk, in order.
+/// File range of sorted records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SortedRun {
     pub(super) from: u64,
     pub(super) to: u64,
 }
 
-/// The file of the sorted runs.
 #[derive(Debug)]
 pub(super) struct Spill {
     file: Mutex<File>,
@@ -40,7 +39,7 @@ impl Spill {
         Ok(Spill { file: Mutex::new(file) })
     }
 
-    /// Writes records behind what was written before.
+    /// Appends records at `from`.
     pub(super) fn write<'a>(
         &self,
         from: u64,
@@ -98,10 +97,10 @@ pub(super) struct Reader<'a> {
     spill: &'a Spill,
     names: &'a [Name],
     run: SortedRun,
-    /// What was read, and [`NUMBER`] bytes more.
+    /// Data and [`NUMBER`] spare bytes.
     buffer: Vec<u8>,
     place: usize,
-    /// Where what was read ends.
+    /// End of the data.
     end: usize,
 }
 
@@ -110,7 +109,7 @@ impl<'a> Reader<'a> {
         Reader { spill, names, run, buffer: Vec::new(), place: 0, end: 0 }
     }
 
-    /// Keeps what is left of the buffer, and reads on behind it.
+    /// Keeps the rest of the buffer and reads more.
     fn refill(&mut self) {
         self.buffer.copy_within(self.place..self.end, 0);
         self.end -= self.place;
@@ -152,7 +151,7 @@ fn write_numbers(numbers: [u64; NUMBERS], out: &mut Vec<u8>) {
     out.truncate(end);
 }
 
-/// The numbers of a record, and its length. Behind it are [`NUMBER`] bytes more.
+/// Returns numbers and size of a record, which [`NUMBER`] spare bytes follow.
 fn read_numbers(bytes: &[u8]) -> ([u64; NUMBERS], usize) {
     let mut numbers = [0; NUMBERS];
     let mut end = LENGTHS;
@@ -168,7 +167,7 @@ fn read_numbers(bytes: &[u8]) -> ([u64; NUMBERS], usize) {
 }
 
 fn encode(record: &FlowRecord, workload: u32, out: &mut Vec<u8>) {
-    // A number that is not there is 0, all others one more; no time and no size is 2^64 - 1.
+    // An absent number is 0, others are one more; no time or size is 2^64 - 1.
     let some = |number: Option<u64>| number.map_or(0, |number| number + 1);
     let end = match record.end {
         FlowEnd::Completed => 0,
@@ -177,7 +176,7 @@ fn encode(record: &FlowRecord, workload: u32, out: &mut Vec<u8>) {
         FlowEnd::LongLived => 3,
         FlowEnd::NotStarted => 4,
     };
-    // Every field is named, so that a new one cannot be forgotten.
+    // All fields are named, so that a new one cannot be forgotten.
     let FlowRecord {
         workload: _,
         index,
@@ -233,12 +232,12 @@ fn encode(record: &FlowRecord, workload: u32, out: &mut Vec<u8>) {
     write_numbers(numbers, out);
 }
 
-/// A record, and how many bytes it took.
+/// Returns a record and its size.
 fn decode(names: &[Name], bytes: &[u8]) -> (FlowRecord, usize) {
     let (numbers, length) = read_numbers(bytes);
     let mut numbers = numbers.into_iter();
     let mut number = || numbers.next().expect("as many numbers as were written");
-    // Fields are read in the order in which they are written here: that of `encode`.
+    // Fields are in the order of `encode`.
     let record = FlowRecord {
         workload: names[number() as usize].clone(),
         index: number(),
@@ -281,7 +280,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Numbers of every length come back, whatever stands behind them.
+        /// Numbers of every length round-trip, whatever follows them.
         #[test]
         fn numbers_come_back(lengths in prop::array::uniform24(0u32..65), bits in any::<u64>(), behind in any::<u64>()) {
             let numbers = lengths.map(|length| {

@@ -1,17 +1,16 @@
-//! Which of several sorted sources comes first, in as many comparisons as a tree over them is deep.
+//! Finds the first of several sorted sources, with one comparison per level of a tree over them.
 
-/// The winners of all matches of a knock-out tournament.
+/// Winners of all matches of a knock-out tournament.
 pub(super) struct Tournament {
-    /// The winner of the match at each node; the children of node `n` are `2n` and `2n + 1`, and the last half are the
-    /// sources themselves.
+    /// Winner at each node; node `n` has children `2n` and `2n + 1`, and the second half are the sources.
     winners: Vec<usize>,
 }
 
-/// Who is no source: loses every match.
+/// A missing source, which loses every match.
 const NOBODY: usize = usize::MAX;
 
 impl Tournament {
-    /// All matches of so many sources.
+    /// Plays all matches of `sources` sources.
     pub(super) fn new(sources: usize, is_before: impl Fn(usize, usize) -> bool) -> Tournament {
         let leaves = sources.next_power_of_two();
         let mut winners = vec![NOBODY; 2 * leaves];
@@ -21,12 +20,12 @@ impl Tournament {
         tournament
     }
 
-    /// The source that comes first.
+    /// Returns the first source.
     pub(super) fn winner(&self) -> usize {
         self.winners[1]
     }
 
-    /// Plays the matches of a source again.
+    /// Replays the matches of a source.
     pub(super) fn replay(&mut self, source: usize, is_before: impl Fn(usize, usize) -> bool) {
         let mut node = (self.winners.len() / 2 + source) / 2;
         while node > 0 {
@@ -48,7 +47,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Merging sorted lists gives what sorting all of them gives.
+        /// A merge of sorted lists equals a sort.
         #[test]
         fn lists_are_merged(mut lists in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 1..9)) {
             let mut expected = lists.concat();

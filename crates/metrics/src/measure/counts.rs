@@ -1,41 +1,40 @@
-//! Measures that are counts, or one count over another.
+//! Measures that are counts or ratios of counts.
 
 use super::flows::Selection;
 use super::spec::PortFilter;
 use crate::flow::{FlowEnd, FlowRecord};
 use crate::record::{PortRecord, RunRecord};
 
-/// Something counted.
+/// A count.
 #[derive(Clone, Debug)]
 pub(super) enum Count {
-    /// Of the selected flows, all together.
+    /// Sum over the selected flows.
     Flows(fn(&FlowRecord) -> u64),
-    /// DATA packets of the run that arrived whole, duplicates not counted.
+    /// DATA packets of the run that arrived whole, without duplicates.
     PacketsDelivered,
     /// Packets of the run that left a link.
     Hops,
-    /// At these ports.
+    /// Sum over these ports.
     Ports(fn(&PortRecord) -> u64, Vec<PortFilter>),
-    /// At all ports but these.
+    /// Sum over all other ports.
     Beyond(fn(&PortRecord) -> u64, PortFilter),
 }
 
-/// What a count is divided by.
+/// The divisor of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Per {
-    /// DATA packets that the selected flows sent, without those that were counted at the ports left out.
+    /// DATA packets that the selected flows sent, minus those counted at excluded ports.
     PacketsSent,
     /// DATA packets of the run that arrived whole.
     PacketsDelivered,
-    /// Headers of DATA packets that came to anybody: to receivers, and back to senders.
+    /// Headers of DATA packets that arrived at receivers or back at senders.
     Headers,
-    /// Payload bytes of the selected flows that were started and have a size.
+    /// Payload bytes of selected sized flows that were started.
     Bytes,
-    /// Retransmissions because a header came back; one at least, so that without any the other causes are all.
+    /// Retransmissions after returned headers, at least one: without any, the ratio is the count itself.
     Returns,
 }
 
-/// The number of a run.
 pub(super) fn number(
     of: &Count,
     per: Option<&Per>,
@@ -69,22 +68,22 @@ pub(super) fn number(
     (whole > 0).then(|| count as f64 / whole as f64 * scale)
 }
 
-/// Payload of a flow that was started and has a size.
+/// Payload bytes of a started, sized flow, else 0.
 fn started_bytes(flow: &FlowRecord) -> u64 {
     flow.size_bytes.filter(|_| flow.end != FlowEnd::NotStarted).unwrap_or(0)
 }
 
-/// Of that, what has not arrived.
+/// Undelivered payload bytes of a started, sized flow.
 pub(super) fn missing_bytes(flow: &FlowRecord) -> u64 {
     started_bytes(flow).saturating_sub(flow.delivered_bytes)
 }
 
-/// A port that one of the filters takes; every port without filters.
+/// True if any filter takes the port, or without filters.
 pub(super) fn takes(filters: &[PortFilter], port: &PortRecord) -> bool {
     filters.is_empty() || filters.iter().any(|filter| filter.takes(&port.place))
 }
 
-/// A counter of some ports, added up; `None` where there is no such port.
+/// Sums a counter over ports; `None` without such ports.
 fn at(
     record: &RunRecord,
     of: fn(&PortRecord) -> u64,

@@ -1,4 +1,4 @@
-//! Measures of packets one by one: latencies and timelines.
+//! Measures of single packets: latencies and timelines.
 
 use std::collections::BTreeMap;
 
@@ -6,35 +6,35 @@ use super::reduce::{Missing, Reduced};
 use crate::record::RunRecord;
 use crate::timeline::{PacketKind, Timeline, What};
 
-/// Something about the events of a timeline.
+/// A value of timeline events.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value {
-    /// How many of this kind there are.
+    /// Number of events of this kind.
     Events(What),
-    /// How long each link was idle in all between its first and its last packet, ps.
+    /// Idle time of each link between its first and last packet, ps.
     IdleTime(Reduced),
-    /// Time in intervals, from the first departure on, in which whole DATA packets were on the link for less than a
-    /// share of the interval, ps. An interval that is not over does not count.
+    /// Time in intervals, from the first departure on, in which whole DATA packets occupied the link for less than a
+    /// share, ps. Incomplete intervals do not count.
     LowTime { interval_ps: u64, below_percent: u64, unit: f64 },
-    /// What the bursts of a place are: packets between which its link is idle for less than a gap.
+    /// A value of bursts: packets between which the link idles for less than a gap.
     Bursts { gap_ps: u64, of: BurstOf, reduce: Reduced },
-    /// How many packets each retransmission found in its queue when it arrived, the packet on the wire included.
+    /// Packets in the queue that each retransmission found on arrival, including the packet on the wire.
     QueueFound(Reduced),
 }
 
-/// A number that a burst has.
+/// A value of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BurstOf {
     Packets,
-    /// On the wire.
+    /// Bytes on the wire.
     Bytes,
-    /// From the first bit of the first packet to the last bit of the last one, ps.
+    /// From first bit of first packet to last bit of last packet, ps.
     Span,
-    /// From the first bit to that of the next burst, ps: the last burst has none.
+    /// From first bit to that of the next burst, ps; the last burst has no period.
     Period,
 }
 
-/// The number of a run, at a place or at all; `None` where there was nothing to see.
+/// Measures a place or all places; `None` without events.
 pub(super) fn number(value: &Value, timeline: &Timeline, place: Option<&str>) -> Option<f64> {
     match *value {
         Value::Events(what) => (!timeline.events.is_empty())
@@ -50,16 +50,16 @@ pub(super) fn number(value: &Value, timeline: &Timeline, place: Option<&str>) ->
     }
 }
 
-/// A reduction of the latencies, in ps.
+/// Reduces the latencies, in ps.
 pub(super) fn latency(record: &RunRecord, later: bool, reduce: &Reduced) -> Option<f64> {
     let wanted = record.latencies.iter().filter(|latency| !later || !latency.first_window);
     let values: Vec<Option<f64>> = wanted.map(|latency| Some(latency.ps as f64)).collect();
     reduce.of(&values, Missing::Max)
 }
 
-/// By place: the time between two departures in which nothing was sent.
+/// Idle time between departures, by place.
 fn idle(timeline: &Timeline, place: Option<&str>) -> Vec<Option<f64>> {
-    // When it became free, and how long it was idle.
+    // Value: time at which the link became free, total idle time.
     let mut links: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for event in timeline.at(place).filter(|event| event.what == What::Depart) {
         let (free, idle) = links.entry(event.place).or_insert((event.time_ps, 0));
@@ -123,6 +123,6 @@ fn found(timeline: &Timeline, place: Option<&str>) -> Vec<Option<f64>> {
     let arrivals = timeline.at(place).filter(|event| {
         event.what == What::Enqueue && event.packet == PacketKind::Data && event.attempt > 0
     });
-    // Less itself.
+    // Minus the packet itself.
     arrivals.filter_map(|event| event.queue.map(|queue| Some(f64::from(queue.0 - 1)))).collect()
 }

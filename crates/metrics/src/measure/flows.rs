@@ -7,37 +7,37 @@ use super::spec::{Groups, Sizes};
 use crate::flow::FlowRecord;
 use crate::record::RunRecord;
 
-/// Which flows count.
+/// A selection of flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Selection {
-    /// Those of this workload.
+    /// Only this workload.
     pub(super) workload: Option<String>,
-    /// Those from this source to this destination.
+    /// Only from this source to this destination.
     pub(super) pair: Option<[u32; 2]>,
-    /// Those that began before this time. At the end of a run flows are under way, and the slow ones among them most.
+    /// Only flows that began before this time. Flows under way at the end of a run are mostly slow.
     pub(super) started_before_ps: Option<u64>,
-    /// Those of such a size.
+    /// Only these sizes.
     pub(super) sizes: Option<Sizes>,
 }
 
-/// A value that a flow has, with its unit.
+/// A value of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
-    /// Time until the last byte arrived at the receiver, ps.
+    /// FCT at the receiver, ps.
     FctReceiver,
-    /// Time until the last ACK arrived at the sender, ps.
+    /// FCT at the sender, ps.
     FctSender,
-    /// FCT at the receiver less the ideal one, ps: what a flow of one packet waited.
+    /// FCT at the receiver minus the ideal, ps: the wait of a single-packet flow.
     Waiting,
-    /// FCT at the receiver over the ideal one.
+    /// FCT at the receiver over the ideal.
     Slowdown,
-    /// FCT at the sender over the ideal one there.
+    /// FCT at the sender over the ideal there.
     SlowdownSender,
     /// Goodput, Gb/s.
     Goodput,
-    /// Goodput in percent of the rate of a host's link.
+    /// Goodput in percent of a host link's rate.
     LinkShare,
-    /// Goodput in percent of an equal part of a host's link for each selected flow.
+    /// Goodput in percent of an equal share of a host link among the selected flows.
     FairShare,
 }
 
@@ -49,19 +49,18 @@ impl Selection {
             && self.sizes.is_none_or(|sizes| sizes.takes(flow.size_bytes))
     }
 
-    /// What `of` says of each selected flow.
+    /// Maps the selected flows.
     pub(super) fn each<T>(&self, record: &RunRecord, of: impl Fn(&FlowRecord) -> T) -> Vec<T> {
         record.flows.iter().filter(|flow| self.takes(flow)).map(|flow| of(&flow)).collect()
     }
 }
 
-/// Percent of a host's link that one Gb/s is.
+/// Percent of a host link per Gb/s.
 fn percent_of_gbps(record: &RunRecord) -> Option<f64> {
     let gbps = record.host_link.rate_bps as f64 / 1e9;
     (gbps > 0.0).then(|| 100.0 / gbps)
 }
 
-/// The number of a run.
 pub(super) fn number(
     value: Value,
     record: &RunRecord,
@@ -83,7 +82,7 @@ pub(super) fn number(
     }
 }
 
-/// A time of a flow, or a time over its ideal; `None` where it has not ended.
+/// Time of a flow, or time over ideal; `None` if unfinished.
 fn time(value: Value, flow: &FlowRecord) -> Option<f64> {
     match value {
         Value::FctReceiver => flow.fct_receiver_ps.map(|ps| ps as f64),
@@ -95,7 +94,7 @@ fn time(value: Value, flow: &FlowRecord) -> Option<f64> {
     }
 }
 
-/// The mean over groups of flows, each counted as often as it has flows.
+/// Mean over groups of flows, weighted by their flows.
 pub(super) fn mean_of_groups(
     value: Value,
     record: &RunRecord,
@@ -121,8 +120,8 @@ pub(super) fn mean_of_groups(
     (count > 0).then(|| sum / count as f64)
 }
 
-/// Of each query the time until its last answer was there, in ps. Answers that have one client and began at one time are
-/// of one query: records of answers begin with their query where the scenario says so (`fct_from = "request"`).
+/// Reduces query times: until the last answer, in ps. Answers with equal client and start belong to one query: their
+/// records start with it if the scenario says so (`fct_from = "request"`).
 pub(super) fn of_queries(record: &RunRecord, flows: &Selection, reduce: &Reduced) -> Option<f64> {
     let mut queries: BTreeMap<(u32, u64), Option<u64>> = BTreeMap::new();
     let each = |flow: &FlowRecord| ((flow.destination, flow.start_ps), flow.fct_receiver_ps);
@@ -140,7 +139,7 @@ fn ratio(fct: Option<u64>, ideal: Option<u64>) -> Option<f64> {
     (ideal > 0).then(|| fct as f64 / ideal as f64)
 }
 
-/// Goodputs in percent of a link, of which one Gb/s is `factor` percent.
+/// Reduces goodputs to percent of a link; one Gb/s is `factor` percent.
 fn link_share(goodputs: &[Option<f64>], factor: f64, reduction: Reduction) -> Option<f64> {
     match reduction.unit() {
         UnitOf::Result => reduction.of(goodputs, Missing::Min).map(|gbps| gbps * factor),
@@ -149,7 +148,7 @@ fn link_share(goodputs: &[Option<f64>], factor: f64, reduction: Reduction) -> Op
     }
 }
 
-/// Goodputs in percent of the fair share: with n flows each has an nth of the link, so their mean share is the sum.
+/// Reduces goodputs to percent of the fair share, 1/n of the link for n flows, so the mean is the sum over the link.
 fn fair_share(goodputs: &[Option<f64>], factor: f64, reduction: Reduction) -> Option<f64> {
     let count = goodputs.len() as f64;
     let of = |reduction: Reduction| reduction.of(goodputs, Missing::Min);
@@ -176,8 +175,8 @@ fn times(values: &[Option<f64>], factor: f64) -> Vec<Option<f64>> {
     values.iter().map(|value| value.map(|value| value * factor)).collect()
 }
 
-/// By how many percent the last flow exceeds the ideal: its receiver's link is never idle until the last packet has
-/// made its way. `None` when the flows have several receivers, or one has not ended.
+/// Excess of the last flow over the ideal, in percent: the receiver's link is busy until the last packet arrives.
+/// `None` for several receivers or unfinished flows.
 pub(super) fn incast_overhead(record: &RunRecord, flows: &Selection) -> Option<f64> {
     let link = &record.host_link;
     let each = flows.each(record, |flow| {

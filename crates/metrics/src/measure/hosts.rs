@@ -1,22 +1,21 @@
-//! Measures of what stands between the transports of hosts and their links.
+//! Measures between transports and links of hosts.
 
 use super::flows::Selection;
 use crate::flow::FlowRecord;
 use crate::record::{HostCounters, HostRecord, RunRecord};
 
-/// One number of one host, or of all.
+/// A value of one host or all.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value {
     /// Processor time over the measured interval, in percent of one processor.
     Load(Side),
-    /// Payload that flows brought over packets that the host sent, both in the measured interval: of a host that only
-    /// answers, bytes an ACK.
+    /// Payload received over packets sent, both in the measured interval: bytes per ACK of a host that only answers.
     BytesAnAnswer,
-    /// Something counted.
+    /// A counter.
     Counter(fn(&HostCounters) -> u64),
 }
 
-/// What a processor works for.
+/// Kind of processor work.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Side {
     Receiving,
@@ -32,7 +31,7 @@ impl Side {
     }
 }
 
-/// The number; `None` where no such host has anything that counts.
+/// Measures one host or all; `None` without such hosts or packets.
 pub(super) fn number(
     value: Value,
     host: Option<u32>,

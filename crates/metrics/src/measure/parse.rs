@@ -1,4 +1,4 @@
-//! Reads a measure, and refuses what has no meaning.
+//! Parses measures and refuses meaningless ones.
 
 use super::Of;
 use super::counts::{Count, Per, missing_bytes};
@@ -11,7 +11,7 @@ use crate::timeline::What;
 const FLOWS: &[&str] = &["workload", "pair", "started_before_us", "size_bytes"];
 const REDUCED: &[&str] = &["reduce", "within"];
 
-/// Every quantity, and the keys that it takes.
+/// Quantities and their keys.
 const QUANTITIES: &[(&str, &[&[&str]])] = &[
     ("fct", &[&["at", "unit", "groups"], FLOWS, REDUCED]),
     ("query_completion", &[&["unit"], FLOWS, REDUCED]),
@@ -57,7 +57,7 @@ const QUANTITIES: &[(&str, &[&[&str]])] = &[
 ];
 
 const TIMES: &[(&str, f64)] = &[("ps", 1.0), ("ns", 1e3), ("us", 1e6), ("ms", 1e9), ("s", 1e12)];
-/// In Gb/s.
+/// Sizes of the units in Gb/s.
 const RATES: &[(&str, f64)] = &[("Mb/s", 1e-3), ("Gb/s", 1.0)];
 const LINK_SHARE: &str = "% of the host link";
 const COUNTS: &[(&str, f64)] = &[("thousand", 1e3), ("million", 1e6)];
@@ -65,7 +65,7 @@ const BYTES: &[(&str, f64)] = &[("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9
 
 type Refused<T> = Result<T, String>;
 
-/// What a spelling means.
+/// Parses a measure.
 pub(super) fn of(spec: &Spec) -> Refused<Of> {
     check_keys(spec)?;
     match spec.quantity.as_str() {
@@ -84,7 +84,7 @@ pub(super) fn of(spec: &Spec) -> Refused<Of> {
     }
 }
 
-/// The unit of the number as people write it.
+/// Unit of the number, for people.
 pub(super) fn unit_of<'a>(spec: &'a Spec, of: &Of) -> &'a str {
     let reduce = match of {
         Of::Flows { reduce, .. }
@@ -153,7 +153,7 @@ fn check_keys(spec: &Spec) -> Refused<()> {
     }
 }
 
-/// One of a list of names.
+/// Looks up a name.
 fn choice<T: Copy>(key: &str, name: Option<&str>, known: &[(&str, T)]) -> Refused<T> {
     let names = || known.iter().map(|&(name, _)| name).collect::<Vec<_>>().join(", ");
     let name = name.ok_or_else(|| format!("`{key}` is missing; expected one of {}", names()))?;
@@ -165,7 +165,7 @@ fn unit(spec: &Spec, known: &[(&str, f64)]) -> Refused<f64> {
     choice("unit", spec.unit.as_deref(), known)
 }
 
-/// The unit of reduced values; none where the number is the same in every unit.
+/// Unit of reduced values; 1 if the number is the same in every unit.
 fn unit_of_reduced(spec: &Spec, reduce: Reduction, known: &[(&str, f64)]) -> Refused<f64> {
     match (reduce.unit(), &spec.unit) {
         (UnitOf::Result | UnitOf::Values, _) => unit(spec, known),
@@ -176,7 +176,7 @@ fn unit_of_reduced(spec: &Spec, reduce: Reduction, known: &[(&str, f64)]) -> Ref
     }
 }
 
-/// The unit of a number that may be plain.
+/// Unit of a number that may be plain.
 fn unit_or_one(spec: &Spec, known: &[(&str, f64)]) -> Refused<f64> {
     if spec.unit.is_some() { unit(spec, known) } else { Ok(1.0) }
 }
@@ -208,7 +208,7 @@ fn reduction(spec: &Spec) -> Refused<Reduction> {
     Reduction::parse(name, spec.within)
 }
 
-/// A reduction for values of which only flows, or only ports, know what it means.
+/// Refuses meaningless reductions.
 fn refuse(spec: &Spec, reduce: Reduction, refused: &[Reduction]) -> Refused<Reduction> {
     if refused.contains(&reduce) {
         let name = spec.reduce.as_deref().unwrap_or_default();
@@ -217,14 +217,14 @@ fn refuse(spec: &Spec, reduce: Reduction, refused: &[Reduction]) -> Refused<Redu
     Ok(reduce)
 }
 
-/// A reduction with the unit of what it reduces.
+/// Combines a reduction with a unit.
 fn reduced(spec: &Spec, reduction: Reduction, known: &[(&str, f64)]) -> Refused<Reduced> {
     Ok(Reduced { reduction, unit: unit_of_reduced(spec, reduction, known)? })
 }
 
 fn of_flows(spec: &Spec) -> Refused<Of> {
     let reduction = refuse(spec, reduction(spec)?, &[Reduction::MinOfSwitch])?;
-    // Times and slowdowns are the worse the more they are: their least tenth is the best.
+    // Large times and slowdowns are bad: their lowest tenth is the best.
     let of_goodputs = [Reduction::LowestTenth, Reduction::MeanLessLowestTenth, Reduction::Sum];
     let (value, reduce) = match spec.quantity.as_str() {
         "fct" => {
@@ -268,7 +268,7 @@ fn of_flows(spec: &Spec) -> Refused<Of> {
     Ok(Of::Flows { value, flows: selection(spec)?, groups: spec.groups.clone(), reduce })
 }
 
-/// Answers of one workload, some of which belong together.
+/// Parses a measure of queries, whose answers belong together.
 fn of_queries(spec: &Spec) -> Refused<Of> {
     let refused = [
         Reduction::MinOfSwitch,
@@ -334,7 +334,7 @@ fn of_count(spec: &Spec) -> Refused<Of> {
     Ok(Of::Count { of: count, per, scale, flows: selection(spec)? })
 }
 
-/// What a count is divided by, or a quotient multiplied by.
+/// Factor of a count or ratio.
 fn scale(spec: &Spec, per: Option<Per>) -> Refused<f64> {
     match per {
         None => unit_or_one(spec, COUNTS),

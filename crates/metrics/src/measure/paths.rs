@@ -1,24 +1,24 @@
-//! Measures of how far data packets came in a network that detours.
+//! Measures of path lengths in a network with detours.
 
 use super::spec::Sizes;
 use crate::record::PathRecord;
 
-/// One number of all packets.
+/// A value over all packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Links from host to host, the mean.
+    /// Mean number of links from host to host.
     MeanLinks,
-    /// Links of the packet that took most.
+    /// Maximum number of links.
     MaxLinks,
-    /// Detours of a packet, the mean.
+    /// Mean number of detours.
     MeanDetours,
-    /// Those that were detoured, in percent.
+    /// Packets with detours, in percent.
     Detoured,
 }
 
-/// The number; `None` where no such packet came.
+/// Measures the selected packets; `None` without any.
 ///
-/// A class of sizes is taken where all its sizes are: from more than half of its bound up to it.
+/// A size class counts if all its sizes, from above half its bound to the bound, are selected.
 pub(super) fn number(
     value: Value,
     paths: &[PathRecord],

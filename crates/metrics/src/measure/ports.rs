@@ -8,16 +8,16 @@ use super::spec::PortFilter;
 use crate::record::{PortRecord, RunRecord};
 use crate::statistics::mean;
 
-/// A value that a port has.
+/// A value of a port.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value {
-    /// One of its counters.
+    /// A counter.
     Counter(fn(&PortRecord) -> u64),
-    /// Bytes that left it, headers and control packets included, in percent of what its link carries in the whole run.
+    /// Bytes sent, headers and control packets included, in percent of the link's capacity in the whole run.
     Utilisation,
 }
 
-/// The number of a run; `None` where there is no such port.
+/// Measures the selected ports; `None` without any.
 pub(super) fn number(
     value: Value,
     record: &RunRecord,
@@ -29,7 +29,7 @@ pub(super) fn number(
         return min_of_switch(value, record, &ports);
     }
     match (value, reduce.reduction) {
-        // All links together: what they carried of what they could.
+        // The mean is over all links together: bytes sent over capacity.
         (Value::Utilisation, Reduction::Mean) => {
             let bytes: u64 = ports.iter().map(|port| port.bytes).sum();
             let max = capacity(record, &ports);
@@ -52,7 +52,7 @@ fn values(value: Value, record: &RunRecord, ports: &[&PortRecord]) -> Vec<Option
     ports.iter().map(of).collect()
 }
 
-/// Bytes that the links of these ports carry in the whole run.
+/// Capacity of these links in the whole run, in bytes.
 fn capacity(record: &RunRecord, ports: &[&PortRecord]) -> f64 {
     let mut by_rate: BTreeMap<u64, u32> = BTreeMap::new();
     for port in ports {
@@ -65,8 +65,8 @@ fn capacity(record: &RunRecord, ports: &[&PortRecord]) -> f64 {
     by_rate.iter().filter(|(bps, _)| **bps > 0).map(of_rate).sum()
 }
 
-/// The least port of a switch in percent of the mean of the switch's ports that are meant; of all switches the least.
-/// The ports of a switch stand side by side in the record. A switch that sent nothing has no least.
+/// Per switch, min/mean over its selected ports, in percent; then the minimum over switches that sent. A switch's ports
+/// are adjacent in the record.
 fn min_of_switch(value: Value, record: &RunRecord, ports: &[&PortRecord]) -> Option<f64> {
     let is_same = |a: &&PortRecord, b: &&PortRecord| {
         (a.place.layer, a.place.switch) == (b.place.layer, b.place.switch)

@@ -1,54 +1,54 @@
-//! How many values become one number.
+//! Reductions of many values to one number.
 
 use super::spec::Within;
 use crate::statistics::{jain, mean};
 
-/// How many values become one number.
+/// A reduction of many values to one number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Reduction {
     /// Arithmetic mean.
     Mean,
-    /// Least.
+    /// Minimum.
     Min,
-    /// Most.
+    /// Maximum.
     Max,
-    /// All added up.
+    /// Sum.
     Sum,
-    /// By nearest rank, in ten thousandths.
+    /// Nearest-rank quantile, in ten thousandths.
     Quantile(u32),
-    /// How many are within the range; all that there are without one.
+    /// Number of values in the range; without a range all.
     Count(Within),
-    /// How many of all, in percent, are within the range.
+    /// Percentage of values in the range.
     Share(Within),
     /// Jain's fairness index.
     Jain,
-    /// Most over least.
+    /// Maximum over minimum.
     MaxOverMin,
-    /// Mean of the least tenth, one at least.
+    /// Mean of the lowest tenth, at least one value.
     LowestTenth,
-    /// Mean less the mean of the least tenth.
+    /// Mean minus the mean of the lowest tenth.
     MeanLessLowestTenth,
-    /// Of each switch's ports the least in percent of their mean; of all switches the least.
+    /// Per switch, min/mean over its ports, in percent; then the minimum over switches.
     MinOfSwitch,
 }
 
-/// A reduction of values that are stated in a unit.
+/// A reduction of values with a unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reduced {
     pub(super) reduction: Reduction,
-    /// How many of what the values are counted in are one unit.
+    /// Size of the stated unit in the values' own unit.
     pub(super) unit: f64,
 }
 
 impl Reduced {
-    /// Of plain numbers.
+    /// Creates a reduction of plain numbers.
     pub(super) fn plain(reduction: Reduction) -> Reduced {
         Reduced { reduction, unit: 1.0 }
     }
 
-    /// The number; `None` where it would need a value that there is not.
+    /// Reduces values; `None` if a needed value is missing.
     pub(super) fn of(&self, values: &[Option<f64>], missing: Missing) -> Option<f64> {
-        // Exact values are reduced before they are divided, so that the number is as exact as can be.
+        // Exact values are reduced before the division, for accuracy.
         match self.reduction.unit() {
             UnitOf::Result => self.reduction.of(values, missing).map(|number| number / self.unit),
             UnitOf::Values => {
@@ -60,12 +60,12 @@ impl Reduced {
     }
 }
 
-/// Which end of the values one belongs to that there is not, such as the time of a flow that has not ended.
+/// Rank of missing values, such as the time of an unfinished flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// It would be more than all that there are.
+    /// Above all values.
     Max,
-    /// It would be less.
+    /// Below all values.
     Min,
 }
 
@@ -82,7 +82,7 @@ const NAMES: &[(&str, Reduction)] = &[
 ];
 
 impl Reduction {
-    /// Reads "mean", "p99.9" and so on.
+    /// Parses "mean", "p99.9" and so on.
     pub(super) fn parse(name: &str, within: Option<Within>) -> Result<Reduction, String> {
         let reduction = match name {
             "count" => return Ok(Reduction::Count(within.unwrap_or_default())),
@@ -106,7 +106,7 @@ impl Reduction {
         }
     }
 
-    /// The number; `None` where it would need a value that there is not.
+    /// Reduces values; `None` if a needed value is missing.
     pub(super) fn of(self, values: &[Option<f64>], missing: Missing) -> Option<f64> {
         let all = || values.iter().copied().collect::<Option<Vec<f64>>>().filter(|v| !v.is_empty());
         let min = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -133,12 +133,12 @@ impl Reduction {
                 let values = all()?;
                 Some(mean(&values)? - lowest_tenth(values)?)
             }
-            // Needs to know the switches: of ports alone.
+            // Only port measures support it: it needs the switches.
             Reduction::MinOfSwitch => None,
         }
     }
 
-    /// What the unit of the values is to the result.
+    /// Returns the part that has the unit.
     pub(super) fn unit(self) -> UnitOf {
         match self {
             Reduction::Mean
@@ -157,18 +157,18 @@ impl Reduction {
     }
 }
 
-/// What has the unit of a measure.
+/// The part of a measure that has its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnitOf {
-    /// The number itself.
+    /// The result.
     Result,
-    /// The values that are looked at, not the number.
+    /// The input values, but not the result.
     Values,
-    /// Nothing: the number is the same in every unit.
+    /// Nothing: the result is the same in every unit.
     Nothing,
 }
 
-/// "99.9" in ten thousandths; more than 0, at most 100, two decimals at most.
+/// Parses "99.9" into ten thousandths; above 0, at most 100, at most two decimals.
 fn quantile_of(text: &str) -> Option<u32> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,32 +1,32 @@
-//! Measures of the samples that a run takes of its ports.
+//! Measures of port samples.
 
 use super::reduce::{Missing, Reduced};
 use super::spec::PortFilter;
 use crate::samples::{PortGroup, Sample, Samples};
 
-/// A value that a sample of a group of ports has.
+/// A value of a port group's sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Bytes in queues of a port, the mean over the group's ports.
+    /// Mean bytes in queues over the group's ports.
     Queue(Queues),
     /// Bytes in the queues of the fullest port.
     FullestQueue,
-    /// Bytes that left since the sample before, in percent of what the links carry in that time.
+    /// Bytes sent since the previous sample, in percent of capacity.
     Utilisation,
 }
 
-/// Which queues of a port.
+/// A selection of a port's queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Queues {
-    /// All.
+    /// All queues.
     All,
-    /// Those that whole data packets enter.
+    /// Queues for whole data packets.
     Data,
-    /// The others.
+    /// Other queues.
     Headers,
 }
 
-/// Which ports: of a layer and direction, in one pod or all.
+/// Ports of a layer and direction, in one pod or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) ports: PortFilter,
@@ -40,7 +40,7 @@ pub(super) struct Window {
     pub(super) to_ps: Option<u64>,
 }
 
-/// The number of a run; `None` where no sample was taken.
+/// Measures the selected samples; `None` without any.
 pub(super) fn number(
     value: Value,
     samples: &Samples,

@@ -14,7 +14,7 @@ fn measure(spec: Value) -> Result<Measure, String> {
     serde_json::from_value(spec).map_err(|error| error.to_string())
 }
 
-/// The number of a run, of a measure that makes sense.
+/// Measures a run with a valid measure.
 fn of(spec: Value, record: &RunRecord) -> Option<f64> {
     measure(spec).unwrap_or_else(|problem| panic!("{problem}")).of(record)
 }
@@ -31,7 +31,7 @@ fn overhead() -> Value {
     json!({ "quantity": "incast_overhead" })
 }
 
-/// `spec` with further keys.
+/// Adds keys to `spec`.
 fn with(mut spec: Value, more: Value) -> Value {
     let more = more.as_object().unwrap().clone();
     spec.as_object_mut().unwrap().extend(more);
@@ -42,14 +42,14 @@ fn close(number: Option<f64>, expected: f64) -> bool {
     number.is_some_and(|number| (number - expected).abs() < 1e-9)
 }
 
-/// The port with bytes that left it.
+/// Returns the port with `bytes` sent.
 fn sent(port: PortRecord, bytes: u64) -> PortRecord {
     PortRecord { counters: PortCounters { bytes, ..port.counters }, ..port }
 }
 
 #[test]
 fn an_incast_at_its_ideal_is_zero_percent_over() {
-    // Three senders of 50 packets: 3 x 50 x 7.2512 us, and 42.256 us of way between pods; 39.504 us for the nearer.
+    // Three senders of 50 packets: 3 x 50 x 7.2512 us, and 42.256 us of path between pods; 39.504 us for the nearer.
     let last = 1_087_680_000 + 42_256_000;
     let from = |source, fct, way: u64| FlowRecord {
         ideal_fct_ps: Some(50 * 7_251_200 + way),
@@ -75,7 +75,7 @@ fn an_incast_at_its_ideal_is_zero_percent_over() {
     assert_eq!(of(spread, &run), None);
 }
 
-/// Two receivers of three flows, and sizes up to 1000 B and more: each group has its own quantile.
+/// Two receivers with three flows, sizes up to 1000 B and above: each group has its own quantile.
 #[test]
 fn a_mean_of_groups_counts_each_as_often_as_it_has_flows() {
     let to = |destination, size, fct| FlowRecord {
@@ -116,7 +116,7 @@ fn a_mean_of_groups_counts_each_as_often_as_it_has_flows() {
     assert!(refused.unwrap_err().contains("`groups` has no meaning for `goodput`"));
 }
 
-/// 1500 B at 100 Gb/s: nothing of the base model is left in a number.
+/// 1500 B at 100 Gb/s: numbers do not depend on the base model.
 #[test]
 fn a_query_ends_with_its_last_answer() {
     let answer = |client, start, fct| FlowRecord {
@@ -137,7 +137,7 @@ fn a_query_ends_with_its_last_answer() {
     assert_eq!(of(query("p50"), &run), Some(30.0));
     assert!(close(of(query("mean"), &run), 100.0 / 3.0));
     assert_eq!(of(query("max"), &run), Some(50.0));
-    // A query with an answer that never came is the slowest.
+    // A query with a missing answer is the slowest.
     flows[0].fct_receiver_ps = None;
     let run = record(flows);
     assert_eq!(of(query("p50"), &run), Some(50.0));
@@ -149,7 +149,7 @@ fn a_query_ends_with_its_last_answer() {
 
 #[test]
 fn rates_and_ideals_are_those_of_the_record() {
-    // Ten packets of 1564 B, 125.12 ns each, and a way of 2 us.
+    // Ten packets of 1564 B, 125.12 ns each, and a path of 2 us.
     let ideal = 10 * 125_120 + 2_000_000;
     let mut run = record(vec![FlowRecord {
         ideal_fct_ps: Some(ideal),
@@ -241,7 +241,7 @@ fn values_are_reduced() {
         of(json!({ "quantity": "slowdown", "reduce": "max" }), &run),
         Some(4e6 / 259_792_000.0)
     );
-    // At the sender, against the ideal time there: 6.3 us later each.
+    // At the sender, against its ideal time: 6.3 us later each.
     assert_eq!(
         of(json!({ "quantity": "slowdown", "at": "sender", "reduce": "max" }), &run),
         Some((4e6 + 6_307_200.0) / 266_099_200.0)
@@ -259,7 +259,7 @@ fn a_quantile_takes_unfinished_flows_for_the_slowest() {
     assert_eq!(of(fct("mean"), &run), None);
     let share = json!({ "quantity": "fct", "at": "receiver", "reduce": "share" });
     assert_eq!(of(share, &run), Some(75.0));
-    // A goodput that there is not is less than any.
+    // A missing goodput is below all others.
     assert_eq!(of(goodput("p25", "Gb/s"), &run), None);
     assert!(close(of(goodput("p50", "Gb/s"), &run), 2.4));
     let run = record(flows[..2].to_vec());
@@ -268,7 +268,7 @@ fn a_quantile_takes_unfinished_flows_for_the_slowest() {
 
 #[test]
 fn fair_shares_of_a_link() {
-    // Eleven flows: nine of 0.8 Gb/s in the measured millisecond, one of 0.4, one of nothing.
+    // Eleven flows: nine of 0.8 Gb/s in the measured millisecond, one of 0.4 Gb/s, one of 0 Gb/s.
     let mut run = record((1..=11).map(|source| flow(source, None, None)).collect());
     run.flows.in_memory().iter_mut().for_each(|flow| flow.measured_bytes = 100_000);
     run.flows.in_memory()[3].measured_bytes = 50_000;
@@ -344,7 +344,7 @@ fn trims_and_drops_are_counted_where_they_happen() {
     let trimmed = |key: &str, ports: &Value| json!({ "quantity": "port_trimmed", key: ports, "per": "packet_sent", "unit": "%" });
     assert_eq!(of(trimmed("ports", &up)), Some(40.0));
     assert_eq!(of(trimmed("ports", &json!({ "direction": "up" }))), Some(40.0));
-    // 60 packets came past the ToRs' up ports, 3 of them were trimmed.
+    // 60 packets passed the ToRs' up ports, 3 of them were trimmed.
     assert_eq!(of(trimmed("beyond", &up)), Some(5.0));
     assert_eq!(of(trimmed("ports", &json!({ "layer": "core" }))), None);
     let dropped = |layer: &str, reduce: &str| {
@@ -417,7 +417,7 @@ fn a_timeline_says_when_a_link_was_idle_and_what_a_retransmission_found() {
         sends(0, 5, 6 * us),
         Event { attempt: 1, queue: Some((4, 1)), ..event(6 * us, What::Enqueue) },
         Event { attempt: 2, queue: Some((3, 1)), ..event(7 * us, What::Enqueue) },
-        // Neither a header nor a departure is a retransmission that comes.
+        // Headers and departures are not arriving retransmissions.
         Event { attempt: 1, packet: PacketKind::Header, ..event(7 * us, What::Enqueue) },
         sends(0, 8, 9 * us),
         sends(1, 9, 10 * us),
@@ -442,7 +442,7 @@ fn an_interval_is_low_below_its_share_of_data() {
     };
     run.timeline.places = vec!["tor 0 down 0".into()];
     let header = Event { packet: PacketKind::Header, ..sends(195, 215) };
-    // From 5 us on: 90 us of the first interval, 89 of the second, none of the third; the fourth is not over.
+    // From 5 us on: 90 us of the first interval, 89 us of the second, 0 us of the third; the fourth is incomplete.
     run.timeline.events =
         vec![sends(5, 95), sends(105, 194), header, sends(305, 310), sends(320, 330)];
     assert_eq!(of(low(90), &run), Some(200.0));
@@ -611,7 +611,7 @@ fn bursts_are_cut_where_a_link_is_idle_for_a_gap() {
         ..event(begin * 1_000_000, What::Depart)
     };
     run.timeline.places = vec!["host 0".into(), "host 1".into()];
-    // Idle for 9 and for 10 us: of a gap of 10 us only the second one is.
+    // Idle for 9 us and 10 us: only the second ends a burst with a gap of 10 us.
     run.timeline.events = vec![
         sends(0, 0, 1, 1_500),
         sends(0, 10, 12, 3_000),

@@ -1,17 +1,17 @@
-//! The one's-complement sum of the Internet (RFC 1071).
+//! The Internet checksum (RFC 1071), a one's-complement sum.
 
 use core::net::IpAddr;
 
-/// A running sum of big-endian 16-bit words. The order of words does not matter, which is why a
-/// check over two addresses survives their swap.
+/// A running sum of big-endian 16-bit words. Word order does not matter, so a checksum over two addresses survives
+/// their swap.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sum(u64);
 
 impl Sum {
-    /// Adds bytes; an odd last byte counts as the high half of a word.
+    /// Adds bytes; an odd last byte is the high byte of a word.
     pub(super) fn bytes(mut self, bytes: &[u8]) -> Sum {
-        // RFC 1071, section 2: the sum may be taken in longer words and in any byte order, and folded and
-        // swapped at the end. So it goes several words at a time.
+        // RFC 1071, section 2: the sum may be taken in longer words and in any byte order if it is folded and swapped
+        // at the end. This adds several words at a time.
         let mut long_words = bytes.chunks_exact(4);
         let mut native = 0;
         for word in &mut long_words {
@@ -28,12 +28,12 @@ impl Sum {
         self
     }
 
-    /// Adds pieces that follow each other, whatever their lengths.
+    /// Adds consecutive pieces of any lengths.
     pub(super) fn pieces<'a>(mut self, pieces: impl IntoIterator<Item = &'a [u8]>) -> Sum {
         let mut is_odd = false;
         for piece in pieces {
             let sum = Sum::default().bytes(piece).folded();
-            // RFC 1071, section 2 (B): in the sum of what begins within a word the bytes are swapped.
+            // RFC 1071, section 2 (B): a piece that begins within a word contributes its sum with swapped bytes.
             self.0 += u64::from(if is_odd { sum.swap_bytes() } else { sum });
             is_odd ^= piece.len() % 2 == 1;
         }
@@ -54,7 +54,6 @@ impl Sum {
         }
     }
 
-    /// The sum folded to 16 bits.
     fn folded(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xffff {
@@ -63,12 +62,12 @@ impl Sum {
         sum as u16
     }
 
-    /// What to write into the field that makes the sum come out right.
+    /// Value for the checksum field.
     pub(super) fn complement(self) -> u16 {
         !self.folded()
     }
 
-    /// Whether the sum, its own field included, comes out right.
+    /// True if the sum, its own field included, is correct.
     pub(super) fn holds(self) -> bool {
         self.folded() == 0xffff
     }
@@ -85,7 +84,7 @@ mod tests {
         assert_eq!(sum.complement(), !0xddf2);
     }
 
-    /// Word by word, as the RFC defines it.
+    /// Compares with the RFC's definition, word by word.
     #[test]
     fn a_sum_of_long_words_is_the_sum_of_words() {
         let bytes: [u8; 67] = core::array::from_fn(|place| (place * 89 + 0xa5) as u8);

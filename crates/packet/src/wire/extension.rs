@@ -1,9 +1,8 @@
-//! The extension: records behind the payload of a complete packet. Everything in it may be lost to a
-//! cut, so nothing that recovery needs is here; a retransmission brings it again.
+//! The extension: records behind the payload of a complete packet. A trim may remove them, so recovery does not need
+//! them; retransmissions repeat them.
 //!
-//! A record is its type (1 byte), the length of its value (1 byte), and the value. The length of the
-//! whole is what a complete packet has behind its 16 bytes and its payload. A type that is not known
-//! is skipped.
+//! A record is type (1 byte), value length (1 byte), and value. The extension extends to the end of the packet. Unknown
+//! types are skipped.
 
 use alloc::vec::Vec;
 
@@ -17,24 +16,23 @@ const ACKED: u8 = 4;
 /// Bytes of a token.
 pub const TOKEN_BYTES: usize = 8;
 
-/// Bytes of a record that ACKs a packet.
+/// Bytes of an ACK record.
 pub const ACKED_BYTES: usize = 11;
 
-/// One record.
+/// A record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// A message of the application ends behind this many bytes of this packet's payload. The
-    /// receiver delivers it as one; several small messages may end in one packet. Never more than the
-    /// payload length.
+    /// An application message ends behind this many payload bytes of this packet, at most the payload length. The
+    /// receiver delivers it in one piece; several small messages may end in one packet.
     MessageEnd(u16),
-    /// This packet is the last of its half of the connection. The receiver refuses later packet
-    /// numbers and enters time-wait once it has all before.
+    /// Last packet of the send stream. The receiver refuses higher packet numbers and enters time-wait once it has all
+    /// lower ones.
     Close,
-    /// Proof of an address. In a NACK without a pull: the receiver kept nothing, not even that it was asked; who sees
-    /// this at the address that it sent from shows it with its next first packets. In DATA: what it was given.
+    /// Proof of an address. In a NACK without a pull: the receiver kept no state at all; a sender that sees it at the
+    /// address that it sent from repeats it in its next first packets. In DATA: the repeated token.
     Token([u8; TOKEN_BYTES]),
-    /// An ACK that pulls nothing, of any connection of the two hosts: the receiver takes it as it would the packet. If
-    /// the extension is cut off, the sender of what was ACKed waits for its time-out.
+    /// An ACK without pulls, of any connection between the two hosts, with the effect of an ACK packet. If it is
+    /// trimmed off, the data's sender waits for its timeout.
     Acked {
         /// [`super::View::connection`] of the ACK.
         connection: u32,
@@ -43,11 +41,11 @@ pub enum Record<'a> {
         /// [`super::View::flags`] of the ACK.
         flags: u8,
     },
-    /// A type that this version does not know. The receiver skips it.
+    /// An unknown type, to be skipped.
     Unknown {
-        /// Its number.
+        /// Number of the type.
         number: u8,
-        /// Its value, 255 bytes at most.
+        /// Value, at most 255 bytes.
         value: &'a [u8],
     },
 }
@@ -56,8 +54,7 @@ impl Record<'_> {
     /// Appends the record.
     ///
     /// # Errors
-    /// [`What::Record`] for an unknown record that bears a known number, or whose value is longer
-    /// than 255 bytes.
+    /// [`What::Record`] if an unknown record has a known number or more than 255 bytes.
     pub fn emit(&self, bytes: &mut Vec<u8>) -> Result<(), Error> {
         match *self {
             Record::MessageEnd(end) => {
@@ -89,7 +86,7 @@ impl Record<'_> {
     }
 }
 
-/// The records of an extension, in order. Ends behind the first error.
+/// Iterator over an extension's records, in order; ends after the first error.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],
@@ -98,7 +95,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// The records in `extension`, of a packet with `payload_length` bytes of payload.
+    /// Iterates over the extension of a packet with `payload_length` bytes of payload.
     pub const fn new(extension: &'a [u8], payload_length: usize) -> Records<'a> {
         Records { bytes: extension, at: 0, payload_length }
     }

@@ -1,4 +1,4 @@
-//! Whole frames: Ethernet, IPv4 or IPv6, UDP, and what is behind them. Buffers hold no FCS.
+//! Whole frames: Ethernet, IPv4 or IPv6, UDP, and their contents. Buffers hold no FCS.
 
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -42,7 +42,7 @@ mod field {
         pub(in super::super) const DESTINATION: Range<usize> = IP + 24..IP + 40;
     }
 
-    /// Within the UDP header.
+    /// Offsets within the UDP header.
     pub(super) mod udp {
         use super::Range;
         pub(in super::super) const BYTES: usize = 8;
@@ -56,68 +56,67 @@ mod field {
 const ETHER_TYPE_V4: u16 = 0x0800;
 const ETHER_TYPE_V6: u16 = 0x86dd;
 const PROTOCOL_UDP: u8 = 17;
-/// Hops that a packet may take (chosen; far more than any datacenter has).
+/// Hop limit (chosen; far more than any datacenter has).
 const TIME_TO_LIVE: u8 = 64;
-/// The shortest Ethernet frame, without FCS.
+/// Shortest Ethernet frame in bytes, without FCS.
 const SHORTEST: usize = 60;
 
-/// Bytes of the tag that hosts with a key put behind the 16.
+/// Bytes of the tag behind the 16, for hosts with a key.
 pub const TAG_BYTES: usize = 8;
 
-/// What hosts with a key make of it, the 16 bytes, both addresses, the payload and the extension.
+/// Tag over the 16 bytes, both addresses, payload and extension, for hosts with a key.
 pub type Tag = [u8; TAG_BYTES];
 
-/// The two addresses of the Ethernet header.
+/// Addresses of the Ethernet header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ethernet {
-    /// The next hop.
+    /// Next hop.
     pub destination: [u8; 6],
     /// This hop.
     pub source: [u8; 6],
 }
 
-/// What a frame says, without the payload.
+/// A decoded frame without payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Where it comes from: the canonical address, but in a returned header.
+    /// Source address: canonical, except in a returned header.
     pub source: IpAddr,
-    /// Where it goes. In a fabric with an address per path, the path.
+    /// Destination address. In a fabric with an address per path, the path.
     pub destination: IpAddr,
-    /// The UDP port that is not the protocol's: the source port, the destination port in a returned
-    /// header. In a fabric that hashes, the path.
+    /// UDP port other than the protocol's: source port, or destination port of returned headers. In a fabric that
+    /// hashes, the path.
     pub entropy: u16,
-    /// How queues treat it.
+    /// Treatment in queues.
     pub service: ServiceClass,
     /// [`Packet::marks`].
     pub marks: u8,
-    /// The 16 bytes.
+    /// The decoded 16 bytes.
     pub fields: Fields,
 }
 
-/// A frame that was received and understood.
+/// A parsed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed<'a> {
-    /// What it says.
+    /// The decoded frame.
     pub datagram: Datagram,
-    /// The payload of whole DATA; empty in everything else.
+    /// Payload of whole DATA, otherwise empty.
     pub payload: &'a [u8],
-    /// The extension of a complete packet, for [`super::Records`].
+    /// Extension of a complete packet, for [`super::Records`].
     pub extension: &'a [u8],
-    /// Bytes on the wire in the model's count: payload and 64 when whole, the frame with its FCS when
-    /// trimmed. 64 at least.
+    /// Bytes on the wire in the model: payload and 64 if whole, frame with FCS if trimmed. At least 64.
     pub wire_bytes: u16,
 }
 
-/// Whether a switch that trims corrects the IP length. Both kinds are deployed.
+/// Treatment of the IP length by a trim. Both kinds are deployed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lengths {
-    /// It writes the length that is left.
+    /// Switches write the remaining length.
     Updated,
-    /// It leaves the length of the whole packet.
+    /// Switches keep the length of the whole packet.
     Stale,
 }
 
-/// The bytes of a frame whose headers were found.
+/// Frame bytes with known header offsets.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     bytes: &'a [u8],
@@ -130,16 +129,16 @@ struct Layout {
     udp: usize,
 }
 
-/// Why a packet is not complete.
+/// The reason for an incomplete packet.
 enum Incomplete {
     /// Bytes are missing.
     Cut,
-    /// All bytes are there, and they or their checksum are damaged.
+    /// All bytes are present, but they or their checksum are damaged.
     Damaged,
 }
 
 impl Layout {
-    /// Finds the headers. IP and UDP lengths are not looked at: a trimmed packet's are stale.
+    /// Finds the headers, ignoring IP and UDP lengths, which trims make stale.
     fn of(bytes: &[u8]) -> Result<Layout, Error> {
         let cut = Error::new(What::Truncated, bytes.len());
         if bytes.len() < field::IP + 1 {
@@ -193,18 +192,18 @@ impl Layout {
         Ok(field::IP + field::v6::BYTES)
     }
 
-    /// The longest UDP datagram that fits a packet without options.
+    /// Longest UDP datagram in a packet without options.
     const fn longest(self) -> usize {
         let ip = if self.v6 { field::v6::BYTES } else { field::v4::BYTES };
         u16::MAX as usize - ip
     }
 
-    /// Where the 16 bytes begin.
+    /// Offset of the 16 bytes.
     const fn header(self) -> usize {
         self.udp + field::udp::BYTES
     }
 
-    /// Where the 16 bytes end.
+    /// End of the 16 bytes.
     const fn end(self) -> usize {
         self.header() + HEADER_BYTES
     }
@@ -230,10 +229,10 @@ fn within(at: &Range<usize>, base: usize) -> Range<usize> {
 }
 
 impl<'a> Frame<'a> {
-    /// Finds the headers of a frame. Trailing bytes (padding, FCS) do no harm.
+    /// Finds the headers of a frame. Trailing bytes (padding, FCS) are harmless.
     ///
     /// # Errors
-    /// Anything but unfragmented UDP over IPv4 or IPv6 with at least 16 bytes behind UDP.
+    /// Fails unless the frame is unfragmented UDP over IPv4 or IPv6 with at least 16 bytes behind UDP.
     pub fn new(bytes: &'a [u8]) -> Result<Frame<'a>, Error> {
         Ok(Frame { bytes, layout: Layout::of(bytes)? })
     }
@@ -262,12 +261,12 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The DSCP: which class the packet is in, or what a switch did to it.
+    /// DSCP: class of the packet, or trace of a switch.
     pub fn dscp(&self) -> u8 {
         traffic_class(self.bytes, self.layout) >> 2
     }
 
-    /// The ECN field as [`Packet::marks`]. ECT(1) counts as ECT. Marks in the DSCP are [`Profile::marks`]'.
+    /// ECN field as [`Packet::marks`]; ECT(1) counts as ECT. For DSCP marks see [`Profile::marks`].
     pub fn marks(&self) -> u8 {
         match traffic_class(self.bytes, self.layout) & 3 {
             0 => 0,
@@ -286,7 +285,7 @@ impl<'a> Frame<'a> {
         View::new(&self.bytes[self.layout.header()..]).expect("the layout was checked")
     }
 
-    /// The bytes behind the 16 where hosts with a key have their tag, if they were not cut.
+    /// Bytes behind the 16, the tag of hosts with a key, if present.
     pub fn tag(&self) -> Option<Tag> {
         self.bytes[self.layout.end()..].first_chunk().copied()
     }
@@ -295,8 +294,8 @@ impl<'a> Frame<'a> {
         word(self.bytes, &within(at, self.layout.udp))
     }
 
-    /// Everything behind the 16 bytes, if the packet is whole. The IP length is not needed: UDP's
-    /// says the same, and its checksum vouches for it.
+    /// Returns payload and extension of a whole packet. It needs no IP length: the UDP length is equivalent and
+    /// checksummed.
     fn rest(
         &self,
         tag_bytes: usize,
@@ -309,7 +308,7 @@ impl<'a> Frame<'a> {
             return Err(Incomplete::Cut);
         }
         let udp = self.bytes[self.layout.udp..].get(..length).ok_or(Incomplete::Cut)?;
-        // Complete packets always carry a checksum; a cut packet's may be anything.
+        // Complete packets always have a checksum; the checksum of a trimmed packet may be anything.
         let sum = pseudo_header(self.source(), self.destination(), length).bytes(udp);
         if self.udp_word(&field::udp::CHECKSUM) == 0 || !sum.holds() {
             return Err(Incomplete::Damaged);
@@ -317,8 +316,8 @@ impl<'a> Frame<'a> {
         Ok(udp[before..].split_at(payload_length))
     }
 
-    /// What the frame says. DATA that is not all there is a trimmed header, whatever its DSCP; what is
-    /// all there is whole, even when a switch that cuts at more bytes than it has marked it trimmed.
+    /// Parses the frame. Incomplete DATA is a header, whatever its DSCP; complete DATA is whole, even if marked by a
+    /// switch that trims to more bytes than the frame has.
     ///
     /// # Errors
     /// Refuse the frame and count it by [`Error::what`].
@@ -326,10 +325,10 @@ impl<'a> Frame<'a> {
         self.parse_behind(profile, 0)
     }
 
-    /// The same of a frame with a tag. Whether it is the right one is not looked at: see [`Frame::tag`].
+    /// Parses a frame with a tag, unverified: see [`Frame::tag`].
     ///
     /// # Errors
-    /// As [`Frame::parse`].
+    /// See [`Frame::parse`].
     pub fn parse_tagged(&self, profile: &Profile) -> Result<Parsed<'a>, Error> {
         self.parse_behind(profile, TAG_BYTES)
     }
@@ -340,7 +339,7 @@ impl<'a> Frame<'a> {
             .header()
             .parse(source, destination)
             .map_err(|error| error.moved(self.layout.header()))?;
-        // No packet ever carried so much: the header lies about what was sent.
+        // No packet can carry that much: the payload length is false.
         let sent = field::udp::BYTES + HEADER_BYTES + tag_bytes + fields.payload_length();
         if sent > self.layout.longest() {
             return Err(Error::new(What::Length, self.layout.header()));
@@ -366,14 +365,14 @@ impl<'a> Frame<'a> {
             Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => false,
         };
         let (service, (payload, extension)) = match (is_data, announced, rest) {
-            // Of any packet, and of its header alone.
+            // A notification may be of any packet, and has only its header.
             (_, Service::Notification, _) => (Service::Notification, none),
             (true, Service::Returned, _) => (Service::Returned, none),
             (false, Service::Returned, _) => return Err(foreign),
             (true, Service::Droppable, Ok(rest)) => (Service::Droppable, rest),
             (true, _, Ok(rest)) => (Service::Trimmable, rest),
             (true, _, Err(Incomplete::Cut)) => (Service::Trimmed, none),
-            // Trimmed and control share a DSCP in some fabrics; whole DATA never bears it.
+            // Trimmed and control share a DSCP in some fabrics; whole DATA never has it.
             (true, Service::Trimmed | Service::Control, Err(Incomplete::Damaged)) => {
                 (Service::Trimmed, none)
             }
@@ -386,18 +385,18 @@ impl<'a> Frame<'a> {
         };
         let whole = usize::from(Packet::HEADER_BYTES) + fields.payload_length();
         let wire_bytes = match service {
-            // A damaged UDP length makes a header of a frame that is as long as a whole packet: its payload is not
-            // believed, and nobody is to take it for whole by its size.
+            // A damaged UDP length turns a frame as long as a whole packet into a header. Its payload is not trusted,
+            // so its size must not look like a whole packet's.
             Service::Trimmed => (self.bytes.len() + FCS_BYTES).min(whole.saturating_sub(1)),
             Service::Returned | Service::Notification => self.bytes.len() + FCS_BYTES,
             Service::Trimmable | Service::Control | Service::Droppable => {
                 usize::from(Packet::HEADER_BYTES) + payload.len()
             }
         };
-        // What a switch cut has lost its priority.
+        // A trimmed packet has lost its priority.
         let service = if service == announced { class } else { service.into() };
         let wire_bytes = wire_bytes.max(Packet::HEADER_BYTES.into()).min(u16::MAX.into()) as u16;
-        // What was cut has lost its mark with its DSCP; control packets never had one.
+        // A trimmed packet has lost its mark with its DSCP; control packets have no mark.
         let is_as_announced = is_data && service == announced;
         let in_dscp = if is_as_announced { profile.marks(self.dscp()) } else { 0 };
         let marks = self.marks() | in_dscp;
@@ -405,12 +404,12 @@ impl<'a> Frame<'a> {
         Ok(Parsed { datagram, payload, extension, wire_bytes })
     }
 
-    /// Trims a frame as a switch does: cuts it at the profile's size, writes the TRIMMED DSCP (there is
-    /// one: priority and mark are lost), leaves UDP as it was. Gives the bytes that are left. The 16 bytes are never cut, though the size be
-    /// too small for an IPv6 packet. A frame that is no longer than the size stays whole.
+    /// Trims a frame as a switch does: cuts it at the profile's size, writes the TRIMMED DSCP (priority and mark are
+    /// lost), keeps UDP. Returns the remaining bytes. The 16 bytes always stay, even if the size is too small for IPv6.
+    /// Frames within the size stay whole.
     ///
     /// # Errors
-    /// Not one of this protocol's frames, or one that is not TRIMMABLE.
+    /// Fails for frames that are not this protocol's or not TRIMMABLE.
     pub fn trim(
         bytes: &mut [u8],
         profile: &Profile,
@@ -438,11 +437,11 @@ impl<'a> Frame<'a> {
         Ok(left)
     }
 
-    /// Turns a trimmed frame round (NDP 3.2.4): addresses and ports swapped, DSCP RETURNED, and
-    /// nothing else, so that a plain switch can do it. The check of the 16 bytes still holds.
+    /// Bounces a trimmed frame (NDP 3.2.4): swaps addresses and ports and writes DSCP RETURNED, nothing else, as a
+    /// plain switch can. The checksum of the 16 bytes stays valid.
     ///
     /// # Errors
-    /// Not one of this protocol's frames, or one that is never returned: control, or returned already.
+    /// Fails for frames that are not this protocol's or never returned: control, or returned already.
     pub fn turn_round(bytes: &mut [u8], profile: &Profile) -> Result<(), Error> {
         let layout = Layout::of(bytes)?;
         let frame = Frame { bytes, layout };
@@ -455,12 +454,12 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    /// Makes a frame the notification of its own drop (FastLane 3.2): addresses and ports swapped, its DSCP written,
-    /// ECN cleared, everything behind the 16 bytes cut, or behind the shortest frame. IP and UDP keep the length of the
-    /// whole packet. Gives the bytes that are left. The check of the 16 bytes still holds.
+    /// Turns a frame into its own drop notification (FastLane 3.2): swaps addresses and ports, writes the DSCP, clears
+    /// ECN, cuts behind the 16 bytes or the shortest frame. IP and UDP keep the whole packet's length. Returns the
+    /// remaining bytes. The checksum of the 16 bytes stays valid.
     ///
     /// # Errors
-    /// Not one of this protocol's frames, or one that was turned round already.
+    /// Fails for frames that are not this protocol's, or were bounced or turned into notifications already.
     pub fn notify(bytes: &mut [u8], profile: &Profile) -> Result<usize, Error> {
         let layout = Layout::of(bytes)?;
         if [profile.notification, profile.returned].contains(&(traffic_class(bytes, layout) >> 2)) {
@@ -473,7 +472,7 @@ impl<'a> Frame<'a> {
 }
 
 impl Profile {
-    /// Bytes of a frame that a switch must leave so that the header's tag is among them.
+    /// Minimum bytes of a trimmed frame with a tag.
     pub const fn min_keyed_bytes(v6: bool) -> u16 {
         let ip = if v6 { field::v6::BYTES } else { field::v4::BYTES };
         (field::IP + ip + field::udp::BYTES + HEADER_BYTES + TAG_BYTES + FCS_BYTES) as u16
@@ -481,15 +480,13 @@ impl Profile {
 }
 
 impl Datagram {
-    /// Writes the frame in place of what `bytes` held: the headers, the payload, the extension, padding
-    /// up to 60 bytes. A trimmed or returned header or a notification is written as a switch leaves it: its UDP length
-    /// that of the whole packet, its UDP checksum worthless.
+    /// Overwrites `bytes` with the frame: headers, payload, extension, padding up to 60 bytes. Headers, trimmed or
+    /// returned, and notifications look as from a switch: UDP length of the whole packet, worthless UDP checksum.
     ///
     /// # Errors
-    /// [`What::Length`] when the payload is not as long as the header says (none, when cut) or the
-    /// packet is too long for IP; [`What::Service`] for a class that this type never bears;
-    /// [`What::IpVersion`] for addresses of two families; [`What::Marks`] for CE without ECT, and for unscheduled
-    /// packets that are not whole data.
+    /// [`What::Length`] if the payload differs from the header's length (empty if trimmed) or the packet is too long
+    /// for IP; [`What::Service`] for a class that this type never has; [`What::IpVersion`] for addresses of two
+    /// families; [`What::Marks`] for CE without ECT, and for unscheduled packets that are not whole data.
     pub fn emit(
         &self,
         ethernet: Ethernet,
@@ -505,12 +502,11 @@ impl Datagram {
         Ok(())
     }
 
-    /// Writes the headers of a frame in place of what `headers` held, for those who send the payload, in
-    /// two pieces or one, and the extension behind them from where they lie. Their bytes are in the
-    /// checksum. Padding is the caller's.
+    /// Overwrites `headers` with the headers of a frame, for callers that send payload (one or two pieces) and
+    /// extension without a copy. The checksum covers both. Padding is the caller's.
     ///
     /// # Errors
-    /// As [`Datagram::emit`].
+    /// See [`Datagram::emit`].
     pub fn emit_headers(
         &self,
         ethernet: Ethernet,
@@ -522,10 +518,11 @@ impl Datagram {
         self.emit_tagged_headers(ethernet, profile, &[], payload, extension, headers)
     }
 
-    /// The same with a tag, or with none of no bytes. A tag is in UDP's length and checksum.
+    /// Writes headers with a tag, or none if `tag` is empty, as [`Datagram::emit_headers`]. UDP's length and checksum
+    /// include the tag.
     ///
     /// # Errors
-    /// As [`Datagram::emit`].
+    /// See [`Datagram::emit`].
     pub fn emit_tagged_headers(
         &self,
         ethernet: Ethernet,
@@ -620,7 +617,7 @@ impl Datagram {
         if !cut {
             let sum = pseudo_header(self.source, self.destination, sent);
             let sum = sum.pieces([&*udp, payload[0], payload[1], extension]).complement();
-            // RFC 768: zero would say that there is none.
+            // RFC 768: zero means that there is no checksum.
             set_word(udp, &field::udp::CHECKSUM, if sum == 0 { 0xffff } else { sum });
         }
         Ok(())
@@ -632,7 +629,7 @@ fn pseudo_header(source: IpAddr, destination: IpAddr, udp_length: usize) -> Sum 
     sum.word(PROTOCOL_UDP.into()).word(udp_length as u16)
 }
 
-/// DSCP and ECN together.
+/// DSCP and ECN.
 fn traffic_class(bytes: &[u8], layout: Layout) -> u8 {
     if layout.v6 {
         bytes[field::IP] << 4 | bytes[field::IP + 1] >> 4
@@ -646,7 +643,7 @@ fn set_dscp(bytes: &mut [u8], layout: Layout, dscp: u8) {
     set_traffic_class(bytes, layout, dscp << 2 | ecn);
 }
 
-/// Writes DSCP and ECN, and the IPv4 checksum after whatever else changed.
+/// Writes DSCP and ECN, then the IPv4 checksum.
 fn set_traffic_class(bytes: &mut [u8], layout: Layout, class: u8) {
     if layout.v6 {
         bytes[field::IP] = 0x60 | class >> 4;
@@ -659,7 +656,7 @@ fn set_traffic_class(bytes: &mut [u8], layout: Layout, class: u8) {
     }
 }
 
-/// Swaps the addresses of Ethernet and IP, and the ports.
+/// Swaps Ethernet addresses, IP addresses and ports.
 fn swap_ends(bytes: &mut [u8], layout: Layout) {
     swap(bytes, field::MAC_SOURCE, field::MAC_DESTINATION);
     if layout.v6 {

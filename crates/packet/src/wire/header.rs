@@ -21,7 +21,7 @@ use crate::packet::{Flags, Header, Kind};
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 16;
 
-/// The only version there is. Not 0, so that a run of zeros is no header.
+/// The only version. Not 0, so that zeros are no header.
 pub const VERSION: u8 = 1;
 
 mod field {
@@ -35,16 +35,15 @@ mod field {
     pub(super) const EXTRA: Range<usize> = 12..16;
 }
 
-/// The bytes of a header. It reads every field of any 16 bytes and judges none, so that a malformed
-/// packet can still be shown.
+/// Header bytes. Any 16 bytes are readable without validation, to show malformed packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View<'a>(&'a [u8; HEADER_BYTES]);
 
 impl<'a> View<'a> {
-    /// The header at the beginning of `bytes`; what follows is not looked at.
+    /// Views the header at the beginning of `bytes`.
     ///
     /// # Errors
-    /// [`What::Truncated`] when there are fewer than 16 bytes.
+    /// [`What::Truncated`] below 16 bytes.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         match bytes.first_chunk() {
             Some(bytes) => Ok(View(bytes)),
@@ -57,17 +56,17 @@ impl<'a> View<'a> {
         self.0
     }
 
-    /// Version of the format. The receiver refuses one that it does not know.
+    /// Format version. Receivers refuse unknown versions.
     pub fn version(&self) -> u8 {
         self.0[field::VERSION_AND_KIND] >> 4
     }
 
-    /// Type of packet, as its number.
+    /// Packet type number.
     pub fn kind_number(&self) -> u8 {
         self.0[field::VERSION_AND_KIND] & 0xf
     }
 
-    /// Type of packet, `None` when the number is not known. The receiver refuses such a packet.
+    /// Packet type; receivers refuse unknown types (`None`).
     pub fn kind(&self) -> Option<Kind> {
         [Kind::Data, Kind::Ack, Kind::Nack, Kind::Pull, Kind::Reset]
             .into_iter()
@@ -79,39 +78,37 @@ impl<'a> View<'a> {
         Flags::from_bits(self.0[field::FLAGS])
     }
 
-    /// The check. The receiver compares it with [`View::check_holds`].
+    /// Checksum, for [`View::check_holds`].
     pub fn check(&self) -> u16 {
         self.0[field::CHECK].iter().fold(0, |word, &byte| word << 8 | u16::from(byte))
     }
 
-    /// Whether the one's-complement sum over these 16 bytes and both addresses comes out right. The
-    /// sum does not change when the addresses change places, and the DSCP is not in it: a returned
-    /// header still passes.
+    /// True if the one's-complement sum over these bytes and both addresses is correct. Swapped addresses and a new
+    /// DSCP do not change it: returned headers pass.
     pub fn check_holds(&self, source: IpAddr, destination: IpAddr) -> bool {
         Sum::default().bytes(self.0).address(source).address(destination).holds()
     }
 
-    /// The connection. The receiver looks up (peer host, connection).
+    /// Connection. Receivers look up (peer host, connection).
     pub fn connection(&self) -> ConnectionId {
         ConnectionId::new(self.word(field::CONNECTION))
     }
 
-    /// DATA: the packet number. ACK, NACK: the packet answered. PULL: the pull counter.
+    /// DATA: packet number. ACK, NACK: answered packet. PULL: pull counter.
     pub fn sequence(&self) -> u32 {
         self.word(field::SEQUENCE)
     }
 
-    /// DATA: payload length and service port. ACK and NACK: the pull counter, to be ignored without
-    /// the PULL flag. RESET: its cause in the low byte, 0 for none; one that is not known is ignored.
+    /// DATA: payload length and service port. ACK, NACK: pull counter, ignored without the PULL flag. RESET: cause in
+    /// the low byte, 0 for none; unknown causes are ignored.
     pub fn extra(&self) -> u32 {
         self.word(field::EXTRA)
     }
 
-    /// The meaning of the bytes, checked.
+    /// Checks and decodes the header.
     ///
     /// # Errors
-    /// [`What::Version`], [`What::Check`], [`What::Kind`]. The version comes first: of another
-    /// version nothing else is known.
+    /// [`What::Version`] first, because other versions may differ in everything; [`What::Check`], [`What::Kind`].
     pub fn parse(&self, source: IpAddr, destination: IpAddr) -> Result<Fields, Error> {
         if self.version() != VERSION {
             return Err(Error::new(What::Version, field::VERSION_AND_KIND));
@@ -134,10 +131,10 @@ impl<'a> View<'a> {
     }
 }
 
-/// What the 16 bytes say: a [`Header`] without its path, which is in addresses and ports.
+/// The decoded 16 bytes: a [`Header`] without path, which addresses and ports hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    /// Type of packet.
+    /// Packet type.
     pub kind: Kind,
     /// Flag bits.
     pub flags: Flags,
@@ -150,7 +147,7 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// The fields of a decoded header.
+    /// Extracts the fields of a header.
     pub const fn of(header: &Header) -> Fields {
         Fields {
             kind: header.kind,
@@ -161,7 +158,7 @@ impl Fields {
         }
     }
 
-    /// The decoded header, with the path that addresses or ports named.
+    /// Adds a path, from addresses or ports.
     pub const fn on_path(self, path: PathId) -> Header {
         Header {
             kind: self.kind,
@@ -173,7 +170,7 @@ impl Fields {
         }
     }
 
-    /// Bytes of payload that were sent behind the header: none but in DATA.
+    /// Payload bytes sent: 0 except in DATA.
     pub const fn payload_length(&self) -> usize {
         match self.kind {
             Kind::Data => (self.extra >> 16) as usize,
@@ -181,7 +178,7 @@ impl Fields {
         }
     }
 
-    /// The 16 bytes, with a check for these two addresses in either order.
+    /// Encodes the 16 bytes with a checksum for these addresses in either order.
     pub fn emit(&self, source: IpAddr, destination: IpAddr) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[field::VERSION_AND_KIND] = VERSION << 4 | self.kind as u8;

@@ -1,55 +1,54 @@
-//! How a kind of switch marks and cuts packets. Every value is the operator's to set: a profile is a
-//! beginning, not a standard.
+//! Profiles: how a kind of switch marks and trims packets. All values are configurable; a profile is a start, not a
+//! standard.
 
 use crate::packet::{Packet, Service, ServiceClass};
 
-/// The DSCP of every class of packet, and where a switch cuts.
+/// DSCP of each packet class, and size of trimmed frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Whole DATA that a switch may trim.
+    /// DSCP of trimmable whole DATA.
     pub trimmable: u8,
-    /// What a switch writes when it trims.
+    /// DSCP written by a trim.
     pub trimmed: u8,
-    /// What the switch next to the receiver writes when it trims. The same as `trimmed` where the
-    /// fabric does not tell them apart.
+    /// DSCP written by a trim next to the receiver; `trimmed` if the fabric does not distinguish it.
     pub trimmed_last_hop: u8,
-    /// A trimmed header on its way back to its sender.
+    /// DSCP of a returned header.
     pub returned: u8,
-    /// ACK, NACK, PULL, RESET.
+    /// DSCP of ACK, NACK, PULL, RESET.
     pub control: u8,
-    /// What may only be dropped.
+    /// DSCP of droppable packets.
     pub droppable: u8,
-    /// A notification of a drop, on its way to the packet's sender.
+    /// DSCP of a drop notification.
     pub notification: u8,
-    /// Bytes that a switch leaves of a frame, from the Ethernet header to the FCS inclusive.
+    /// Bytes of a trimmed frame, from Ethernet header to FCS inclusive.
     pub trimmed_bytes: u16,
-    /// The UDP port of the protocol.
+    /// UDP port of the protocol.
     pub port: u16,
 }
 
-/// The UDP port of every profile (chosen: in the dynamic range, ending in the protocol number 199 of
-/// the NDP authors' prototype).
+/// UDP port of every profile (chosen: in the dynamic range, ending in the protocol number 199 of the NDP authors'
+/// prototype).
 pub const PORT: u16 = 49_199;
 
-/// The three bits behind the priority in the DSCP of data with a priority.
+/// Low three DSCP bits of scheduled data with a priority above 0; the high three are the priority.
 const TRIMMABLE_BITS: u8 = 0b111;
 const DROPPABLE_BITS: u8 = 0b101;
-/// The same of unscheduled data, of every priority but the two below.
+/// Low three DSCP bits of unscheduled data, with the two exceptions below.
 const UNSCHEDULED_TRIMMABLE_BITS: u8 = 0b011;
 const UNSCHEDULED_DROPPABLE_BITS: u8 = 0b001;
 /// Trimmable unscheduled data of priority 1: the rule would give 11, which Spectrum-4 writes when it trims.
 const UNSCHEDULED_TRIMMABLE_1: u8 = 0b000_111;
-/// Droppable unscheduled data of priority 0: the rule would give 000001, the Lower-Effort PHB of RFC 8622, which networks
-/// drop first.
+/// Droppable unscheduled data of priority 0: the rule would give 000001, the Lower-Effort PHB of RFC 8622, which
+/// networks drop first.
 const UNSCHEDULED_DROPPABLE_0: u8 = 0b000_101;
 
-/// Bytes of the frame check sequence, which no buffer here contains.
+/// Bytes of the frame check sequence, which buffers here never contain.
 pub const FCS_BYTES: usize = 4;
 
 impl Profile {
-    /// NDP's own: a trimmed packet is a 64-byte header (NDP 3.1). The paper uses a protocol number of
-    /// its own and names no DSCP: all seven are chosen. Trimmed, returned and control packets share
-    /// precedence 6, data has precedence 1, and notifications, which go before everything (FastLane 3.2), 7.
+    /// The NDP paper's profile: a trimmed packet is a 64-byte header (NDP 3.1). The paper uses its own protocol number
+    /// and names no DSCP: all seven are chosen. Trimmed, returned and control packets share precedence 6; data has 1;
+    /// notifications, ahead of everything (FastLane 3.2), 7.
     pub const PAPER: Profile = Profile {
         trimmable: 10,
         trimmed: 50,
@@ -62,9 +61,8 @@ impl Profile {
         port: PORT,
     };
 
-    /// SONiC: trimmed DSCP 48 as in the configuration example of the SONiC packet-trimming design;
-    /// size 128, the default of SAI_SWITCH_ATTR_PACKET_TRIM_SIZE. One DSCP at every hop. The others
-    /// are chosen; control moves off 48.
+    /// SONiC: trimmed DSCP 48 at every hop, from the configuration example of the SONiC packet-trimming design; 128
+    /// bytes, the default of SAI_SWITCH_ATTR_PACKET_TRIM_SIZE. The rest is chosen; control moves off 48.
     pub const SONIC: Profile = Profile {
         trimmed: 48,
         trimmed_last_hop: 48,
@@ -73,20 +71,20 @@ impl Profile {
         ..Profile::PAPER
     };
 
-    /// Spectrum-4 under Cumulus Linux 5.14: its profile `packet-trim-default` writes DSCP 11 and cuts
-    /// at 256 bytes (256 to 1024 in steps of 4 can be set). The others are chosen.
+    /// Spectrum-4 under Cumulus Linux 5.14: profile `packet-trim-default` writes DSCP 11 and trims to 256 bytes
+    /// (configurable: 256 to 1024 in steps of 4). The rest is chosen.
     pub const SPECTRUM: Profile =
         Profile { trimmed: 11, trimmed_last_hop: 11, trimmed_bytes: 256, ..Profile::PAPER };
 
-    /// Tomahawk 5: cuts at 206 bytes and nowhere else, DSCP 48 (constants of the SONiC project's
-    /// packet-trimming tests). The others are chosen.
+    /// Tomahawk 5: trims only to 206 bytes, DSCP 48 (constants of the SONiC project's packet-trimming tests). The rest
+    /// is chosen.
     pub const TH5: Profile = Profile { trimmed_bytes: 206, ..Profile::SONIC };
 
-    /// [`Profile::PAPER`] for hosts that share a key: what a switch leaves holds the tag, with IPv6 too.
+    /// [`Profile::PAPER`] for hosts with a key: trimmed frames contain the tag, with IPv6 too.
     pub const KEYED: Profile =
         Profile { trimmed_bytes: Profile::min_keyed_bytes(true), ..Profile::PAPER };
 
-    /// Every profile with its name.
+    /// All profiles by name.
     pub const ALL: [(&'static str, Profile); 5] = [
         ("paper", Profile::PAPER),
         ("keyed", Profile::KEYED),
@@ -95,15 +93,15 @@ impl Profile {
         ("th5", Profile::TH5),
     ];
 
-    /// The profile of this name.
+    /// Looks up a profile by name.
     pub fn named(name: &str) -> Option<Profile> {
         Profile::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, profile)| profile)
     }
 
-    /// Two classes that bear one DSCP though nothing else tells them apart, or a value beyond 63:
-    /// names of what is in conflict. `None` is a usable profile.
+    /// Names a conflict: a DSCP shared by classes that need their own, above 63, or reserved. `None` for usable
+    /// profiles.
     ///
-    /// Trimmed DATA and control may share a value, and often do: type and length tell them apart.
+    /// Trimmed DATA and control may share a DSCP, and often do: type and length distinguish them.
     pub fn conflict(&self) -> Option<(&'static str, &'static str)> {
         let values = [
             ("trimmable", self.trimmable),
@@ -132,9 +130,9 @@ impl Profile {
         None
     }
 
-    /// The DSCP of a class. Data with a priority above 0 has values of its own, the same in every profile (chosen): the
-    /// three leading bits are the priority, as in IP precedence; the three behind them are 7 for what may be trimmed
-    /// and 5 for what may only be dropped. No value that a standard names ends so.
+    /// DSCP of a class. Data with a priority above 0 has its own values, equal in all profiles (chosen): high three
+    /// bits priority, as in IP precedence; low three bits 7 for trimmable, 5 for droppable. No standard names such a
+    /// value.
     pub const fn dscp(&self, class: ServiceClass) -> u8 {
         match (class.service(), class.priority()) {
             (Service::Trimmable, 0) => self.trimmable,
@@ -148,10 +146,10 @@ impl Profile {
         }
     }
 
-    /// The DSCP of whole data with [`Packet::MARK_UNSCHEDULED`], the same in every profile (chosen): behind the priority
-    /// stand 3 for what may be trimmed and 1 for what may only be dropped. Where that value has another meaning it is
-    /// one of the two that priority 0 leaves: 7 for trimmable data of priority 1, 5 for droppable data of priority 0.
-    /// `None`: no packet of this service bears the mark.
+    /// DSCP of whole data with [`Packet::MARK_UNSCHEDULED`], equal in all profiles (chosen): priority, then 3 for
+    /// trimmable, 1 for droppable. Two such values have other meanings and are replaced by values that priority 0
+    /// leaves free: 7 for trimmable data of priority 1, 5 for droppable data of priority 0. `None` for services without
+    /// the mark.
     pub const fn unscheduled(class: ServiceClass) -> Option<u8> {
         match (class.service(), class.priority()) {
             (Service::Trimmable, 1) => Some(UNSCHEDULED_TRIMMABLE_1),
@@ -165,7 +163,7 @@ impl Profile {
         }
     }
 
-    /// The class of unscheduled data that a DSCP announces.
+    /// Class of unscheduled data with this DSCP.
     const fn unscheduled_class(dscp: u8) -> Option<ServiceClass> {
         let (service, priority) = match (dscp >> 3, dscp & 7) {
             (0, _) if dscp == UNSCHEDULED_TRIMMABLE_1 => (Service::Trimmable, 1),
@@ -177,8 +175,8 @@ impl Profile {
         Some(ServiceClass::new(service, priority))
     }
 
-    /// The part of [`Packet::marks`] that a DSCP announces: [`Packet::MARK_UNSCHEDULED`] of whole data,
-    /// [`Packet::MARK_LAST_HOP`] of a trimmed header, or nothing.
+    /// Part of [`Packet::marks`] in a DSCP: [`Packet::MARK_UNSCHEDULED`] of whole data, [`Packet::MARK_LAST_HOP`] of a
+    /// header, or 0.
     pub const fn marks(&self, dscp: u8) -> u8 {
         if dscp == self.trimmed_last_hop && self.marks_last_hop() {
             return Packet::MARK_LAST_HOP;
@@ -189,10 +187,10 @@ impl Profile {
         }
     }
 
-    /// The marks that a DSCP can announce.
+    /// Marks that a DSCP can encode.
     pub const MARKS: u8 = Packet::MARK_UNSCHEDULED | Packet::MARK_LAST_HOP;
 
-    /// Those of data of this class.
+    /// Marks that a DSCP can encode for this class.
     pub const fn marks_of(class: ServiceClass) -> u8 {
         match class.service() {
             Service::Trimmable | Service::Droppable => Packet::MARK_UNSCHEDULED,
@@ -201,7 +199,7 @@ impl Profile {
         }
     }
 
-    /// The DSCP of data of this class with these of [`Profile::MARKS`]; `None` if no value says so.
+    /// DSCP of data of this class with `marks`, a subset of [`Profile::MARKS`]; `None` if inexpressible.
     pub const fn marked(&self, class: ServiceClass, marks: u8) -> Option<u8> {
         match marks {
             0 => Some(self.dscp(class)),
@@ -219,12 +217,12 @@ impl Profile {
         }
     }
 
-    /// Whether a receiver sees that the switch next to it cut a packet.
+    /// True if receivers can see that the switch next to them trimmed a packet.
     pub const fn marks_last_hop(&self) -> bool {
         self.trimmed_last_hop != self.trimmed
     }
 
-    /// The class of data with a priority above 0 that a DSCP announces.
+    /// Class of data with a priority above 0 for this DSCP.
     const fn prioritised(dscp: u8) -> Option<ServiceClass> {
         match (dscp >> 3, dscp & 7) {
             (priority @ 1..=7, TRIMMABLE_BITS) => {
@@ -237,8 +235,7 @@ impl Profile {
         }
     }
 
-    /// The class that a DSCP announces; what arrived decides in the end. `None` when the profile does
-    /// not name it.
+    /// Class that a DSCP announces, `None` if unnamed. The received bytes decide in the end.
     pub const fn class(&self, dscp: u8) -> Option<ServiceClass> {
         let service = if dscp == self.trimmable {
             Service::Trimmable
@@ -281,14 +278,14 @@ mod tests {
         {
             assert_eq!(Profile::unscheduled(service.into()), None, "{service:?}");
         }
-        // The Lower-Effort PHB, and what Spectrum-4 writes in what it has trimmed.
+        // The Lower-Effort PHB, and the value that Spectrum-4 writes when it trims.
         let marks = |dscp| Profile::PAPER.marks(dscp);
         assert_eq!([1, 11].map(marks), [0; 2]);
         let unscheduled = |&dscp: &u8| marks(dscp) == Packet::MARK_UNSCHEDULED;
         assert_eq!((0..64).filter(unscheduled).count(), 16);
     }
 
-    /// Every class with and without the mark, in every profile: a value of its own, which parses back.
+    /// Each class, with and without mark, has its own value in each profile, which parses back.
     #[test]
     fn class_and_mark_parse_back() {
         for (name, profile) in Profile::ALL {
@@ -301,7 +298,7 @@ mod tests {
                 assert_eq!(profile.class(dscp), Some(class), "{name}");
                 assert_eq!(profile.marks(dscp), Packet::MARK_UNSCHEDULED);
             }
-            // What no class bears is told apart from what one does.
+            // No other value is known.
             let known = (0..64).filter(|&dscp| profile.class(dscp).is_some()).count();
             let last_hop = usize::from(profile.marks_last_hop());
             assert_eq!(known, taken.len() + last_hop, "{name}");

@@ -1,5 +1,5 @@
-//! Addresses and ports to hosts and paths, and back: a frame's [`Datagram`] and the [`Packet`] that
-//! switches and endpoints see.
+//! Maps addresses and ports to hosts and paths: a frame's [`Datagram`] from and to the [`Packet`] of switches and
+//! endpoints.
 
 use core::net::IpAddr;
 
@@ -10,27 +10,26 @@ use super::{Error, What};
 use crate::ids::{HostId, PathId};
 use crate::packet::{Kind, Packet};
 
-/// What the caller knows of addresses. A path is the pair (destination address, entropy): an address
-/// for each core switch where the fabric routes by them (NDP 3.1.1), the UDP source port where it
-/// hashes.
+/// The caller's address tables. A path is the pair (destination address, entropy): an address per core switch in
+/// fabrics that route by them (NDP 3.1.1), the UDP source port in fabrics that hash.
 pub trait Routes {
-    /// The one address that a host sends from.
+    /// Source address of a host.
     fn canonical(&self, host: HostId) -> Option<IpAddr>;
-    /// Where a packet to `host` on `path` is sent: destination address and entropy.
+    /// Destination address and entropy of a packet to `host` on `path`.
     fn toward(&self, host: HostId, path: PathId) -> Option<(IpAddr, u16)>;
-    /// The host that this address belongs to, as one of several or the only one.
+    /// Host with this address, perhaps among others.
     fn host(&self, address: IpAddr) -> Option<HostId>;
-    /// The path that this destination address and entropy name.
+    /// Path of this destination address and entropy.
     fn path(&self, address: IpAddr, entropy: u16) -> Option<PathId>;
 }
 
-/// The entropy of a path in a fabric that hashes: the path's number, counted from the beginning of the
-/// dynamic range and on from 0 behind its end. A bijection, so that every path has one.
+/// Entropy of a path in a fabric that hashes: path number plus start of the dynamic range, modulo 2^16. A bijection, so
+/// all paths have one.
 pub const fn entropy_of(path: PathId) -> u16 {
     path.get().wrapping_add(0xc000)
 }
 
-/// The path of an entropy: the inverse of [`entropy_of`].
+/// Path of an entropy: inverse of [`entropy_of`].
 pub const fn path_of(entropy: u16) -> PathId {
     PathId::new(entropy.wrapping_sub(0xc000))
 }
@@ -38,12 +37,12 @@ pub const fn path_of(entropy: u16) -> PathId {
 const UNKNOWN: Error = Error::new(What::Address, 0);
 
 impl Datagram {
-    /// The addresses and fields of a packet. Marks that IP does not know, or not of such a packet, are left behind.
+    /// Converts a packet, without marks that IP cannot express for it.
     ///
     /// # Errors
     /// [`What::Address`] for a host or path without an address.
     pub fn of(packet: &Packet, routes: &impl Routes) -> Result<Datagram, Error> {
-        // What was turned round has the addresses of its way out, swapped.
+        // A bounced packet has the addresses of its way out, swapped.
         let is_turned_round = packet.service.service().is_turned_round();
         let (from, to) = match is_turned_round {
             true => (packet.destination, packet.source),
@@ -66,8 +65,8 @@ impl Datagram {
     }
 }
 
-/// The marks that IP can express of a packet: ECN; in the DSCP of whole data that it is unscheduled, in that of a
-/// trimmed header that the last switch cut it.
+/// Marks that IP can express for a packet: ECN; in the DSCP "unscheduled" of whole data, "trimmed by the last switch"
+/// of a header.
 fn marks_of_ip(packet: &Packet) -> u8 {
     let in_dscp = match packet.header.kind {
         Kind::Data => Profile::marks_of(packet.service),
@@ -77,10 +76,10 @@ fn marks_of_ip(packet: &Packet) -> u8 {
 }
 
 impl Parsed<'_> {
-    /// The packet as switches and endpoints see it.
+    /// Converts to a packet of switches and endpoints.
     ///
     /// # Errors
-    /// [`What::Address`] for an address that belongs to no host, or names no path.
+    /// [`What::Address`] for an address without host or path.
     pub fn packet(&self, routes: &impl Routes) -> Result<Packet, Error> {
         let Datagram { source, destination, entropy, service, marks, fields } = self.datagram;
         let routed = if service.service().is_turned_round() { source } else { destination };

@@ -1,5 +1,4 @@
-//! Properties of the wire: what is emitted parses back, what a switch does to it is understood, and
-//! nothing makes a parser panic.
+//! Wire properties: emitted packets parse back, switches' changes are understood, and no bytes make a parser panic.
 
 extern crate std;
 
@@ -25,7 +24,7 @@ fn v4(last: u8) -> IpAddr {
     Ipv4Addr::new(10, 0, 0, last).into()
 }
 
-/// Whole DATA from 10.0.0.1 to 10.0.0.2 with this much payload.
+/// Creates whole DATA from 10.0.0.1 to 10.0.0.2.
 fn data(payload_length: u16) -> Datagram {
     Datagram {
         source: v4(1),
@@ -43,7 +42,7 @@ fn data(payload_length: u16) -> Datagram {
     }
 }
 
-/// Whether only the header of a packet of this service is there.
+/// True for packets of a header only.
 fn is_cut(service: ServiceClass) -> bool {
     match service.service() {
         Service::Trimmed | Service::Returned | Service::Notification => true,
@@ -64,7 +63,7 @@ fn parsed<'a>(bytes: &'a [u8], profile: &Profile) -> Result<Parsed<'a>, Error> {
     Frame::new(bytes)?.parse(profile)
 }
 
-/// The service and payload length that a receiver makes of a frame.
+/// Checks the parsed service and payload length.
 #[track_caller]
 fn check(bytes: &[u8], profile: &Profile, expected: Result<(Service, usize), What>) {
     let found = parsed(bytes, profile)
@@ -99,7 +98,7 @@ fn any_addresses() -> impl Strategy<Value = (IpAddr, IpAddr)> {
     ]
 }
 
-/// Every datagram that can be emitted.
+/// Generates all datagrams that can be emitted.
 fn any_datagram() -> impl Strategy<Value = Datagram> {
     let ecn = select(vec![0, Packet::MARK_ECT, Packet::MARK_ECT | Packet::MARK_CE]);
     let marks = (ecn, any::<bool>());
@@ -121,7 +120,7 @@ fn any_datagram() -> impl Strategy<Value = Datagram> {
     )
 }
 
-/// Whole DATA that a switch may trim.
+/// Generates trimmable whole DATA.
 fn any_trimmable() -> impl Strategy<Value = Datagram> {
     any_datagram().prop_map(|mut datagram| {
         datagram.fields.kind = Kind::Data;
@@ -130,7 +129,7 @@ fn any_trimmable() -> impl Strategy<Value = Datagram> {
     })
 }
 
-/// The marks that a trim leaves.
+/// Marks that a trim leaves.
 fn ecn_of(datagram: &Datagram) -> u8 {
     datagram.marks & !Packet::MARK_UNSCHEDULED
 }
@@ -175,15 +174,15 @@ proptest! {
         let left = (left + jitter).min(whole);
         let parsed = parsed(&bytes[..left], &profile).unwrap();
         prop_assert_eq!(parsed.datagram.fields, datagram.fields);
-        // Padding may stand behind the last byte of payload.
+        // Padding may follow the last byte of payload.
         let header = if datagram.source.is_ipv6() { 78 } else { 58 };
         let complete = left >= header + datagram.fields.payload_length();
         let expected = if complete { Service::Trimmable } else { Service::Trimmed };
-        // Where it was cut, a whole packet does not say.
+        // A whole packet does not say which switch trimmed it.
         let is_notified = last_hop && profile.marks_last_hop() && !complete;
         let notified = if is_notified { Packet::MARK_LAST_HOP } else { 0 };
         prop_assert_eq!(parsed.datagram.marks, ecn_of(&datagram) | notified);
-        // A switch that trims writes one DSCP: priority and mark are lost, even if every byte is there.
+        // A switch that trims writes one DSCP: priority and mark are lost, even if all bytes remain.
         prop_assert_eq!(parsed.datagram.service, ServiceClass::from(expected));
         prop_assert_eq!(parsed.payload.is_empty(), !complete || datagram.fields.payload_length() == 0);
     }
@@ -207,14 +206,14 @@ proptest! {
             ..datagram
         });
         prop_assert_eq!(returned.payload, &[]);
-        // Never a second time.
+        // A second bounce is refused.
         prop_assert_eq!(
             Frame::turn_round(&mut bytes, &profile).map_err(|error| error.what),
             Err(What::Service)
         );
     }
 
-    /// FastLane 3.2, of packets of every kind: the length of the whole packet is kept.
+    /// FastLane 3.2, all packet types: the whole packet's length is kept.
     #[test]
     fn a_notification_is_understood_by_its_sender(
         datagram in any_datagram(),
@@ -296,13 +295,12 @@ proptest! {
         let header = if datagram.source.is_ipv6() { 78 } else { 58 };
         let sent = header + datagram.fields.payload_length() + extension.len();
         let at = header - 16 + at.index(sent - (header - 16));
-        // 0x00 and 0xff are the same to a one's-complement sum only as whole words.
+        // To a one's-complement sum 0x00 and 0xff are equal only as whole words.
         bytes[at] ^= flip;
         prop_assert!(parsed(&bytes, &profile).is_err());
     }
 
-    /// What is called a header must look like one: a receiver takes a packet that is as long as its payload says for
-    /// whole, and here there would be no payload.
+    /// A header must be shorter than its whole packet: receivers take full length for whole, and it has no payload.
     #[test]
     fn a_single_bit_error_never_makes_a_whole_packet_without_its_payload(
         datagram in any_trimmable(),
@@ -347,8 +345,8 @@ proptest! {
         prop_assert_eq!(parsed(&bytes, &profile).unwrap().packet(&fabric), Ok(packet));
     }
 
-    /// A tag is where it was put, what is behind it reads as it would without, and a switch that cuts at 70 bytes (IPv6:
-    /// 90) or more leaves it.
+    /// A tag stays in place, later bytes parse as without it, and switches that trim to at least 70 bytes (IPv6: 90)
+    /// leave it.
     #[test]
     fn a_tag_stands_before_the_payload(
         length in 0u16..3000,
@@ -431,7 +429,7 @@ proptest! {
     }
 }
 
-/// Everything that takes bytes from the network.
+/// Calls every parser of network bytes.
 fn every_entry(bytes: &[u8], profile: &Profile) {
     let _ = View::new(bytes).map(|view| view.parse(v4(1), v4(2)));
     let _ = Records::new(bytes, 100).count();
@@ -452,7 +450,7 @@ fn every_entry(bytes: &[u8], profile: &Profile) {
     }
 }
 
-/// Host h is 10.h, with an address for each path below 1000, or one and the port for the path.
+/// Host h is 10.h, with an address per path below 1000, or one address and the path as port.
 struct Fabric {
     by_address: bool,
 }
@@ -499,7 +497,7 @@ fn header_layout_is_the_documented_one() {
     let bytes = fields.emit(v4(1), v4(2));
     assert_eq!(bytes[..2], [0x12, 0xa5]);
     assert_eq!(bytes[4..], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
-    // By hand: 12a5 + 0102 + 0304 + 0506 + 0708 + 090a + 0b0c + 0a00 + 0001 + 0a00 + 0002.
+    // Computed by hand: 12a5 + 0102 + 0304 + 0506 + 0708 + 090a + 0b0c + 0a00 + 0001 + 0a00 + 0002.
     assert_eq!(bytes[2..4], (!0x4ad2_u16).to_be_bytes());
 }
 
@@ -574,7 +572,7 @@ fn a_packet_smaller_than_the_cut_arrives_whole() {
     let left = Frame::trim(&mut bytes, &profile, true, Lengths::Updated).unwrap();
     assert_eq!(left, bytes.len());
     check(&bytes, &profile, Ok((Service::Trimmable, 100)));
-    // The same with a damaged payload: the header is good, so it is asked for again.
+    // A damaged payload with a good header: the receiver asks for it again.
     *bytes.last_mut().unwrap() ^= 1;
     check(&bytes, &profile, Ok((Service::Trimmed, 0)));
 }
@@ -588,7 +586,7 @@ fn a_whole_packet_with_a_damaged_payload_is_refused() {
 
 #[test]
 fn a_whole_packet_without_a_udp_checksum_is_refused() {
-    // The one packet in 65536 whose sum would come out right with a checksum of zero.
+    // The one packet in 65536 whose checksum would be zero.
     let sum = |bytes: &[u8]| u16::from_be_bytes([bytes[40], bytes[41]]);
     let mut bytes = (0..=u16::MAX)
         .map(|entropy| emitted(&Datagram { entropy, ..data(8) }, &Profile::PAPER, &[]))
@@ -599,7 +597,7 @@ fn a_whole_packet_without_a_udp_checksum_is_refused() {
     check(&bytes, &Profile::PAPER, Err(What::UdpChecksum));
 }
 
-/// Found by fuzzing: a trimmed header that claims more payload than any packet holds.
+/// Found by fuzzing: a header that claims more payload than any packet holds.
 #[test]
 fn a_payload_that_no_packet_holds_is_refused() {
     let claiming = |payload_length| {
@@ -675,7 +673,7 @@ fn frames_of_others_are_refused_by_name() {
         for &(at, byte) in changes {
             bytes[at] = byte;
         }
-        // A right IPv4 checksum, so that what is meant is what is refused.
+        // The IPv4 checksum is correct, so that the intended error is found.
         bytes[24..26].fill(0);
         let sum = super::checksum::Sum::default().bytes(&bytes[14..34]).complement();
         bytes[24..26].copy_from_slice(&sum.to_be_bytes());
@@ -690,7 +688,7 @@ fn frames_of_others_are_refused_by_name() {
     check(&with(&[(21, 1)]), &profile, Err(What::Fragment));
     check(&with(&[(23, 6)]), &profile, Err(What::Protocol));
     check(&with(&[(15, 34 << 2)]), &profile, Err(What::Service));
-    // Unscheduled data of priority 4, which may only be dropped.
+    // Droppable unscheduled data of priority 4.
     check(&with(&[(15, 33 << 2)]), &profile, Ok((Service::Droppable, 100)));
     check(&with(&[(36, 0)]), &profile, Err(What::Port));
     let mut bytes = good.clone();
