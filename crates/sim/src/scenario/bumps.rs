@@ -1,4 +1,4 @@
-//! What stands on links: phantom queues and the pacers of hosts (HULL, NSDI 2012).
+//! Phantom queues on links and pacers of hosts (HULL, NSDI 2012).
 
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_switch::bump::{Clock, Measured, PacerSettings, PhantomSettings, SettingFault};
@@ -137,18 +137,18 @@ static PACER: Grammar = Grammar {
     ],
 };
 
-/// What the network around the bumps is.
+/// The network around phantom queues and pacers.
 pub(super) struct Surroundings<'a> {
     pub(super) topology: &'a Clos,
-    /// Whether any transport of the run answers marks.
+    /// True if any transport of the run answers marks.
     pub(super) answers_marks: bool,
     pub(super) is_lossless: bool,
-    /// Bytes on the wire of the largest packet.
+    /// Largest packet, in bytes on the wire.
     pub(super) largest_packet: u16,
     pub(super) events: &'a [LinkEvent],
 }
 
-/// The bumps of a checked scenario.
+/// Reads phantom queues and pacers of a checked scenario.
 pub(super) fn bumps(root: &Node, around: &Surroundings<'_>) -> Result<Bumps, ScenarioError> {
     let nodes = root.child("phantom_queue").and_then(Node::list).unwrap_or(&[]);
     let pacer = root.at(&["host", "pacer"]);
@@ -158,7 +158,7 @@ pub(super) fn bumps(root: &Node, around: &Surroundings<'_>) -> Result<Bumps, Sce
     Ok(Bumps { phantoms: phantoms.concat(), paced })
 }
 
-/// Refuses what needs marks where nobody answers them.
+/// Refuses settings that need marks if no transport answers them.
 fn need_marks(node: &Node, what: &str, around: &Surroundings<'_>) -> Result<(), ScenarioError> {
     if around.answers_marks {
         return Ok(());
@@ -170,7 +170,7 @@ fn need_marks(node: &Node, what: &str, around: &Surroundings<'_>) -> Result<(), 
     ))
 }
 
-/// A fault of a setting at its key, or at its table.
+/// Reports a fault of a setting at its key, or at its table.
 fn at(node: &Node, fault: &SettingFault) -> ScenarioError {
     let place = node.child(fault.key).or(node.child("drain_rate")).unwrap_or(node);
     let expected = match &fault.nearest {
@@ -192,7 +192,7 @@ fn rate(node: &Node) -> Result<BitRate, ScenarioError> {
     read(node, quantity::rate, Quantity::Rate)
 }
 
-/// A share, in billionths.
+/// Reads a fraction, in billionths.
 fn share(node: &Node) -> Result<u64, ScenarioError> {
     read(node, quantity::share, Quantity::Share)
 }
@@ -201,7 +201,7 @@ fn clock(tick: TimeDelta) -> Clock {
     if tick == TimeDelta::ZERO { Clock::Continuous } else { Clock::Tick(tick) }
 }
 
-/// The links that an entry names.
+/// Returns the links that an entry names.
 fn links(node: &Node, topology: &Clos) -> Result<Vec<LinkId>, ScenarioError> {
     let names = topology::links(topology);
     let is_of_host = |name: &str| name.starts_with("host ");
@@ -217,7 +217,7 @@ fn links(node: &Node, topology: &Clos) -> Result<Vec<LinkId>, ScenarioError> {
     Ok(names.iter().filter(|(name, _)| !is_of_host(name)).map(|&(_, link)| link).collect())
 }
 
-/// The phantom queues of one entry.
+/// Reads the phantom queues of one entry.
 fn phantoms(node: &Node, around: &Surroundings<'_>) -> Result<Vec<PhantomLink>, ScenarioError> {
     need_marks(node, "a phantom queue", around)?;
     let threshold = node.child("threshold").map(bytes).transpose()?;
@@ -262,7 +262,7 @@ fn phantoms(node: &Node, around: &Surroundings<'_>) -> Result<Vec<PhantomLink>, 
     links.into_iter().map(phantom).collect()
 }
 
-/// The pacers of hosts.
+/// Reads the pacers of hosts.
 fn paced(node: &Node, around: &Surroundings<'_>) -> Result<PacedHosts, ScenarioError> {
     need_marks(node, "a pacer", around)?;
     if around.is_lossless {

@@ -1,4 +1,4 @@
-//! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
+//! Every key of a scenario file: one table for checker, errors and JSON Schema.
 
 use super::{cells, detour, lossless, output_keys, processing, shared_memory, workload_keys};
 use crate::keys::form::{
@@ -7,10 +7,10 @@ use crate::keys::form::{
 };
 use crate::keys::quantity::Quantity;
 
-/// Names of the switch profiles, as the file writes them.
+/// Names of the switch profiles in scenario files.
 pub(crate) const PROFILES: &[&str] = &trimline_switch::profiles::NAMES;
 
-/// Rates of hosts' links, as the trade names them.
+/// Rates of hosts' links, by their common names.
 pub(crate) const PRESETS: &[&str] = &["10G", "25G", "40G", "50G", "100G", "200G", "400G", "800G"];
 
 pub(crate) static SCENARIO: Grammar = Grammar {
@@ -324,7 +324,7 @@ static DETOUR: Grammar = Grammar {
     ],
 };
 
-/// The keys of a port's model, between others.
+/// Keys of a port's model, between other keys.
 macro_rules! port_keys {
     ($($before:expr,)*; $($behind:expr,)*) => { &[
         $($before,)*

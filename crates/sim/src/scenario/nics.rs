@@ -1,4 +1,4 @@
-//! What stands between the transports of hosts and their links: keys of a scenario for NICs and processors.
+//! Scenario keys of NICs and processors, which are between the transports of hosts and their links.
 
 use trimline_packet::{ByteCount, TimeDelta};
 use trimline_switch::bump::SettingFault;
@@ -109,7 +109,7 @@ static COALESCED: Grammar = Grammar {
     ],
 };
 
-/// The NICs of a checked scenario, whose largest packet takes so many bytes.
+/// Reads the NICs of a checked scenario. `largest_packet` is in bytes on the wire.
 pub(super) fn nics(
     root: &Node,
     hosts: u32,
@@ -130,7 +130,7 @@ pub(super) fn nics(
     Ok(Nics { transmit: transmit.transpose()?, receive: receive.transpose()? })
 }
 
-/// A fault of a setting at the key that says it, or at its table.
+/// Reports a fault of a setting at its key, or at its table.
 fn at(node: &Node, keys: &[(&str, &'static str)], fault: &SettingFault) -> ScenarioError {
     let key =
         keys.iter().find(|(setting, _)| *setting == fault.key).map_or(fault.key, |known| known.1);
@@ -168,7 +168,7 @@ fn fifo(node: &Node, hosts: u32, largest_packet: u16) -> Result<TransmitHosts, S
     Ok(TransmitHosts { hosts: hosts_of(node, hosts)?, settings, model })
 }
 
-/// A processor's time for a burst: longer ones are no cost, and their sums would overflow.
+/// Reads a processor's time for a burst. The sum of longer times would overflow.
 fn burst_cost(node: &Node) -> Result<TimeDelta, ScenarioError> {
     let cost = time(node, "burst_cost")?;
     match node.child("burst_cost").filter(|_| cost > MAX_BURST_COST) {
