@@ -1,4 +1,4 @@
-//! A program with its tables and registers: what it does to one packet.
+//! A program with its tables and registers, which processes packets.
 
 use super::action::Primitive;
 use super::draws::SplitMix;
@@ -7,19 +7,19 @@ use super::packet::{Bits, Packet, mask};
 use super::program::{Checksum, ParserOp, Program};
 use super::table::{Call, Contents, Next};
 
-/// More steps than this in a parser is a loop. Control flow has none: its nodes lead forward.
+/// Maximum number of parser steps: more is a loop. Control flow has no loops: its nodes lead forward.
 const MAX_STEPS: usize = 1000;
 
-/// `simple_switch` sends what has this port nowhere.
+/// Packets to this port are dropped by `simple_switch`.
 pub(super) const DROP_PORT: u128 = 511;
 
-/// A program that runs.
+/// A running program.
 #[derive(Clone, Debug)]
 pub(super) struct Machine<'p> {
     pub(super) program: &'p Program,
     pub(super) tables: Vec<Contents>,
     pub(super) registers: Vec<Vec<u128>>,
-    /// What `random` gives.
+    /// Results of `random`.
     pub(super) draws: SplitMix,
 }
 
@@ -33,8 +33,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Parses a frame, and verifies its checksums. What is too short for a header leaves the parser there and then, as
-    /// bmv2 has it: the headers before it are valid.
+    /// Parses a frame, and verifies its checksums. As in bmv2, a frame too short for a header leaves the parser there,
+    /// with the headers before it valid.
     pub(super) fn parse(&mut self, packet: &mut Packet) -> Result<(), String> {
         let program = self.program;
         let mut error = program.no_error;
@@ -86,7 +86,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// What the checksum should be; `None` where it does not apply.
+    /// Returns the correct checksum; `None` if it does not apply.
     fn checksum(&self, checksum: &Checksum, packet: &Packet) -> Result<Option<u128>, String> {
         let holds = |condition: &Expression| condition.value(packet, &[]).map(|value| value != 0);
         let applies = checksum.condition.as_ref().map_or(Ok(true), holds)?;
@@ -189,7 +189,7 @@ impl<'p> Machine<'p> {
         within.ok_or_else(|| format!("register {} has no cell {index}", array.name))
     }
 
-    /// Updates the checksums and puts the packet together again.
+    /// Updates the checksums and reassembles the packet.
     pub(super) fn deparse(&self, packet: &mut Packet) -> Result<Vec<u8>, String> {
         let program = self.program;
         for checksum in program.checksums.iter().filter(|checksum| checksum.update) {

@@ -1,8 +1,8 @@
-//! A switch that runs OPF's program, held to a vector: each packet leaves by the same port, a hop older and otherwise as it
-//! came, and registers hold what the vector sees.
+//! A switch that runs OPF's program and is compared with a vector: each packet leaves by the expected port, a hop older
+//! and otherwise unchanged, and registers hold the lengths that the vector sees.
 //!
-//! The vectors say what was drawn, among how many ports: the interpreter's `random` gives the one, and the program must
-//! ask for the other.
+//! The vectors give each draw and its bound: the interpreter's `random` returns the draw, and the program must pass the
+//! bound.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -14,23 +14,22 @@ use crate::p4::OPF;
 use crate::p4::bench::hex;
 use crate::vectors::read;
 
-/// The TTL of the wire format's packets: the paper's `MAX_TTL`.
+/// Initial TTL in the wire format: the paper's `MAX_TTL`.
 pub(super) const MAX_TIME_TO_LIVE: u8 = 64;
 
-/// Queues of a port.
 pub(super) const PRIORITIES: usize = 1;
 
-/// What the control plane sets for a vector.
+/// Settings of the control plane for a vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Setup {
     pub(super) max_time_to_live: u8,
     pub(super) limit: u8,
     pub(super) threshold: u32,
-    /// The ports that may be drawn if they are neither input nor own.
+    /// Candidate ports, of which input and own port are left out.
     pub(super) targets: Vec<usize>,
     /// Ports that are left out as input, with their places among the targets.
     pub(super) inputs: Vec<(usize, usize)>,
-    /// Ports that are left out as own.
+    /// Ports that are left out as own, with their places.
     pub(super) owns: Vec<(usize, usize)>,
 }
 
@@ -40,7 +39,7 @@ impl Setup {
         Setup::among((0..PORTS).filter(is_target).collect(), config)
     }
 
-    /// As if these were the ports to switches whose links are not dead.
+    /// Creates a setup as if `targets` were the live ports to switches.
     pub(super) fn among(targets: Vec<usize>, config: &Config) -> Setup {
         let places: Vec<(usize, usize)> = targets.iter().copied().zip(0..).collect();
         Setup {
@@ -53,7 +52,7 @@ impl Setup {
         }
     }
 
-    /// The commands of the control plane.
+    /// Returns the commands of the control plane.
     pub(super) fn commands(&self) -> String {
         let Setup { max_time_to_live, limit, threshold, targets, inputs, owns } = self;
         let mut text = format!(
@@ -78,10 +77,10 @@ impl Setup {
     }
 }
 
-/// The frame of a packet that has left so many switches.
+/// Returns the frame of a packet that has left this number of switches.
 ///
 /// # Errors
-/// It would have been dropped on its way.
+/// Refuses a packet that would have been dropped on its way.
 pub(super) fn frame_of(arriving: &Arriving, switches: u8) -> Result<Vec<u8>, String> {
     let mut bytes = frame(&arriving.packet)?;
     let left = MAX_TIME_TO_LIVE.checked_sub(switches).filter(|&left| left > 0);
@@ -90,24 +89,24 @@ pub(super) fn frame_of(arriving: &Arriving, switches: u8) -> Result<Vec<u8>, Str
     Ok(bytes)
 }
 
-/// How the frames of packets are made.
+/// Function that makes the frames of packets.
 pub(super) type Encode = fn(&Arriving, u8) -> Result<Vec<u8>, String>;
 
 /// The switch with the frames that wait in it.
 pub(super) struct Bench<'p> {
     pub(super) switch: Switch<'p>,
     encode: Encode,
-    /// What each port's packets must be when they leave.
+    /// Frames that must leave each port.
     waiting: [VecDeque<Vec<u8>>; PORTS],
-    /// The port of the last packet, which must be expected.
+    /// Output port of the last packet, which the vector must expect.
     way: Option<usize>,
 }
 
 impl<'p> Bench<'p> {
-    /// A switch with the tables that are kept, and then the setup.
+    /// Creates a switch with the kept tables, and then the setup.
     ///
     /// # Errors
-    /// The tables do not take it.
+    /// Returns an error of the tables.
     pub(super) fn new(
         program: &'p Program,
         tables: &str,
@@ -120,10 +119,10 @@ impl<'p> Bench<'p> {
         Ok(Bench { switch, encode, waiting: Default::default(), way: None })
     }
 
-    /// Obeys a vector.
+    /// Runs a vector.
     ///
     /// # Errors
-    /// File and line of the vector, what was expected, what came.
+    /// Returns file and line of the vector, what was expected, and what came.
     pub(super) fn run(mut self, vector: &Vector) -> Result<(), String> {
         let mut last = 0;
         for (line, command) in &vector.commands {
@@ -158,7 +157,7 @@ impl<'p> Bench<'p> {
         }
     }
 
-    /// Every packet was expected.
+    /// Checks that the vector expected every packet.
     fn check_registers(&self) -> Result<(), String> {
         match self.way {
             None => Ok(()),
@@ -177,7 +176,7 @@ impl<'p> Bench<'p> {
         }
     }
 
-    /// The register holds this of the port.
+    /// Checks the register of a port.
     pub(super) fn holds(&self, array: &str, port: usize, expected: u64) -> Result<(), String> {
         match self.switch.register(array, port)? {
             held if held == expected => Ok(()),
@@ -185,7 +184,7 @@ impl<'p> Bench<'p> {
         }
     }
 
-    /// A packet comes: the port that it leaves by.
+    /// Lets a packet arrive. Returns its output port.
     pub(super) fn arrive(&mut self, arriving: &Arriving) -> Result<usize, String> {
         let bytes = (self.encode)(arriving, arriving.switches)?;
         let way = self.switch.receive(arriving.input as u64, &bytes)?;
@@ -195,7 +194,7 @@ impl<'p> Bench<'p> {
         self.undrawn().map(|()| way)
     }
 
-    /// Everything that was laid out was drawn.
+    /// Checks that all scripted draws were drawn.
     fn undrawn(&self) -> Result<(), String> {
         match self.switch.undrawn() {
             0 => Ok(()),
@@ -203,7 +202,7 @@ impl<'p> Bench<'p> {
         }
     }
 
-    /// The next packet of the port begins to leave.
+    /// Transmits the next packet of a port.
     pub(super) fn serve(&mut self, port: usize) -> Result<(), String> {
         let Some(queued) = self.switch.take(port as u64) else { return Ok(()) };
         let left = self.switch.send(port as u64, queued)?;
@@ -219,7 +218,7 @@ impl<'p> Bench<'p> {
         }
     }
 
-    /// Every packet was expected, every draw drawn; what still waits leaves as it should.
+    /// Checks that every packet was expected and every scripted draw drawn, and drains the queues.
     pub(super) fn finish(mut self) -> Result<(), String> {
         self.undrawn()?;
         self.check_registers()?;
@@ -236,10 +235,10 @@ impl<'p> Bench<'p> {
     }
 }
 
-/// The program gives what every vector of detour asks for: how many there are.
+/// Runs the program on every vector of detours, and returns their number.
 ///
 /// # Errors
-/// One line a failure.
+/// Returns one line per failure.
 pub(in crate::p4) fn hold(root: &Path, program: &Program) -> Result<usize, Vec<String>> {
     let tables = read(root, Path::new(OPF.tables)).map_err(|error| vec![error])?;
     let vectors = read_all(root).map_err(|error| vec![error])?;
