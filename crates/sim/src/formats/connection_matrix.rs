@@ -54,9 +54,7 @@ pub struct Connection {
 /// Start of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// Starts at this time.
     At(TimeDelta),
-    /// Starts when this trigger fires.
     Trigger(u32),
 }
 
@@ -94,7 +92,6 @@ const TRIGGER: &str = "`trigger id T oneshot|multishot|barrier [count N]`";
 const FAILURE: &str = "`failure switch_type AGG switch_id S link_id L`";
 const HEAD: &str = "`Nodes N`, `Connections C`, `Triggers T` or `Failures F`, then connections";
 
-/// Counts in the head of a file.
 #[derive(Default)]
 struct Counts {
     nodes: Option<u32>,
@@ -161,7 +158,6 @@ pub fn parse(file: &str, text: &str) -> Result<ConnectionMatrix, FormatError> {
     Ok(matrix)
 }
 
-/// Checks what needs the whole file.
 fn check(text: &Text<'_>, matrix: &ConnectionMatrix, counts: &Counts) -> Result<(), FormatError> {
     let end = text.last_line();
     for (name, said, there) in [

@@ -76,8 +76,7 @@ pub fn flows(file: &str, text: &str) -> Result<Vec<Flow>, FormatError> {
     Ok(flows)
 }
 
-/// Returns whether a line behind the last row is a note: it differs from a row in its number of words or in its first
-/// two.
+/// Returns whether a line behind the last row is a note: its number of words or its first two differ from a row.
 fn are_notes(words: &[&str], row: usize) -> bool {
     words.len() != row || words[..2].iter().any(|word| word.parse::<u32>().is_err())
 }
@@ -120,7 +119,6 @@ pub fn completion(line: &Completion) -> String {
     text
 }
 
-/// A cable between two nodes.
 struct Cable {
     line: usize,
     ends: [u32; 2],

@@ -22,7 +22,6 @@ pub struct Topology {
     pub queues: Vec<(String, u64)>,
 }
 
-/// Values of a `Tier` block.
 #[derive(Clone, Debug, Default)]
 struct Tier {
     line: usize,
@@ -113,7 +112,6 @@ pub fn parse(file: &str, text: &str) -> Result<Topology, FormatError> {
     clos(&text, nodes, pod, &blocks).map(|clos| Topology { clos, queues })
 }
 
-/// Returns a required value of a tier.
 fn need(text: &Text<'_>, tier: &Tier, value: Option<u64>, name: &str) -> Result<u64, FormatError> {
     let value = value.filter(|&value| value > 0 || name.contains("Latency"));
     value.ok_or_else(|| text.error(tier.line, format!("no `{name}` in this tier"), EXPECTED))

@@ -60,12 +60,11 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Returns the text without a byte order mark.
     fn body(&self) -> &'a str {
         self.text.strip_prefix('\u{feff}').unwrap_or(self.text)
     }
 
-    /// Returns the lines with their numbers and words, without empty lines and lines that begin with `#`.
+    /// Returns the lines with their numbers and words, without empty lines and comments.
     fn lines(self) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
         (1..).zip(self.body().lines()).filter_map(|(number, line)| {
             let words: Vec<&str> = line.split_whitespace().collect();

@@ -31,8 +31,8 @@ impl Source {
         Source { name: name.to_owned(), text: text.to_owned(), files: Mutex::default() }
     }
 
-    /// Returns the contents of the file at `path`. `read` is called once a path, so that all points of a sweep see one
-    /// state of the file.
+    /// Returns the contents of the file at `path`. Each path is read once, so that all sweep points see one state of
+    /// it.
     pub(crate) fn file(
         &self,
         path: &str,

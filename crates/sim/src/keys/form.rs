@@ -26,9 +26,9 @@ pub struct Key {
     pub about: &'static str,
     /// Paper or standard of the rule or the default; empty if it was chosen.
     pub source: &'static str,
-    /// Values that suites draw for the key, as in a file, strings without quotation marks.
+    /// Values that suites draw for the key, as in a file, without quotation marks.
     pub samples: &'static [&'static str],
-    /// True if suites always give the key a sample, because its default does not suit them.
+    /// True if suites always give a sample, because the default does not suit them.
     pub is_always_drawn: bool,
 }
 
@@ -37,9 +37,9 @@ pub struct Key {
 pub enum DefaultValue {
     /// No default: a table without the key is refused.
     Required,
-    /// No value: the key adds something, or is one of several alternatives.
+    /// No value: the key adds something, or is an alternative.
     Absent,
-    /// A fixed value, as in a file, strings without quotation marks.
+    /// A fixed value, as in a file, without quotation marks.
     Fixed(&'static str),
     /// A value that follows from other keys, described by the text.
     Computed(&'static str),
@@ -64,7 +64,7 @@ impl Key {
         self.with_samples(samples)
     }
 
-    /// Returns the samples as in a file, strings in quotation marks.
+    /// Returns the samples as in a file, with quotation marks.
     pub(crate) fn written_samples(&self) -> impl Iterator<Item = String> + '_ {
         self.samples.iter().map(|&sample| {
             let is_bare = sample.starts_with(['{', '['])
@@ -74,12 +74,11 @@ impl Key {
         })
     }
 
-    /// Returns whether a table without the key is refused.
     pub(crate) fn is_required(&self) -> bool {
         self.default == DefaultValue::Required
     }
 
-    /// Returns the default if it is a fixed value.
+    /// Returns the default if it is fixed.
     pub(crate) fn fixed(&self) -> Option<&'static str> {
         match self.default {
             DefaultValue::Fixed(value) => Some(value),
@@ -87,7 +86,6 @@ impl Key {
         }
     }
 
-    /// Returns meaning and default of the key, for documentation.
     pub(crate) fn description(&self) -> String {
         match self.default {
             DefaultValue::Required | DefaultValue::Absent => self.about.to_owned(),
@@ -98,14 +96,13 @@ impl Key {
     }
 }
 
-/// The tables that may stand under `transport`: one for each transport that the program knows.
+/// The tables that may stand under `transport`.
 #[derive(Debug)]
 pub(crate) struct Language {
     pub(crate) transports: Vec<Key>,
 }
 
 impl Language {
-    /// Returns the names of the transports.
     pub(crate) fn names(&self) -> Vec<&'static str> {
         self.transports.iter().map(|key| key.name).collect()
     }
@@ -132,7 +129,7 @@ pub enum Form {
     Tables(&'static Grammar),
     /// An array of values of one form.
     List(&'static Form),
-    /// Several forms. The first that takes the type of the given value applies.
+    /// One of several forms, by the type of the value.
     Either(&'static [Form]),
     /// A range "1..5" that includes both ends.
     Range,
@@ -158,12 +155,12 @@ pub const fn required(name: &'static str, form: Form, about: &'static str) -> Ke
     key(name, form, DefaultValue::Required, about)
 }
 
-/// A key without a default: it adds something, or is one of several alternatives.
+/// A key without a default: it adds something, or is an alternative.
 pub const fn optional(name: &'static str, form: Form, about: &'static str) -> Key {
     key(name, form, DefaultValue::Absent, about)
 }
 
-/// A key with a fixed default, as in a file, strings without quotation marks.
+/// A key with a fixed default, as in a file, without quotation marks.
 pub const fn fixed(
     name: &'static str,
     form: Form,
@@ -183,11 +180,11 @@ pub const fn computed(
     key(name, form, DefaultValue::Computed(default), about)
 }
 
-/// The key that selects the switches of an entry.
+/// Selects the switches of an entry.
 pub(crate) const LAYER: Key =
     computed("layer", Form::Word(&["tor", "aggregation", "spine", "core"]), "all", "The switches.");
 
-/// The key that selects the ports of these switches.
+/// Selects the ports of these switches.
 pub(crate) const DIRECTION: Key = computed(
     "direction",
     Form::Word(&["up", "down"]),
@@ -202,6 +199,5 @@ pub const DURATION: Form = Form::Quantity(Quantity::Duration);
 /// A size in bytes.
 pub const BYTES: Form = Form::Quantity(Quantity::Bytes);
 pub(crate) const QUEUE: Form = Form::Quantity(Quantity::Queue);
-/// A fraction of all packets.
 pub(crate) const SHARE: Form = Form::Quantity(Quantity::Share);
 pub(crate) const HOST: Form = Form::Integer(0, MAX_HOSTS - 1);

@@ -25,7 +25,6 @@ pub enum Quantity {
     Factor,
 }
 
-/// Capacity of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueueSize {
     Packets(u32),
@@ -56,8 +55,7 @@ impl Quantity {
         }
     }
 
-    /// Returns a regular expression of the usual texts of this quantity, for the JSON Schema: at most one space, and no
-    /// point at the end.
+    /// Returns a regular expression of its usual texts, for the JSON Schema: at most one space, no point at the end.
     pub(crate) const fn pattern(self) -> &'static str {
         match self {
             Quantity::Rate => r"^[0-9]+(\.[0-9]+)? ?[kKMGT]?b(ps|/s)$",
@@ -70,7 +68,6 @@ impl Quantity {
         }
     }
 
-    /// Refuses a `text` that is not such a quantity.
     pub(crate) fn check(self, text: &str) -> Result<(), Fault> {
         match self {
             Quantity::Rate => rate(text).map(|_| ()),
@@ -84,7 +81,7 @@ impl Quantity {
     }
 }
 
-/// Refuses amounts above half the range, so that the sum of two times or sizes never overflows.
+/// Refuses amounts above half the range, so that sums of two never overflow.
 fn few(amount: u64) -> Result<u64, Fault> {
     if amount > u64::MAX / 2 { Err(Fault::new("is too large")) } else { Ok(amount) }
 }
@@ -119,7 +116,6 @@ pub(crate) fn queue(text: &str) -> Result<QueueSize, Fault> {
     }
 }
 
-/// Returns the headers per data packet.
 pub(crate) fn ratio(text: &str) -> Result<u32, Fault> {
     let (headers, data) = text.split_once(':').ok_or_else(|| Fault::new("no colon"))?;
     match (headers.trim().parse(), data.trim()) {

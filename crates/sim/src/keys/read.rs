@@ -10,12 +10,11 @@ use super::quantity::{self, Quantity};
 use super::tree::Node;
 use crate::formats::FormatError;
 
-/// Reads a time.
 pub(crate) fn duration_of(node: &Node) -> Result<TimeDelta, ScenarioError> {
     read(node, quantity::duration, Quantity::Duration)
 }
 
-/// Reads a quantity that the grammar has accepted. A second reading cannot disagree with the first.
+/// Reads a quantity that the grammar has accepted.
 pub(crate) fn read<T>(
     node: &Node,
     parse: fn(&str) -> Result<T, quantity::Fault>,
@@ -26,12 +25,11 @@ pub(crate) fn read<T>(
     })
 }
 
-/// Reads the integer under a key. The grammar keeps it within bounds.
+/// Reads an integer, which the grammar keeps within bounds.
 pub(crate) fn number(node: &Node, key: &str) -> Option<u32> {
     node.child(key)?.integer().and_then(|number| u32::try_from(number).ok())
 }
 
-/// Reads a time above zero.
 pub(crate) fn positive(node: &Node) -> Result<TimeDelta, ScenarioError> {
     match duration_of(node)? {
         TimeDelta::ZERO => {
@@ -41,7 +39,7 @@ pub(crate) fn positive(node: &Node) -> Result<TimeDelta, ScenarioError> {
     }
 }
 
-/// Reads the payload of a full packet from a transport's table, if given.
+/// Reads the payload of a full packet, if given.
 pub(crate) fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
     let Some(payload) = node.child("payload") else { return Ok(None) };
     let bytes = read(payload, quantity::bytes, Quantity::Bytes)?;
@@ -57,10 +55,9 @@ pub(crate) fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
     Ok(Some(bytes.get() as u16))
 }
 
-/// Maximum number of packets in a flow: half of the sequence numbers. A larger number would wrap.
+/// Maximum packets of a flow: half of the sequence numbers, since more would wrap.
 pub(crate) const MAX_PACKETS: u64 = u32::MAX as u64 / 2;
 
-/// Refuses a flow of no packet or of more than [`MAX_PACKETS`].
 pub(crate) fn few_packets(node: &Node, size: u64, payload_bytes: u16) -> Result<(), ScenarioError> {
     let packets = size.div_ceil(u64::from(payload_bytes));
     if size == 0 || packets > MAX_PACKETS {
@@ -73,7 +70,6 @@ pub(crate) fn few_packets(node: &Node, size: u64, payload_bytes: u16) -> Result<
     Ok(())
 }
 
-/// Reads the number of a host in a network of `hosts`.
 pub(crate) fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
     let number = node.integer().unwrap_or(-1);
     u32::try_from(number).ok().filter(|&host| host < hosts).ok_or_else(|| {
@@ -121,8 +117,8 @@ pub(crate) fn pair(node: &Node, hosts: u32) -> Result<(u32, u32), ScenarioError>
     Ok(flow)
 }
 
-/// Returns the text of the file that a node names, relative to the scenario's folder, and its name for errors. A file
-/// is read once, however many points of a sweep name it.
+/// Returns the text of a file relative to the scenario's folder, and its name for errors. A file is read once, however
+/// many sweep points name it.
 pub(crate) fn text_of(node: &Node, expected: &str) -> Result<(String, String), ScenarioError> {
     let source = &node.place.source;
     let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
@@ -135,7 +131,6 @@ pub(crate) fn text_of(node: &Node, expected: &str) -> Result<(String, String), S
     }
 }
 
-/// Reads the text of a file.
 fn contents(path: &str) -> Result<String, String> {
     #[cfg(test)]
     tests::READ.with_borrow_mut(|read| read.push(path.to_owned()));
@@ -160,7 +155,6 @@ mod tests {
     use crate::scenario::{Scenario, Source};
 
     thread_local! {
-        /// Files that this thread has read.
         pub(crate) static READ: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     }
 

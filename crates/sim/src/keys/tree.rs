@@ -27,7 +27,6 @@ pub(crate) enum Value {
     Table(Table),
 }
 
-/// A table: entries in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub(crate) entries: Vec<Entry>,
@@ -41,7 +40,6 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// Returns the name of the value's type, for messages.
     pub(crate) fn type_name(&self) -> &'static str {
         match &self.value {
             Value::Text(_) => "a string",
@@ -88,17 +86,14 @@ impl Node {
         }
     }
 
-    /// Returns the node under a key of a table.
     pub(crate) fn child(&self, key: &str) -> Option<&Node> {
         self.table()?.find(key).map(|entry| &entry.node)
     }
 
-    /// Returns the node under a path of keys.
     pub(crate) fn at(&self, path: &[&str]) -> Option<&Node> {
         path.iter().try_fold(self, |node, key| node.child(key))
     }
 
-    /// Removes and returns the entry under a key of a table.
     pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
         let Value::Table(table) = &mut self.value else { return None };
         let index = table.entries.iter().position(|entry| entry.key == key)?;
@@ -169,7 +164,7 @@ fn place(source: &Arc<Source>, span: std::ops::Range<usize>) -> Place {
     Place { source: source.clone(), start: span.start, end: span.end }
 }
 
-/// Rules of a language about its keys, by their dotted paths.
+/// Rules about keys, by their dotted paths.
 pub(crate) trait Rules {
     /// Returns whether the key is one of several alternatives.
     fn is_alternative(&self, path: &str) -> bool;
@@ -179,9 +174,9 @@ pub(crate) trait Rules {
     fn of_alternative(&self, path: &str) -> Option<&'static str>;
 }
 
-/// Overlays `over` on `base`. Tables merge. Arrays of tables merge by name; a table without a name is added. A table
-/// over such an array changes the elements that its keys name. An overlaid alternative that `base` does not have
-/// removes the alternatives that are not overlaid, with the keys that belong to these. Any other value is replaced.
+/// Overlays `over` on `base`. Tables merge. Arrays of tables merge by name, and a table without a name is added; names
+/// of such an array are keys too. A new alternative removes those that are not overlaid, with the keys that belong to
+/// these. Other values are replaced.
 pub(crate) fn overlay(
     base: &mut Node,
     over: &Node,
@@ -256,12 +251,11 @@ pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// Returns the name of a named table.
 pub(crate) fn name(node: &Node) -> Option<&str> {
     node.child("name")?.text()
 }
 
-/// Creates a tree with one leaf, to be overlaid on another. In a list of named tables, a name is a key.
+/// Creates a tree with one leaf. In a list of named tables, a name is a key.
 pub(crate) fn branch(path: &[(String, Place)], leaf: Node) -> Node {
     path.iter().rev().fold(leaf, |node, (key, key_place)| Node {
         place: key_place.clone(),

@@ -15,7 +15,6 @@ use crate::keys::tree::Node;
 use crate::plan::{Bumps, LinkChange, LinkEvent, PacedHosts, PhantomLink};
 use crate::topology::{self, Clos, LinkId, Routes};
 
-/// The key of a scenario for phantom queues.
 pub(super) const PHANTOM_KEY: Key = optional(
     "phantom_queue",
     Form::Tables(&PHANTOM),
@@ -63,7 +62,6 @@ static PHANTOM: Grammar = Grammar {
     ],
 };
 
-/// The key of a host's table for its pacer.
 pub(super) const PACER_KEY: Key = computed(
     "pacer",
     Form::Table(&PACER),
@@ -137,7 +135,6 @@ static PACER: Grammar = Grammar {
     ],
 };
 
-/// The network around phantom queues and pacers.
 pub(super) struct Surroundings<'a> {
     pub(super) topology: &'a Clos,
     /// True if any transport of the run answers marks.
@@ -148,7 +145,6 @@ pub(super) struct Surroundings<'a> {
     pub(super) events: &'a [LinkEvent],
 }
 
-/// Reads phantom queues and pacers of a checked scenario.
 pub(super) fn bumps(root: &Node, around: &Surroundings<'_>) -> Result<Bumps, ScenarioError> {
     let nodes = root.child("phantom_queue").and_then(Node::list).unwrap_or(&[]);
     let pacer = root.at(&["host", "pacer"]);
@@ -192,7 +188,6 @@ fn rate(node: &Node) -> Result<BitRate, ScenarioError> {
     read(node, quantity::rate, Quantity::Rate)
 }
 
-/// Reads a fraction, in billionths.
 fn share(node: &Node) -> Result<u64, ScenarioError> {
     read(node, quantity::share, Quantity::Share)
 }
@@ -201,7 +196,6 @@ fn clock(tick: TimeDelta) -> Clock {
     if tick == TimeDelta::ZERO { Clock::Continuous } else { Clock::Tick(tick) }
 }
 
-/// Returns the links that an entry names.
 fn links(node: &Node, topology: &Clos) -> Result<Vec<LinkId>, ScenarioError> {
     let names = topology::links(topology);
     let is_of_host = |name: &str| name.starts_with("host ");
@@ -217,7 +211,6 @@ fn links(node: &Node, topology: &Clos) -> Result<Vec<LinkId>, ScenarioError> {
     Ok(names.iter().filter(|(name, _)| !is_of_host(name)).map(|&(_, link)| link).collect())
 }
 
-/// Reads the phantom queues of one entry.
 fn phantoms(node: &Node, around: &Surroundings<'_>) -> Result<Vec<PhantomLink>, ScenarioError> {
     need_marks(node, "a phantom queue", around)?;
     let threshold = node.child("threshold").map(bytes).transpose()?;
@@ -262,7 +255,6 @@ fn phantoms(node: &Node, around: &Surroundings<'_>) -> Result<Vec<PhantomLink>, 
     links.into_iter().map(phantom).collect()
 }
 
-/// Reads the pacers of hosts.
 fn paced(node: &Node, around: &Surroundings<'_>) -> Result<PacedHosts, ScenarioError> {
     need_marks(node, "a pacer", around)?;
     if around.is_lossless {

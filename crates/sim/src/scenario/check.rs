@@ -5,7 +5,6 @@ use crate::keys::error::{Place, ScenarioError, nearest};
 use crate::keys::form::{Form, Grammar, Language};
 use crate::keys::tree::{Node, Table, Value};
 
-/// Extent of a checked table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     Whole,
@@ -13,7 +12,7 @@ pub(crate) enum Extent {
     Part,
 }
 
-/// Keys and words of earlier versions, with their replacements.
+/// Earlier keys and words, with their replacements.
 const RENAMED: [(&str, &str); 5] = [
     ("deflection", "detour"),
     ("detour", "fixed_route"),
@@ -22,8 +21,7 @@ const RENAMED: [(&str, &str); 5] = [
     ("most", "max"),
 ];
 
-/// Returns the name among `names` that replaces an earlier `name`, or else the nearest, and its part of an error
-/// message.
+/// Returns the replacement of an earlier `name`, or else the nearest of `names`, and its part of an error message.
 fn renamed<'a>(name: &str, names: &[&'a str]) -> (Option<&'a str>, String) {
     let new = RENAMED.iter().find(|(old, new)| *old == name && names.contains(new));
     match new.and_then(|(_, new)| names.iter().find(|name| *name == new)) {
@@ -33,7 +31,6 @@ fn renamed<'a>(name: &str, names: &[&'a str]) -> (Option<&'a str>, String) {
 }
 
 impl Grammar {
-    /// Checks a table of a transport's keys as [`Grammar::check`] checks a whole table.
     pub(crate) fn check_keys(&self, table: &Node) -> Result<(), ScenarioError> {
         self.check(table, Extent::Whole, &Language { transports: Vec::new() })
     }
@@ -106,7 +103,7 @@ impl Grammar {
         }
     }
 
-    /// Returns the keys that may stand here; in a series these include the keys of the scenario.
+    /// Returns the valid keys; in a series these include the keys of the scenario.
     fn names_with_overrides(&self, overrides: bool) -> Vec<&'static str> {
         if overrides {
             SCENARIO.keys.iter().map(|key| key.name).filter(|&name| name != "series").collect()
@@ -260,7 +257,7 @@ impl Form {
     }
 }
 
-/// Refuses tables under `transport` of transports that the program does not know.
+/// Refuses tables of unknown transports.
 fn check_transports(
     node: &Node,
     table: &Table,
@@ -300,8 +297,8 @@ fn known_transport(
     Err(ScenarioError::new(place, problem, expected).nearest(nearest))
 }
 
-/// Accepts a node if one of the forms that take its type does. Otherwise returns the error of the last such form, with
-/// all valid forms as expected.
+/// Accepts a node that one of the forms accepts. Otherwise returns the last error among forms of its type, with all
+/// valid forms as expected.
 fn check_either(
     form: &Form,
     forms: &[Form],

@@ -103,7 +103,6 @@ static DETOUR: Grammar = Grammar {
     ],
 };
 
-/// Reads the detour model of a scenario, if it has one.
 pub(super) fn detour(
     root: &Node,
     switch: &ServiceModel,
@@ -180,7 +179,7 @@ pub(super) fn detour(
     }))
 }
 
-/// Reads the threshold in packets, which is below the queue's limit.
+/// Reads the threshold in packets, below the queue's limit.
 fn threshold(node: &Node, switch: &ServiceModel, packet_bytes: u16) -> Result<u32, ScenarioError> {
     let Limit { packets, bytes } = switch.room_for_data();
     let longest = packets.min(bytes / u32::from(packet_bytes));

@@ -16,7 +16,6 @@ use crate::keys::form::Language;
 use crate::keys::tree::{self, Entry, Node, Table, Value};
 use crate::transports::Transports;
 
-/// Knowledge of the program besides the grammar.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     transports: &'a Transports,
@@ -123,11 +122,9 @@ pub(super) fn expand(
     Ok(scenario)
 }
 
-/// Trees below and above a scheme: the series, and the settings.
 #[derive(Clone, Copy)]
 struct Basis<'a> {
     variant: &'a Node,
-    /// Keys of the series itself.
     series: Option<&'a Node>,
     settings: &'a [Node],
     scheme: Option<&'a Scheme>,
@@ -139,8 +136,8 @@ impl Basis<'_> {
         self.series.into_iter().chain(self.settings).collect()
     }
 
-    /// Returns the tree of a sweep point: the scenario, the series, the scheme, the settings, the point. `whole` is the
-    /// tree without the scheme; `name` names series and scheme.
+    /// Returns the tree of a sweep point, with all layers. `whole` is the tree without the scheme; `name` names series
+    /// and scheme.
     fn tree(
         self,
         name: &str,
@@ -176,14 +173,14 @@ impl Basis<'_> {
     }
 }
 
-/// Returns whether a setting is a whole table of one or more transports, and not a key in one.
+/// Returns whether a setting is a whole table of transports, and not a key in one.
 fn chooses_transport(setting: &Node) -> bool {
     let key = setting.place.source.text.split('=').next().unwrap_or_default();
     steps(key).count() <= 2
 }
 
-/// Refuses a layer with a key of a transport that is not in the series or scheme below: the name of the run would hide
-/// that its transport changes.
+/// Refuses a layer with a key of a transport that the series or scheme below lacks: the run's name would hide the
+/// change.
 fn refuse_other_transport(
     name: &str,
     tree: &Node,
@@ -354,7 +351,7 @@ fn setting(text: &str) -> Result<Node, ScenarioError> {
     }
 }
 
-/// Splits a dotted key into steps, each with its offset. A dot within quotes is part of its step.
+/// Splits a dotted key into steps with their offsets. A quoted dot is part of its step.
 fn steps(key: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut quote = None;
     let is_dot = move |c: char| {
@@ -373,7 +370,6 @@ fn steps(key: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Removes spaces and quotes around a step.
 fn bare(step: &str) -> &str {
     let step = step.trim();
     let quoted = |quote| step.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));

@@ -15,7 +15,6 @@ use crate::keys::tree::Node;
 use crate::plan::{LinkChange, LinkEvent, Listed, ListedFlow, ListedStart};
 use crate::topology::{self, Clos};
 
-/// Returns whether the form is htsim's, by the scenario or by the file's name.
 fn is_htsim(parent: Option<&Node>, file: &Node, extensions: &[&str]) -> bool {
     match parent.and_then(|parent| parent.child("format")).and_then(Node::text) {
         Some(format) => format == "htsim",
@@ -36,7 +35,6 @@ fn says_more_than_framing(links: &Node) -> bool {
     })
 }
 
-/// Reads the network of a `topology.file`.
 pub(super) fn topology(root: &Node, file: &Node) -> Result<Clos, ScenarioError> {
     // Files of other simulators never give the framing of their links.
     if let Some(links) = root.child("links").filter(|links| says_more_than_framing(links)) {
@@ -54,7 +52,7 @@ pub(super) fn topology(root: &Node, file: &Node) -> Result<Clos, ScenarioError> 
     clos.map_err(|error| in_file(file, &error))
 }
 
-/// Returns the numbers of the hosts in HPCC's topology file, which its flow files use, if they differ from Trimline's.
+/// Returns the hosts' numbers in HPCC's files, if they differ from Trimline's.
 fn numbers_of_hosts(root: &Node) -> Result<Option<Vec<u32>>, ScenarioError> {
     let topology = root.child("topology");
     let file = topology.and_then(|topology| topology.child("file"));
@@ -66,7 +64,7 @@ fn numbers_of_hosts(root: &Node) -> Result<Option<Vec<u32>>, ScenarioError> {
     Ok(Some(numbers).filter(|numbers| numbers.last() != Some(&(numbers.len() as u32 - 1))))
 }
 
-/// Reads the flows of a `workload.file`, and the links that it lists as missing.
+/// Reads the flows of a `workload.file`, and its missing links.
 pub(super) fn flows(
     root: &Node,
     node: &Node,

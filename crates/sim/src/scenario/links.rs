@@ -12,10 +12,9 @@ use crate::topology::{self, Clos, LinkId};
 /// Time until hosts and switches know of a failure (chosen).
 const CONVERGENCE: TimeDelta = TimeDelta::from_ms(10);
 
-/// The longest reordering delay: with longer ones the network would be a different one.
+/// The longest reordering delay: longer ones make another network.
 const MAX_REORDERING: TimeDelta = TimeDelta::from_ms(1_000);
 
-/// Deviations of links from `links`.
 pub(super) struct Links {
     pub(super) events: Vec<LinkEvent>,
     pub(super) convergence: TimeDelta,
@@ -23,7 +22,6 @@ pub(super) struct Links {
     pub(super) fixed_routes: Vec<FixedRoute>,
 }
 
-/// Reads the links of a checked scenario.
 pub(super) fn links(root: &Node, clos: &Clos) -> Result<Links, ScenarioError> {
     let events = root.child("link_event").and_then(Node::list).unwrap_or(&[]);
     let impairment = root.child("impairment");
@@ -47,7 +45,6 @@ pub(super) fn links(root: &Node, clos: &Clos) -> Result<Links, ScenarioError> {
     })
 }
 
-/// Finds a link by its name.
 pub(super) fn link(node: &Node, names: &[(String, LinkId)]) -> Result<LinkId, ScenarioError> {
     let name = node.text().unwrap_or_default();
     let known = names.iter().find(|(known, _)| known == name);

@@ -62,8 +62,7 @@ pub(super) fn table<'a>(keys: &Keys<'a>) -> Option<&'a Node> {
     keys.switch.and_then(|switch| switch.child(NAME))
 }
 
-/// Removes the limits of the queues of `choices` if the scenario has priority flow control, and returns when inputs
-/// stop their senders.
+/// Removes queue limits if the scenario has priority flow control, and returns when inputs stop their senders.
 pub(super) fn inputs(
     keys: &Keys<'_>,
     topology: &Clos,
@@ -106,7 +105,6 @@ pub(super) fn inputs(
     Ok(Some(Lossless { xoff, xon, headroom, classes }))
 }
 
-/// Refuses keys that contradict priority flow control.
 fn check_beside(keys: &Keys<'_>, node: &Node, choices: &Choices) -> Result<(), ScenarioError> {
     if choices.classifier == Classifier::Class {
         return Err(ScenarioError::new(
@@ -145,12 +143,11 @@ fn check_beside(keys: &Keys<'_>, node: &Node, choices: &Choices) -> Result<(), S
     Ok(())
 }
 
-/// Reads a size of the table, in bytes.
 fn size_of(node: &Node, key: &str, packet_bytes: u16) -> Result<Option<u64>, ScenarioError> {
     node.child(key).map(|node| shared_memory::bytes_of(node, packet_bytes)).transpose()
 }
 
-/// Returns XOFF: the given one, or the memory less the headroom. Given memory must hold both.
+/// Returns XOFF: the given one, or the memory less the headroom. Memory must hold both.
 fn threshold(
     (node, memory): (&Node, Option<(&Node, SharedMemory)>),
     routes: &Routes,
@@ -191,8 +188,8 @@ fn threshold(
     Ok(given.unwrap_or(each - above))
 }
 
-/// Makes lossless queues unlimited; if only data is lossless, control packets get their own queue. Returns the lossless
-/// queues as a bit set.
+/// Makes lossless queues unlimited, with a queue for control packets if only data is lossless. Returns them as a bit
+/// set.
 fn open_queues(node: &Node, packet_bytes: u16, choices: &mut Choices) -> u8 {
     let queue = &mut choices.queues[0];
     (queue.whole, queue.header) = (Limit::NONE, Limit::NONE);
@@ -206,10 +203,10 @@ fn open_queues(node: &Node, packet_bytes: u16, choices: &mut Choices) -> u8 {
     1 << 1
 }
 
-/// Memory of the queue of control packets, in full packets (chosen: the default of drop-tail queues).
+/// Memory for control packets, in full packets (chosen: the default of drop-tail queues).
 const CONTROL_PACKETS: u32 = 200;
 
-/// Returns an upper bound of a link over the run: at least its highest rate, with the reordering delay.
+/// Returns an upper bound of a link: at least its highest rate, with the reordering delay.
 fn at_its_worst(link: LinkId, spec: LinkSpec, links: &Links) -> LinkSpec {
     let concerns = |event: &&LinkEvent| event.link == link || event.both_directions;
     let events = links.events.iter().filter(concerns);

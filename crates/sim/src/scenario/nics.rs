@@ -13,7 +13,6 @@ use crate::keys::read::{duration_of, host, number, read};
 use crate::keys::tree::Node;
 use crate::plan::{Nics, ReceiveHosts, TransmitHosts};
 
-/// The key of a host's table for the queue of its NIC.
 pub(super) const FIFO_KEY: Key = computed(
     "fifo",
     Form::Either(&FIFOS),
@@ -21,7 +20,6 @@ pub(super) const FIFO_KEY: Key = computed(
     "A queue, first in first out, in which all that a host sends waits for its link: data and ACKs of all connections in the order in which their transports gave them up. Bytes, or a table.",
 );
 
-/// The key of a host's table for its processors.
 pub(super) const CPU_KEY: Key = computed(
     "cpu",
     Form::Table(&CPU),
@@ -109,7 +107,7 @@ static COALESCED: Grammar = Grammar {
     ],
 };
 
-/// Reads the NICs of a checked scenario. `largest_packet` is in bytes on the wire.
+/// Reads the NICs. `largest_packet` is in bytes on the wire.
 pub(super) fn nics(
     root: &Node,
     hosts: u32,
@@ -130,7 +128,6 @@ pub(super) fn nics(
     Ok(Nics { transmit: transmit.transpose()?, receive: receive.transpose()? })
 }
 
-/// Reports a fault of a setting at its key, or at its table.
 fn at(node: &Node, keys: &[(&str, &'static str)], fault: &SettingFault) -> ScenarioError {
     let key =
         keys.iter().find(|(setting, _)| *setting == fault.key).map_or(fault.key, |known| known.1);
@@ -168,7 +165,7 @@ fn fifo(node: &Node, hosts: u32, largest_packet: u16) -> Result<TransmitHosts, S
     Ok(TransmitHosts { hosts: hosts_of(node, hosts)?, settings, model })
 }
 
-/// Reads a processor's time for a burst. The sum of longer times would overflow.
+/// Reads a processor's time for a burst. Sums of longer times would overflow.
 fn burst_cost(node: &Node) -> Result<TimeDelta, ScenarioError> {
     let cost = time(node, "burst_cost")?;
     match node.child("burst_cost").filter(|_| cost > MAX_BURST_COST) {

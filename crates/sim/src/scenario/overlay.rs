@@ -11,14 +11,13 @@ use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::read;
 use crate::keys::tree::{self, Entry, Node, Table, Value};
 
-/// The key of scheme tables, and the key that lists the schemes to run.
+/// Keys of scheme tables, and of the list of schemes to run.
 pub(super) const TABLES: &str = "scheme";
 pub(super) const CHOSEN: &str = "schemes";
 
-/// Root keys that a scheme replaces as a whole.
+/// Root keys that a scheme replaces.
 const REPLACED: [&str; 2] = ["transport", "phantom_queue"];
 
-/// Returns whether a scheme replaces a key of a table.
 fn is_replaced(table: &str, key: &str) -> bool {
     match table {
         "switch" => key != "latency",
@@ -27,7 +26,7 @@ fn is_replaced(table: &str, key: &str) -> bool {
     }
 }
 
-/// Refuses keys of a series that a scheme would replace: they would have no effect.
+/// Refuses keys of a series that a scheme would replace.
 pub(super) fn refuse_replaced(series: &Node) -> Result<(), ScenarioError> {
     for entry in series.table().map_or(&[][..], |table| &table.entries) {
         let keys = entry.node.table().map_or(&[][..], |table| &table.entries);
@@ -55,17 +54,15 @@ pub(super) fn refuse_replaced(series: &Node) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// A scheme of a scenario.
 #[derive(Clone, Debug)]
 pub(super) struct Scheme {
     pub(super) name: String,
     /// The built-in scheme that it begins from.
     like: Option<&'static str>,
-    /// Its own table.
     own: Option<Node>,
 }
 
-/// Takes the schemes out of a tree: the list in `schemes`, else all scheme tables.
+/// Takes the schemes out of a tree: those of `schemes`, else all tables.
 pub(super) fn take(tree: &mut Node) -> Result<Vec<Scheme>, ScenarioError> {
     let (tables, chosen) = (tree.take(TABLES), tree.take(CHOSEN));
     let nodes = tables.as_ref().and_then(|entry| entry.node.list()).unwrap_or(&[]);
@@ -129,8 +126,8 @@ fn of_table(node: &Node) -> Result<Scheme, ScenarioError> {
     Ok(Scheme { name: text.to_owned(), like, own: Some(own) })
 }
 
-/// Overlays a scheme on a tree: the scenario with its series. `later` are the overlays above the scheme. `whole` is the
-/// tree with these overlays, which the scheme is sized for.
+/// Overlays a scheme on a tree of scenario and series. `later` are the layers above it; `whole`, which includes these,
+/// determines its sizes.
 pub(super) fn overlay(
     tree: &mut Node,
     (whole, later): (&Node, &Node),
@@ -164,7 +161,7 @@ pub(super) fn overlay(
     payload::overlay(tree, &over)
 }
 
-/// Gives the payload to a transport that takes one and has none.
+/// Gives the payload to a transport without one that takes it.
 fn give_payload(over: &mut Node, payload: Entry, language: &Language) {
     let Value::Table(root) = &mut over.value else { return };
     let Some(transport) = root.entries.iter_mut().find(|entry| entry.key == "transport") else {
@@ -183,7 +180,6 @@ fn give_payload(over: &mut Node, payload: Entry, language: &Language) {
     }
 }
 
-/// Returns the keys of a scheme in this network.
 fn keys(scheme: &Scheme, payload: Option<&Entry>, whole: &Node) -> Result<Node, ScenarioError> {
     let mut over = match scheme.like.and_then(schemes::named) {
         None => {

@@ -11,7 +11,6 @@ use crate::keys::tree::{self, Entry, Node, Table, Value};
 /// The key, at the root of a scenario and in tables under `transport` and `workload`.
 pub(super) const KEY: &str = "payload";
 
-/// Overlays a layer on the layers below it.
 pub(super) fn overlay(below: &mut Node, layer: &Node) -> Result<(), ScenarioError> {
     if layer.child(KEY).is_some() {
         transports_of(below).for_each(|entry| {
@@ -26,7 +25,7 @@ pub(super) fn overlay(below: &mut Node, layer: &Node) -> Result<(), ScenarioErro
     Ok(())
 }
 
-/// Returns the payload of a tree: the common payload, or the payload of the only transport.
+/// Returns the common payload of a tree, or the one of its only transport.
 pub(super) fn of(tree: &Node) -> Option<Entry> {
     let table = tree.table()?;
     if let Some(all) = table.find(KEY) {
@@ -38,7 +37,7 @@ pub(super) fn of(tree: &Node) -> Option<Entry> {
     }
 }
 
-/// Returns the payloads of single transports in a tree.
+/// Returns the payloads of single transports.
 pub(super) fn of_transports(tree: &Node) -> impl Iterator<Item = &Entry> {
     let transports = tree.child("transport").and_then(Node::table);
     let entries = transports.map_or(&[][..], |table| &table.entries);
@@ -59,10 +58,8 @@ fn are_all_own(tree: &Node) -> bool {
     transports.is_some_and(|table| table.entries.len() == of_transports(tree).count())
 }
 
-/// Gives the common payload to each transport without its own. `default` is the transport of a tree without one.
-///
-/// # Errors
-/// Refuses a payload that no flow would have, or a transport without the key.
+/// Gives the common payload to each transport without its own; `default` is the transport of a tree without one.
+/// Refuses a payload without effect, or a transport without the key.
 pub(super) fn give(
     tree: &mut Node,
     default: &str,
@@ -95,7 +92,6 @@ pub(super) fn give(
     Ok(())
 }
 
-/// Returns whether a transport has the key. Unknown transports are refused elsewhere.
 fn takes_payload(transport: &str, language: &Language) -> bool {
     let known = language.transports.iter().find(|key| key.name == transport);
     known.is_none_or(|key| match &key.form {
@@ -186,7 +182,7 @@ mod tests {
         check(&format!("transport.ndp = {{}}\n{swept}"), "", &[], &expected);
     }
 
-    /// From the lowest: the scenario, a series, a scheme, a setting, a point of the sweep. The highest layer holds.
+    /// From the lowest: the scenario, a series, a scheme, a setting, a sweep point.
     #[test]
     fn a_later_layer_holds() {
         let own = "[[series]]\nname = \"a\"\ntransport.ndp.payload = \"700B\"\n[[series]]\nname = \"b\"\n";

@@ -16,7 +16,6 @@ pub(super) struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// Returns the value of a key.
     pub(super) fn get(&self, name: &str) -> Option<&'a Node> {
         let own = self.rule.and_then(|rule| rule.child(name));
         own.or_else(|| self.switch.and_then(|switch| switch.child(name)))
@@ -26,7 +25,6 @@ impl<'a> Keys<'a> {
         self.profile.name
     }
 
-    /// Reads the size of a queue.
     pub(super) fn size(&self, name: &str) -> Result<Option<QueueSize>, ScenarioError> {
         self.get(name).map(|node| read(node, quantity::queue, Quantity::Queue)).transpose()
     }

@@ -8,11 +8,9 @@ use crate::formats::connection_matrix::{Connection, PRIORITY};
 use crate::keys::error::ScenarioError;
 use crate::keys::tree::Node;
 
-/// Service classes at a receiver.
 const CLASSES: usize = 4;
 
-/// Returns the class of each flow of a file; `None` for all if the file gives no priority, or the scenario ignores
-/// them.
+/// Returns the class of each flow; `None` if the file has no priorities, or the scenario ignores them.
 pub(super) fn classes(
     node: &Node,
     file: &Node,

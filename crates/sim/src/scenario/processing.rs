@@ -74,13 +74,11 @@ static ONE_WAY: Grammar = Grammar {
     keys: &[DELAY_KEY, SPREAD_KEY],
 };
 
-/// The largest framing of a link: more bytes are not framing.
 const MAX_FRAMING: u64 = 1000;
 
-/// The longest delay of a host or a switch: with longer ones the network would be a different one.
+/// The longest delay of a host or a switch: longer ones make another network.
 const MAX_DELAY: TimeDelta = TimeDelta::from_ms(1_000);
 
-/// Adds framing and delays of a checked scenario to `clos`.
 pub(super) fn add_to(clos: &mut Clos, root: &Node) -> Result<(), ScenarioError> {
     let tiers = [
         ("host", &mut clos.host_link),

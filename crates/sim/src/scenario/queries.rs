@@ -52,7 +52,6 @@ pub(super) static PARTITION_AGGREGATE: Grammar = Grammar {
     ],
 };
 
-/// Returns the clients: ascending, each once.
 fn clients(node: &Node, hosts: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
     let Some(client) = node.child("client") else { return Ok(None) };
     let Some(list) = client.list() else { return Ok(Some(vec![host(client, hosts)?])) };
@@ -65,7 +64,7 @@ fn clients(node: &Node, hosts: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
     Ok(Some(clients))
 }
 
-/// Reads the requests of a checked table. With a `total`, the number of servers is known only after the sizes.
+/// Reads the requests. With a `total`, the number of servers follows from the sizes.
 pub(super) fn queries(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     let clients = clients(node, hosts)?;
     let excluding = excluded(node, hosts)?;

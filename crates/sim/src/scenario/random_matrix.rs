@@ -35,7 +35,6 @@ pub(super) static RANDOM: Grammar = Grammar {
     ],
 };
 
-/// Reads the matrix of a table `random`.
 pub(super) fn random(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     match number(node, "total") {
         Some(total) => drawn(node, hosts, total),
@@ -43,7 +42,6 @@ pub(super) fn random(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     }
 }
 
-/// Reads a number of flows per host.
 fn of_each(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     let total = ["not_source", "not_destination", "self_pairs"];
     if let Some((name, stray)) = total.iter().find_map(|name| Some((name, node.child(name)?))) {
@@ -64,7 +62,6 @@ fn of_each(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     few(node, hosts, members as u64 * u64::from(flows), matrix)
 }
 
-/// Reads a total number of flows.
 fn drawn(node: &Node, hosts: u32, total: u32) -> Result<Matrix, ScenarioError> {
     let of_each = ["flows", "excluding"];
     if let Some((name, stray)) = of_each.iter().find_map(|name| Some((name, node.child(name)?))) {

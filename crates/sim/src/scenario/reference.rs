@@ -11,7 +11,6 @@ use crate::keys::form::{DefaultValue, Form, Grammar, Key, Language};
 use crate::keys::quantity::Quantity;
 use crate::transports::Transports;
 
-/// A key of the reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
@@ -48,7 +47,7 @@ pub fn reference(transports: &Transports) -> String {
     text
 }
 
-/// Payload and wire size of the packets for which constants of profiles are shown, from the NDP paper.
+/// Payload and wire size for which constants of profiles are shown (NDP paper).
 const SIZES: (u16, u16) = (9000, 9064);
 
 /// Returns every switch profile with its constants, as Markdown.
@@ -72,10 +71,8 @@ pub fn profiles() -> String {
     text
 }
 
-/// A table of the file.
 struct Section {
     path: String,
-    /// True for an array of such tables.
     is_list: bool,
     grammar: &'static Grammar,
 }
@@ -114,7 +111,6 @@ impl Section {
     }
 }
 
-/// Returns the tables that a key takes.
 fn tables(path: &str, form: &Form, language: &Language) -> Vec<Section> {
     let section = |grammar, is_list| vec![Section { path: path.to_owned(), is_list, grammar }];
     match form {
@@ -129,7 +125,6 @@ fn tables(path: &str, form: &Form, language: &Language) -> Vec<Section> {
     }
 }
 
-/// Describes a key.
 pub(crate) fn entry(key: &Key, table: &Grammar, language: &Language) -> Entry {
     let is_table =
         matches!(key.form, Form::Table(_) | Form::Tables(_) | Form::Overrides | Form::Transports);
@@ -155,7 +150,6 @@ pub(crate) fn entry(key: &Key, table: &Grammar, language: &Language) -> Entry {
     Entry { name: key.name, value: value(&key.form, language), default, meaning, source, example }
 }
 
-/// Describes the values of a key.
 fn value(form: &Form, language: &Language) -> String {
     match form {
         Form::Text => "text".to_owned(),
@@ -180,7 +174,6 @@ fn value(form: &Form, language: &Language) -> String {
     }
 }
 
-/// Returns an example as in a file.
 pub(crate) fn example(form: &Form, language: &Language) -> Option<String> {
     Some(match form {
         Form::Text => "\"tor 0 down 1\"".to_owned(),
@@ -199,7 +192,6 @@ pub(crate) fn example(form: &Form, language: &Language) -> Option<String> {
     })
 }
 
-/// Describes a quantity with its units, and returns an example.
 fn of_quantity(quantity: Quantity) -> (&'static str, &'static str) {
     match quantity {
         Quantity::Rate => ("rate: bps, Kbps, Mbps, Gbps, Tbps, also as b/s", "10Gbps"),

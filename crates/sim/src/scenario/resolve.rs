@@ -19,7 +19,7 @@ use crate::plan::{Chosen, EngineChoice, LinkChange, LinkEvent, Plan, Sampled, Wa
 use crate::topology::{self, Clos, LinkSpec, Processing};
 use crate::transports::{AnyTransport, Setting, Transports, keys_of};
 
-/// Resolves a tree that the grammar has accepted whole; the caller sets series and seed.
+/// Resolves a tree that the grammar has accepted; the caller sets series and seed.
 pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output), ScenarioError> {
     let topology = topology(root)?;
     let named = Named::of(root, known)?;
@@ -125,8 +125,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     ))
 }
 
-/// Returns the lookahead: the minimum time between two nodes for packets of at least `shortest` bytes. It never exceeds
-/// the lookahead of the run.
+/// Returns the minimum lookahead for packets of at least `shortest` bytes. It never exceeds the run's.
 fn lookahead(topology: &Clos, events: &[LinkEvent], shortest: u16) -> TimeDelta {
     let links = [&topology.host_link, &topology.tor_link, &topology.aggregation_link];
     let of_event = |event: &LinkEvent| match event.change {
@@ -142,7 +141,7 @@ fn lookahead(topology: &Clos, events: &[LinkEvent], shortest: u16) -> TimeDelta 
     links[..tiers].iter().map(between).min().unwrap_or(TimeDelta::ZERO)
 }
 
-/// Refuses times that a run of this network cannot reach. With a duration only the duration is checked.
+/// Refuses times that no run of this network reaches. With a duration only that counts.
 fn within_longest(root: &Node, lookahead: TimeDelta) -> Result<(), ScenarioError> {
     let max = longest_run(lookahead);
     let check = |node: &Node| match duration_of(node)? {
@@ -163,7 +162,7 @@ fn within_longest(root: &Node, lookahead: TimeDelta) -> Result<(), ScenarioError
     starts.chain(changes).flatten().try_for_each(check)
 }
 
-/// Refuses a transport that needs to know what the last hop trims if no port marks it.
+/// Refuses a transport that needs `last_hop` if no port has it.
 fn last_hop_is_told(root: &Node, transports: &[Chosen]) -> Result<(), ScenarioError> {
     let asking = transports.iter().find_map(|one| Some((one.name(), one.asks_for_last_hop()?)));
     let Some((transport, key)) = asking else { return Ok(()) };
@@ -183,7 +182,6 @@ fn last_hop_is_told(root: &Node, transports: &[Chosen]) -> Result<(), ScenarioEr
     ))
 }
 
-/// Reads the ports, flows and hosts that a series samples.
 fn sampled(node: &Node, topology: &Clos) -> Result<Sampled, ScenarioError> {
     let list = |key| node.child(key).and_then(Node::list).unwrap_or(&[]);
     let names = topology::links(topology);
@@ -220,7 +218,6 @@ fn pod(node: &Node, topology: &Clos) -> Result<u32, ScenarioError> {
     })
 }
 
-/// Reads the filters of a timeline.
 fn watch(node: &Node, topology: &Clos) -> Result<Watch, ScenarioError> {
     let list = |key| node.child(key).and_then(Node::list).unwrap_or(&[]);
     let names = topology::links(topology);
@@ -255,12 +252,10 @@ fn topology(root: &Node) -> Result<Clos, ScenarioError> {
     Ok(clos)
 }
 
-/// Returns the rate of the hosts' links in a tree that may be incomplete.
 pub(super) fn host_rate(root: &Node) -> Result<BitRate, ScenarioError> {
     Ok(shape(root)?.host_link.rate)
 }
 
-/// Reads shape, rates and delays.
 fn shape(root: &Node) -> Result<Clos, ScenarioError> {
     let asked = root.child("topology");
     if let Some(file) = asked.and_then(|asked| asked.child("file")) {
@@ -356,7 +351,6 @@ enum Shape {
     BackToBack,
 }
 
-/// Shapes by the keys under `topology`.
 const SHAPES: [(&str, Shape); 5] = [
     ("fattree", Shape::FatTree),
     ("clos", Shape::Clos),
@@ -365,12 +359,11 @@ const SHAPES: [(&str, Shape); 5] = [
     ("back_to_back", Shape::BackToBack),
 ];
 
-/// Returns the shape under `topology`, and its table.
 fn one_shape(topology: &Node) -> Option<(Shape, &Node)> {
     SHAPES.iter().find_map(|&(key, shape)| Some((shape, topology.child(key)?)))
 }
 
-/// Returns the hosts of a FatTree of k-port switches without oversubscription.
+/// Returns the hosts of a FatTree without oversubscription.
 fn fattree_hosts(k: u32, tiers: u32) -> u64 {
     let k = u64::from(k);
     if tiers == 3 { k * k * k / 4 } else { k * k / 2 }
@@ -417,8 +410,7 @@ fn fattree_k(node: &Node, tiers: u32, oversubscription: u32) -> Result<u32, Scen
 
 // Transports
 
-/// The transports of a scenario's tables and of its workloads, in the order of the tables; without a table the default
-/// transport.
+/// The transports of a scenario and its workloads, in the order of the tables; by default one.
 pub(super) struct Named<'a> {
     all: Vec<&'static dyn AnyTransport>,
     used: Vec<&'static dyn AnyTransport>,
@@ -447,7 +439,6 @@ impl<'a> Named<'a> {
         Ok(named)
     }
 
-    /// Returns the transport of a workload's table.
     fn transport_of(&self, workload: &Node) -> Result<&'static dyn AnyTransport, ScenarioError> {
         let names: Vec<&str> = self.all.iter().map(|transport| transport.name()).collect();
         let Some(asked) = workload.child("transport") else {
@@ -471,7 +462,7 @@ impl<'a> Named<'a> {
         })
     }
 
-    /// Returns the switch profile: the scenario's, or the one that its transports agree on.
+    /// Returns the scenario's switch profile, or the one that its transports agree on.
     fn profile(&self) -> Result<&'a str, ScenarioError> {
         if let Some(profile) = self.root.at(&["switch", "profile"]).and_then(Node::text) {
             return Ok(profile);
@@ -492,14 +483,13 @@ impl<'a> Named<'a> {
         Ok(profiles.first().copied().unwrap_or("paper"))
     }
 
-    /// Returns the default marker if the transports agree on it; otherwise the profile's applies.
+    /// Returns the marker that the transports agree on. `None`: the profile's.
     fn marker(&self, rate: BitRate) -> Option<Marker> {
         let mut markers = self.used.iter().map(|used| used.marker(rate));
         let first = markers.next()?;
         first.filter(|_| markers.all(|marker| marker == first))
     }
 
-    /// Resolves the parameters of all transports.
     fn choose(&self, profile: &str, topology: &Clos) -> Result<Vec<Chosen>, ScenarioError> {
         let latencies = self.root.at(&["output", "latencies"]);
         let latencies = latencies.filter(|asked| asked.boolean() == Some(true));

@@ -4,11 +4,10 @@ use super::grammar::SCENARIO;
 use crate::keys::form::{Form, Grammar};
 use crate::keys::tree::Rules;
 
-/// Keys that have no meaning without an alternative: their path, and the alternative.
+/// Keys without meaning unless the alternative is given.
 const OF_ALTERNATIVES: [(&str, &str); 3] =
     [("topology.format", "file"), ("workload.format", "file"), ("workload.priorities", "file")];
 
-/// Rules for overlays of scenario trees.
 pub(crate) struct Overlay;
 
 impl Rules for Overlay {
@@ -29,7 +28,7 @@ impl Rules for Overlay {
     }
 }
 
-/// Returns the table at a dotted path, or the element of an array there. Transports have their own tables.
+/// Returns the table at a dotted path, or of an array there, except transports'.
 fn table_at(path: &str) -> Option<&'static Grammar> {
     path.split('.').filter(|step| !step.is_empty()).try_fold(&SCENARIO, |grammar, step| {
         table_of(&grammar.keys.iter().find(|known| known.name == step)?.form)
@@ -60,7 +59,6 @@ mod tests {
     use crate::plan::{Matrix, Size};
     use crate::scenario::Scenario;
 
-    /// A scenario with a workload `w` of these keys, and more tables.
     fn series(keys: &str, more: &str) -> Result<Scenario, String> {
         let text = format!(
             "topology.star.hosts = 8\n[[workload]]\nname = \"w\"\npermutation = {{}}\n{keys}\n{more}"

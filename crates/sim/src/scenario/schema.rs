@@ -112,7 +112,6 @@ fn described(key: &Key, whole: bool, language: &Language) -> Value {
     form
 }
 
-/// Converts a default to JSON.
 fn value(form: &Form, text: &str) -> Value {
     let may_be_number = matches!(form, Form::Integer(..) | Form::Boolean | Form::Either(_));
     let number = serde_json::from_str(text).ok().filter(|_| may_be_number);

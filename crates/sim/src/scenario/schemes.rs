@@ -8,22 +8,20 @@ use trimline_packet::BitRate;
 /// Network that a scheme is sized for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Network {
-    /// Rate of the hosts' links.
     pub(super) rate: BitRate,
-    /// Full packet on the wire, in bytes.
+    /// Bytes of a full packet on the wire.
     pub(super) packet_bytes: u64,
 }
 
 impl Network {
-    /// Returns the bytes that a link sends in a time, at least `min`.
     fn in_time(self, nanoseconds: u64, min: u64) -> u64 {
         let bytes = u128::from(self.rate.as_bps()) * u128::from(nanoseconds) / 8_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX).max(min)
     }
 
-    /// Returns the key `data_queue` for a profile whose queues hold `packets`. Papers give such queues for packets of
-    /// 1500 B and at most 10 Gb/s. On faster links a queue holds at least what the link sends in the same time, and
-    /// `min` bytes at any rate. Empty if the queue of the profile is large enough.
+    /// Returns the key `data_queue` for queues of `packets`. Papers give such queues for packets of 1500 B at up to 10
+    /// Gb/s. On faster links a queue is at least as long in time, and has `min` bytes at any rate. Empty if the
+    /// profile's queue suffices.
     fn data_queue(self, packets: u64, min: u64) -> String {
         let held = packets * self.packet_bytes;
         let needed = match self.rate > AT {
@@ -33,7 +31,7 @@ impl Network {
         if needed <= held { String::new() } else { format!("data_queue = \"{needed}B\"") }
     }
 
-    /// Returns the table `switch` of a profile whose queues hold `packets`, and at least `min` bytes, with more keys.
+    /// Returns the table `switch` of a profile, with queues of `packets` and at least `min` bytes, and more keys.
     fn switch(self, profile: &str, (packets, min): (u64, u64), keys: &[String]) -> String {
         let queue = self.data_queue(packets, min);
         let all = [format!("profile = \"{profile}\"")].into_iter().chain(keys.iter().cloned());
@@ -45,7 +43,7 @@ impl Network {
     }
 }
 
-/// Rate and packet size for which papers give queues in packets.
+/// Rate and packet size of papers' queues.
 const AT: BitRate = BitRate::from_gbps(10);
 const PACKET: u64 = 1_500;
 
@@ -54,11 +52,9 @@ pub(super) struct BuiltIn {
     pub(super) name: &'static str,
     /// Description in a sentence.
     pub(super) about: &'static str,
-    /// Its keys, for a network.
     pub(super) keys: fn(Network) -> String,
 }
 
-/// All built-in schemes.
 pub(super) static ALL: [BuiltIn; 12] = [
     BuiltIn {
         name: "ndp",
@@ -162,7 +158,6 @@ pub(super) static ALL: [BuiltIn; 12] = [
     },
 ];
 
-/// Number of built-in schemes.
 const COUNT: usize = ALL.len();
 
 /// Names of the built-in schemes.
@@ -181,7 +176,6 @@ pub const NAMES: [&str; COUNT] = [
     "pfabric-fastlane",
 ];
 
-/// Returns the scheme of this name.
 pub(super) fn named(name: &str) -> Option<&'static BuiltIn> {
     ALL.iter().find(|scheme| scheme.name == name)
 }

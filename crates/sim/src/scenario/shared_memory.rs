@@ -37,7 +37,7 @@ pub(super) const ALPHA_KEY: Key = fixed(
     "A queue, with qos that of a class, may hold up to this times what is free of the shared memory, and up to data_queue where that is given.",
 );
 
-/// Returns the memory that a scenario gives, and its key, whatever its ports are.
+/// Returns the shared memory and its key, for any kind of port.
 pub(super) fn given<'a>(
     keys: &Keys<'a>,
     packet_bytes: u16,
@@ -50,7 +50,6 @@ pub(super) fn given<'a>(
     })
 }
 
-/// Reads a size in bytes.
 pub(super) fn bytes_of(node: &Node, packet_bytes: u16) -> Result<u64, ScenarioError> {
     Ok(match read(node, quantity::queue, Quantity::Queue)? {
         QueueSize::Packets(packets) => u64::from(packets) * u64::from(packet_bytes),
@@ -58,7 +57,7 @@ pub(super) fn bytes_of(node: &Node, packet_bytes: u16) -> Result<u64, ScenarioEr
     })
 }
 
-/// Gives the queues of `choices` a pool if the scenario has one, and returns its size.
+/// Gives the queues of `choices` a pool, if given, and returns its size.
 pub(super) fn share(
     keys: &Keys<'_>,
     topology: &Clos,

@@ -6,33 +6,29 @@ use super::{overlay, payload};
 use crate::keys::error::{Place, ScenarioError};
 use crate::keys::tree::{self, Entry, Node, Rules, Table, Value};
 
-/// Maximum number of runs of one scenario: more is a mistake in a range.
+/// Maximum runs of a scenario: more indicate a mistake in a range.
 pub(super) const MAX_RUNS: usize = 1_000_000;
 
-/// One key that a sweep varies.
 pub(super) struct Axis {
     pub(super) path: Vec<(String, Place)>,
     pub(super) values: Vec<Node>,
 }
 
 impl Axis {
-    /// Returns the dotted key.
     fn key(&self) -> String {
         self.path.iter().map(|(step, _)| step.as_str()).collect::<Vec<_>>().join(".")
     }
 
-    /// Returns whether the axis is the common payload.
     fn is_payload(&self) -> bool {
         matches!(&self.path[..], [(only, _)] if only == payload::KEY)
     }
 
-    /// Returns whether the axis is the payload of one transport.
     fn is_payload_of_transport(&self) -> bool {
         let steps: Vec<&str> = self.path.iter().map(|(step, _)| &**step).collect();
         matches!(steps[..], ["transport", _, last] if last == payload::KEY)
     }
 
-    /// Returns payloads of a layer that replace the swept payload: the transports' for the common one, and vice versa.
+    /// Returns payloads of a layer that replace the swept one: transports' for the common one, and vice versa.
     fn other_payloads<'a>(&self, layer: &'a Node) -> Vec<(String, &'a Node)> {
         let all = layer.child(payload::KEY).filter(|_| self.is_payload_of_transport());
         let of_transports = layer.child("transport").and_then(Node::table);
@@ -50,8 +46,8 @@ impl Axis {
     }
 }
 
-/// Returns the axes of a sweep over `tree`: its leaves, which are lists and ranges. A later axis replaces an earlier
-/// one with an equal key, whichever way it is written.
+/// Returns the axes of a sweep over `tree`: its leaves, lists and ranges. A later axis replaces one with an equal key,
+/// however written.
 pub(super) fn axes(sweep: &Node, tree: &Node) -> Result<Vec<Axis>, ScenarioError> {
     let mut axes = Vec::new();
     collect(sweep, Some(tree), &mut Vec::new(), &mut axes)?;
@@ -60,7 +56,7 @@ pub(super) fn axes(sweep: &Node, tree: &Node) -> Result<Vec<Axis>, ScenarioError
     Ok(axes)
 }
 
-/// Refuses a sweep over the common payload and the payload of a transport: only one would have an effect.
+/// Refuses a sweep over both the common payload and a transport's: only one has an effect.
 fn refuse_both_payloads(axes: &[Axis]) -> Result<(), ScenarioError> {
     let all = axes.iter().find(|axis| axis.is_payload());
     let of_one = axes.iter().find(|axis| axis.is_payload_of_transport());
@@ -73,7 +69,7 @@ fn refuse_both_payloads(axes: &[Axis]) -> Result<(), ScenarioError> {
     ))
 }
 
-/// Refuses a sweep over schemes: a scheme is made before the point is overlaid on it.
+/// Refuses a sweep over schemes, which are made before sweep points.
 fn refuse_schemes(axis: &Axis) -> Result<(), ScenarioError> {
     match axis.path.first() {
         Some((first, place)) if [overlay::TABLES, overlay::CHOSEN].contains(&first.as_str()) => {
@@ -115,7 +111,7 @@ fn collect(
     Ok(())
 }
 
-/// Returns the node under a key of a table, or under a name of a list of named tables.
+/// Returns the node under a key, or under a name of a list of named tables.
 fn element<'a>(tree: &'a Node, step: &str) -> Option<&'a Node> {
     match tree.list() {
         Some(nodes) => nodes.iter().find(|node| tree::name(node) == Some(step)),
@@ -123,7 +119,7 @@ fn element<'a>(tree: &'a Node, step: &str) -> Option<&'a Node> {
     }
 }
 
-/// Splits a key of a sweep over `tree` into steps. A name in the tree may contain dots.
+/// Splits a key into steps. Names in the tree may contain dots.
 fn steps_of<'a>(key: &'a str, mut tree: Option<&Node>) -> Vec<&'a str> {
     let mut steps = Vec::new();
     let mut rest = Some(key);
@@ -137,7 +133,7 @@ fn steps_of<'a>(key: &'a str, mut tree: Option<&Node>) -> Vec<&'a str> {
     steps
 }
 
-/// Returns the longest name of a list of named tables with which a key begins.
+/// Returns the longest name of a list with which a key begins.
 fn named_step<'a>(key: &'a str, tree: &Node) -> Option<&'a str> {
     let names = tree.list()?.iter().filter_map(tree::name);
     let begins = |name: &&str| {
@@ -146,7 +142,6 @@ fn named_step<'a>(key: &'a str, tree: &Node) -> Option<&'a str> {
     names.filter(begins).map(str::len).max().map(|length| &key[..length])
 }
 
-/// Returns the values of an axis.
 fn values(node: &Node) -> Result<Vec<Node>, ScenarioError> {
     let values = match &node.value {
         Value::Table(table) => steps(node, table)?,
@@ -171,8 +166,8 @@ fn values(node: &Node) -> Result<Vec<Node>, ScenarioError> {
     Ok(values)
 }
 
-/// Refuses a value in `layers` that the sweep below would replace. The layers are in order, lowest first. A layer that
-/// sweeps the key itself has precedence over the layers below it.
+/// Refuses a value in `layers`, lowest first, that the sweep would replace. A layer that sweeps the key itself precedes
+/// the layers below it.
 pub(super) fn refuse_overridden(
     axis: &Axis,
     layers: &[&Node],
@@ -186,7 +181,6 @@ pub(super) fn refuse_overridden(
     }
 }
 
-/// Returns whether a sweep, possibly incomplete, varies an axis.
 fn is_swept(sweep: &Node, tree: &Node, axis: &Axis) -> bool {
     fn at(node: &Node, tree: Option<&Node>, rest: &[(String, Place)]) -> bool {
         if rest.is_empty() {
@@ -205,7 +199,6 @@ fn is_swept(sweep: &Node, tree: &Node, axis: &Axis) -> bool {
     at(sweep, Some(tree), &axis.path)
 }
 
-/// A key in conflict with a swept key.
 struct Conflict {
     key: String,
     place: Place,
@@ -233,7 +226,7 @@ impl Conflict {
     }
 }
 
-/// Returns the key of a layer that a point of the sweep over `tree` would replace.
+/// Returns the key of a layer that a sweep point would replace.
 fn conflict(layer: &Node, tree: &Node, axis: &Axis) -> Option<Conflict> {
     if let Some((key, node)) = axis.other_payloads(layer).pop() {
         return Some(Conflict { key, place: node.place.clone(), is_alternative: false });
@@ -264,7 +257,7 @@ fn conflict(layer: &Node, tree: &Node, axis: &Axis) -> Option<Conflict> {
     None
 }
 
-/// Returns whether a node that is swept, or that contains a swept key, is a value itself.
+/// Returns whether a swept node, or one above it, is a value.
 fn is_value(node: &Node, is_swept: bool) -> bool {
     match &node.value {
         Value::Table(table) => is_swept && !table.entries.is_empty(),
@@ -285,7 +278,6 @@ fn integer(number: i64, place: &Place) -> Node {
     Node { value: Value::Integer(number), place: place.clone() }
 }
 
-/// Returns the integers of { from, to, step }.
 fn steps(node: &Node, table: &Table) -> Result<Vec<Node>, ScenarioError> {
     let number = |key: &str| table.find(key).and_then(|entry| entry.node.integer());
     let known = |key: &str| matches!(key, "from" | "to" | "step");
@@ -309,7 +301,7 @@ fn steps(node: &Node, table: &Table) -> Result<Vec<Node>, ScenarioError> {
     }
 }
 
-/// Returns the last step of the path if it is unique among the axes, else the whole path.
+/// Returns the last step of the path if unique among the axes, else the path.
 pub(super) fn axis_name(axis: &Axis, axes: &[Axis]) -> String {
     let last = |axis: &Axis| {
         let mut steps = axis.path.iter().rev().map(|(step, _)| step.clone());
@@ -323,7 +315,7 @@ pub(super) fn axis_name(axis: &Axis, axes: &[Axis]) -> String {
     axis.key()
 }
 
-/// Returns a value of a sweep for the name of its run; empty if it cannot be swept over.
+/// Returns a sweep value for names of runs; empty if it cannot be swept.
 pub(super) fn label(node: &Node) -> String {
     match &node.value {
         Value::Text(text) => text.clone(),
@@ -333,8 +325,7 @@ pub(super) fn label(node: &Node) -> String {
     }
 }
 
-/// Makes a sweep value part of a path. `20%` stays; `-` replaces characters that a shell or a file system could
-/// interpret.
+/// Makes a sweep value part of a path: `-` replaces characters that shells or file systems interpret. `20%` stays.
 pub(super) fn file_name(label: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.,%+@=".contains(c);
     label.chars().map(|c| if fits(c) { c } else { '-' }).collect()
@@ -352,7 +343,6 @@ mod tests {
         Ok(scenario.runs.into_iter().map(|run| run.name).collect())
     }
 
-    /// The names of the runs of a star with sweeps, a series and settings.
     fn swept(sweep: &str, series: &str, settings: &[&str]) -> Result<Vec<String>, String> {
         let series = format!("[[series]]\nname = \"a\"\n{series}");
         let text = format!("topology.star.hosts = 4\n[sweep]\n{sweep}\n{WORKLOAD}{series}");

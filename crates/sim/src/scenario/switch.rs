@@ -23,10 +23,8 @@ use crate::topology::{self, Clos};
 /// NDP 6.1: DCTCP marks at 30 packets.
 pub(super) const ECN_MARK: u32 = 30;
 
-/// Keys that select the ports of a rule.
 const SELECTORS: [&str; 3] = ["layer", "direction", "link"];
 
-/// Models of all ports of a scenario.
 pub(super) struct Ports {
     pub(super) switch: ServiceModel,
     pub(super) base: Base,
@@ -36,7 +34,6 @@ pub(super) struct Ports {
     pub(super) lossless: Option<Lossless>,
 }
 
-/// Context of the keys of a port's model.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     root: &'a Node,
@@ -54,7 +51,7 @@ impl Context<'_> {
     }
 }
 
-/// Reads the service models of a checked scenario, and the memory that ports share.
+/// Reads the service models, and the memory that ports share.
 pub(super) fn ports(
     root: &Node,
     (profile, marker): (&str, Option<Marker>),
@@ -81,7 +78,7 @@ pub(super) fn ports(
     Ok(ports)
 }
 
-/// Returns an unchanged profile for these packets and links.
+/// Returns an unchanged profile.
 fn base_of(profile: &'static Profile, context: Context<'_>) -> Result<Base, ScenarioError> {
     let choices = sized(&Keys { rule: None, switch: None, profile }, context)?;
     let model = choices.build().map_err(|error| {
@@ -97,7 +94,7 @@ fn named(name: &str, node: &Node) -> Result<&'static Profile, ScenarioError> {
     })
 }
 
-/// Reads a rule: some ports, and their model. With its own profile it starts from that alone, otherwise from `switch`.
+/// Reads the ports and the model of a rule. It starts from its own profile, otherwise from `switch`.
 fn rule(node: &Node, base: Keys<'_>, context: Context<'_>) -> Result<PortRule, ScenarioError> {
     let keys = match node.child("profile").and_then(Node::text) {
         Some(own) => Keys { rule: Some(node), switch: None, profile: named(own, node)? },
@@ -120,7 +117,6 @@ fn shares(keys: &Keys<'_>) -> bool {
     shared_memory::KEYS.iter().any(|key| keys.get(key).is_some())
 }
 
-/// Returns the ports of a rule.
 pub(super) fn selected(
     node: &Node,
     topology: &Clos,
@@ -164,7 +160,7 @@ pub(super) fn selected(
     Ok(ports)
 }
 
-/// Returns the model of a port's queues, without the queue for droppable packets, and the memory that they share.
+/// Returns the queues of a port, without the queue for droppable packets, and shared memory.
 fn main_model(
     keys: &Keys<'_>,
     context: Context<'_>,
@@ -224,7 +220,6 @@ fn main_model(
     Ok((built(keys, context, &choices)?, shared))
 }
 
-/// Refuses keys that have no meaning for this profile.
 fn refuse(keys: &Keys<'_>, names: &[&str], why: &str, expected: &str) -> Result<(), ScenarioError> {
     let given = names.iter().find_map(|name| Some((name, keys.get(name)?)));
     let Some((name, node)) = given else { return Ok(()) };
@@ -245,7 +240,6 @@ fn built(
     })
 }
 
-/// Refuses queues larger than a switch can count.
 fn check_sizes(keys: &Keys<'_>, context: Context<'_>) -> Result<(), ScenarioError> {
     let names = [
         "data_queue",
@@ -272,7 +266,6 @@ fn check_sizes(keys: &Keys<'_>, context: Context<'_>) -> Result<(), ScenarioErro
     Ok(())
 }
 
-/// Returns the profile with the data queue of the keys.
 fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError> {
     let (payload_bytes, packet_bytes) = (context.payload_bytes, context.packet_bytes());
     let profile = keys.profile;
@@ -309,7 +302,6 @@ fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError
     Ok(choices)
 }
 
-/// Returns the rates of the links, by layer.
 fn rates(topology: &Clos) -> impl Iterator<Item = BitRate> {
     let Clos { host_link, tor_link, aggregation_link, .. } = topology;
     let links = [host_link.rate, tor_link.rate, aggregation_link.rate];
@@ -320,7 +312,7 @@ fn slowest(topology: &Clos) -> BitRate {
     rates(topology).min().expect("a network has links")
 }
 
-/// Sizes the queues of a port with memory for notifications: `data_queue` is all of its memory (FastLane 3.3.2).
+/// Sizes the queues of a port with notifications: `data_queue` is all of its memory (FastLane 3.3.2).
 fn shared_out(
     keys: &Keys<'_>,
     context: Context<'_>,
@@ -384,7 +376,6 @@ fn shared_out(
     Ok(choices)
 }
 
-/// Applies CoDel's keys to the data queue.
 fn codel(keys: &Keys<'_>, choices: &mut Choices) -> Result<(), ScenarioError> {
     let Some(node) = keys.get("codel") else { return Ok(()) };
     let data = choices.queues.last_mut().expect("a port has queues");
@@ -408,7 +399,7 @@ fn codel(keys: &Keys<'_>, choices: &mut Choices) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// Refuses settings that contradict a port with a clock, or one that considers priorities.
+/// Refuses settings that contradict ports with a clock or priorities.
 fn check_demands(ports: &Ports, keys: &Keys<'_>) -> Result<(), ScenarioError> {
     let demanding = |model: &ServiceModel| model.demands() != Demands::default();
     let rules = || ports.rules.iter().map(|rule| &rule.model.main);
@@ -443,7 +434,7 @@ fn holds_a_packet(
     ))
 }
 
-/// Applies the admission keys, which limit a port beyond the limits of its queues.
+/// Applies limits besides the queues' own.
 fn admission(
     keys: &Keys<'_>,
     context: Context<'_>,
@@ -471,7 +462,7 @@ fn admission(
     Ok(())
 }
 
-/// Reads the bytes above which a queue drops unscheduled packets.
+/// Reads the bytes above which unscheduled packets are dropped.
 fn selective_drop(
     keys: &Keys<'_>,
     context: Context<'_>,
@@ -491,7 +482,6 @@ fn selective_drop(
     }
 }
 
-/// Applies the keys of NDP's two queues.
 fn ndp_queues(
     keys: &Keys<'_>,
     context: Context<'_>,
@@ -545,7 +535,7 @@ fn ndp_queues(
     Ok(())
 }
 
-/// Returns the destination of trimmed packets; `None`: their receivers, the default.
+/// Returns the destination of trimmed packets; `None`: their receivers.
 fn trim_to(word: Option<&str>) -> Option<Action> {
     match word {
         Some("sender") => Some(Action::TrimToSender),
@@ -554,7 +544,6 @@ fn trim_to(word: Option<&str>) -> Option<Action> {
     }
 }
 
-/// Settings that all ports of a switch share.
 enum Shared {
     Memory(SharedMemory),
     Inputs(Lossless),
@@ -562,7 +551,6 @@ enum Shared {
 
 const OF_THRESHOLD: [&str; 3] = ["ecn_threshold", "ecn_mark_at", "ecn_count_self"];
 
-/// Returns the marker of a queue.
 fn marker(keys: &Keys<'_>, of_transport: Option<Marker>) -> Result<Marker, ScenarioError> {
     if let Some(ramp) = keys.get("ecn_ramp") {
         return ramp_of(keys, ramp);
@@ -580,7 +568,6 @@ fn marker(keys: &Keys<'_>, of_transport: Option<Marker>) -> Result<Marker, Scena
     Ok(Marker::Threshold { unit, above, count_self, at })
 }
 
-/// Reads a marking probability that rises with the queue.
 fn ramp_of(keys: &Keys<'_>, ramp: &Node) -> Result<Marker, ScenarioError> {
     if let Some((name, node)) = OF_THRESHOLD.iter().find_map(|name| Some((name, keys.get(name)?))) {
         return Err(ScenarioError::new(
@@ -620,7 +607,7 @@ fn threshold(size: Option<QueueSize>, packets: u32) -> (Unit, u32) {
     }
 }
 
-/// Returns the second queue for droppable packets, if the scenario has one.
+/// Returns the queue for droppable packets, if given.
 fn droppable(keys: &Keys<'_>, context: Context<'_>) -> Result<Option<ServiceModel>, ScenarioError> {
     let mark = keys.size("droppable_ecn_threshold")?;
     let Some(node) = keys.get("droppable_queue") else {

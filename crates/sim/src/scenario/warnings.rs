@@ -17,7 +17,6 @@ pub struct Warning {
     pub sentence: String,
 }
 
-/// Returns the warnings of a plan, such as thresholds that its queues never reach, and windows below a round trip.
 pub(super) fn warnings(plan: &Plan) -> Vec<Warning> {
     let thresholds = thresholds(plan).into_iter().map(|sentence| ("threshold", sentence));
     let windows = plan.transports.iter().filter_map(|chosen| narrow(plan, chosen));
@@ -50,14 +49,13 @@ fn ideal_bound(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// Returns the links that hosts or switches send on.
 fn layers(topology: &Clos) -> impl Iterator<Item = &LinkSpec> {
     let Clos { host_link, tor_link, aggregation_link, .. } = topology;
     let links = [host_link, tor_link, aggregation_link];
     links.into_iter().take(topology.tiers.clamp(1, 3).into())
 }
 
-/// Describes thresholds that no queue reaches, in the switch and in port rules.
+/// Describes thresholds that no queue reaches.
 fn thresholds(plan: &Plan) -> Vec<String> {
     let ports = || {
         let routes = Routes::new(&plan.topology);
@@ -125,7 +123,7 @@ fn fixed_routes(plan: &Plan, packet_bytes: u16) -> Vec<String> {
     said.collect()
 }
 
-/// Describes phantom queues whose threshold a full link does not reach in the whole run.
+/// Describes phantom queues whose threshold a full link does not reach during the run.
 fn phantoms(plan: &Plan) -> Vec<String> {
     let Some(duration) = plan.duration.filter(|_| !plan.bumps.phantoms.is_empty()) else {
         return Vec::new();
@@ -150,7 +148,7 @@ fn phantoms(plan: &Plan) -> Vec<String> {
     said
 }
 
-/// Describes settings of phantom queues and pacers that work against each other.
+/// Describes conflicting settings of phantom queues and pacers.
 fn settings(plan: &Plan) -> impl Iterator<Item = String> {
     let phantoms = plan.bumps.phantoms.iter().flat_map(|phantom| phantom.settings.warnings());
     let rate = plan.topology.host_link.rate;
@@ -169,7 +167,7 @@ fn may_stand_still(plan: &Plan) -> Option<String> {
     })
 }
 
-/// Describes a transport whose flows may have less outstanding than an idle path holds.
+/// Describes a transport whose flows cannot fill an idle path.
 fn narrow(plan: &Plan, chosen: &Chosen) -> Option<String> {
     let (key, window) = chosen.window()?;
     let round_trip = plan.topology.idle_round_trip(chosen.payload_bytes(), chosen.framing());
@@ -193,7 +191,6 @@ fn narrow(plan: &Plan, chosen: &Chosen) -> Option<String> {
 mod tests {
     use crate::scenario::Scenario;
 
-    /// The warnings of a scenario with these keys.
     fn said(keys: &str) -> Vec<String> {
         let text =
             format!("{keys}\n[[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"90KB\"\n");

@@ -17,8 +17,7 @@ use crate::plan::{
 use crate::topology::{Clos, UpLinks};
 use crate::workload::REQUEST;
 
-/// Returns the workloads of a scenario, and the links that their files list as missing. `places` are the indices of
-/// their transports.
+/// Returns the workloads, and missing links of their files. `places` are the indices of their transports.
 pub(super) fn workloads(
     root: &Node,
     topology: &Clos,
@@ -96,12 +95,10 @@ pub(super) fn workloads(
     Ok((workloads, missing))
 }
 
-/// Reads a workload's own payload.
 pub(super) fn payload(node: &Node) -> Result<Option<NonZeroU16>, ScenarioError> {
     Ok(crate::keys::read::payload(node)?.and_then(NonZeroU16::new))
 }
 
-/// Returns the transport of a workload with its payload.
 fn with_payload(
     node: &Node,
     transport: &Chosen,
@@ -117,7 +114,6 @@ fn with_payload(
     })
 }
 
-/// Reads who chooses the paths of a workload.
 fn spraying(node: &Node, transport: &Chosen) -> Result<Spraying, ScenarioError> {
     let Some(asked) = node.child("spraying") else { return Ok(Spraying::SenderPermuted) };
     let (own, own_words) = match transport.traits().keeps_paths {
@@ -136,7 +132,6 @@ fn spraying(node: &Node, transport: &Chosen) -> Result<Spraying, ScenarioError> 
     }
 }
 
-/// Reads whether flows of a workload between two hosts share a connection.
 fn connection(node: &Node, size: &Size, transport: &Chosen) -> Result<Connection, ScenarioError> {
     let Some(asked) = node.child("connection") else { return Ok(Connection::New) };
     let persistent = match (asked.table(), asked.text()) {
@@ -167,7 +162,6 @@ fn connection(node: &Node, size: &Size, transport: &Chosen) -> Result<Connection
     Ok(persistent)
 }
 
-/// Reads a connection pool for each pair of hosts.
 fn pool(node: &Node) -> Pool {
     let when_busy = match node.child("when_busy").and_then(Node::text) {
         Some("least-busy") => WhenBusy::LeastBusy,
@@ -177,7 +171,7 @@ fn pool(node: &Node) -> Pool {
     Pool { each, when_busy }
 }
 
-/// Returns the answers, with their requests as a workload before them.
+/// Returns the answers, after their requests as another workload.
 fn with_answers(
     node: &Node,
     answers: Workload,
@@ -191,7 +185,6 @@ fn with_answers(
     Ok(vec![requests, Workload { matrix: Matrix::Responses, ..answers }])
 }
 
-/// Refuses a transport whose flows may never end.
 fn refuse_endless(node: &Node, transport: &Chosen, expected: &str) -> Result<(), ScenarioError> {
     if transport.traits().ends_flows {
         return Ok(());
@@ -267,9 +260,8 @@ fn arrivals(
     Ok(Arrivals::ClosedLoop { gap, count })
 }
 
-/// Returns the mean gap that makes payload a given fraction of the capacity of links: of each source's link; with
-/// incasts of the receiver's link; with random receivers of all hosts' links; with queries of each client's link, by
-/// the answers.
+/// Returns the mean gap at which payload is a given fraction of the capacity of links: each source's; with incasts the
+/// receiver's; with random receivers all hosts'; with queries each client's, by the answers.
 fn by_load(
     load: &Node,
     matrix: &Matrix,
@@ -310,15 +302,13 @@ fn by_load(
     }
 }
 
-/// Rate of links that hosts share.
 struct Rate {
     bits_per_second: u64,
-    /// Number of hosts that fill these links if each sends at this rate, as a fraction: only part of each host's
-    /// traffic crosses them.
+    /// Fraction of hosts that fill these links at this rate: only part of each host's traffic crosses them.
     hosts: (u64, u64),
 }
 
-/// Returns the rate of the links that `load` is a fraction of, and how many hosts fill them at this rate.
+/// Returns the links that `load` refers to, and the hosts that fill them.
 fn rate_for_one(load: &Node, matrix: &Matrix, topology: &Clos) -> Result<Rate, ScenarioError> {
     let own = Rate { bits_per_second: topology.host_link.rate.as_bps(), hosts: (1, 1) };
     let Some(of) = load.child("of") else { return Ok(own) };
@@ -514,7 +504,6 @@ fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     })
 }
 
-/// Reads the receivers of incasts with a random receiver.
 fn receivers(node: &Node, hosts: u32) -> Result<Receivers, ScenarioError> {
     let by_sender = node.child("each").and_then(Node::text) == Some("sender");
     let listed = node.child("receiver").and_then(Node::list);

@@ -14,7 +14,7 @@ use crate::plan::{
 use crate::topology;
 use crate::transports::AnyTransport;
 
-/// The profile with priority flow control, at six packets.
+/// Profile with priority flow control at six packets.
 const LOSSLESS: &str = "lossless";
 
 /// Eight packets of memory for each port, shared between its queues.
@@ -25,19 +25,19 @@ fn shared(mut choices: Choices) -> ServiceModel {
     choices.build().expect("a model")
 }
 
-/// Twenty packets over all queues, with selective dropping of unscheduled packets above 6000 B.
+/// Twenty packets over all queues, and selective dropping above 6000 B.
 fn together(mut choices: Choices) -> ServiceModel {
     choices.port = Limit::packets(20);
     choices.queues.iter_mut().for_each(|queue| queue.selective_drop = Some(6000));
     choices.build().expect("a model")
 }
 
-/// A cap of 1 % of a 10 Gb/s link, which is strict or work-conserving.
+/// A cap of 1 % of 10 Gb/s, strict or work-conserving.
 fn cap(is_work_conserving: bool) -> Cap {
     Cap { is_work_conserving, ..Cap::of_line(BitRate::from_gbps(10)) }
 }
 
-/// A port of eight packets with notifications of drops, which marks or quenches by sojourn time.
+/// A port of eight packets with notifications, which marks or quenches by sojourn time.
 fn timed(signal: Signal) -> ServiceModel {
     let mut choices = Choices::fastlane(8 * 9076, 3_200, cap(true));
     choices.queues[1].marker = switch_profiles::codel(signal);
@@ -70,8 +70,7 @@ fn profiles() -> [(&'static str, ServiceModel); 21] {
     ]
 }
 
-/// A load of two milliseconds: a permutation, flows whose paths the switches choose, and an incast, each in its own
-/// class.
+/// Two milliseconds of a permutation, flows over paths that switches choose, and an incast, each in its own class.
 fn load(transport: Chosen, switch: ServiceModel) -> Plan {
     let mut endless = workload("endless", Matrix::Permutation, None);
     endless.start_jitter = TimeDelta::from_us(30);
@@ -93,8 +92,8 @@ fn load(transport: Chosen, switch: ServiceModel) -> Plan {
     plan
 }
 
-/// Adds clients that send requests over connection pools, if the transport takes messages, otherwise over new
-/// connections. Sizes of answers are heavy-tailed.
+/// Adds requests over connection pools, if the transport takes messages, otherwise over new connections, with
+/// heavy-tailed answers.
 fn ask(plan: &mut Plan) {
     let takes_messages = plan.transports.iter().all(|chosen| chosen.takes_messages());
     if !plan.transports.iter().all(|chosen| chosen.traits().ends_flows) {

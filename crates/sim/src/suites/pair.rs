@@ -20,7 +20,6 @@ pub struct Pair<E> {
     pub events: [Vec<Event>; 2],
 }
 
-/// The streams that a host knows.
 #[derive(Default)]
 struct Known(Vec<Key>);
 

@@ -123,12 +123,12 @@ pub fn run_on(plan: &Plan, threads: usize) -> RunRecord {
     record.unwrap_or_else(|error| panic!("{error}: {plan:#?}"))
 }
 
-/// Maximum number of thread meetings that a test waits for. One random network in a hundred needs more; these networks
-/// would together take as long as all others.
+/// Maximum thread meetings that a test waits for. One random network in a hundred has more, and these would take as
+/// long as all others.
 const MAX_MEETINGS: u64 = 300_000;
 
-/// Estimates how often the threads of a run meet: at the end of each epoch, and once in each lookahead window with
-/// events. A packet-hop causes few meetings.
+/// Estimates how often threads meet: at each epoch's end, and once per lookahead window with events, few per
+/// packet-hop.
 fn meetings(plan: &Plan, record: &RunRecord) -> u64 {
     let windows = record.simulated_ps / plan.topology.min_top_delay().as_ps().max(1);
     record.simulated_ps / EPOCH.as_ps() + windows.min(8 * record.packet_hops)

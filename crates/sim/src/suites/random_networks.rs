@@ -175,7 +175,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Runs a network on every engine and checks its flows. Returns the number of completed flows.
+    /// Runs a network everywhere and returns the number of completed flows.
     fn inspect(&mut self, plan: &Plan, seed: u64) -> u64 {
         let mut ended = 0;
         let record = inspect_all(plan, seed);
@@ -200,8 +200,7 @@ impl Seen {
 }
 
 impl Seen {
-    /// Checks that no packet was detoured more often than the limit, or took more links than that allows: after each
-    /// detour it goes up and down once.
+    /// Checks the limits of detours and links: after each detour a packet goes up and down once.
     fn inspect_paths(&mut self, plan: &Plan, seed: u64, record: &RunRecord) {
         let Some(model) = plan.detour else { return assert!(record.paths.is_empty()) };
         let longest = 2 * u16::from(plan.topology.tiers);
@@ -216,8 +215,8 @@ impl Seen {
     }
 }
 
-/// Returns the record of a network, which must be equal everywhere. With `TRIMLINE_ONCE` set it runs on one engine
-/// only, several times as fast, for very many seeds.
+/// Returns the record of a network, equal everywhere. With `TRIMLINE_ONCE` only one engine runs, several times as fast,
+/// for very many seeds.
 fn inspect_all(plan: &Plan, seed: u64) -> RunRecord {
     match std::env::var_os("TRIMLINE_ONCE") {
         None => same_everywhere(plan, 2 + (seed % 2) as usize),
@@ -225,8 +224,7 @@ fn inspect_all(plan: &Plan, seed: u64) -> RunRecord {
     }
 }
 
-/// Checks that lossless classes lose nothing without faults of links: if all classes are lossless, no packet is
-/// dropped.
+/// Checks that lossless classes lose nothing without link faults; here even control packets are not dropped.
 fn loses_nothing(plan: &Plan, seed: u64) {
     let Some(lossless) = plan.lossless else { return };
     let untroubled =
@@ -259,8 +257,8 @@ pub fn lossless_networks(transports: &[&'static dyn AnyTransport], seeds: Range<
     seeds.map(sent).sum()
 }
 
-/// Returns the network of a seed. Two seeds of three have the first of `transports`, the third has another in turn, and
-/// every seventh has two transports beside each other.
+/// Returns the network of a seed: two of three have the first of `transports`, the third another in turn, every seventh
+/// two together.
 fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
     let mut draws = SplitMix::new(seed ^ 0x6c69_6e6b_7300_0000);
     let mut plan = case(seed);
@@ -319,8 +317,7 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
     plan
 }
 
-/// Chooses a transport with random parameters. If its default switches do not trim, three of four networks have such
-/// switches.
+/// Chooses a random transport. If its default switches do not trim, three of four networks have such switches.
 fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTransport) {
     let mut draws = SplitMix::new(seed ^ 0x7463_7000);
     let payload_bytes = plan.transports[0].payload_bytes();
@@ -346,7 +343,7 @@ fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTranspor
     }
 }
 
-/// A port with notifications of drops that considers sojourn time or priority, by the seed.
+/// A port with notifications that uses sojourn time or priority, by the seed.
 fn notified_of_drops(seed: u64, by_urgency: bool, packet_bytes: u16) -> ServiceModel {
     let notified = [64, 640, 3_200][seed as usize / 3 % 3];
     let rest = u32::from(packet_bytes) * [2, 5, 30][seed as usize / 5 % 3];
@@ -365,7 +362,7 @@ fn notified_of_drops(seed: u64, by_urgency: bool, packet_bytes: u16) -> ServiceM
     choices.build().expect("a model")
 }
 
-/// A port with eight priorities. Half of the draws add a limit over all queues, and selective dropping.
+/// Eight priorities; half of the draws add a common limit and selective dropping.
 fn priorities(packets: u32, packet_bytes: u16, draws: &mut SplitMix) -> ServiceModel {
     let mut choices = Choices::priorities(packets, packet_bytes);
     if draws.below(2) == 0 {
@@ -452,7 +449,7 @@ mod tests {
     use super::*;
     use std::ops::ControlFlow;
 
-    /// On any shape, with links of any rates, by any paths. Some flows reach the bound, so it is not far too low.
+    /// On any shape, rates and paths. Some flows reach the bound, so it is not too low.
     #[test]
     fn no_flow_is_faster_than_its_ideal() {
         let (mut flows, mut exact) = (0, 0);

@@ -24,7 +24,7 @@ use crate::random::SplitMix;
 use crate::topology::{self, HostDelay, Processing, Routes};
 use crate::transports::{Ndp, Transport};
 
-/// Makes queues share memory of four packets or more, for any transport.
+/// Makes queues share memory of four packets or more.
 pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x706f_6f6c_0000);
     let payload = plan.transports[0].payload_bytes();
@@ -50,8 +50,7 @@ pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
     };
 }
 
-/// Adds priority flow control with early or late thresholds, for any transport, with or without a queue for control
-/// packets.
+/// Adds priority flow control with early or late thresholds, with or without a queue for control packets.
 pub(super) fn stop_inputs(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x7066_6300_0000);
     let packet = u32::from(plan.full_wire_bytes());
@@ -91,8 +90,8 @@ pub(super) fn trims_towards_senders(both: bool, packets: u32, payload_bytes: u16
     choices.build().expect("a model")
 }
 
-/// Makes switches detour packets early or late, rarely or always, for any transport. Never with priority flow control:
-/// paths that are not up and down may form a cycle of paused ports.
+/// Makes switches detour packets early or late, rarely or always. Not with priority flow control: paths that are not up
+/// and down may form a cycle of paused ports.
 pub(super) fn detour(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x6f70_6600_0000);
     let routes = Routes::new(&plan.topology);
@@ -128,7 +127,7 @@ pub(super) fn detour(plan: &mut Plan, seed: u64) {
     });
 }
 
-/// Adds phantom queues to some links, and pacers to some hosts, for any transport.
+/// Adds phantom queues to some links, and pacers to some hosts.
 pub(super) fn bump_links(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x6275_6d70_0000);
     let routes = Routes::new(&plan.topology);
@@ -176,7 +175,7 @@ fn pace(plan: &Plan, draws: &mut SplitMix) -> PacedHosts {
     PacedHosts { hosts: draws.one_of(&[true, false]).then_some(some), settings, model }
 }
 
-/// Adds queues in NICs, and processors that take what arrives, for any transport.
+/// Adds queues in NICs, and processors for arriving packets.
 pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x6e69_6373_0000);
     let packet = plan.full_wire_bytes();
@@ -251,13 +250,12 @@ pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
     }
 }
 
-/// NDP's queues on a port that marks each trimmed packet as trimmed at the last hop, wherever the port is.
+/// NDP's queues with `last_hop`, wherever the port is.
 fn last_hop(packets: u32, payload: u16) -> ServiceModel {
     let choices = Choices { is_last_hop: true, ..Choices::paper(packets, payload) };
     choices.build().expect("a model")
 }
 
-/// One queue with selective dropping.
 fn selective(packets: u32, above: u32) -> ServiceModel {
     let mut choices = Choices::drop_tail(packets);
     choices.queues[0].selective_drop = Some(above);
@@ -288,8 +286,7 @@ pub fn take_time(plan: &mut Plan, seed: u64) {
     }
 }
 
-/// Makes the connections of every workload persistent, with flows that follow each other, and adds clients that send
-/// requests.
+/// Makes all connections persistent, with flows that follow each other, and adds requests.
 pub(super) fn make_persistent(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x6b65_7074_0000);
     for workload in &mut plan.workloads {
@@ -301,7 +298,7 @@ pub(super) fn make_persistent(plan: &mut Plan, seed: u64) {
     }
 }
 
-/// Returns the workloads whose connections may be persistent: all but groups of answers, whose servers repeat.
+/// Returns workloads that may have persistent connections: all but groups of answers, whose servers repeat.
 fn may_persist(plan: &mut Plan) -> impl Iterator<Item = &mut Workload> {
     let is_group = |workload: &Workload| {
         let Matrix::Requests(queries) = &workload.matrix else { return false };
@@ -313,8 +310,7 @@ fn may_persist(plan: &mut Plan) -> impl Iterator<Item = &mut Workload> {
         .filter(move |workload| !(has_groups && workload.name.starts_with('q')))
 }
 
-/// Makes connections persistent, in pools of one or more connections between two hosts. Sizes are Pareto or a mixture
-/// of two.
+/// Makes connections persistent, in pools of one or more. Sizes are Pareto or a mixture of two.
 pub(super) fn pool_connections(plan: &mut Plan, seed: u64) {
     make_persistent(plan, seed);
     let mut draws = SplitMix::new(seed ^ 0x706f_6f6c_7300);
@@ -331,7 +327,7 @@ pub(super) fn pool_connections(plan: &mut Plan, seed: u64) {
     }
 }
 
-/// Gives every workload sizes of a heavy-tailed distribution, for any transport.
+/// Gives every workload heavy-tailed sizes.
 pub(super) fn draw_sizes(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x7061_7265_746f);
     for workload in &mut plan.workloads {
@@ -339,7 +335,7 @@ pub(super) fn draw_sizes(plan: &mut Plan, seed: u64) {
     }
 }
 
-/// Draws a distribution with about the mean of `size` and a few much larger sizes.
+/// Returns sizes of about equal mean, a few of them much larger.
 fn heavy_tail(size: &Size, draws: &mut SplitMix) -> Size {
     let mean = size.mean_millibytes().unwrap_or(0) / 1000;
     let max = 200_000;
@@ -356,7 +352,7 @@ fn heavy_tail(size: &Size, draws: &mut SplitMix) -> Size {
     Size::Pareto(pareto.expect("sizes of 100 B and more"))
 }
 
-/// Draws arrivals: several flows for each flow of a workload, which start before or after the previous one ends.
+/// Draws several flows for each one; they start before or after the previous one ends.
 fn arrivals(workload: &Workload, draws: &mut SplitMix) -> Arrivals {
     let gap = TimeDelta::from_us(draws.one_of(&[0, 1, 20, 300, 5_000]));
     let every = TimeDelta::from_us(draws.one_of(&[1, 20, 200]));
@@ -373,7 +369,6 @@ fn arrivals(workload: &Workload, draws: &mut SplitMix) -> Arrivals {
     }
 }
 
-/// Requests of all hosts, and their answers.
 fn queries(hosts: u32, draws: &mut SplitMix) -> [Workload; 2] {
     let servers = Servers::Fixed(1 + draws.below(u64::from(hosts - 1).min(3)) as u32);
     let service_time = Gap::Fixed(TimeDelta::from_us(draws.below(30)));
@@ -402,8 +397,8 @@ fn queries(hosts: u32, draws: &mut SplitMix) -> [Workload; 2] {
     [requests, answers].map(|workload| Workload { arrivals, ..workload })
 }
 
-/// Adds settings from the critique of NDP: flows with their own payload, a fixed number of random pairs, paths that a
-/// pair keeps, memory in cells, and hosts that discard credits.
+/// Adds settings from the critique of NDP: own payloads, a number of random pairs, per-pair paths, memory in cells,
+/// discarded credits.
 pub(super) fn mix(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x6d69_7800_0000);
     let hosts = plan.topology.hosts();

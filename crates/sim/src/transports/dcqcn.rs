@@ -18,9 +18,8 @@ use super::{
 
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 
-/// Returns the marking ramp for a rate of hosts' links. DCQCN 5.2: at 40 Gb/s, from 5 KB on, 1 % at 200 KB. Above 40
-/// Gb/s both ends scale with the rate (chosen; HPCC's simulator, `run.py`, scales Kmin and Kmax, with one Pmax for all
-/// rates).
+/// Returns the marking ramp for a rate. DCQCN 5.2: at 40 Gb/s, from 5 KB on, 1 % at 200 KB. Above 40 Gb/s both ends
+/// scale with the rate (chosen; HPCC's simulator, `run.py`, scales Kmin and Kmax, with one Pmax).
 fn ramp(rate: BitRate) -> Marker {
     let bytes =
         |published| rate.scale(published, Config::PUBLISHED_AT).min(u64::from(u32::MAX / 4)) as u32;
@@ -185,7 +184,6 @@ impl Protocol for Endpoint {
     }
 }
 
-/// Series columns of DCQCN.
 const COLUMNS: [SeriesColumn; 3] = [
     SeriesColumn {
         name: "sending_rate_bps",
@@ -340,7 +338,6 @@ impl Transport for Dcqcn {
     }
 }
 
-/// Refuses contradictions.
 fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
     for (key, timer) in [("alpha_timer", config.alpha_timer), ("timer", config.increase_timer)] {
         if timer < MIN_TIMER {

@@ -28,7 +28,6 @@ const CWR: u8 = 1 << 7;
 type Stream = (u32, u32, u32, u8);
 const WHOLE: u8 = u8::MAX;
 
-/// The byte streams of a capture.
 pub(super) struct Segments {
     config: Config,
     /// Missing bytes to a full segment, by stream and segment.
@@ -38,7 +37,7 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// Collects the streams of these packets, which are in order of time.
+    /// Collects the streams of packets in order of time.
     pub(super) fn new<'a>(
         config: &Config,
         packets: impl IntoIterator<Item = &'a Packet>,
@@ -64,7 +63,6 @@ impl Segments {
         made
     }
 
-    /// Returns the content of a packet, and its stream.
     fn read(&mut self, packet: &Packet) -> Option<(Stream, Said)> {
         let is_data = packet.header.kind == Kind::Data;
         let ends = (packet.source.get(), packet.destination.get());
@@ -80,7 +78,6 @@ impl Segments {
         Some((stream, said))
     }
 
-    /// Returns the first byte of a segment.
     fn byte(&self, stream: Stream, number: u32) -> u32 {
         let missing: u64 = match self.short.get(&stream) {
             Some(short) => short.range(..number).map(|(_, missing)| missing).sum(),
@@ -130,7 +127,7 @@ impl Segments {
         options
     }
 
-    /// Adds the options of Multipath TCP (RFC 8684): of SYNs, and the place of data in the connection.
+    /// Adds the options of Multipath TCP (RFC 8684): of SYNs, and places of data.
     fn multipath(&self, stream: Stream, said: &Said, is_data: bool, options: &mut Vec<u8>) {
         let (opener, peer, connection, subflow) = stream;
         let whole = (opener, peer, connection, WHOLE);
@@ -217,7 +214,7 @@ impl Frames for Segments {
     }
 }
 
-/// Puts a segment behind Ethernet and IPv4, with the checksums of both headers.
+/// Puts a segment behind Ethernet and IPv4.
 fn framed(packet: &Packet, mut segment: Vec<u8>) -> Vec<u8> {
     let [from, to] = [packet.source, packet.destination].map(address);
     let length = segment.len() as u16;
@@ -227,7 +224,7 @@ fn framed(packet: &Packet, mut segment: Vec<u8>) -> Vec<u8> {
     behind_ip(packet, TCP, &segment)
 }
 
-/// Puts the content of an IPv4 protocol behind Ethernet and IPv4.
+/// Puts a payload behind Ethernet and IPv4.
 pub(super) fn behind_ip(packet: &Packet, protocol: u8, content: &[u8]) -> Vec<u8> {
     let [from, to] = [packet.source, packet.destination].map(address);
     let length = content.len() as u16;

@@ -58,7 +58,6 @@ impl Protocol for Endpoint {
     }
 }
 
-/// Series columns of Homa.
 const COLUMNS: [SeriesColumn; 2] = [
     SeriesColumn {
         name: "granted_unsent",
@@ -396,14 +395,13 @@ impl Transport for Homa {
     }
 }
 
-/// Reads a size of 32 bits.
 fn size(keys: &Keys<'_>, key: &str, default: u32) -> Result<u32, ScenarioError> {
     let bytes = keys.bytes_or(key, ByteCount::new(default.into()))?.get();
     u32::try_from(bytes)
         .map_err(|_| keys.refuse(key, format!("{bytes} bytes"), format!("at most {}B", u32::MAX)))
 }
 
-/// Reads the numbers of unscheduled and scheduled priorities.
+/// Reads the numbers of priorities, unscheduled and scheduled.
 fn levels(keys: &Keys<'_>) -> Result<(u8, u8), ScenarioError> {
     let level = |key: &str| keys.has(key).then(|| keys.integer(key) as u8);
     let (unscheduled, scheduled) = match (level("unscheduled_levels"), level("scheduled_levels")) {
@@ -423,7 +421,6 @@ fn levels(keys: &Keys<'_>) -> Result<(u8, u8), ScenarioError> {
     ))
 }
 
-/// Reads the cut-offs.
 fn cutoffs_of(keys: &Keys<'_>, config: &Config) -> Result<Vec<u32>, ScenarioError> {
     let Some(node) = keys.node("cutoffs") else {
         return Ok(equal_parts(config.unscheduled_bytes, config.unscheduled_levels));
@@ -460,14 +457,14 @@ fn equal_parts(bytes: u32, levels: u8) -> Vec<u32> {
     (1..levels).map(|level| part(level) as u32).collect()
 }
 
-/// Returns the payload of packets that together take `rtt_bytes` on the link, at least one byte.
+/// Returns the payload of packets that take `rtt_bytes` on the link, at least one byte.
 fn unscheduled_of(rtt_bytes: u32, payload: u16, overhead: u16) -> u32 {
     let (payload, overhead) = (u32::from(payload), u32::from(overhead));
     let (full, rest) = (rtt_bytes / (payload + overhead), rtt_bytes % (payload + overhead));
     (full * payload + rest.saturating_sub(overhead)).max(1)
 }
 
-/// Returns the wire bytes that a host's link sends in an idle round trip between the farthest hosts.
+/// Returns the link's wire bytes in an idle round trip between the farthest hosts.
 fn round_trip_bytes(payload_bytes: u16, topology: &Clos) -> u32 {
     let round_trip = topology.idle_round_trip(payload_bytes, FRAMING).as_ps();
     let bits = u128::from(round_trip) * u128::from(topology.host_link.rate.as_bps());
@@ -486,7 +483,6 @@ mod tests {
         testing::config(keys)
     }
 
-    /// The error of a scenario with these keys.
     fn refused(keys: &str) -> String {
         plan(&format!("transport.homa = {{ {keys} }}")).expect_err("a mistake")
     }

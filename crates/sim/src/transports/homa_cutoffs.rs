@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 
 use crate::formats::sizes::{Reading, SizeDistribution};
 
-/// Sizes of packets and GRANTs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     /// Payload of a full packet.
@@ -26,10 +25,9 @@ pub(super) struct Costs {
     pub(super) last_bytes: u64,
 }
 
-/// Number of sizes that stand for an interval of a linear distribution.
+/// Number of sizes for an interval of a linear distribution.
 const STEPS: u64 = 16;
 
-/// Returns sizes and their weights.
 fn sizes(distribution: &SizeDistribution) -> Vec<(u64, u64)> {
     let mut sizes = Vec::new();
     let (mut below, mut before) = (0, 0);
@@ -77,7 +75,7 @@ fn bytes_by_left(distribution: &SizeDistribution, costs: Costs) -> BTreeMap<u64,
     bytes
 }
 
-/// Returns the cut-offs between `levels`: ascending, `levels` - 1 or fewer, if a single size fills several levels.
+/// Returns up to `levels` - 1 ascending cut-offs; fewer if a single size fills several levels.
 pub(super) fn cutoffs(distribution: &SizeDistribution, levels: u8, costs: Costs) -> Vec<u32> {
     let bytes = bytes_by_left(distribution, costs);
     let total: u128 = bytes.values().sum();
@@ -122,7 +120,7 @@ mod tests {
         assert_eq!(of(11_000)[5..], [1442, 676, 1442, 230]);
     }
 
-    /// Worked example: a message of 3000 B has packets of 1442, 1442 and 116 B when 3000, 1558 and 116 B are left.
+    /// A message of 3000 B has packets of 1442, 1442 and 116 B when 3000, 1558 and 116 B are left.
     #[test]
     fn a_packet_counts_under_what_its_message_has_left() {
         let sizes = SizeDistribution::mixture(&[(3000, 1), (100, 3)]).expect("a mixture");

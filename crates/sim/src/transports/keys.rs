@@ -35,13 +35,12 @@ pub struct Setting<'a> {
 }
 
 impl<'a> Setting<'a> {
-    /// Returns the setting of a scenario without further keys.
     pub(super) fn plain(profile: &'a str, topology: &'a Clos) -> Setting<'a> {
         Setting { profile, topology, is_preset: false, records_latencies: false }
     }
 }
 
-/// Parses the lines of a transport's table, checks them against its grammar and resolves them.
+/// Parses, checks and resolves the lines of a transport's table.
 pub(super) fn resolved<T>(
     lines: &str,
     grammar: &'static Grammar,
@@ -61,17 +60,15 @@ impl<'a> Keys<'a> {
         Keys { root: Some(root), table, grammar }
     }
 
-    /// Returns the keys of a scenario without the table.
     pub(crate) const fn none(grammar: &'static Grammar) -> Keys<'static> {
         Keys { root: None, table: None, grammar }
     }
 
-    /// Returns the keys of the table under a key. They have their defaults if there is a boolean or no value.
+    /// Returns the keys of the table under a key, or defaults if there is a boolean or no value.
     pub(crate) fn below(&self, key: &str, grammar: &'static Grammar) -> Keys<'a> {
         Keys { root: self.root, table: self.node(key), grammar }
     }
 
-    /// Returns the value of a key.
     pub(crate) fn node(&self, key: &str) -> Option<&'a Node> {
         self.table?.child(key)
     }
@@ -81,7 +78,6 @@ impl<'a> Keys<'a> {
         self.node(key).is_some()
     }
 
-    /// Returns the fixed default of a key.
     fn default(&self, key: &str) -> &'static str {
         let declared = self.grammar.keys.iter().find(|declared| declared.name == key);
         declared.and_then(Key::fixed).unwrap_or_else(|| panic!("`{key}` has no fixed default"))
@@ -123,7 +119,6 @@ impl<'a> Keys<'a> {
         self.node(key).and_then(Node::text)
     }
 
-    /// Reads a quantity, or its fixed default.
     fn quantity<T>(
         &self,
         key: &str,

@@ -100,8 +100,7 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     fn grammar(self) -> &'static Grammar;
     /// Returns the properties of all its flows.
     fn traits(self) -> Traits;
-    /// Returns the default switch profile: the NDP paper's unless the transport is made for another (`trimline schema`,
-    /// switch.profile).
+    /// Returns the default switch profile (`trimline schema`, switch.profile). It is the NDP paper's by default.
     fn profile(self, _keys: &Keys<'_>) -> &'static str {
         "paper"
     }
@@ -109,7 +108,7 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     fn answers_marks(self, _config: &ConfigOf<Self>) -> bool {
         true
     }
-    /// Returns the key whose value needs ports to mark what the last hop trims (`last_hop`), if any.
+    /// Returns the key that needs ports with `last_hop`, if its value does.
     fn asks_for_last_hop(self, _config: &ConfigOf<Self>) -> Option<&'static str> {
         None
     }
@@ -117,8 +116,8 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     fn marker(self, _rate: BitRate) -> Option<Marker> {
         None
     }
-    /// Returns the maximum number of full packets that a flow may have outstanding, with the key that limits it. The
-    /// program warns before a run if they last less than an idle round trip. `None`: no limit.
+    /// Returns the maximum full packets in flight of a flow, with the key that sets it. The program warns if they last
+    /// less than an idle round trip. `None`: no limit.
     fn window(self, _config: &ConfigOf<Self>) -> Option<(&'static str, u64)> {
         None
     }
@@ -155,18 +154,17 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     }
     /// Describes the parameters, after the name, for `explain`.
     fn describe(self, config: &ConfigOf<Self>) -> String;
-    /// Describes timers that are long compared with a data centre's round trips: in a comparison they may matter more
-    /// than the transport. `None` without such timers.
+    /// Describes timers that are long for a data centre: in a comparison they may matter more than the transport.
+    /// `None` without such timers.
     fn slow_timers(self, _config: &ConfigOf<Self>) -> Option<String> {
         None
     }
-    /// Returns the time after which a sender without a round-trip sample resends unanswered packets, with its key. An
-    /// answer after this time means that the packet was not lost. `None`: no such time, or it is known to be too short.
+    /// Returns the time after which a sender without a round-trip sample resends, with its key; an answer after that
+    /// means no loss. `None`: no such time, or it is known to be too short.
     fn first_timeout(self, _config: &ConfigOf<Self>) -> Option<(&'static str, TimeDelta)> {
         None
     }
-    /// Returns a maker of capture frames for these packets, which are in order of time. `None`: packets have this
-    /// repository's wire format.
+    /// Returns a maker of capture frames for packets in order of time. `None`: the wire format of this repository.
     fn frames(self, _config: &ConfigOf<Self>, _packets: &[Packet]) -> Option<Box<dyn Frames>> {
         None
     }
@@ -274,7 +272,6 @@ impl<T: Transport> AnyTransport for T {
     }
 }
 
-/// A transport with its parameters.
 #[derive(Clone, Debug)]
 struct Configured<T: Transport> {
     transport: T,
@@ -427,7 +424,6 @@ impl Transports {
         crate::keys::error::nearest(written, self.iter().map(|transport| transport.name()))
     }
 
-    /// Returns what the list adds to the scenario grammar.
     pub(crate) fn language(&self) -> Language {
         let key = |transport: &'static dyn AnyTransport| {
             optional(transport.name(), Form::Table(transport.grammar()), transport.about())
@@ -436,7 +432,6 @@ impl Transports {
     }
 }
 
-/// Returns the keys of a transport in a scenario, unread.
 pub(crate) fn keys_of<'a>(root: &'a Node, transport: &dyn AnyTransport) -> Keys<'a> {
     Keys::new(root, root.at(&["transport", transport.name()]), transport.grammar())
 }

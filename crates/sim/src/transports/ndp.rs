@@ -19,11 +19,10 @@ use crate::topology::Clos;
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 /// Packets in a data queue besides the one in transmission: eight (NDP 3.1).
 const QUEUE_PACKETS: f64 = 8.0;
-/// Memory per packet whose latency is recorded, in bytes.
+/// Bytes of memory for a recorded latency.
 const BYTES_PER_LATENCY: f64 = 48.0;
 /// Initial window in packets at [`PUBLISHED_AT`] (NDP 6.2).
 const INITIAL_WINDOW: u32 = 30;
-/// Rate of the paper's host links.
 const PUBLISHED_AT: BitRate = BitRate::from_gbps(10);
 
 impl Protocol for Endpoint {
@@ -99,7 +98,7 @@ impl Protocol for Endpoint {
     }
 }
 
-/// Series columns of NDP. The window of NDP is what is in flight: pulls move it.
+/// Series columns of NDP. Its window is what is in flight: pulls move it.
 const COLUMNS: [SeriesColumn; 5] = [
     SeriesColumn {
         name: "in_flight_packets",
@@ -524,8 +523,7 @@ impl Transport for Ndp {
     }
 }
 
-/// Returns the default initial window without a preset: the paper's at 10 Gb/s. On faster links a round trip may hold
-/// more packets.
+/// Returns the default initial window: the paper's up to 10 Gb/s; faster links may hold more.
 fn default_window(topology: &Clos, payload_bytes: u16) -> u32 {
     match topology.host_link.rate > PUBLISHED_AT {
         true => INITIAL_WINDOW.max(bdp_window(topology, payload_bytes)),
@@ -533,9 +531,9 @@ fn default_window(topology: &Clos, payload_bytes: u16) -> u32 {
     }
 }
 
-/// Returns the initial window "bdp" in packets: an idle round trip between the farthest hosts, from the first bit of a
-/// packet to its ACK, and two full data queues of eight, one on the way up and one down (chosen: on the base model 8 +
-/// 16 = 24, the authors use 23 and 30).
+/// Returns the initial window "bdp" in packets: an idle round trip between the farthest hosts, from a packet's first
+/// bit to its ACK, and two full data queues of eight, up and down (chosen: on the base model 8 + 16 = 24, the authors
+/// use 23 and 30).
 fn bdp_window(topology: &Clos, payload_bytes: u16) -> u32 {
     const QUEUES: u64 = 16;
     let wire = ByteCount::new(u64::from(FRAMING.wire_bytes(payload_bytes)));
@@ -544,7 +542,7 @@ fn bdp_window(topology: &Clos, payload_bytes: u16) -> u32 {
     (packets + QUEUES).min(65_535) as u32
 }
 
-/// Returns the parameters of hosts that discard credits. Timers that would compensate for that are refused.
+/// Makes hosts discard credits, and refuses timers that would compensate.
 fn without_credit_bank(keys: &Keys<'_>, config: Config) -> Result<Config, ScenarioError> {
     let timers = ["pull_repeat", "backstop_unowed", "backstop_owed"];
     match timers.into_iter().find(|timer| keys.has(timer)) {
@@ -581,7 +579,6 @@ fn path_penalty(keys: &Keys<'_>) -> Result<Option<PathPenalty>, ScenarioError> {
     Ok(Some(penalty))
 }
 
-/// Reads the initial window in bytes.
 fn window_bytes(keys: &Keys<'_>, payload_bytes: u16) -> Result<u32, ScenarioError> {
     const MAX: u64 = 65_535;
     if keys.has("initial_window") {
@@ -622,7 +619,6 @@ fn core_rate(keys: &Keys<'_>) -> Option<CoreRate> {
     })
 }
 
-/// Estimates the packets on links.
 fn work(plan: &Plan, config: &Config, group: &Group) -> Work {
     let clos = &plan.topology;
     let wire_bits = f64::from(FRAMING.wire_bytes(config.payload_bytes)) * 8.0;

@@ -67,7 +67,6 @@ impl Protocol for Endpoint {
     }
 }
 
-/// Series columns of pFabric.
 const COLUMNS: [SeriesColumn; 2] = [
     SeriesColumn {
         name: "window_packets",

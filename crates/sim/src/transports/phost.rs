@@ -57,7 +57,6 @@ impl Protocol for Endpoint {
     }
 }
 
-/// Series columns of pHost.
 const COLUMNS: [SeriesColumn; 2] = [
     SeriesColumn {
         name: "tokens_held",
@@ -310,11 +309,9 @@ impl Transport for Phost {
 
 /// Tokens of a flow in the paper, on links of 10 Gb/s: a round trip.
 const TOKENS: u32 = 8;
-/// Maximum window.
 const MAX_TOKENS: u32 = 32_767;
 
-/// Returns the paper's tokens. If hosts' links are faster than the paper's 10 Gb/s: a round trip in packets, at least
-/// eight.
+/// Returns the paper's tokens; above its 10 Gb/s a round trip in packets, at least eight.
 fn default_tokens(payload_bytes: u16, topology: &Clos) -> u32 {
     let link = &topology.host_link;
     if link.rate <= BitRate::from_gbps(10) {

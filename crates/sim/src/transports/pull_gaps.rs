@@ -44,7 +44,7 @@ pub(super) fn read(spacing: &Node) -> Result<Option<PullGaps>, ScenarioError> {
     Ok(Some(PullGaps { steps: steps.into(), stream: Stream::seed_from_u64(0) }))
 }
 
-/// Returns the steps of a distribution, or line and problem. Lines that begin with `#` are ignored.
+/// Returns the steps of a distribution, or line and problem. `#` begins a comment line.
 fn parse(text: &str) -> Result<Vec<PullGap>, (usize, String)> {
     let mut steps: Vec<PullGap> = Vec::new();
     let mut last = 0;
@@ -74,8 +74,8 @@ fn parse(text: &str) -> Result<Vec<PullGap>, (usize, String)> {
     }
 }
 
-/// Multiplies a decimal of at most twelve places by `unit`, rounded to the nearest. Integer arithmetic gives the same
-/// result everywhere.
+/// Multiplies a decimal of at most twelve places by `unit`, rounded to the nearest, with integers for equal results
+/// everywhere.
 fn decimal(text: &str, unit: u64) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     if part.len() > 12 || !part.bytes().all(|digit| digit.is_ascii_digit()) {

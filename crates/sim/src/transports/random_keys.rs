@@ -9,11 +9,8 @@ use crate::topology::Clos;
 /// Maximum number of tables before the draw fails.
 const MAX_TABLES: u32 = 1_000;
 
-/// Draws a table of keys that the transport accepts, with this payload if its grammar has one, and returns the
-/// transport with these parameters. Each key with samples is drawn independently.
-///
-/// # Panics
-/// Panics if the transport refuses every drawn table.
+/// Draws a table of keys that the transport accepts, with this payload if it has the key. Each key with samples is
+/// drawn independently. Panics if every table is refused.
 pub(crate) fn random_parameters(
     transport: &dyn AnyTransport,
     draws: &mut SplitMix,
@@ -34,7 +31,6 @@ pub(crate) fn random_parameters(
     )
 }
 
-/// Draws the lines of a table.
 fn table(grammar: &Grammar, draws: &mut SplitMix, payload_bytes: u16) -> String {
     let mut lines = String::new();
     for key in grammar.keys {

@@ -33,7 +33,6 @@ const ASKS: u8 = 1 << 7;
 const ACK: u8 = 0x1f;
 const SEQUENCE_ERROR: u8 = 0x60;
 
-/// Queue pairs of a capture.
 pub(super) struct Queues {
     payload_bytes: u16,
 }
@@ -43,8 +42,8 @@ impl Queues {
         Queues { payload_bytes: config.payload_bytes }
     }
 
-    /// Returns the opcode of data. The simulation marks only the ends of messages, so only the first packet of a stream
-    /// is known to begin one.
+    /// Returns the opcode of data. Only ends of messages are simulated, so only a stream's first packet is known to
+    /// begin one.
     fn opcode(&self, packet: &Packet) -> u8 {
         let is_first = packet.header.sequence == 0;
         match (is_first, packet.header.flags.contains(Flags::LAST)) {
@@ -67,7 +66,6 @@ struct Transport {
 }
 
 impl Transport {
-    /// Returns the base transport header for a queue pair, and the rest.
     fn bytes(&self, queue: u32) -> Vec<u8> {
         // The default partition.
         let mut bytes = vec![self.opcode, self.pads << 4, 0xff, 0xff, self.notices];
@@ -109,7 +107,7 @@ impl Frames for Queues {
     }
 }
 
-/// Puts the bytes behind Ethernet, IPv4 and UDP, with RoCEv2's check at the end.
+/// Puts the bytes behind Ethernet, IPv4 and UDP, with RoCEv2's check.
 fn framed(packet: &Packet, queue: u32, bytes: &[u8]) -> Vec<u8> {
     // The sender's port distinguishes flows where switches hash.
     let from = 0xc000 | (queue & 0x3fff) as u16;
@@ -124,8 +122,7 @@ fn framed(packet: &Packet, queue: u32, bytes: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Returns the invariant CRC over IPv4, UDP and the rest: fields that switches may change count as ones (IBTA, Annex
-/// A17).
+/// Returns the invariant CRC: fields that switches may change count as ones (IBTA, Annex A17).
 fn invariant_check(ip: &[u8]) -> u32 {
     /// Type of service, hops and checksum of IPv4; checksum of UDP; FECN and BECN.
     const CHANGES: [usize; 7] = [1, 8, 10, 11, 26, 27, 32];

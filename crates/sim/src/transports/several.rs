@@ -13,23 +13,20 @@ use trimline_transport::{Allowed, Disposition, Endpoint, Framing, HostTables, Ke
 use super::{Hosted, Parameters, Protocol};
 use crate::protocol::STALL_TIMEOUT;
 
-/// Expands the list of transports into the list itself and into closed enums of the endpoints and parameters of a host
-/// with several transports.
+/// Expands the list of transports into the list and into closed enums of a host's endpoints and parameters.
 macro_rules! transports {
     ($($Variant:ident($Endpoint:ty): $($transport:expr),+;)+) => {
         static BUILT_IN: &[&dyn AnyTransport] = &[$($(&$transport),+),+];
 
-        /// Framing of all built-in transports.
         const FRAMING: Framing = Framing::NDP$(.with(<$Endpoint as Endpoint>::FRAMING))+;
 
         /// An endpoint of a host with several transports.
         enum Hosted<X> {
             $($Variant($Endpoint),)+
-            /// Endpoint of a transport that is not built in.
+            /// Endpoint of an outside transport.
             Outside(X),
         }
 
-        /// Parameters of an endpoint.
         #[derive(Clone, Debug)]
         enum Parameters<C> {
             $($Variant(Arc<<$Endpoint as Protocol>::Config>),)+
@@ -37,7 +34,6 @@ macro_rules! transports {
         }
 
         impl<C: Send + Sync + 'static> Parameters<C> {
-            /// Returns the parameters of a transport of a plan.
             fn of(chosen: &Chosen) -> Parameters<C> {
                 let parameters = chosen.parameters();
                 $(
@@ -127,7 +123,6 @@ macro_rules! transports {
                     Hosted::Outside(at) => at.poll_transmit(now, allowed),
                 }
             }
-            /// Returns the next event that other transports understand.
             fn poll_event(&mut self) -> Option<flow::Event> {
                 loop {
                     let event = match self {
@@ -205,14 +200,12 @@ macro_rules! transports {
 }
 pub(super) use transports;
 
-/// Returns the parameters of all transports of a plan.
 pub(super) fn several<C: Send + Sync + 'static>(plan: &super::Plan) -> Vec<Parameters<C>> {
     plan.transports.iter().map(Parameters::of).collect()
 }
 
-/// All endpoints of one host. `X` is the endpoint of a transport that is not built in.
+/// All endpoints of a host; `X` is not built in.
 pub(super) struct Several<X> {
-    /// Endpoints, in the order of the plan.
     parts: Vec<Hosted<X>>,
     /// Turns of the transports' data.
     deficits: Deficits<Vec<i64>>,
@@ -221,8 +214,8 @@ pub(super) struct Several<X> {
 }
 
 impl<X: Protocol> Several<X> {
-    /// Records the transport of a stream's slot, once it has one. Endpoints get the host's own tables: their code is
-    /// compiled for one type of tables and is as fast as in a run with one transport.
+    /// Records the transport of a stream's slot. Endpoints get the host's own tables: compiled for one type, they are
+    /// as fast as alone.
     fn record_owner(&mut self, place: usize, key: Key, tables: &impl HostTables) {
         let Some(slot) = tables.find(key) else { return };
         let index = slot as usize;
@@ -322,7 +315,7 @@ impl<X: Protocol> Protocol for Several<X> {
         let parts = config.iter().map(|parameters| parameters.host(host, seed)).collect();
         Several { parts, deficits: Deficits::new(vec![0; config.len()]), owners: Vec::new() }
     }
-    /// Returns the longest time of all transports; flows of the others are remembered a little longer.
+    /// Returns the longest time of all; other flows are remembered longer.
     fn time_wait(config: &Self::Config) -> TimeDelta {
         config.iter().map(Parameters::time_wait::<X>).max().unwrap_or(TimeDelta::ZERO)
     }
@@ -342,7 +335,7 @@ impl<X: Protocol> Protocol for Several<X> {
     fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
         self.parts[self.owner(slot)].record_receiver(slot, record)
     }
-    /// Returns the columns of all transports, each name once: a shared column has one meaning.
+    /// Returns the columns of all, each name once: a shared column has one meaning.
     fn series_columns(config: &Self::Config) -> Vec<SeriesColumn> {
         let form = |column: &SeriesColumn| (column.unit, column.kind, column.decimals);
         let mut all: Vec<SeriesColumn> = Vec::new();
@@ -368,7 +361,7 @@ impl<X: Protocol> Protocol for Several<X> {
     }
 }
 
-/// Returns the connection of an arriving packet. A bounced packet belongs to a connection of this host.
+/// Returns the connection of an arriving packet; a bounced packet's is this host's.
 fn connection_of(packet: &Packet) -> Key {
     let is_back = packet.service.service().is_turned_round();
     let opened_here = packet.header.flags.contains(Flags::FROM_OPENER) == is_back;
@@ -376,7 +369,6 @@ fn connection_of(packet: &Packet) -> Key {
     Key { peer: packet.source, connection: packet.header.connection, opened_here, side }
 }
 
-/// Endpoint of no transport, if all are built in.
 #[derive(Debug)]
 pub(super) enum Nothing {}
 

@@ -365,7 +365,6 @@ fn rounded(number: u64, parts: u64) -> u64 {
     ((u128::from(number) * u128::from(parts) + (1 << 31)) >> 32) as u64
 }
 
-/// Series columns of the TCP family.
 const WINDOW: SeriesColumn = SeriesColumn {
     name: "window_packets",
     unit: "packets",
@@ -406,7 +405,7 @@ pub enum Family {
     Mptcp,
 }
 
-/// A sample with these keys and timers that are short compared with the suite's two milliseconds.
+/// A sample with short timers for the suite's two milliseconds.
 macro_rules! sample {
     ($name:literal, $keys:literal) => {
         Sample {
@@ -664,13 +663,11 @@ impl Family {
         if self == Family::Mptcp { "ignored" } else { keys.word("notifications") }
     }
 
-    /// Returns whether senders react to marks.
     fn marks(self, keys: &Keys<'_>) -> bool {
         self == Family::Dctcp || keys.flag("ecn")
     }
 }
 
-/// Refuses contradictions.
 fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
     if let Notifications::FastLane(_) = config.notifications {
         let options =

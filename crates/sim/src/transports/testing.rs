@@ -3,7 +3,6 @@
 use crate::plan::Plan;
 use crate::scenario::Scenario;
 
-/// Returns the plan of a small scenario with these keys, or its error.
 pub(super) fn plan(keys: &str) -> Result<Plan, String> {
     let text = format!(
         "topology.star.hosts = 4\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n{keys}"
@@ -12,7 +11,6 @@ pub(super) fn plan(keys: &str) -> Result<Plan, String> {
     Ok(scenario.runs[0].plan.clone())
 }
 
-/// Returns the configuration of its transport.
 pub(super) fn config<C: Clone + 'static>(keys: &str) -> C {
     let plan = plan(keys).unwrap_or_else(|error| panic!("{error}"));
     plan.transports[0].config::<C>().expect("a transport with this configuration").clone()

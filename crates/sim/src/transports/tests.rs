@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use trimline_switch::ServiceModel;
 use trimline_transport::Framing;
 
-/// A transport from outside: constant rates under another name, with other traits.
+/// A transport from outside: constant rates with other name and traits.
 #[derive(Clone, Copy, Debug)]
 struct Other(&'static str);
 
@@ -66,7 +66,6 @@ impl Transport for Other {
     }
 }
 
-/// The endpoint of constant rates with other parameters.
 struct OtherEndpoint(trimline_transport::cbr::Endpoint);
 
 impl Endpoint for OtherEndpoint {
@@ -131,7 +130,7 @@ fn known() -> Transports {
     Transports::built_in().with(&[&Other("other")]).expect("a new name")
 }
 
-/// The plans of a star of four with these keys; workloads `w` and `v` are permutations.
+/// The plans of a star of four, with two permutations.
 fn plans(keys: &str, of_workloads: [&str; 2], size: &str) -> Result<Vec<Plan>, String> {
     let [w, v] = of_workloads.map(|keys| format!("permutation = {{}}\nsize = \"{size}\"\n{keys}"));
     let text = format!(

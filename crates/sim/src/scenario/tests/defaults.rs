@@ -21,7 +21,6 @@ const FURTHER: [&str; 4] = [
     "topology.star.hosts = 4\n[[workload]]\nname = \"w\"\nrandom.excluding = [1]\nsize = \"9KB\"\n",
 ];
 
-/// A scenario with only this transport.
 fn plain(transport: &str) -> String {
     format!(
         "duration = \"1ms\"\ntopology.star.hosts = 4\n[transport.{transport}]\n[[workload]]\n\
@@ -64,7 +63,7 @@ fn variants(name: &str, text: &str) -> Vec<Node> {
     series.node.list().unwrap().iter().map(over).collect()
 }
 
-/// Returns the tables of a tree with their grammar, each by its path from the root.
+/// Returns the tables of a tree with grammar and path.
 pub(super) fn tables(
     node: &Node,
     form: &Form,
@@ -105,7 +104,6 @@ pub(super) fn tables(
     }
 }
 
-/// Returns a node by its path from the root.
 pub(super) fn at<'a>(node: &'a mut Node, way: &[usize]) -> &'a mut Table {
     match (&mut node.value, way) {
         (Value::Table(table), []) => table,
@@ -120,7 +118,7 @@ pub(super) fn name_of(grammar: &Grammar, key: &Key) -> (usize, &'static str) {
     (std::ptr::from_ref(grammar).addr(), key.name)
 }
 
-/// Returns a default as in a file: the first type of value that the key takes.
+/// Parses a default as the first type that the key takes.
 fn value(key: &Key, default: &str, language: &Language, place: &Place) -> Node {
     let integer = default.parse().ok().map(Value::Integer);
     let kinds = [default.parse().ok().map(Value::Boolean), integer];

@@ -17,7 +17,7 @@ use crate::keys::quantity::Quantity;
 use crate::keys::tree::{self, Entry, Node};
 use crate::transports::Transports;
 
-/// A folder of small scenarios, which together have every table, and of `values.txt`.
+/// Small scenarios, which together have every table, and `values.txt`.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/scenario/tests/effects");
 
 /// Keys without effect on the run of one series and one seed.
@@ -43,7 +43,6 @@ const ACT_ELSEWHERE: [&str; 15] = [
     "workload.size.format",
 ];
 
-/// Returns values of a form, as in a file.
 fn values(form: &Form, language: &Language) -> Vec<String> {
     let texts = |texts: &[&str]| texts.iter().map(|text| format!("\"{text}\"")).collect();
     match form {
@@ -76,14 +75,12 @@ fn values(form: &Form, language: &Language) -> Vec<String> {
     }
 }
 
-/// Returns a value as a tree.
 fn node(text: &str) -> Node {
     let source =
         Arc::new(Source::new(&format!("{FOLDER}/value.toml"), &format!("value = {text}\n")));
     tree::parse(&source).unwrap().take("value").unwrap().node
 }
 
-/// Returns the record of a scenario, or its error.
 fn outcome(tree: &Node, known: &Transports) -> Result<(RunRecord, Output), String> {
     let whole = Form::Table(&SCENARIO);
     whole.check(tree, Extent::Whole, &known.language()).map_err(|error| error.to_string())?;
@@ -97,7 +94,7 @@ fn outcome(tree: &Node, known: &Transports) -> Result<(RunRecord, Output), Strin
     record.map(|record| (record, output)).map_err(|error| error.to_string())
 }
 
-/// Returns the leaf keys of a grammar and of all tables below it, each with its place.
+/// Returns the leaf keys of a grammar, each with its place.
 fn leaves(
     path: &str,
     form: &Form,
