@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Crates that a crate may use, and further ones for its tests.
+/// Permitted dependencies of a crate and of its tests.
 struct Arrows {
     of: &'static str,
     to: &'static [&'static str],
@@ -31,10 +31,8 @@ const ALLOWED: [Arrows; 9] = [
     arrows("xtask", &["packet", "switch", "transport", "metrics", "sim", "stack", "cli"]),
 ];
 
-/// Returns the mistakes in the manifests of the crates in `root`/crates.
-///
-/// # Errors
-/// Returns the name of a manifest that cannot be read or is not TOML.
+/// Returns mistakes in the manifests of the crates in `root`/crates, or the name of a manifest that cannot be read or
+/// is not TOML.
 pub(crate) fn check_all(root: &Path) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
     let unreadable = |error| format!("crates: {error}");

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 const SPEC: &str = "spec/ndp-transport.toml";
 const SOURCES: &str = "crates/transport";
 
-/// Citations of claims, by claim.
 #[derive(Debug, Default)]
 pub(crate) struct Citations {
     /// Places in code, `file:line`.
@@ -20,25 +19,20 @@ pub(crate) struct Citations {
     pub(crate) tests: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Numbers of claims and citations.
 pub(crate) struct Covered {
     pub(crate) claims: usize,
     pub(crate) code: usize,
     pub(crate) tests: usize,
 }
 
-/// Claims and tests of a source.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Source {
     /// Claim and line, in code.
     code: Vec<(String, usize)>,
-    /// Claim and test.
     tests: Vec<(String, String)>,
-    /// All tests.
     names: Vec<String>,
 }
 
-/// Returns the claims that a comment cites.
 fn cited(line: &str) -> Vec<&str> {
     let Some((_, comment)) = line.split_once("//") else { return Vec::new() };
     let mut claims = Vec::new();
@@ -110,7 +104,7 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads the sources of a crate; a file of tests is read as tests only.
+/// Reads the sources of a crate; files of tests count as tests only.
 fn sources(root: &Path, folder: &str) -> Result<Vec<(String, Source)>, String> {
     let mut read_all = Vec::new();
     for (part, is_test) in [("src", false), ("tests", true)] {
@@ -147,10 +141,7 @@ pub(crate) enum Program {
     Integration(String),
 }
 
-/// Returns the tests of the crate in this folder.
-///
-/// # Errors
-/// Returns a source that cannot be read.
+/// Returns the tests of the crate in this folder, or a source that cannot be read.
 pub(crate) fn tests_of(root: &Path, folder: &str) -> Result<Tests, String> {
     let mut tests = Tests::new();
     for (file, source) in sources(root, folder)? {
@@ -170,10 +161,6 @@ pub(crate) fn tests_of(root: &Path, folder: &str) -> Result<Tests, String> {
 }
 
 impl Citations {
-    /// Reads the citations of all sources.
-    ///
-    /// # Errors
-    /// Returns a source that cannot be read.
     pub(crate) fn read(root: &Path) -> Result<Citations, String> {
         let mut citations = Citations::default();
         for (file, source) in sources(root, SOURCES)? {
@@ -200,12 +187,7 @@ fn claims(root: &Path) -> Result<BTreeMap<String, String>, String> {
 }
 
 /// Checks that each claim is cited by code and by a test and is broken by a mistake, and that every citation names a
-/// claim.
-///
-/// `broken` pairs each mistake's name with a claim that it breaks.
-///
-/// # Errors
-/// Returns one line for each incomplete claim, and for each citation of an unknown claim.
+/// claim. `broken` pairs mistakes with claims. Returns a line for each claim or citation that fails.
 pub(crate) fn check(root: &Path, broken: &[(&str, &str)]) -> Result<Covered, Vec<String>> {
     let one = |error| vec![error];
     let claims = claims(root).map_err(one)?;

@@ -18,7 +18,6 @@ use trimline_switch::{
 
 use crate::vectors::{Arena, list, number, read};
 
-/// Folder of the vectors.
 pub(crate) const FOLDER: &str = "vectors/detour";
 
 /// Ports of the switch. Port N leads to host N, directly or behind another switch.
@@ -30,14 +29,11 @@ const DEPTH: u32 = 1000;
 /// Payload bytes of a data packet.
 const PAYLOAD: u16 = 1000;
 
-/// An arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arriving {
-    /// Input port.
     pub(crate) input: usize,
-    /// Port that routing chooses.
     pub(crate) own: usize,
-    /// Number of switches that the packet has left.
+    /// Number of switches left so far.
     pub(crate) switches: u8,
     pub(crate) packet: Packet,
 }
@@ -115,7 +111,6 @@ impl Vector {
         Ok(Vector { file, config, commands })
     }
 
-    /// Returns the detour model of the vector.
     pub(crate) fn model(&self) -> DetourModel {
         DetourModel {
             limit: Some(self.config.limit),
@@ -127,7 +122,7 @@ impl Vector {
 }
 
 impl Config {
-    /// Reads a line if it holds for the whole file. Returns whether it did.
+    /// Reads a line that holds for the whole file; returns whether it does.
     fn obey(&mut self, verb: &str, rest: &[&str]) -> Result<bool, String> {
         match (verb, rest) {
             ("config", pairs) => {
@@ -162,7 +157,6 @@ fn port_of(word: &str) -> Result<usize, String> {
     if port < PORTS { Ok(port) } else { Err(format!("expected a port below {PORTS}, not {port}")) }
 }
 
-/// Parses a command. `sequence` makes packets distinct.
 fn parse_command(verb: &str, rest: &[&str], sequence: u32) -> Result<Command, String> {
     Ok(match (verb, rest) {
         ("length", [port, packets]) => {
@@ -240,7 +234,7 @@ pub(crate) fn packet_of(
     Ok(packet)
 }
 
-/// Scripted draws of a vector with their bounds, in order. Any other draw is recorded as an error.
+/// Scripted draws with their bounds, in order. Any other draw is recorded as an error.
 #[derive(Default)]
 pub(crate) struct SplitMix {
     laid_out: VecDeque<(u32, u32)>,
@@ -310,10 +304,7 @@ impl Harness {
         }
     }
 
-    /// Runs a vector.
-    ///
-    /// # Errors
-    /// Returns file and line of the vector, what was expected, and what came.
+    /// Runs a vector. An error names file and line, expectation and finding.
     pub(crate) fn run(mut self, vector: &Vector) -> Result<(), String> {
         let mut last = 0;
         for (line, command) in &vector.commands {
@@ -358,7 +349,6 @@ impl Harness {
         Ok(())
     }
 
-    /// Checks that the vector expected every packet.
     fn check_registers(&self) -> Result<(), String> {
         match self.way {
             None => Ok(()),
@@ -401,7 +391,7 @@ impl Harness {
         place.map_or(arriving.own, |place| admitted[place as usize])
     }
 
-    /// Returns the ports that a packet may be detoured to; `None` if it may not be detoured.
+    /// Returns the ports for a detour of a packet; `None` if it may not be detoured.
     pub(crate) fn admitted(&self, arriving: &Arriving) -> Option<Vec<usize>> {
         let Arriving { input, own, switches, packet } = *arriving;
         let (model, steps) = (self.detour, Steps { switches, ..Steps::default() });
@@ -447,7 +437,6 @@ impl Harness {
     }
 }
 
-/// Reads every vector of the folder.
 pub(crate) fn read_all(root: &Path) -> Result<Vec<Vector>, String> {
     let files = list(root, Path::new(FOLDER))?;
     if files.is_empty() {
@@ -456,10 +445,7 @@ pub(crate) fn read_all(root: &Path) -> Result<Vec<Vector>, String> {
     files.iter().map(|file| Vector::parse(file, &read(root, file)?)).collect()
 }
 
-/// Runs every vector, and returns their number.
-///
-/// # Errors
-/// Returns one line per failure.
+/// Runs every vector. Returns their number, or a line per failure.
 pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
     let vectors = read_all(root).map_err(|error| vec![error])?;
     let run = |vector: &Vector| Harness::new(vector.model(), &vector.config).run(vector);

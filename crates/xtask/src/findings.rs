@@ -18,7 +18,6 @@ const HEAD: &str = "\
 # A line with a fifth part is a finding as it was before a change, with the reason for the change.
 ";
 
-/// Separator of the parts of a line.
 const BAR: &str = " | ";
 
 /// Keys that explain a finding and do not decide its verdict.
@@ -47,7 +46,6 @@ struct Lock {
 /// A difference between the lock and the files.
 #[derive(Clone, Debug, PartialEq)]
 enum Difference {
-    /// A finding that is not in the lock.
     New(Id),
     /// A finding that asks something else, or is gone, with the word for the change.
     Changed(Id, &'static str),
@@ -156,10 +154,8 @@ impl Lock {
         ids.into_iter().filter_map(difference).collect()
     }
 
-    /// Takes over the findings of the files. A changed finding stays as a former one, with the reason.
-    ///
-    /// # Errors
-    /// Returns one line for each changed finding, if there is no reason.
+    /// Takes over the findings of the files. A changed finding stays as a former one, with the reason; without one it
+    /// is an error.
     fn updated(
         mut self,
         files: BTreeMap<Id, Question>,
@@ -209,10 +205,7 @@ fn refusal((file, name): &Id, change: &str) -> String {
     )
 }
 
-/// Returns the differences between the lock and the files.
-///
-/// # Errors
-/// Returns a file that cannot be read or parsed.
+/// Returns the differences between the lock and the files, or a file that cannot be read or parsed.
 pub(crate) fn check_all(root: &Path) -> Result<Vec<String>, String> {
     Ok(check(&read_lock(root)?, &read_files(root)?))
 }
@@ -238,10 +231,8 @@ fn check(text: &str, files: &BTreeMap<Id, Question>) -> Vec<String> {
     differences
 }
 
-/// Writes the lock, and returns its number of findings.
-///
-/// # Errors
-/// Returns one line for each finding that was changed without a reason, or a file that cannot be read or written.
+/// Writes the lock, and returns its number of findings. Returns a line for each change without a reason, or a file that
+/// cannot be read or written.
 pub(crate) fn update(root: &Path, because: Option<&str>) -> Result<usize, Vec<String>> {
     if because.is_some_and(|reason| reason.trim().is_empty() || reason.contains('\n')) {
         return Err(vec!["--because: expected a reason, in one line".to_owned()]);
@@ -255,9 +246,6 @@ pub(crate) fn update(root: &Path, because: Option<&str>) -> Result<usize, Vec<St
 }
 
 /// Counts findings by paper, one a line, and in total.
-///
-/// # Errors
-/// Returns a file that cannot be read or parsed.
 pub(crate) fn signs(root: &Path) -> Result<String, String> {
     let mut text = String::new();
     let mut all = Signs::default();
@@ -328,7 +316,6 @@ fn folders(folder: &Path) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Returns names and questions of the findings in one file.
 fn questions(path: &str, text: &str) -> Result<Vec<(String, Question)>, String> {
     let table: toml::Table = text.parse().map_err(|error| format!("{path}: {error}"))?;
     let findings = table.get("finding").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);

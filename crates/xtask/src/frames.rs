@@ -116,8 +116,8 @@ pub(crate) fn frame(packet: &Packet) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Cuts a frame to a length that Ethernet forbids and `emit` does not write. A switch that trims it writes the
-/// remaining length.
+/// Cuts a frame to a length that Ethernet forbids and `emit` never writes. Trimming switches write the remaining
+/// length.
 fn shorten(bytes: &mut Vec<u8>, length: usize, cut: bool) {
     bytes.truncate(length);
     let left = (length - IP) as u16;
@@ -145,7 +145,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Returns the hardware registers of this model; `None` if the hardware lacks these.
+/// Returns the hardware registers of this model, if it has these.
 fn registers(choices: &Choices) -> Option<String> {
     let bytes = |limit: u32| limit.min(NO_BYTES);
     let packets = |limit: u32| limit.min(NO_PACKETS);
@@ -173,7 +173,7 @@ fn registers(choices: &Choices) -> Option<String> {
     ))
 }
 
-/// Expands the vector for one profile: `packet` gets its input port. `None`: not for hardware.
+/// Expands the vector for one profile, with input ports of packets. `None`: not for hardware.
 pub(crate) fn expand(vector: &Vector, profile: &str) -> Result<Option<String>, String> {
     let Some(registers) = registers(&vector.choices(profile)?) else { return Ok(None) };
     let mut text = format!("profile {profile}\nconfig {registers}\n");
@@ -211,10 +211,8 @@ pub(crate) fn expand(vector: &Vector, profile: &str) -> Result<Option<String>, S
     Ok(Some(text))
 }
 
-/// Vectors by name, profile and text in bytes.
 pub(crate) type Expanded = Vec<(String, String, String)>;
 
-/// Expands every vector for every profile that hardware claims.
 pub(crate) fn expanded(root: &Path) -> Result<Expanded, String> {
     let claimed = BTreeSet::from(PROFILES);
     let mut texts = Vec::new();
@@ -234,10 +232,8 @@ pub(crate) fn expanded(root: &Path) -> Result<Expanded, String> {
     Ok(texts)
 }
 
-/// Writes every vector that hardware claims into `folder`, a file for each profile, and returns their number.
-///
-/// # Errors
-/// Returns one line: problem and place.
+/// Writes every vector that hardware claims into `folder`, a file for each profile. Returns their number, or problem
+/// and place.
 pub(crate) fn expand_all(root: &Path, folder: &Path) -> Result<usize, String> {
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let texts = expanded(root)?;
@@ -256,8 +252,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
-    /// Neither runts nor packets of other transports. A packet that lost nothing when trimmed looks whole to its
-    /// receiver.
+    /// No runts, nor packets of other transports; a packet that lost nothing when trimmed looks whole.
     fn parses_back(packet: &Packet) -> bool {
         let lost = packet.header.kind == Kind::Data && packet.header.payload_length() > 2;
         let cut = matches!(packet.service.service(), Service::Trimmed | Service::Returned);
@@ -288,7 +283,6 @@ mod tests {
         assert_eq!(frame_of(100, u32::MAX).unwrap().len(), 96);
     }
 
-    /// Bytes and model agree: a frame parses back to its packet.
     #[test]
     fn frames_parse_back_to_their_packets() {
         let mut frames = 0;

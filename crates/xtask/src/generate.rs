@@ -10,7 +10,6 @@ use trimline_switch::Port;
 
 use crate::vectors::{Command, Harness, PORTS, Vector, list, read};
 
-/// Folder of the generated vectors.
 pub(crate) const GENERATED: &str = "vectors/generated";
 
 /// Profile, settings and number of seeds of each set.
@@ -41,8 +40,8 @@ impl Stream {
     }
 }
 
-/// Returns the seed of a vector's stream: FNV-1a over everything that identifies the vector, so that two different sets
-/// have different draws throughout.
+/// Returns the seed of a vector's stream: FNV-1a over everything that identifies it, so that different sets have
+/// different draws.
 fn start(profile: &str, settings: &str, seed: u64) -> u64 {
     fnv1a(format!("{profile} {settings} {seed}").as_bytes())
 }
@@ -184,10 +183,7 @@ fn file(profile: &str, set: usize, seed: u64) -> String {
     format!("{profile}-{set}-{seed}.vec")
 }
 
-/// Writes all generated vectors, and returns their number.
-///
-/// # Errors
-/// Returns one line: problem and place.
+/// Writes all generated vectors. Returns their number, or problem and place.
 pub(crate) fn write_all(root: &Path) -> Result<usize, String> {
     let folder = root.join(GENERATED);
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -204,10 +200,7 @@ pub(crate) fn write_all(root: &Path) -> Result<usize, String> {
 }
 
 /// Checks that the generated vectors are exactly those of their seeds, and that the port obeys them. Returns their
-/// number.
-///
-/// # Errors
-/// Returns one line per failure.
+/// number, or a line per failure.
 pub(crate) fn check_all(root: &Path) -> Result<usize, Vec<String>> {
     let mut failures = Vec::new();
     let mut expected = Vec::new();

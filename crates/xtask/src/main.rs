@@ -34,7 +34,6 @@ fn written(outcome: Result<usize, String>) -> ExitCode {
     }
 }
 
-/// Prints the number of findings in the lock, or the changes that the lock refuses.
 fn locked(outcome: Result<usize, Vec<String>>) -> ExitCode {
     match outcome {
         Ok(findings) => {
@@ -48,7 +47,7 @@ fn locked(outcome: Result<usize, Vec<String>>) -> ExitCode {
     }
 }
 
-/// Prints mistakes with the vectors that find each, or the mistakes that no vector finds.
+/// Prints mistakes with the vectors that find each, or mistakes that no vector finds.
 fn finders(outcome: Result<Vec<(&str, Vec<String>)>, Vec<String>>) -> ExitCode {
     match outcome {
         Ok(found) => {
@@ -111,7 +110,6 @@ fn mutations(root: &Path, arguments: &[&str]) -> ExitCode {
     }
 }
 
-/// Checks that mistakes can be made, and that claims are cited.
 fn mutants_checked(root: &Path) -> ExitCode {
     match mutants::check(root) {
         Ok((mutants, claims::Covered { claims, code, tests })) => {

@@ -21,13 +21,11 @@ const RULE: &str = "move what both need into a module below them. A folder's own
 /// Tolerated circles: crate, and names. A circle that is gone must leave this list.
 const TOLERATED: [(&str, &str); 0] = [];
 
-/// Names of modules, from the crate's root down.
 type Path = Vec<String>;
 
 /// Files of one crate: path below the crate's folder, text.
 type Files = BTreeMap<String, String>;
 
-/// Contents of one module without its children.
 #[derive(Default)]
 struct Module {
     file: String,
@@ -41,7 +39,6 @@ struct Module {
     mentions: Vec<Mention>,
 }
 
-/// A path in a module.
 struct Mention {
     path: Path,
     line: usize,
@@ -50,16 +47,13 @@ struct Mention {
     glob: bool,
 }
 
-/// A module of a folder as the others there see it, `None` for the folder's own file.
+/// A module as the others of its folder see it, `None` for the folder's own file.
 type Node = Option<String>;
 
 /// Uses between the modules of each folder, with the place of the first one.
 type Arrows = BTreeMap<Path, BTreeMap<(Node, Node), String>>;
 
-/// Returns the circles in the crates in `root`/crates.
-///
-/// # Errors
-/// Returns a file that cannot be read or is not Rust, with its name.
+/// Returns the circles in the crates in `root`/crates, or a file that cannot be read or is not Rust.
 pub(crate) fn check_all(root: &std::path::Path) -> Result<Vec<String>, String> {
     let mut found = BTreeMap::new();
     for folder in folders(&root.join("crates"))? {
@@ -105,7 +99,6 @@ fn folders(folder: &std::path::Path) -> Result<Vec<std::path::PathBuf>, String> 
     Ok(paths)
 }
 
-/// Reads every Rust file in a folder of a crate and below it.
 fn texts(root: &std::path::Path, folder: &str, files: &mut Files) -> Result<(), String> {
     let unreadable = |error| format!("{}/{folder}: {error}", root.display());
     for entry in fs::read_dir(root.join(folder)).map_err(unreadable)? {
@@ -121,13 +114,9 @@ fn texts(root: &std::path::Path, folder: &str, files: &mut Files) -> Result<(), 
     Ok(())
 }
 
-/// Returns the circles among the modules of the crate whose root is the file `root`.
-///
-/// For each arrow in a circle the shortest circle is returned. The key names the modules, beginning with the smallest
-/// name: `a -> b -> a`; the value is the places of the arrows.
-///
-/// # Errors
-/// Returns a file that is missing or is not Rust.
+/// Returns the shortest circle for each arrow in a circle of the crate with root `root`. The key names the modules, the
+/// smallest name first: `a -> b -> a`; the value is the places of the arrows. A missing file, or one that is not Rust,
+/// is an error.
 fn circles(root: &str, files: &Files) -> Result<BTreeMap<String, String>, String> {
     let mut modules = BTreeMap::new();
     let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -150,7 +139,7 @@ fn circles(root: &str, files: &Files) -> Result<BTreeMap<String, String>, String
     Ok(found)
 }
 
-/// Returns the shortest way from `to` back to `from`, as a circle that begins and ends at its smallest node.
+/// Returns the shortest way from `to` back to `from`, as a circle from and to its smallest node.
 fn shortest(arrows: &BTreeMap<(Node, Node), String>, from: &Node, to: &Node) -> Option<Vec<Node>> {
     let mut before: BTreeMap<&Node, &Node> = BTreeMap::new();
     let mut waiting = VecDeque::from([to]);
@@ -255,7 +244,7 @@ fn arrows(modules: &BTreeMap<Path, Module>) -> Arrows {
     arrows
 }
 
-/// Returns the folder in which one module's use of another is an arrow, and its ends there.
+/// Returns the folder in which a use is an arrow, and its ends there.
 fn arrow(from: &Path, to: &Path, calls: bool, offered: bool) -> Option<(Path, (Node, Node))> {
     let shared = from.iter().zip(to).take_while(|(a, b)| a == b).count();
     let (start, end) = (from.get(shared).cloned(), to.get(shared).cloned());

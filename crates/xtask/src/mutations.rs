@@ -68,10 +68,7 @@ const MUTATIONS: [Mutation; 13] = [
     ),
 ];
 
-/// Returns the vectors of the profile `paper` that find each mistake.
-///
-/// # Errors
-/// Returns one line per mistake that no vector finds.
+/// Returns the vectors of the profile `paper` that find each mistake, or a line per mistake that no vector finds.
 pub(crate) fn check_all(root: &Path) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
     let read_all = || -> Result<Vec<Vector>, String> {
         let files = list(root, Path::new(FOLDER))?;
@@ -105,7 +102,6 @@ fn fails(vector: &Vector, mutate: fn(&mut Choices), opposite: bool) -> bool {
     harness.run(vector, "paper").is_err()
 }
 
-/// A mistake in the detour decision.
 type Astray = (&'static str, fn(&mut DetourModel));
 
 fn threshold(model: &mut DetourModel, by: i32) {
@@ -142,10 +138,7 @@ const ASTRAY: [Astray; 16] = [
     ("the length is the one at the arrival", |model| model.seen = Seen::LastArrivalThatLeft),
 ];
 
-/// Returns the vectors of `vectors/detour` that find each of these mistakes.
-///
-/// # Errors
-/// Returns one line per mistake that no vector finds.
+/// Returns the vectors of `vectors/detour` that find each mistake, or a line per mistake that no vector finds.
 pub(crate) fn check_detours(root: &Path) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
     let vectors = detours::read_all(root).map_err(|error| vec![error])?;
     let (mut found, mut missed) = (Vec::new(), Vec::new());

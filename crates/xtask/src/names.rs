@@ -90,7 +90,7 @@ pub(crate) fn check(path: &str, text: &str) -> Vec<String> {
     refused.collect()
 }
 
-/// Returns the identifiers of Rust with their lines, without function names that are sentences, such as names of tests.
+/// Returns the identifiers of Rust with their lines, without sentences, such as names of tests.
 fn identifiers(tokens: TokenStream, found: &mut Vec<(usize, String)>) {
     let mut is_function = false;
     for token in tokens {
@@ -135,7 +135,7 @@ fn identifiers_of_python(text: &str, found: &mut Vec<(usize, String)>) {
     }
 }
 
-/// Returns the bytes of a string that begins and ends with `mark`.
+/// Returns the length of a string between two `mark`s.
 fn string_length(text: &str, mark: &str) -> usize {
     let mut place = mark.len();
     while place < text.len() {

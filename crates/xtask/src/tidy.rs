@@ -14,9 +14,8 @@ const SOURCES: [&str; 9] = [".rs", ".py", ".p4", ".sv", ".cpp", ".h", ".sh", ".l
 /// Folders without sources.
 const SKIPPED: [&str; 7] = [".git", ".venv", "__pycache__", "artifacts", "corpus", "out", "target"];
 
-/// A ban on words.
 struct Ban {
-    /// Banned words. They match as whole words where they begin or end with a letter, digit or underscore.
+    /// Banned words: whole words where they begin or end with a letter, digit or underscore.
     words: &'static [&'static str],
     /// Selects the files of the ban.
     on: fn(&str) -> bool,
@@ -112,10 +111,8 @@ fn without_floats(path: &str) -> bool {
     pure(path) || rust(path) && path.starts_with("crates/sim/src/engine/")
 }
 
-/// Checks every text file under `root` (the workspace), and returns their number.
-///
-/// # Errors
-/// Returns one line per finding: `file:line: problem: replacement`.
+/// Checks every text file under `root` (the workspace). Returns their number, or a line per finding: `file:line:
+/// problem: replacement`.
 pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
     let mut files = Vec::new();
     list(root, &mut files).map_err(|error| vec![error])?;
@@ -154,7 +151,6 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the findings in one file.
 fn check(path: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();
     let source = SOURCES.iter().any(|ending| path.ends_with(ending));

@@ -17,13 +17,10 @@ use trimline_switch::{
     PriorityDrop, RateLimited, Rng, Scheduler, ServiceModel, profiles,
 };
 
-/// Folder of the hand-written vectors.
 pub(crate) const FOLDER: &str = "vectors/switch";
 
-/// Coverage of a run of all vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Covered {
-    /// Files.
     pub(crate) vectors: usize,
     /// Runs: files times profiles times port types.
     pub(crate) runs: usize,
@@ -34,11 +31,8 @@ pub(crate) struct Covered {
 /// Specifications whose claims the vectors check.
 const SPECS: [&str; 2] = ["spec/ndp-switch.toml", "spec/fastlane-switch.toml"];
 
-/// Runs every vector under `root` (the workspace), and checks that it names a claim of [`SPECS`], and that every claim
-/// has a vector.
-///
-/// # Errors
-/// Returns one line per failure: `file:line: problem (claim)`.
+/// Runs every vector under `root` (the workspace), and checks that each names a claim of [`SPECS`], and each claim has
+/// a vector. Returns a line per failure: `file:line: problem (claim)`.
 pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
     let mut claims = BTreeMap::new();
     for spec in SPECS {
@@ -204,7 +198,6 @@ impl Vector {
         choices.build().map_err(|error| format!("{}:1: {error} (profile {profile})", self.file))
     }
 
-    /// Returns the choices of the service model.
     pub(crate) fn choices(&self, profile: &str) -> Result<Choices, String> {
         let mut settings = BTreeMap::new();
         let mut first_line = 1;
@@ -228,7 +221,6 @@ impl Vector {
 /// Default link rate of a port in Mb/s.
 const LINE: u64 = 10_000;
 
-/// Takes a setting out of the map.
 fn take(settings: &mut BTreeMap<String, String>, key: &str) -> Result<Option<u32>, String> {
     settings.remove(key).map(|value| number(&value)).transpose()
 }
@@ -363,7 +355,6 @@ fn parse_command(verb: &str, rest: &[&str], names: &mut Names) -> Result<Option<
     Ok(Some(command))
 }
 
-/// Returns the packets of a `define` line.
 fn define(
     name: &str,
     kind: &str,

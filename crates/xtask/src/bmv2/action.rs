@@ -44,7 +44,6 @@ pub(super) enum Primitive {
 pub(super) struct Action {
     pub(super) id: u64,
     pub(super) name: String,
-    /// Bits of each parameter.
     pub(super) parameters: Vec<u32>,
     pub(super) primitives: Vec<Primitive>,
 }

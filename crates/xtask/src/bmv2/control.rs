@@ -18,7 +18,6 @@ pub(super) enum Command {
     Register { array: usize, cell: usize, value: u128 },
 }
 
-/// Parses a line without comment.
 pub(super) fn parse_command(program: &Program, line: &str) -> Result<Command, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match &words[..] {

@@ -10,15 +10,11 @@ pub(crate) struct NodeRng {
     pub(crate) high: u64,
 }
 
-/// Scripted draws, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SplitMix(pub(super) VecDeque<NodeRng>);
 
 impl SplitMix {
-    /// Returns the next scripted draw.
-    ///
-    /// # Errors
-    /// Refuses a draw that is not scripted, or has other bounds.
+    /// Returns the next scripted draw, and refuses other draws and other bounds.
     pub(super) fn draw(&mut self, (low, high): (i128, i128)) -> Result<u64, String> {
         let asked = format!("a draw from {low} to {high}");
         let Some(draw) = self.0.pop_front() else {

@@ -43,7 +43,6 @@ pub(super) enum Unary {
 pub(super) enum Expression {
     Value(i128),
     Field(FieldRef),
-    /// A parameter of the action.
     Local(usize),
     Valid(usize),
     Unary(Unary, Box<Expression>),
@@ -83,7 +82,7 @@ const OF_ANY_WIDTH: [Binary; 5] =
     [Binary::Equal, Binary::NotEqual, Binary::BitAnd, Binary::BitOr, Binary::BitXor];
 
 impl Expression {
-    /// Reads a type-value object of an action with `locals` parameters.
+    /// Reads a type-value object; the action has `locals` parameters.
     pub(super) fn read(node: &Node, names: &Names, locals: usize) -> Result<Expression, String> {
         let value = node.field("value")?;
         match node.field("type")?.text()? {
@@ -147,10 +146,7 @@ impl Expression {
         Ok(Expression::Binary(binary, Box::new(operands)))
     }
 
-    /// Evaluates the expression with the parameters of the action.
-    ///
-    /// # Errors
-    /// Refuses a result that needs more than 127 bits.
+    /// Evaluates the expression. Refuses a result that needs more than 127 bits.
     pub(super) fn value(&self, packet: &Packet, locals: &[u128]) -> Result<i128, String> {
         let value = |side: &Expression| side.value(packet, locals);
         Ok(match self {

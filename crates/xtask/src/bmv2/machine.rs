@@ -13,13 +13,11 @@ const MAX_STEPS: usize = 1000;
 /// Packets to this port are dropped by `simple_switch`.
 pub(super) const DROP_PORT: u128 = 511;
 
-/// A running program.
 #[derive(Clone, Debug)]
 pub(super) struct Machine<'p> {
     pub(super) program: &'p Program,
     pub(super) tables: Vec<Contents>,
     pub(super) registers: Vec<Vec<u128>>,
-    /// Results of `random`.
     pub(super) draws: SplitMix,
 }
 
@@ -33,8 +31,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Parses a frame, and verifies its checksums. As in bmv2, a frame too short for a header leaves the parser there,
-    /// with the headers before it valid.
+    /// Parses a frame, and verifies its checksums. As in bmv2, parsing ends at a header that is cut off.
     pub(super) fn parse(&mut self, packet: &mut Packet) -> Result<(), String> {
         let program = self.program;
         let mut error = program.no_error;
@@ -97,7 +94,6 @@ impl<'p> Machine<'p> {
         calculation.output(packet).map(|sum| Some(sum.into()))
     }
 
-    /// Runs a pipeline from its first node.
     pub(super) fn run(&mut self, first: Option<Next>, packet: &mut Packet) -> Result<(), String> {
         let program = self.program;
         let mut next = first;

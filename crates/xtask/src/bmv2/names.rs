@@ -25,7 +25,6 @@ pub(super) struct Field {
     pub(super) bits: u32,
 }
 
-/// An instance of a header, or of metadata.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub(super) name: String,
@@ -46,7 +45,6 @@ pub(super) struct RegisterArray {
     pub(super) bits: u32,
 }
 
-/// Names of headers, registers and calculations.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     headers: BTreeMap<String, (usize, Vec<Field>)>,
@@ -67,7 +65,7 @@ impl Names {
         }
     }
 
-    /// Adds the names of calculations. Their fields are referred to by name, so they come later.
+    /// Adds the names of calculations, which come later since they name fields.
     pub(super) fn know_calculations(&mut self, names: impl Iterator<Item = String>) {
         self.calculations = names.zip(0..).collect();
     }

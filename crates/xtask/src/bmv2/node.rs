@@ -81,7 +81,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns a hexadecimal number without sign.
     pub(super) fn unsigned(&self) -> Result<u128, String> {
         match self.hexadecimal()? {
             (false, value) => Ok(value),

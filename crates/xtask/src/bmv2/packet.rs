@@ -2,15 +2,13 @@
 
 use super::names::{FieldRef, Header, Member};
 
-/// Field values of every header and metadata instance, and the rest of the frame.
+/// Field values of all headers and metadata, and the rest of the frame.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     headers: Vec<Instance>,
-    /// Bytes behind the parsed headers.
     pub(super) payload: Vec<u8>,
     /// Maximum number of bytes that leave the switch.
     pub(super) truncated: Option<usize>,
-    /// Bytes of the arriving frame.
     pub(super) length: usize,
 }
 
@@ -20,7 +18,6 @@ struct Instance {
     fields: Vec<u128>,
 }
 
-/// Returns the largest value of `bits` bits.
 pub(super) fn mask(bits: u32) -> u128 {
     if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
 }
@@ -59,7 +56,7 @@ impl Packet {
         self.headers[header].valid
     }
 
-    /// Takes a header off the payload. Returns `false`, without effect, if there are too few bytes.
+    /// Takes a header off the payload. Returns `false`, without effect, if bytes are missing.
     pub(super) fn extract(&mut self, index: usize, header: &Header) -> bool {
         let bytes = header.bits() as usize / 8;
         if self.payload.len() < bytes {
@@ -77,7 +74,6 @@ impl Packet {
         true
     }
 
-    /// Appends the bytes of a header, valid or not.
     pub(super) fn emit(&self, index: usize, header: &Header, bytes: &mut Bits) {
         for (value, field) in self.headers[index].fields.iter().zip(&header.fields) {
             bytes.push(*value, field.bits);
@@ -120,7 +116,7 @@ impl Bits {
         self.push(value, bits);
     }
 
-    /// Returns the RFC 1071 checksum: the complement of the one's-complement sum of the 16-bit words.
+    /// Returns the RFC 1071 checksum: the complement of the one's-complement sum of 16-bit words.
     pub(super) fn internet_checksum(&self) -> u16 {
         let word = |pair: &[u8]| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]);
         let mut sum: u64 = self.bytes.chunks(2).map(|pair| u64::from(word(pair))).sum();

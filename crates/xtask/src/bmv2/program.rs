@@ -55,7 +55,6 @@ pub(super) struct State {
 #[derive(Clone, Debug)]
 pub(super) struct Checksum {
     pub(super) target: FieldRef,
-    /// Its calculation.
     pub(super) calculation: usize,
     pub(super) condition: Option<Expression>,
     pub(super) verify: bool,
@@ -74,7 +73,6 @@ pub(super) struct Conditional {
 pub(crate) struct Program {
     pub(super) headers: Vec<Header>,
     pub(super) states: Vec<State>,
-    /// The first state; `None` parses nothing.
     pub(super) first_state: Option<usize>,
     /// Number of `PacketTooShort` among the program's errors.
     pub(super) too_short: u128,
@@ -94,10 +92,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Reads a document; `file` is its name in errors.
-    ///
-    /// # Errors
-    /// Returns one line: place, what was expected, what was found.
+    /// Reads a document; `file` is its name in errors. An error has place, expectation and finding.
     pub(crate) fn parse(file: &str, text: &str) -> Result<Program, String> {
         let document: Value =
             serde_json::from_str(text).map_err(|error| format!("{file}: {error}"))?;
@@ -186,7 +181,7 @@ impl Program {
         })
     }
 
-    /// Returns a field that the target knows by this name, or by an alias.
+    /// Returns a field by the target's name or an alias.
     pub(super) fn target_field(&self, header: &str, member: &str) -> Option<FieldRef> {
         let alias = self.aliases.get(&format!("{header}.{member}")).copied();
         alias.or_else(|| self.names.field_named(header, member))
@@ -198,7 +193,6 @@ impl Program {
     }
 }
 
-/// Tables and conditionals by name.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     known: BTreeMap<String, Next>,
@@ -225,7 +219,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the node that another leads to. `None`: null, the end.
+    /// Returns the next node. `None`: null, the end.
     pub(super) fn next(&self, node: &Node) -> Result<Option<Next>, String> {
         let Some(name) = node.text_or_null()? else { return Ok(None) };
         let known = self.known.get(name).copied();
@@ -469,7 +463,6 @@ fn action_of(id: &Node, actions: &[Action]) -> Result<usize, String> {
     known.ok_or_else(|| id.expected("the id of an action"))
 }
 
-/// Reads the arguments of an action.
 fn read_data(node: &Node, action: &Action) -> Result<Vec<u128>, String> {
     let items = node.items()?;
     if items.len() != action.parameters.len() {

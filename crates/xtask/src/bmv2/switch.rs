@@ -12,14 +12,12 @@ use super::machine::{DROP_PORT, Machine};
 use super::packet::Packet;
 use super::program::Program;
 
-/// A packet between ingress and egress.
 #[derive(Clone, Debug)]
 pub(crate) struct Queued {
     packet: Packet,
     priority: usize,
 }
 
-/// A switch that runs a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Switch<'p> {
     machine: Machine<'p>,
@@ -34,10 +32,7 @@ impl<'p> Switch<'p> {
         Switch { machine: Machine::new(program), ports: BTreeMap::new(), priorities }
     }
 
-    /// Executes commands of a control plane, one per line, as in `simple_switch_CLI`.
-    ///
-    /// # Errors
-    /// Returns line, problem and what was expected.
+    /// Executes commands, one per line, as `simple_switch_CLI` does. An error names line, problem and expectation.
     pub(crate) fn configure(&mut self, commands: &str) -> Result<(), String> {
         for (index, line) in commands.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
@@ -80,20 +75,16 @@ impl<'p> Switch<'p> {
         Ok(packet.read(field) as u64)
     }
 
-    /// Scripts the next draw.
     pub(crate) fn lay_out(&mut self, draw: NodeRng) {
         self.machine.draws.0.push_back(draw);
     }
 
-    /// Returns the number of scripted draws that are left.
     pub(crate) fn undrawn(&self) -> usize {
         self.machine.draws.0.len()
     }
 
-    /// Sends an arriving frame through ingress into a queue. Returns the port; `None` if the frame is dropped.
-    ///
-    /// # Errors
-    /// Refuses what no switch can do.
+    /// Sends an arriving frame through ingress into a queue. Returns the port; `None` if the frame is dropped. Refuses
+    /// what no switch can do.
     pub(crate) fn receive(&mut self, port: u64, frame: &[u8]) -> Result<Option<u64>, String> {
         let program = self.machine.program;
         let mut packet = Packet::new(&program.headers, frame);
@@ -131,10 +122,8 @@ impl<'p> Switch<'p> {
         Some(queued)
     }
 
-    /// Sends a taken packet through egress. Returns the frame; `None` if egress dropped it.
-    ///
-    /// # Errors
-    /// Refuses what no switch can do.
+    /// Sends a taken packet through egress. Returns the frame; `None` if egress dropped it. Refuses what no switch can
+    /// do.
     pub(crate) fn send(&mut self, port: u64, queued: Queued) -> Result<Option<Vec<u8>>, String> {
         let program = self.machine.program;
         let mut packet = queued.packet;
@@ -148,18 +137,11 @@ impl<'p> Switch<'p> {
     }
 
     /// Returns the frame that [`Switch::send`] would, without effect.
-    ///
-    /// # Errors
-    /// See [`Switch::send`].
     pub(crate) fn preview(&self, port: u64, queued: &Queued) -> Result<Option<Vec<u8>>, String> {
         let (machine, ports) = (self.machine.clone(), BTreeMap::new());
         Switch { machine, ports, priorities: self.priorities }.send(port, queued.clone())
     }
 
-    /// Returns a cell of a register array.
-    ///
-    /// # Errors
-    /// Refuses an unknown array or cell.
     pub(crate) fn register(&self, array: &str, cell: usize) -> Result<u64, String> {
         let cells = &self.machine.registers[self.machine.program.register(array)?];
         let value =
@@ -167,10 +149,6 @@ impl<'p> Switch<'p> {
         Ok(*value as u64)
     }
 
-    /// Returns the cells of a register array.
-    ///
-    /// # Errors
-    /// Refuses an unknown array.
     pub(crate) fn registers(&self, array: &str) -> Result<Vec<u64>, String> {
         let cells = &self.machine.registers[self.machine.program.register(array)?];
         Ok(cells.iter().map(|&cell| cell as u64).collect())

@@ -11,7 +11,6 @@ pub(super) enum Match {
     LongestPrefix,
 }
 
-/// A node of the control flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Table(usize),
@@ -22,7 +21,6 @@ pub(super) enum Next {
 pub(super) struct Table {
     pub(super) name: String,
     pub(super) key: Vec<(FieldRef, Match)>,
-    /// Names and actions.
     pub(super) actions: Vec<(String, usize)>,
     /// Next nodes after a hit and a miss, if the program distinguishes these.
     pub(super) hit: Option<Option<Next>>,
@@ -34,10 +32,9 @@ pub(super) struct Table {
     pub(super) capacity: usize,
 }
 
-/// An action and its arguments.
 pub(super) type Call = (usize, Vec<u128>);
 
-/// A part of a key: its value, and the length of the prefix that counts.
+/// A part of a key: value, and length of the prefix that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeyPart {
     pub(super) value: u128,
@@ -65,7 +62,6 @@ impl KeyPart {
 }
 
 impl Table {
-    /// Returns the initial contents.
     pub(super) fn empty(&self) -> Contents {
         Contents { entries: Vec::new(), default: self.default.clone() }
     }
@@ -91,10 +87,7 @@ impl Table {
         (call, next)
     }
 
-    /// Adds an entry.
-    ///
-    /// # Errors
-    /// Refuses a key that exists, and an entry beyond the capacity.
+    /// Adds an entry. Refuses a known key, and an entry beyond the capacity.
     pub(super) fn add(&self, contents: &mut Contents, entry: Entry) -> Result<(), String> {
         if contents.entries.iter().any(|known| known.key == entry.key) {
             return Err(format!("table {} has this key already", self.name));

@@ -7,7 +7,6 @@ use syn::visit::{self, Visit};
 
 use super::{Files, Mention, Module, Path};
 
-/// Reads the module of `file` and its descendants.
 pub(super) fn load(
     file: &str,
     folder: &str,
@@ -35,7 +34,6 @@ pub(super) fn load(
     Ok(())
 }
 
-/// Reads one file into its module and those inside it.
 struct Reader<'a> {
     file: String,
     path: Path,
@@ -213,8 +211,7 @@ fn name_of(item: &syn::Item) -> Option<String> {
     Some(ident.to_string())
 }
 
-/// Returns whether an attribute is `#[test]`, `#[cfg(test)]` or `#[cfg(all(test, ..))]`: other modules cannot use such
-/// items.
+/// Returns whether an attribute is `#[test]`, `#[cfg(test)]` or `#[cfg(all(test, ..))]`.
 fn is_test(attribute: &syn::Attribute) -> bool {
     if attribute.path().is_ident("test") {
         return true;

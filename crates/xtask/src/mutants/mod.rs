@@ -14,16 +14,13 @@ mod run;
 
 pub(crate) use run::{Outcome, Selection, parse_part, run};
 
-/// Folder of the mistakes.
 const FOLDER: &str = "spec/mutations";
 
 /// One file of mistakes.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Table {
-    /// Crate whose tests must find the mistakes.
     package: String,
-    /// Folder of its files.
     folder: String,
     /// Limit of a test run in seconds; a longer run never ends.
     #[serde(default = "limit_seconds")]
@@ -31,7 +28,7 @@ pub(crate) struct Table {
     mutation: Vec<Mutant>,
 }
 
-/// Returns the default limit. Without a mistake the tests of most crates take seconds.
+/// Without a mistake the tests of most crates take seconds.
 fn limit_seconds() -> u64 {
     60
 }
@@ -49,16 +46,13 @@ pub(crate) struct Mutant {
     /// Tests of that rule: at least one must fail.
     #[serde(default)]
     tests: Vec<String>,
-    /// File, below the table's folder.
     file: String,
     /// Text that occurs once in the file.
     old: String,
-    /// Its replacement.
     new: String,
 }
 
 impl Table {
-    /// Returns whether the mistakes are in this crate, named without `trimline-`.
     fn is_of(&self, package: &str) -> bool {
         self.package.strip_prefix("trimline-") == Some(package)
     }
@@ -79,7 +73,6 @@ impl Mutant {
         self.breaks.iter().map(of_claim).collect()
     }
 
-    /// Returns the broken rule, in a word or a sentence.
     fn rule(&self) -> String {
         if self.breaks.is_empty() {
             self.rule.clone()
@@ -89,10 +82,6 @@ impl Mutant {
     }
 }
 
-/// Reads the tables.
-///
-/// # Errors
-/// Returns a table that cannot be read.
 pub(crate) fn read_all(root: &Path) -> Result<Vec<Table>, String> {
     let unreadable = |error| format!("{FOLDER}: {error}");
     let mut files = Vec::new();
@@ -108,10 +97,8 @@ pub(crate) fn read_all(root: &Path) -> Result<Vec<Table>, String> {
     files.iter().map(read).collect()
 }
 
-/// Checks that every mistake can be made and names its tests, and that every claim has a mistake. Nothing is built.
-///
-/// # Errors
-/// Returns one line per mistake that fails these checks.
+/// Checks that every mistake can be made and names its tests, and that every claim has one. Nothing is built. Returns a
+/// line per failure.
 pub(crate) fn check(root: &Path) -> Result<(usize, Covered), Vec<String>> {
     let tables = read_all(root).map_err(|error| vec![error])?;
     let mut findings = Vec::new();
@@ -154,7 +141,6 @@ pub(crate) fn check(root: &Path) -> Result<(usize, Covered), Vec<String>> {
     }
 }
 
-/// Returns the text with the mistake in it.
 fn replaced(text: &str, mutant: &Mutant) -> Result<String, String> {
     if mutant.old == mutant.new {
         return Err("`old` and `new` are the same".to_owned());

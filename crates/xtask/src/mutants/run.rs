@@ -11,14 +11,12 @@ use std::time::{Duration, Instant};
 use super::{Mutant, Table, read_all, replaced};
 use crate::claims::{self, Citations, Program, Tests};
 
-/// The copy of the workspace, and its build folder.
 const TREE: &str = "target/mutations/tree";
 const BUILD: &str = "target/mutations/build";
 
 /// Folders that are not copied: no crate reads them.
 const SKIPPED: [&str; 8] = [".git", ".venv", "target", "out", "rtl", "docs", "__pycache__", "fuzz"];
 
-/// Selection of mistakes.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     /// Restricts to a crate, such as `transport` or `sim`.
@@ -29,7 +27,6 @@ pub(crate) struct Selection {
     pub(crate) part: Option<(usize, usize)>,
 }
 
-/// Result for all selected mistakes.
 pub(crate) struct Outcome {
     pub(crate) found: usize,
     /// One line per mistake that no test finds.
@@ -64,11 +61,8 @@ impl Selection {
     }
 }
 
-/// Makes the selected mistakes, and reports for each the tests that find it.
-///
-/// # Errors
-/// Returns an error if the copy does not build or its tests fail without a mistake, if a mistake cannot be made or
-/// compiled, or if a name is unknown.
+/// Makes the selected mistakes, and reports for each the tests that find it. It is an error if tests fail without a
+/// mistake, if a mistake cannot be made or compiled, or if a name is unknown.
 pub(crate) fn run(root: &Path, selection: &Selection) -> Result<Outcome, String> {
     let tables = read_all(root)?;
     selection.check(&tables)?;
@@ -115,7 +109,6 @@ pub(crate) fn parse_part(text: &str) -> Option<(usize, usize)> {
     (1..=n).contains(&k).then_some((k, n))
 }
 
-/// Returns the places of part `k` of `n` in a list of `count`.
 fn part_of(count: usize, (k, n): (usize, usize)) -> Range<usize> {
     count * (k - 1) / n..count * k / n
 }
@@ -134,7 +127,6 @@ fn seconds(start: Instant) -> String {
 const NO_END: &str = "a run without end";
 const CRASH: &str = "a crash";
 
-/// Folders of the mistakes of one table.
 struct Bench<'a> {
     table: &'a Table,
     tests: Tests,
@@ -148,7 +140,6 @@ impl Bench<'_> {
         Ok(Bench { table, tests, tree: root.join(TREE), build: root.join(BUILD) })
     }
 
-    /// Checks that the tests pass without a mistake.
     fn check_sound(&self, wanted: &[&Mutant], citations: &Citations) -> Result<(), String> {
         let start = Instant::now();
         let finders = wanted.iter().flat_map(|mutant| mutant.finders(citations));
@@ -163,7 +154,6 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Makes a mistake, and runs the tests that must find it.
     fn find(&self, mutant: &Mutant, citations: &Citations) -> Result<Finding, String> {
         let finders = mutant.finders(citations);
         let tests: BTreeSet<String> = finders.iter().flatten().cloned().collect();
@@ -210,7 +200,6 @@ impl Bench<'_> {
         Ok(tests.filter_map(|message| message["executable"].as_str()).map(PathBuf::from).collect())
     }
 
-    /// Runs these tests, and returns those that failed.
     fn failing(
         &self,
         programs: &[PathBuf],
@@ -307,7 +296,7 @@ fn failures(log: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Makes `to` a copy of `from`. Equal files are left alone, so that cargo rebuilds nothing.
+/// Makes `to` a copy of `from`. Equal files stay, so that cargo rebuilds nothing.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
     let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     fs::create_dir_all(to).map_err(|error| failed(to, error))?;

@@ -18,7 +18,6 @@ use crate::vectors::{Command, FOLDER, PORTS, Vector, list, read};
 /// Queues of a port: data and headers.
 pub(super) const PRIORITIES: usize = 2;
 
-/// Reads every vector of the profile, written by hand or generated.
 pub(super) fn claimed(root: &Path) -> Result<Vec<Vector>, String> {
     let mut vectors = Vec::new();
     for folder in [FOLDER, GENERATED] {
@@ -32,7 +31,6 @@ pub(super) fn claimed(root: &Path) -> Result<Vec<Vector>, String> {
     Ok(vectors)
 }
 
-/// Configures a switch for a vector.
 fn switch<'p>(program: &'p Program, tables: &str, vector: &Vector) -> Result<Switch<'p>, String> {
     let mut switch = Switch::new(program, PRIORITIES);
     let tables = tables.to_owned() + &settings(&vector.choices(PROFILE)?)?;
@@ -40,10 +38,7 @@ fn switch<'p>(program: &'p Program, tables: &str, vector: &Vector) -> Result<Swi
     Ok(switch)
 }
 
-/// Runs the program on every vector of the profile, and returns their number.
-///
-/// # Errors
-/// Returns one line per failure.
+/// Runs the program on every vector of the profile. Returns their number, or a line per failure.
 pub(super) fn hold(root: &Path, program: &Program) -> Result<usize, Vec<String>> {
     let tables = read(root, Path::new(NDP.tables)).map_err(|error| vec![error])?;
     let vectors = claimed(root).map_err(|error| vec![error])?;
@@ -55,15 +50,11 @@ pub(super) fn hold(root: &Path, program: &Program) -> Result<usize, Vec<String>>
     if failures.is_empty() { Ok(vectors.len()) } else { Err(failures) }
 }
 
-/// Runs the program on a vector.
 fn run_vector(program: &Program, tables: &str, vector: &Vector) -> Result<(), String> {
     Bench::new(switch(program, tables, vector)?).run(vector)
 }
 
-/// Returns the command that gives the program the limits of a service model.
-///
-/// # Errors
-/// Refuses a model that the program cannot have.
+/// Returns the command for the limits of a service model. Refuses a model that the program cannot have.
 pub(super) fn settings(choices: &Choices) -> Result<String, String> {
     let cannot = |what: &str| Err(format!("the program cannot be set to {what}"));
     let [header, data] = &choices.queues[..] else { return cannot("anything but two queues") };
@@ -95,7 +86,6 @@ pub(super) fn settings(choices: &Choices) -> Result<String, String> {
 /// A frame with the line of the vector that served it.
 type Line = (usize, Vec<u8>);
 
-/// The switch with the packets on its wires.
 pub(super) struct Bench<'p> {
     pub(super) switch: Switch<'p>,
     /// The packet on the wire of each port, before egress, and its final frame.
@@ -109,10 +99,7 @@ impl<'p> Bench<'p> {
         Bench { switch, wires: Default::default(), left: Default::default() }
     }
 
-    /// Runs a vector.
-    ///
-    /// # Errors
-    /// Returns file and line of the vector, what was expected, and what came.
+    /// Runs a vector. An error names file and line, expectation and finding.
     pub(super) fn run(mut self, vector: &Vector) -> Result<(), String> {
         let fail = |line: usize, error: String| Err(format!("{}:{line}: {error}", vector.file));
         let mut last = 0;
@@ -181,7 +168,7 @@ impl<'p> Bench<'p> {
         self.switch.receive(port as u64, frame).map(|_| ())
     }
 
-    /// Puts the next packet on the wire after the last one has left, and returns its frame.
+    /// Puts a packet on the wire after the last one has left, and returns its frame.
     pub(super) fn serve(&mut self, port: usize) -> Result<Option<Vec<u8>>, String> {
         self.release(port)?;
         let Some(queued) = self.switch.take(port as u64) else { return Ok(None) };

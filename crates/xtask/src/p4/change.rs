@@ -5,10 +5,7 @@ use serde_json::{Value, json};
 /// A mistake by its name, and the vectors that find it.
 pub(crate) type Found = (&'static str, Vec<String>);
 
-/// Returns each mistake with the vectors that find it.
-///
-/// # Errors
-/// Returns one line per mistake that no vector finds, or that could not be made.
+/// Returns each mistake with the vectors that find it, or a line per mistake without any.
 pub(super) fn sorted_out<M>(
     mutants: &[(&'static str, M)],
     finders: impl Fn(&M) -> Result<Vec<String>, String>,
@@ -26,12 +23,10 @@ pub(super) fn sorted_out<M>(
     if missed.is_empty() { Ok(found) } else { Err(missed) }
 }
 
-/// Matches primitives with this operation.
 pub(super) fn is(op: &'static str) -> impl Fn(&Value) -> bool {
     move |primitive| primitive["op"] == op
 }
 
-/// Matches primitives that write this field.
 pub(super) fn assigns(header: &'static str, member: &'static str) -> impl Fn(&Value) -> bool {
     move |primitive| {
         primitive["op"] == "assign"
@@ -48,7 +43,6 @@ pub(super) fn actions<'v>(
     actions.filter(move |action| action["name"] == name)
 }
 
-/// Removes primitives from an action.
 pub(super) fn without(program: &mut Value, name: &'static str, which: impl Fn(&Value) -> bool) {
     for action in actions(program, name) {
         action["primitives"].as_array_mut().expect("a list").retain(|primitive| !which(primitive));

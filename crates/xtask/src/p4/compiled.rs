@@ -21,7 +21,6 @@ const HASHES: &str = "p4/compiled.sha256";
 
 pub(super) const COMPILER: &str = "p4c-bm2-ss";
 
-/// Returns the output that `sha256sum` would print.
 fn hashes(root: &Path) -> Result<String, String> {
     let mut text = String::new();
     for file in FILES {
@@ -34,10 +33,7 @@ fn hashes(root: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// Checks that sources and compiled programs were kept together.
-///
-/// # Errors
-/// Returns one line: the changed file, and the remedy.
+/// Checks that sources and compiled programs were kept together. An error names the changed file, and the remedy.
 pub(super) fn check(root: &Path) -> Result<(), String> {
     let kept = read(root, Path::new(HASHES))?;
     let now = hashes(root)?;
@@ -80,9 +76,6 @@ fn call_compiler(root: &Path, kept: &Kept, output: &Path) -> Result<Option<()>, 
 }
 
 /// Compiles the programs and records the hashes of their sources.
-///
-/// # Errors
-/// Returns one line: problem and place.
 pub(crate) fn compile(root: &Path) -> Result<usize, String> {
     for kept in [&NDP, &OPF] {
         if call_compiler(root, kept, &root.join(kept.compiled))?.is_none() {
@@ -108,11 +101,7 @@ fn without_places(value: &mut Value) {
     }
 }
 
-/// Compares the output of this machine's compiler with the kept program. If they differ, `hold` must run every vector
-/// on the new one.
-///
-/// # Errors
-/// Returns the vectors that fail on the new program.
+/// Compares the compiler's output with the kept program. If they differ, `hold` must run every vector on the new one.
 pub(super) fn compare(
     root: &Path,
     kept: &Kept,

@@ -17,10 +17,8 @@ mod simple_switch;
 #[cfg(test)]
 mod tests;
 
-/// The profile that NDP's program claims.
 const PROFILE: &str = "p4";
 
-/// Paths of a program, its compiled form and its tables.
 struct Kept {
     source: &'static str,
     compiled: &'static str,
@@ -41,12 +39,11 @@ const OPF: Kept = Kept {
 
 pub(crate) use compiled::compile;
 
-/// A program with its checks.
 struct Claim {
     kept: Kept,
     /// Runs its vectors, and returns their number.
     hold: fn(&Path, &Program) -> Result<usize, Vec<String>>,
-    /// Compares with the real switch, given the compiled program and its tables. Returns what was compared, or why not.
+    /// Compares with the real switch. Returns what was compared, or why not.
     real: fn(&Path, &str, &str) -> Result<String, String>,
 }
 
@@ -55,9 +52,8 @@ const CLAIMS: [Claim; 2] = [
     Claim { kept: OPF, hold: opf::hold, real: opf::compare },
 ];
 
-/// Coverage of a run.
 pub(crate) struct Covered {
-    /// Vectors of the profile, written by hand or generated.
+    /// Vectors of the profile.
     pub(crate) vectors: usize,
     /// Vectors of detours.
     pub(crate) detours: usize,
@@ -66,10 +62,7 @@ pub(crate) struct Covered {
 }
 
 /// Checks the compiled programs, runs each on every vector that it claims, and compares with the real compiler and
-/// switch if present.
-///
-/// # Errors
-/// Returns one line per failure.
+/// switch if present. Returns a line per failure.
 pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
     compiled::check(root).map_err(|error| vec![error])?;
     let (mut vectors, mut real, mut failures) = ([0; 2], Vec::new(), Vec::new());
@@ -94,10 +87,7 @@ pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
     if failures.is_empty() { Ok(Covered { vectors, detours, real }) } else { Err(failures) }
 }
 
-/// Returns the vectors that find each mistake in either program.
-///
-/// # Errors
-/// Returns one line per mistake that no vector finds, or that could not be made.
+/// Returns the vectors that find each mistake in either program, or a line per mistake without any.
 pub(crate) fn check_mutations(
     root: &Path,
 ) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {

@@ -15,11 +15,9 @@ use crate::bmv2::{Program, Switch};
 use crate::vectors::{Vector, read};
 
 enum Mutant {
-    /// A mistake in the operator's settings.
     Settings(fn(&mut Choices)),
     /// A mistake in the tables: a line and its replacement.
     Table(&'static str, &'static str),
-    /// A mistake in the program.
     Program(fn(&mut Value)),
 }
 
@@ -143,10 +141,7 @@ fn without_returns(program: &mut Value) {
     }
 }
 
-/// Returns the vectors that find each mistake.
-///
-/// # Errors
-/// Returns one line per mistake that no vector finds, or that could not be made.
+/// Returns the vectors that find each mistake, or a line per mistake without any.
 pub(crate) fn check_all(root: &Path) -> Result<Vec<Found>, Vec<String>> {
     let read_all = || -> Result<(String, String, Vec<Vector>), String> {
         let file = |name: &str| read(root, Path::new(name));

@@ -43,7 +43,6 @@ const REGISTERS: [&str; 9] = [
 
 const HEAD: &str = "# claim: all\n# origin: chosen\n# profiles: p4\n";
 
-/// Returns the frames of a vector's packets, with their input ports.
 fn frames_of(text: &str) -> Result<Arrivals, String> {
     let vector = Vector::parse(Path::new("packets for the real switch"), text)?;
     let packets = vector.commands.iter().filter_map(|(_, command)| match command {
@@ -127,10 +126,8 @@ fn interpreted(program: &Program, commands: &str) -> Result<(ByQueue, Vec<Vec<u6
     Ok((left, registers.into_iter().collect::<Result<_, _>>()?))
 }
 
-/// Compares the switch with the interpreter. Returns what was compared, or why not.
-///
-/// # Errors
-/// Returns a difference, or a lost packet.
+/// Compares the switch with the interpreter. Returns what was compared or why not; a difference or a lost packet is an
+/// error.
 pub(super) fn compare(root: &Path, text: &str, tables: &str) -> Result<String, String> {
     if let Some(missing) = simple_switch::missing() {
         return Ok(format!("SKIPPED: {missing} is not on PATH; bmv2 was not asked"));
@@ -176,7 +173,6 @@ enum Form {
     Returned,
 }
 
-/// Packet and form of each frame of the burst.
 type Forms = BTreeMap<Vec<u8>, (usize, Form)>;
 
 fn burst() -> Result<(Arrivals, Forms), String> {
@@ -213,8 +209,8 @@ fn slow_queues(root: &Path, tables: &str) -> Result<String, String> {
     ))
 }
 
-/// Checks that every packet left once or was dropped, by the right port, in the order of its queue, that registers
-/// agree, and that queues are empty. Returns the numbers of whole, trimmed, returned and dropped packets.
+/// Checks that every packet left once by the right port in order, or was dropped, that registers agree, and that queues
+/// are empty. Returns the numbers of whole, trimmed, returned and dropped packets.
 fn account(
     left: &[Vec<Vec<u8>>],
     registers: &[Vec<u64>],

@@ -29,16 +29,13 @@ pub(super) fn missing() -> Option<&'static str> {
     [SWITCH, CONTROL].into_iter().find(is_missing)
 }
 
-/// Output of a run.
 pub(super) struct Run {
     pub(super) left: Left,
-    /// Requested register arrays.
     pub(super) registers: Vec<Vec<u64>>,
 }
 
 pub(super) type Left = Vec<Vec<Vec<u8>>>;
 
-/// Frames with their input ports, in order.
 pub(super) type Arrivals = Vec<(usize, Vec<u8>)>;
 
 /// The process, which is killed on drop.
@@ -73,7 +70,6 @@ fn control(commands: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// A compiled program, with the numbers of ports and queues.
 pub(super) struct Shape<'a> {
     pub(super) compiled: &'a str,
     pub(super) ports: usize,
@@ -81,10 +77,7 @@ pub(super) struct Shape<'a> {
 }
 
 /// Starts a switch in a folder under `out`, gives it commands and frames, and reads the register arrays when no more
-/// frames leave.
-///
-/// # Errors
-/// Returns an error if it does not start, or refuses a command.
+/// frames leave. It is an error if it does not start or refuses a command.
 pub(super) fn run(
     root: &Path,
     shape: &Shape<'_>,

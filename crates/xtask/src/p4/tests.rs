@@ -146,7 +146,7 @@ fn step() -> impl Strategy<Value = Step> {
 const COUNTS: [&str; 4] = ["trimmed", "cut_bytes", "dropped", "returned"];
 const OF_A_PORT: [&str; 4] = ["data_packets", "data_bytes", "header_packets", "header_bytes"];
 
-/// Time at which egress, which frees a packet's place, sees the packet.
+/// Time at which egress sees a packet and frees its place.
 #[derive(Clone, Copy, PartialEq)]
 enum Egress {
     /// At its last bit, as in the vectors.
@@ -213,7 +213,6 @@ proptest! {
     }
 }
 
-/// The addresses of the two hosts, of one family.
 fn address(v6: bool, host: u16) -> IpAddr {
     if v6 {
         Ipv6Addr::new(0xfd00, host, 0, 0, 0, 0, 0, 1).into()
@@ -228,7 +227,6 @@ fn service_in_p4(dscp: u8) -> Service {
     class.map_or(Service::Droppable, ServiceClass::service)
 }
 
-/// A frame from host 1 to host 2.
 fn whole(v6: bool, service: Service, payload: u16, sequence: u32, marks: u8) -> Vec<u8> {
     let header = Header {
         kind: Kind::Data,
@@ -286,8 +284,8 @@ proptest! {
         prop_assert_eq!(counts, [3, 3 * (bytes.len() - left) as u64, 1, 2]);
     }
 
-    /// Frames that were cut anywhere and damaged outside their addresses are trimmed if the wire format permits it,
-    /// otherwise dropped or forwarded unchanged.
+    /// Frames with any cut or damage outside their addresses are trimmed if the wire format permits it, otherwise
+    /// dropped or forwarded unchanged.
     #[test]
     fn what_is_not_understood_is_not_changed(
         v6 in any::<bool>(),

@@ -19,7 +19,6 @@ pub(super) const MAX_TIME_TO_LIVE: u8 = 64;
 
 pub(super) const PRIORITIES: usize = 1;
 
-/// Settings of the control plane for a vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Setup {
     pub(super) max_time_to_live: u8,
@@ -89,7 +88,6 @@ pub(super) fn frame_of(arriving: &Arriving, switches: u8) -> Result<Vec<u8>, Str
     Ok(bytes)
 }
 
-/// Function that makes the frames of packets.
 pub(super) type Encode = fn(&Arriving, u8) -> Result<Vec<u8>, String>;
 
 /// The switch with the frames that wait in it.
@@ -104,9 +102,6 @@ pub(super) struct Bench<'p> {
 
 impl<'p> Bench<'p> {
     /// Creates a switch with the kept tables, and then the setup.
-    ///
-    /// # Errors
-    /// Returns an error of the tables.
     pub(super) fn new(
         program: &'p Program,
         tables: &str,
@@ -119,10 +114,7 @@ impl<'p> Bench<'p> {
         Ok(Bench { switch, encode, waiting: Default::default(), way: None })
     }
 
-    /// Runs a vector.
-    ///
-    /// # Errors
-    /// Returns file and line of the vector, what was expected, and what came.
+    /// Runs a vector. An error names file and line, expectation and finding.
     pub(super) fn run(mut self, vector: &Vector) -> Result<(), String> {
         let mut last = 0;
         for (line, command) in &vector.commands {
@@ -176,7 +168,6 @@ impl<'p> Bench<'p> {
         }
     }
 
-    /// Checks the register of a port.
     pub(super) fn holds(&self, array: &str, port: usize, expected: u64) -> Result<(), String> {
         match self.switch.register(array, port)? {
             held if held == expected => Ok(()),
@@ -202,7 +193,6 @@ impl<'p> Bench<'p> {
         }
     }
 
-    /// Transmits the next packet of a port.
     pub(super) fn serve(&mut self, port: usize) -> Result<(), String> {
         let Some(queued) = self.switch.take(port as u64) else { return Ok(()) };
         let left = self.switch.send(port as u64, queued)?;
@@ -218,7 +208,7 @@ impl<'p> Bench<'p> {
         }
     }
 
-    /// Checks that every packet was expected and every scripted draw drawn, and drains the queues.
+    /// Checks that every packet and every scripted draw occurred, and drains the queues.
     pub(super) fn finish(mut self) -> Result<(), String> {
         self.undrawn()?;
         self.check_registers()?;
@@ -235,10 +225,7 @@ impl<'p> Bench<'p> {
     }
 }
 
-/// Runs the program on every vector of detours, and returns their number.
-///
-/// # Errors
-/// Returns one line per failure.
+/// Runs the program on every vector of detours. Returns their number, or a line per failure.
 pub(in crate::p4) fn hold(root: &Path, program: &Program) -> Result<usize, Vec<String>> {
     let tables = read(root, Path::new(OPF.tables)).map_err(|error| vec![error])?;
     let vectors = read_all(root).map_err(|error| vec![error])?;

@@ -16,12 +16,10 @@ use crate::p4::change::{
 use crate::vectors::read;
 
 enum Mutant {
-    /// A mistake in the control plane's settings for a vector.
     Set(fn(&mut Setup, &Config)),
     /// A DSCP that is wrongly taken for unscheduled data, or one that is missing.
     Marks(&'static str),
     Lacks(&'static str),
-    /// A mistake in the program.
     InProgram(fn(&mut Value)),
 }
 
@@ -213,7 +211,7 @@ const MUTANTS: [(&str, Mutant); 43] = [
     ),
 ];
 
-/// Changes only the comparison of two places. Each place is also compared with a constant, the place of no target.
+/// Changes only the comparison of two places. Each is also compared with a constant, the place of no target.
 fn left_out_twice(program: &mut Value) {
     for action in actions(program, "ingress.count_candidates") {
         each_object(action, &mut |object| {
@@ -225,7 +223,6 @@ fn left_out_twice(program: &mut Value) {
     }
 }
 
-/// Returns the draws of the program, in order.
 fn draws(program: &mut Value) -> impl Iterator<Item = &mut Value> {
     let primitives = actions(program, "ingress.draw")
         .flat_map(|action| action["primitives"].as_array_mut().into_iter().flatten());
@@ -272,10 +269,7 @@ fn written_late(program: &mut Value) {
     }
 }
 
-/// Returns the vectors that find each mistake.
-///
-/// # Errors
-/// Returns one line per mistake that no vector finds, or that could not be made.
+/// Returns the vectors that find each mistake, or a line per mistake without any.
 pub(in crate::p4) fn check_all(root: &Path) -> Result<Vec<Found>, Vec<String>> {
     let read_all = || -> Result<(String, String, Vec<Vector>), String> {
         let file = |name: &str| read(root, Path::new(name));

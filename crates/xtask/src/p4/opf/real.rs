@@ -30,7 +30,6 @@ const REGISTERS: [&str; 3] = ["deflected", "refused", "queue_length"];
 /// Enough packets that no target is missed by chance: one draw in sixteen selects the long port.
 const DETOURED: u32 = 400;
 
-/// Targets of the kept tables.
 const TARGETS: [usize; 4] = [2, 3, 4, 5];
 
 /// Arriving frames, and the permitted outcomes.
@@ -102,8 +101,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Checks that each packet left once, unchanged as required, by a permitted port; that every permitted port
-    /// occurred; and that registers agree.
+    /// Checks that each packet left once as required by a permitted port, that every such port occurred, and that
+    /// registers agree.
     fn judge(&self, left: &[Vec<Vec<u8>>], registers: &[Vec<u64>]) -> Result<(), String> {
         let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
         for (port, frames) in left.iter().enumerate() {
@@ -142,10 +141,7 @@ impl Plan {
     }
 }
 
-/// Compares the switch with the interpreter. Returns what was compared, or why not.
-///
-/// # Errors
-/// Returns a difference.
+/// Compares the switch with the interpreter. Returns what was compared or why not; a difference is an error.
 pub(in crate::p4) fn compare(root: &Path, _: &str, tables: &str) -> Result<String, String> {
     if let Some(missing) = simple_switch::missing() {
         return Ok(format!("SKIPPED: {missing} is not on PATH; bmv2 was not asked of OPF"));

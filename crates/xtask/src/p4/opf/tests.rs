@@ -30,14 +30,12 @@ fn tables() -> &'static str {
     TABLES.get_or_init(|| file(OPF.tables))
 }
 
-/// A switch with the kept tables, and these lines after them.
 fn switch(commands: &str) -> Switch<'static> {
     let mut switch = Switch::new(program(), PRIORITIES);
     switch.configure(&(tables().to_owned() + commands)).expect("the tables take it");
     switch
 }
 
-/// The frame of a packet over IPv6.
 fn frame_of_v6(arriving: &Arriving, switches: u8) -> Result<Vec<u8>, String> {
     let v4 = frame_of(arriving, switches)?;
     let mut bytes = [&v4[..12], &[0x86, 0xdd]].concat();
@@ -123,7 +121,7 @@ fn check(config: &Config, steps: &[Step], encode: Encode) -> Result<(), TestCase
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Ports, registers and frames of the interpreted program agree with the decision of the switch crate.
+    /// Ports, registers and frames agree with the switch crate's decision.
     #[test]
     fn the_program_decides_as_the_reference(
         threshold in 0..5u32,
