@@ -188,8 +188,8 @@ fn threshold(
     Ok(given.unwrap_or(each - above))
 }
 
-/// Makes lossless queues unlimited, with a queue for control packets if only data is lossless. Returns them as a bit
-/// set.
+/// Makes lossless queues unlimited, with a queue for control packets if only data is lossless. Returns the lossless
+/// queues, a bit each.
 fn open_queues(node: &Node, packet_bytes: u16, choices: &mut Choices) -> u8 {
     let queue = &mut choices.queues[0];
     (queue.whole, queue.header) = (Limit::NONE, Limit::NONE);

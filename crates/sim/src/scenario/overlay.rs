@@ -62,7 +62,7 @@ pub(super) struct Scheme {
     own: Option<Node>,
 }
 
-/// Takes the schemes out of a tree: those of `schemes`, else all tables.
+/// Takes the schemes out of a tree: the list in `schemes`, else all tables.
 pub(super) fn take(tree: &mut Node) -> Result<Vec<Scheme>, ScenarioError> {
     let (tables, chosen) = (tree.take(TABLES), tree.take(CHOSEN));
     let nodes = tables.as_ref().and_then(|entry| entry.node.list()).unwrap_or(&[]);

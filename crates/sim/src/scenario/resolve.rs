@@ -410,7 +410,7 @@ fn fattree_k(node: &Node, tiers: u32, oversubscription: u32) -> Result<u32, Scen
 
 // Transports
 
-/// The transports of a scenario and its workloads, in the order of the tables; by default one.
+/// The transports of a scenario and its workloads, in the order of the tables; without a table the default one.
 pub(super) struct Named<'a> {
     all: Vec<&'static dyn AnyTransport>,
     used: Vec<&'static dyn AnyTransport>,

@@ -304,7 +304,7 @@ fn by_load(
 
 struct Rate {
     bits_per_second: u64,
-    /// Fraction of hosts that fill these links at this rate: only part of each host's traffic crosses them.
+    /// Number of hosts that fill these links at this rate, as a fraction: only part of each host's traffic crosses them.
     hosts: (u64, u64),
 }
 

@@ -335,7 +335,7 @@ pub(super) fn draw_sizes(plan: &mut Plan, seed: u64) {
     }
 }
 
-/// Returns sizes of about equal mean, a few of them much larger.
+/// Returns sizes of about equal mean, with a few much larger sizes.
 fn heavy_tail(size: &Size, draws: &mut SplitMix) -> Size {
     let mean = size.mean_millibytes().unwrap_or(0) / 1000;
     let max = 200_000;

@@ -13,7 +13,7 @@ use crate::keys::tree::{self, Entry, Node, Table, Value};
 use crate::transports::Transports;
 use trimline_transport::pfabric;
 
-/// Scenarios with keys that no shipped scenario lacks, or that need another key beside them.
+/// Scenarios for keys that every shipped scenario has, or that need another key beside them.
 const FURTHER: [&str; 4] = [
     "topology.star.hosts = 4\nimpairment.loss = \"1%\"\n[[workload]]\nname = \"w\"\nrandom.total = 3\nsize = \"9KB\"\n",
     "topology.star.hosts = 4\n[[phantom_queue]]\n[transport.dctcp]\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n",

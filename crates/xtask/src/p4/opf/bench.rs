@@ -24,7 +24,7 @@ pub(super) struct Setup {
     pub(super) max_time_to_live: u8,
     pub(super) limit: u8,
     pub(super) threshold: u32,
-    /// Candidate ports, of which input and own port are left out.
+    /// Candidate ports, before input and own port are left out.
     pub(super) targets: Vec<usize>,
     /// Ports that are left out as input, with their places among the targets.
     pub(super) inputs: Vec<(usize, usize)>,
