@@ -301,8 +301,8 @@ mod tests {
         };
         let said = notes(&["ndp", "dctcp"], None);
         assert!(said.len() == 1 && said[0].contains("dctcp has timers"), "{said:?}");
-        assert!(said[0].contains("least time-out 200ms, ACKs delayed by up to 40ms"), "{said:?}");
-        assert!(notes(&["ndp", "dctcp"], Some("rfc"))[0].contains("least time-out 1s"));
+        assert!(said[0].contains("minimum time-out 200ms, ACKs delayed by up to 40ms"), "{said:?}");
+        assert!(notes(&["ndp", "dctcp"], Some("rfc"))[0].contains("minimum time-out 1s"));
         assert_eq!(notes(&["ndp", "dctcp"], Some("datacenter")), [""; 0]);
         // All have the same.
         assert_eq!(notes(&["tcp", "dctcp"], None), [""; 0]);

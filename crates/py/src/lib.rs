@@ -1,7 +1,6 @@
-//! `trimline._core`: conversions between Python and the command's library. Nothing is decided here.
+//! `trimline._core`: conversions between Python and the command's library, without decisions.
 //!
-//! Runs release the interpreter lock. Ten times a second they ask whether Python was interrupted and tell how far they
-//! are.
+//! Runs release the interpreter lock. Ten times a second they check for interrupts of Python and report their progress.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,7 +13,7 @@ use pyo3::prelude::*;
 use trimline::single::{self, Ending, Named};
 use trimline_sim::Progress;
 
-/// Wall time between two looks at Python.
+/// Wall time between two checks of Python.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// Name, series, point of the sweep, seed.
@@ -24,13 +23,13 @@ type Known = (String, String, Vec<(String, String)>, u64);
 #[pyclass(frozen)]
 struct Scenario(Named);
 
-/// A folder of results that nobody else writes to.
+/// A results folder with exclusive write access.
 #[pyclass]
 struct OutputLock(Option<single::OutputLock>);
 
 #[pymethods]
 impl OutputLock {
-    /// Gives the folder back.
+    /// Releases the folder.
     fn release(&mut self) {
         self.0 = None;
     }
@@ -38,7 +37,7 @@ impl OutputLock {
 
 #[pymethods]
 impl Scenario {
-    /// Reads a scenario; a mistake is a `ValueError` of one line.
+    /// Reads a scenario; a mistake raises a one-line `ValueError`.
     #[new]
     fn new(file: &str, text: &str, name: &str, settings: Vec<String>) -> PyResult<Scenario> {
         Named::parse(file, text, name, settings).map(Scenario).map_err(PyValueError::new_err)
@@ -49,44 +48,45 @@ impl Scenario {
         self.0.name()
     }
 
-    /// (name, series, point, seed) of every run.
+    /// Returns (name, series, point, seed) of every run.
     fn runs(&self) -> Vec<Known> {
         let runs = self.0.runs().into_iter();
         runs.map(|run| (run.name, run.series, run.point, run.seed)).collect()
     }
 
-    /// Takes a folder for the runs at these places: the claim, and a sentence of what was removed there. What stands
-    /// in the way is an `OSError`.
+    /// Locks a folder for the runs at these places. Returns the lock, and a sentence about files that were removed. An
+    /// obstacle raises an `OSError`.
     fn lock(&self, folder: PathBuf, places: Vec<usize>) -> PyResult<(OutputLock, Option<String>)> {
         self.0.check(&places).map_err(PyValueError::new_err)?;
         let (lock, removed) = self.0.lock(&folder, &places).map_err(PyOSError::new_err)?;
         Ok((OutputLock(Some(lock)), removed))
     }
 
-    /// How many of these runs memory holds at the same time; a `MemoryError` if one alone needs more than there is.
+    /// Returns the number of these runs that fit in memory at a time. Raises a `MemoryError` if a single run does not
+    /// fit.
     fn fit(&self, places: Vec<usize>, at_once: usize) -> PyResult<usize> {
         self.0.check(&places).map_err(PyValueError::new_err)?;
         self.0.fit(&places, at_once).map_err(PyMemoryError::new_err)
     }
 
-    /// The warnings of these runs, a sentence each: more load than the network carries, time-outs that come too early,
+    /// Returns the warnings of these runs, a sentence each: load above the network's capacity, premature time-outs,
     /// thresholds that no queue reaches, windows below a round trip.
     fn warnings(&self, places: Vec<usize>) -> PyResult<Vec<String>> {
         self.0.warnings(&places).map_err(PyValueError::new_err)
     }
 
-    /// Sentences about timers and payloads of these runs that may decide more than their transports do.
+    /// Returns sentences about timers and payloads of these runs that may matter more than their transports.
     fn cautions(&self, places: Vec<usize>) -> PyResult<Vec<String>> {
         self.0.cautions(&places).map_err(PyValueError::new_err)
     }
 
-    /// Whether the result of a run is in a directory.
+    /// Returns whether a directory has the result of a run.
     fn is_there(&self, place: usize, directory: PathBuf) -> bool {
         self.0.is_there(place, &directory)
     }
 
-    /// Runs one run into a directory: "found", "finished" or "stopped". `progress` is called with (simulated
-    /// ps, duration ps or None, packet-hops, flows done, flows); when it returns False the run stops.
+    /// Runs one run into a directory: "found", "finished" or "stopped". `progress` is called with (simulated ps,
+    /// duration ps or None, packet-hops, flows done, flows); the run stops when it returns False.
     fn run(
         &self,
         py: Python<'_>,
@@ -123,7 +123,7 @@ impl Scenario {
     }
 }
 
-/// Whether Python wants the run to go on.
+/// Returns whether the run should go on.
 fn look(py: Python<'_>, at: &Progress, progress: Option<&Py<PyAny>>) -> PyResult<bool> {
     py.check_signals()?;
     let Some(progress) = progress else { return Ok(true) };
@@ -138,44 +138,44 @@ fn look(py: Python<'_>, at: &Progress, progress: Option<&Py<PyAny>>) -> PyResult
     Ok(!answer.bind(py).is_exact_instance_of::<pyo3::types::PyBool>() || answer.extract(py)?)
 }
 
-/// Puts the files of a result that was made elsewhere into a directory, whole or not at all.
+/// Puts the files of an external result into a directory, whole or not at all.
 #[pyfunction]
 fn put(py: Python<'_>, directory: PathBuf, files: BTreeMap<String, Vec<u8>>) -> PyResult<()> {
     py.detach(|| single::put(&directory, &files)).map_err(PyOSError::new_err)
 }
 
-/// The scenario of a file that is none, such as htsim's `.cm`; None for any other file.
+/// Returns the scenario text for a file of another format, such as htsim's `.cm`; None for any other file.
 #[pyfunction]
 fn scenario_of(path: PathBuf) -> PyResult<Option<String>> {
     single::text_of(Path::new(&path)).map_err(PyValueError::new_err)
 }
 
-/// Where the results of the scenario at a path go unless somebody says.
+/// Returns the default results folder of the scenario at a path.
 #[pyfunction]
 fn default_folder(path: PathBuf, what: &str) -> PathBuf {
     single::default_folder(&path, what)
 }
 
-/// The `trimline` command: gives its exit status.
+/// Runs the `trimline` command and returns its exit status.
 #[pyfunction]
 fn command(py: Python<'_>, words: Vec<std::ffi::OsString>) -> u8 {
     let code = py.detach(|| trimline::command(words));
     (0..=u8::MAX).find(|&status| ExitCode::from(status) == code).unwrap_or(u8::MAX)
 }
 
-/// The JSON Schema of scenarios.
+/// Returns the JSON Schema of scenarios.
 #[pyfunction]
 fn schema() -> String {
     trimline_sim::scenario::schema(&trimline_sim::transports::Transports::built_in())
 }
 
-/// Whether a transport has timers that a preset sets.
+/// Returns whether a transport has timers that a preset sets.
 #[pyfunction]
 fn has_timers(transport: &str) -> bool {
     single::has_timers(transport)
 }
 
-/// Units of the quantities of scenarios, each in the smallest of its kind.
+/// Returns the units of scenarios' quantities, as multiples of the smallest unit of their kind.
 #[pyfunction]
 fn units() -> BTreeMap<&'static str, u64> {
     trimline_sim::scenario::units().collect()

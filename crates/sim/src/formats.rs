@@ -1,4 +1,4 @@
-//! Files as users of other simulators have them, read as they are.
+//! Readers of the files of other simulators.
 //!
 //! | module | what |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | [`htsim_topology`] | htsim's `.topo` |
 //! | [`hpcc`] | HPCC's flow and topology files; the lines of its FCT output |
 //!
-//! Parsers are total: no text makes them panic, and a mistake is a [`FormatError`] that names file and line.
-//! Numbers are read exactly, never through a float.
+//! Parsers are total: no text makes them panic, and an error is a [`FormatError`] that names file and line. Numbers are
+//! read exactly, never through a float.
 
 pub mod connection_matrix;
 pub mod hpcc;
@@ -17,16 +17,16 @@ pub mod sizes;
 
 use std::fmt;
 
-/// A mistake in a file. `Display` is one line: `file:line: what; expected ...`.
+/// An error in a file. `Display` is one line: `file:line: problem; expected ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatError {
     /// Name of the file.
     pub file: String,
-    /// Line, from 1; the last line for what is missing at the end.
+    /// Line, from 1; the last line if the end is missing.
     pub line: usize,
-    /// What is wrong.
+    /// Description of the error.
     pub problem: String,
-    /// What would be right.
+    /// The correct input.
     pub expected: String,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for FormatError {
 
 impl std::error::Error for FormatError {}
 
-/// A text with its name, and the lines that say something.
+/// A text with its name, and its lines that are neither empty nor comments.
 #[derive(Clone, Copy)]
 struct Text<'a> {
     file: &'a str,
@@ -60,12 +60,11 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The text behind a mark of the byte order.
     fn body(&self) -> &'a str {
         self.text.strip_prefix('\u{feff}').unwrap_or(self.text)
     }
 
-    /// Lines with their numbers and words; empty ones and those that begin with `#` are left out.
+    /// Returns the lines with their numbers and words, without empty lines and comments.
     fn lines(self) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
         (1..).zip(self.body().lines()).filter_map(|(number, line)| {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -79,15 +78,15 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A decimal of digits and at most one point times `unit`, rounded half up; `None` for anything else and for
-/// what does not fit.
+/// Multiplies a decimal of digits and at most one point by `unit`, rounded half up. Returns `None` for any other text
+/// and on overflow.
 fn decimal(text: &str, unit: u64) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if whole.len() + part.len() == 0 || !are_digits(whole) || !are_digits(part) {
         return None;
     }
-    // Beyond 18 places nothing is seen of a u64.
+    // Digits beyond 18 places do not change a u64.
     let part = &part[..part.len().min(18)];
     let scale = 10u128.pow(part.len() as u32);
     let number = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<u128>().ok() };
@@ -96,7 +95,7 @@ fn decimal(text: &str, unit: u64) -> Option<u64> {
     u64::try_from((value + scale / 2) / scale).ok()
 }
 
-/// A decimal with an optional exponent (`2e-05`), times `unit`, rounded half up.
+/// Multiplies a decimal with an optional exponent (`2e-05`) by `unit`, rounded half up.
 fn scientific(text: &str, unit: u64) -> Option<u64> {
     let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {
         return decimal(text, unit);

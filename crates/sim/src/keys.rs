@@ -1,5 +1,5 @@
-//! What the keys of a scenario are made of: the forms that a value may have, values with their places in the text,
-//! quantities, and errors that name a place. Scenarios and transports read their keys with it.
+//! Building blocks of scenario keys: forms, values with their places in the text, quantities, and errors that name a
+//! place. Scenarios and transports read their keys with them.
 
 pub(crate) mod error;
 pub(crate) mod form;

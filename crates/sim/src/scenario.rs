@@ -1,9 +1,8 @@
-//! Scenario files: what a user writes, checked, and resolved into plans.
+//! Scenario files, checked and resolved into plans.
 //!
-//! [`Scenario::parse`] reads TOML and gives every run of the file, fully decided: series, times
-//! sweep, times seeds. All mistakes are found here, before anything runs, and a [`ScenarioError`]
-//! names file, line, column, the offending text, what was expected and the nearest valid word.
-//! [`schema`] is the same grammar as a JSON Schema, for editors.
+//! [`Scenario::parse`] reads TOML and returns every run of the file, fully decided: series, times sweep, times seeds.
+//! It finds all mistakes before anything runs. A [`ScenarioError`] names file, line, column, the wrong text, what was
+//! expected and the nearest valid word. [`schema`] is the grammar as a JSON Schema, for editors.
 
 mod bumps;
 mod cells;
@@ -50,11 +49,11 @@ use crate::transports::Transports;
 /// A scenario file with all its runs.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// `name` of the file; empty when it has none.
+    /// `name` of the file; empty if absent.
     pub name: String,
-    /// `description` of the file; empty when it has none.
+    /// `description` of the file; empty if absent.
     pub description: String,
-    /// The text that was read.
+    /// Text of the file.
     pub text: String,
     /// Every run, in the order series, sweep, seeds.
     pub runs: Vec<Run>,
@@ -63,16 +62,17 @@ pub struct Scenario {
 /// One run of a scenario.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// `series/key=value,.../seed-N`, without the parts that the scenario does not have. Unique in
-    /// the scenario, and a relative path.
+    /// `series/key=value,.../seed-N`, without the parts that the scenario lacks. Unique in the scenario, and a relative
+    /// path.
     pub name: String,
-    /// Where in the sweep the run stands: key and value.
+    /// Position in the sweep: keys and values.
     pub point: Vec<(String, String)>,
-    /// What is run.
+    /// The resolved plan.
     pub plan: Plan,
-    /// What is written.
+    /// Files to write.
     pub output: Output,
-    /// What of the plan can never act, or is too small for its network. Every command says it before a run.
+    /// Settings of the plan that can never act, or are too small for its network. Every command prints them before a
+    /// run.
     pub warnings: Vec<Warning>,
 }
 
@@ -83,36 +83,36 @@ pub struct Output {
     pub flows: bool,
     /// ports.csv.
     pub ports: bool,
-    /// links.csv: what links did not bring.
+    /// links.csv: packets that links lost.
     pub links: bool,
-    /// latencies.csv: quantiles of the time that packets took.
+    /// latencies.csv: quantiles of packet latency.
     pub latencies: bool,
-    /// timeline.csv: what happened, event by event.
+    /// timeline.csv: single events.
     pub timeline: bool,
-    /// fct.txt: flows that ended, as HPCC writes them.
+    /// fct.txt: completed flows, as HPCC writes them.
     pub fct: bool,
-    /// series.csv: utilisation and queues over time, layer by layer.
+    /// series.csv: utilisation and queues over time, by layer.
     pub series: bool,
 }
 
 impl Scenario {
-    /// Reads the scenario `text`; `file` is its name in errors. Each of `settings` is a `KEY=VALUE`
-    /// with a dotted key, laid over every series and scheme; in a list of named tables a name is a key
-    /// (`workload.incast.size=90KB`), and a value that is no TOML is a string.
+    /// Reads the scenario `text`; `file` is its name in errors. Each of `settings` is a `KEY=VALUE` with a dotted key
+    /// that overrides every series and scheme. In a list of named tables a name is a key (`workload.incast.size=90KB`),
+    /// and a value that is not TOML is a string.
     ///
-    /// The layers of a run are, each over those before: the scenario, a series, a scheme, the settings in their order, a
-    /// point of the sweep.
+    /// Layers of a run, from the lowest: the scenario, a series, a scheme, the settings in their order, a point of the
+    /// sweep.
     ///
     /// # Errors
-    /// The first mistake. Nothing runs and nothing is written before a scenario is whole.
+    /// Returns the first mistake. Nothing runs and nothing is written before the whole scenario is correct.
     pub fn parse(file: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
         Scenario::parse_with(file, text, settings, &Transports::built_in())
     }
 
-    /// The same in a program that knows these transports.
+    /// Reads a scenario as [`Scenario::parse`], in a program that knows these transports.
     ///
     /// # Errors
-    /// As [`Scenario::parse`].
+    /// See [`Scenario::parse`].
     pub fn parse_with(
         file: &str,
         text: &str,
@@ -122,11 +122,11 @@ impl Scenario {
         expand::expand((file, text), None, settings, transports)
     }
 
-    /// A scenario with these schemes in place of its own, without its series. `names` are the name and the text of what
-    /// says them: keys `scheme` and `schemes`.
+    /// Reads a scenario with these schemes in place of its own, without its series. `schemes` are the name and the text
+    /// of a source with the keys `scheme` and `schemes`.
     ///
     /// # Errors
-    /// As [`Scenario::parse`].
+    /// See [`Scenario::parse`].
     pub fn parse_schemes(
         file: (&str, &str),
         schemes: (&str, &str),

@@ -1,5 +1,4 @@
-//! Suites that hold a transport to what every transport owes: for the tests of this crate, and for those of a
-//! transport outside it.
+//! Suites that check the duties of every transport, for the tests of this crate and of transports outside it.
 
 mod every_profile;
 mod pair;

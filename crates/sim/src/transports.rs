@@ -1,9 +1,7 @@
-//! Transports: each with its endpoint at a host, its keys in a scenario, its words and its samples, in a file of its
-//! own.
+//! Transports, each in its own file: endpoint, scenario keys, description and samples.
 //!
-//! A transport implements [`Transport`]; what it must give are the trait's methods, and a transport without one of
-//! them does not compile. [`Transports`] is the list that a program knows: [`Transports::built_in`], and those that a
-//! crate outside this workspace adds with [`Transports::with`].
+//! A transport implements [`Transport`]. [`Transports`] is the list that a program knows: [`Transports::built_in`], and
+//! further ones that a crate outside this workspace adds with [`Transports::with`].
 //!
 //! Nothing here is called for a packet: [`Transport::with`] leads to a run whose hosts are of the type
 //! [`Transport::Endpoint`].
@@ -68,7 +66,7 @@ use crate::run::run_hosts;
 use crate::topology::Clos;
 use several::{Nothing, Several, several};
 
-// One line a transport: its variant, what its hosts are, its names in scenarios in the order of messages.
+// One line per transport: its variant, the type of its endpoints, its scenario names in the order of messages.
 several::transports! {
     Ndp(trimline_transport::ndp::Endpoint): Ndp;
     Tcp(trimline_transport::tcp::Endpoint): Family::Tcp, Family::Dctcp, Family::Mptcp;
@@ -79,72 +77,70 @@ several::transports! {
     Pfabric(trimline_transport::pfabric::Endpoint): Pfabric;
 }
 
-/// Parameters of a transport's hosts.
+/// Parameters of a transport's endpoints.
 pub type ConfigOf<T> = <<T as Transport>::Endpoint as Protocol>::Config;
 
 /// A transport that scenarios can name.
 pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
-    /// What the simulator drives at each host.
+    /// Endpoint at each host.
     type Endpoint: Protocol;
-    /// Of this crate's own list: left as it is by others.
+    /// For the list of this crate only.
     #[doc(hidden)]
     const IS_BUILT_IN: bool = false;
 
-    /// The name in scenarios: lower-case letters, digits and `_`, unique in a program.
+    /// Returns the name in scenarios: lower-case letters, digits and `_`, unique in a program.
     fn name(self) -> &'static str;
-    /// The name in figures and tables.
+    /// Returns the name in figures and tables.
     fn label(self) -> &'static str;
-    /// The colour in figures, "#rrggbb".
+    /// Returns the colour in figures, "#rrggbb".
     fn colour(self) -> &'static str;
-    /// What it is, in one sentence.
+    /// Returns a description in one sentence.
     fn about(self) -> &'static str;
-    /// The keys of its table in a scenario.
+    /// Returns the keys of its scenario table.
     fn grammar(self) -> &'static Grammar;
-    /// What holds for all its flows.
+    /// Returns the properties of all its flows.
     fn traits(self) -> Traits;
-    /// The switch profile of a scenario that names none: that of NDP's paper unless the transport says which switches it
-    /// is made for (`trimline schema`, switch.profile).
+    /// Returns the default switch profile (`trimline schema`, switch.profile). It is the NDP paper's by default.
     fn profile(self, _keys: &Keys<'_>) -> &'static str {
         "paper"
     }
-    /// Whether its senders answer marks: ECN-Echo, or a CNP, makes them slower. One that does not say it is believed to.
+    /// Returns whether marks slow its senders down by ECN-Echo or CNP. The default is true.
     fn answers_marks(self, _config: &ConfigOf<Self>) -> bool {
         true
     }
-    /// The key that asks ports to tell what the last hop trims (`last_hop`), if its value does.
+    /// Returns the key that needs ports with `last_hop`, if its value does.
     fn asks_for_last_hop(self, _config: &ConfigOf<Self>) -> Option<&'static str> {
         None
     }
-    /// How queues that mark do it in a scenario that says nothing of it, where hosts have links of this rate. `None`: as
-    /// their profile has it.
+    /// Returns the default marker of queues for a rate of hosts' links. `None`: the profile's.
     fn marker(self, _rate: BitRate) -> Option<Marker> {
         None
     }
-    /// Full packets that a flow may have outstanding, with the key that limits them. A flow fills an idle path if they
-    /// last for a round trip; before a run in which they do not, the program warns. `None`: nothing limits them.
+    /// Returns the maximum full packets in flight of a flow, with the key that sets it. The program warns if they last
+    /// less than an idle round trip. `None`: no limit.
     fn window(self, _config: &ConfigOf<Self>) -> Option<(&'static str, u64)> {
         None
     }
-    /// From its keys, which the grammar has accepted, to its parameters.
+    /// Converts its keys, which the grammar has accepted, to parameters.
     ///
     /// # Errors
-    /// What no grammar can see: keys that contradict each other ([`Keys::refuse`]).
+    /// Refuses contradictions between keys, which no grammar can see ([`Keys::refuse`]).
     fn resolve(
         self,
         keys: &Keys<'_>,
         setting: &Setting<'_>,
     ) -> Result<ConfigOf<Self>, ScenarioError>;
-    /// The kind of a packet as one of its hosts sent it, for a timeline: its header's, unless the transport has others.
+    /// Returns the kind of a packet at its sender, for a timeline. The default is the header's kind.
     fn packet_kind(self, packet: &Packet) -> PacketKind {
         PacketKind::of_header(packet.header.kind)
     }
-    /// Payload bytes of a full packet.
+    /// Returns the payload bytes of a full packet.
     fn payload_bytes(self, config: &ConfigOf<Self>) -> u16;
-    /// The parameters for flows whose full packets have another payload. A transport that can do so hears of each
-    /// connection's payload in [`flow::Command::Open`].
+    /// Returns the parameters for flows with another payload. The endpoint finds each connection's payload in
+    /// [`flow::Command::Open`].
     ///
     /// # Errors
-    /// Why it cannot, as the end of "transport NAME, ...".
+    /// Returns why it cannot, as the end of "transport NAME, ...".
     fn with_payload(
         self,
         _config: &ConfigOf<Self>,
@@ -152,60 +148,59 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     ) -> Result<ConfigOf<Self>, &'static str> {
         Err("whose connections all have one payload")
     }
-    /// Whether every flow with a size ends, with these parameters.
+    /// Returns whether every sized flow ends with these parameters.
     fn ends_flows(self, _config: &ConfigOf<Self>) -> bool {
         self.traits().ends_flows
     }
-    /// The parameters in words, after the name, for `explain`.
+    /// Describes the parameters, after the name, for `explain`.
     fn describe(self, config: &ConfigOf<Self>) -> String;
-    /// Timers that are long beside a data centre's round trips, in words: in a comparison they tell more of the timers
-    /// than of the transport. `None` without such timers.
+    /// Describes timers that are long for a data centre: in a comparison they may matter more than the transport.
+    /// `None` without such timers.
     fn slow_timers(self, _config: &ConfigOf<Self>) -> Option<String> {
         None
     }
-    /// The time after which a sender that has measured no round trip sends again what nobody answered, with its key: what
-    /// comes back later was not lost. `None`: there is no such time, or it is known to come too early.
+    /// Returns the time after which a sender without a round-trip sample resends, with its key; an answer after that
+    /// means no loss. `None`: no such time, or it is known to be too short.
     fn first_timeout(self, _config: &ConfigOf<Self>) -> Option<(&'static str, TimeDelta)> {
         None
     }
-    /// Who makes frames of these packets for a capture, which are in the order of time. `None`: packets have the form of
-    /// this repository's own wire format.
+    /// Returns a maker of capture frames for packets in order of time. `None`: the wire format of this repository.
     fn frames(self, _config: &ConfigOf<Self>, _packets: &[Packet]) -> Option<Box<dyn Frames>> {
         None
     }
-    /// What a group of flows takes, for the estimate before a run. [`windowed`] and [`constant_rate`] are at hand.
+    /// Estimates the work of a group of flows before a run. See [`windowed`] and [`constant_rate`].
     fn work(self, config: &ConfigOf<Self>, plan: &Plan, group: &Group) -> Work;
-    /// Parameters that the suite `every_transport` runs under every switch profile: at least one.
+    /// Returns the parameters that the suite `every_transport` runs under every switch profile: at least one.
     fn samples(self) -> &'static [Sample];
 
-    /// The parameters that the lines `keys` of its table have in a scenario that says nothing else.
+    /// Returns the parameters of a table with the lines `keys`, in a scenario without further keys.
     ///
     /// # Errors
-    /// What is no TOML, and what the grammar or [`Transport::resolve`] refuses.
+    /// Refuses text that is not TOML; see also the grammar and [`Transport::resolve`].
     fn config(self, keys: &str, topology: &Clos) -> Result<ConfigOf<Self>, ScenarioError> {
         keys::resolved(keys, self.grammar(), |keys| {
             self.resolve(keys, &Setting::plain(self.profile(keys), topology))
         })
     }
-    /// The transport with these parameters, for a plan.
+    /// Combines the transport with parameters, for a plan.
     fn with(self, config: ConfigOf<Self>) -> Chosen {
         Chosen::new(Configured { transport: self, config: Arc::new(config) })
     }
 }
 
-/// Parameters that a suite runs.
+/// Parameters of a suite.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// The name that a failure shows.
+    /// Name in failures.
     pub name: &'static str,
-    /// Keys of the transport's table, a line each.
+    /// Keys of the transport's table, one a line.
     pub keys: &'static str,
-    /// Payload bytes that arrive at least in two milliseconds of the suite's load under any switch profile: the links
+    /// Minimum payload bytes delivered in two milliseconds of the suite's load under any switch profile. The links
     /// could carry 40 MB.
     pub min_bytes: u64,
 }
 
-/// A transport whose type is forgotten: every [`Transport`] is one.
+/// A transport behind a trait object. Every [`Transport`] implements it.
 pub trait AnyTransport: fmt::Debug + Send + Sync + 'static {
     /// See [`Transport::name`].
     fn name(&self) -> &'static str;
@@ -226,17 +221,17 @@ pub trait AnyTransport: fmt::Debug + Send + Sync + 'static {
     /// See [`Transport::resolve`].
     ///
     /// # Errors
-    /// Keys that contradict each other.
+    /// Refuses contradictions between keys.
     fn choose(&self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Chosen, ScenarioError>;
     /// See [`Transport::samples`].
     fn samples(&self) -> &'static [Sample];
 }
 
 impl dyn AnyTransport {
-    /// The transport with the parameters of [`Transport::config`].
+    /// Combines the transport with the parameters of [`Transport::config`].
     ///
     /// # Errors
-    /// As [`Transport::config`].
+    /// See [`Transport::config`].
     pub fn with_keys(&self, keys: &str, topology: &Clos) -> Result<Chosen, ScenarioError> {
         keys::resolved(keys, self.grammar(), |keys| {
             self.choose(keys, &Setting::plain(self.profile(keys), topology))
@@ -277,7 +272,6 @@ impl<T: Transport> AnyTransport for T {
     }
 }
 
-/// A transport with its parameters.
 #[derive(Clone, Debug)]
 struct Configured<T: Transport> {
     transport: T,
@@ -358,7 +352,7 @@ impl<T: Transport> Choice for Configured<T> {
         if plan.transports.len() == 1 {
             return run_hosts::<T::Endpoint>(plan, &self.config, resources, watch);
         }
-        // Known when this is compiled: a built-in transport brings no network of its own for this.
+        // Known at compile time: a built-in transport adds no network here.
         if T::IS_BUILT_IN {
             run_hosts::<Several<Nothing>>(plan, &several(plan), resources, watch)
         } else {
@@ -367,7 +361,7 @@ impl<T: Transport> Choice for Configured<T> {
     }
 }
 
-/// The bandwidth-delay product, beside which the initial window stands.
+/// Describes the bandwidth-delay product, to compare with the initial window.
 fn describe_round_trip(clos: &Clos, choice: &dyn Choice) -> String {
     let round_trip = clos.idle_round_trip(choice.payload_bytes(), choice.framing());
     let packet_bits = f64::from(choice.full_wire_bytes()) * 8.0;
@@ -384,15 +378,15 @@ fn describe_round_trip(clos: &Clos, choice: &dyn Choice) -> String {
 pub struct Transports(Vec<&'static dyn AnyTransport>);
 
 impl Transports {
-    /// Those of this crate. The first is that of a scenario which names none.
+    /// Returns the transports of this crate. The first is the default.
     pub fn built_in() -> Transports {
         Transports(BUILT_IN.to_vec())
     }
 
-    /// These, and more from outside.
+    /// Adds transports from outside.
     ///
     /// # Errors
-    /// A name that is none, or that another has.
+    /// Refuses an invalid name, and a name in use.
     pub fn with(mut self, more: &[&'static dyn AnyTransport]) -> Result<Transports, String> {
         for &transport in more {
             let name = transport.name();
@@ -410,27 +404,26 @@ impl Transports {
         Ok(self)
     }
 
-    /// The transport of this name.
+    /// Returns the transport of this name.
     pub fn find(&self, name: &str) -> Option<&'static dyn AnyTransport> {
         self.0.iter().copied().find(|transport| transport.name() == name)
     }
 
-    /// All of them.
+    /// Returns all transports.
     pub fn iter(&self) -> impl Iterator<Item = &'static dyn AnyTransport> + '_ {
         self.0.iter().copied()
     }
 
-    /// That of a scenario which names none.
+    /// Returns the transport of a scenario without one.
     pub(crate) fn default(&self) -> &'static dyn AnyTransport {
         self.0[0]
     }
 
-    /// The name nearest to what was written, if one is near.
+    /// Returns the name nearest to `written`, if one is near.
     pub fn nearest(&self, written: &str) -> Option<&'static str> {
         crate::keys::error::nearest(written, self.iter().map(|transport| transport.name()))
     }
 
-    /// What the list adds to the grammar of scenarios.
     pub(crate) fn language(&self) -> Language {
         let key = |transport: &'static dyn AnyTransport| {
             optional(transport.name(), Form::Table(transport.grammar()), transport.about())
@@ -439,7 +432,6 @@ impl Transports {
     }
 }
 
-/// The keys of a transport in a scenario, before they are read.
 pub(crate) fn keys_of<'a>(root: &'a Node, transport: &dyn AnyTransport) -> Keys<'a> {
     Keys::new(root, root.at(&["transport", transport.name()]), transport.grammar())
 }

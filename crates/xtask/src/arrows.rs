@@ -1,9 +1,9 @@
-//! Which crate may know which, held to the manifests: ARCHITECTURE.md's arrows.
+//! Checks the dependencies of crates in their manifests against ARCHITECTURE.md's arrows.
 
 use std::fs;
 use std::path::Path;
 
-/// What a crate may know, and what its tests may know besides.
+/// Permitted dependencies of a crate and of its tests.
 struct Arrows {
     of: &'static str,
     to: &'static [&'static str],
@@ -36,10 +36,8 @@ const ALLOWED: [Arrows; 11] = [
     ),
 ];
 
-/// What is wrong with the manifests of the crates in the folder `crates` of `root`.
-///
-/// # Errors
-/// A manifest that cannot be read or is no TOML, with its name.
+/// Returns mistakes in the manifests of the crates in `root`/crates, or the name of a manifest that cannot be read or
+/// is not TOML.
 pub(crate) fn check_all(root: &Path) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
     let unreadable = |error| format!("crates: {error}");
@@ -57,7 +55,6 @@ pub(crate) fn check_all(root: &Path) -> Result<Vec<String>, String> {
     Ok(findings)
 }
 
-/// What is wrong with the manifest of the crate `name`.
 fn check(name: &str, manifest: &str) -> Result<Vec<String>, String> {
     let at = format!("crates/{name}/Cargo.toml");
     let Some(allowed) = ALLOWED.iter().find(|arrows| arrows.of == name) else {

@@ -1,45 +1,38 @@
-//! Claims of spec/ndp-transport.toml, and where they are kept: each is cited at the code that obeys it and at the
-//! tests that check it, as `NDP 3.2-k` or `NDP 3.2-k, 3.2.1-a` in a comment. spec/mutations breaks each of them.
+//! Claims of spec/ndp-transport.toml and their citations: as `NDP 3.2-k` or `NDP 3.2-k, 3.2.1-a` in a comment at the
+//! code that obeys the claim and at the tests that check it. spec/mutations breaks each claim.
 //!
-//! A citation of a test stands in the comment right above it. That a test with a citation bites is shown by
-//! `cargo xtask mutations`: of the tests that cite a claim, one must fail when the claim is broken.
+//! A citation of a test is in the comment right above it. `cargo xtask mutations` shows that cited tests are effective:
+//! if a claim is broken, a test that cites it must fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The claims, and the sources that cite them.
 const SPEC: &str = "spec/ndp-transport.toml";
 const SOURCES: &str = "crates/transport";
 
-/// Where claims are cited, by their names.
 #[derive(Debug, Default)]
 pub(crate) struct Citations {
-    /// `file:line` of code.
+    /// Places in code, `file:line`.
     code: BTreeMap<String, Vec<String>>,
     /// Names of tests.
     pub(crate) tests: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// How often claims are cited.
 pub(crate) struct Covered {
     pub(crate) claims: usize,
     pub(crate) code: usize,
     pub(crate) tests: usize,
 }
 
-/// What a source says of claims and tests.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Source {
-    /// Claim and line, of code.
+    /// Claim and line, in code.
     code: Vec<(String, usize)>,
-    /// Claim and test.
     tests: Vec<(String, String)>,
-    /// All tests.
     names: Vec<String>,
 }
 
-/// The claims that a comment cites.
 fn cited(line: &str) -> Vec<&str> {
     let Some((_, comment)) = line.split_once("//") else { return Vec::new() };
     let mut claims = Vec::new();
@@ -61,7 +54,7 @@ fn cited(line: &str) -> Vec<&str> {
     claims
 }
 
-/// A section and a letter: `3.2.1-a`.
+/// Returns whether a word is a section and a letter: `3.2.1-a`.
 fn is_claim(word: &str) -> bool {
     let Some((section, letter)) = word.split_once('-') else { return false };
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -70,11 +63,11 @@ fn is_claim(word: &str) -> bool {
         && letter.as_bytes()[0].is_ascii_lowercase()
 }
 
-/// Reads a source. `is_test`: all of it is tests; else what stands below `mod tests`.
+/// Reads a source. With `is_test` all of it is tests, otherwise the part below `mod tests`.
 fn read(text: &str, is_test: bool) -> Source {
     let mut source = Source::default();
     let mut in_tests = is_test;
-    // The comments and attributes above the line, and whether one of them is `#[test]`.
+    // Comments and attributes above the line, and whether `#[test]` is among these.
     let (mut above, mut marked): (Vec<String>, bool) = (Vec::new(), false);
     for (index, line) in text.lines().enumerate() {
         let trimmed = line.trim_start();
@@ -111,7 +104,7 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// The sources of a crate: those that are tests alone, and their texts.
+/// Reads the sources of a crate; files of tests count as tests only.
 fn sources(root: &Path, folder: &str) -> Result<Vec<(String, Source)>, String> {
     let mut read_all = Vec::new();
     for (part, is_test) in [("src", false), ("tests", true)] {
@@ -124,7 +117,7 @@ fn sources(root: &Path, folder: &str) -> Result<Vec<(String, Source)>, String> {
             let text = fs::read_to_string(&file)
                 .map_err(|error| format!("{}: {error}", file.display()))?;
             let name = file.strip_prefix(root).expect("listed under the root");
-            // What holds a crate to a plain one is tests alone, too.
+            // Oracles, which compare a crate with a plain one, are tests too.
             let is_tests = |name: &std::ffi::OsStr| name == "tests.rs" || name == "oracle.rs";
             let folder = file.parent().and_then(Path::file_name);
             let is_test = is_test
@@ -136,22 +129,19 @@ fn sources(root: &Path, folder: &str) -> Result<Vec<(String, Source)>, String> {
     Ok(read_all)
 }
 
-/// The tests of a crate, and the programs in which they are.
+/// The tests of a crate, each with its programs.
 pub(crate) type Tests = BTreeMap<String, BTreeSet<Program>>;
 
 /// A program of tests, as cargo knows it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Program {
-    /// Those under the code.
+    /// Tests under the code.
     Library,
-    /// Those of a file or folder of `tests`.
+    /// Tests of a file or folder of `tests`.
     Integration(String),
 }
 
-/// The tests of the crate in this folder.
-///
-/// # Errors
-/// A source that cannot be read.
+/// Returns the tests of the crate in this folder, or a source that cannot be read.
 pub(crate) fn tests_of(root: &Path, folder: &str) -> Result<Tests, String> {
     let mut tests = Tests::new();
     for (file, source) in sources(root, folder)? {
@@ -171,10 +161,6 @@ pub(crate) fn tests_of(root: &Path, folder: &str) -> Result<Tests, String> {
 }
 
 impl Citations {
-    /// Reads the sources.
-    ///
-    /// # Errors
-    /// A source that cannot be read.
     pub(crate) fn read(root: &Path) -> Result<Citations, String> {
         let mut citations = Citations::default();
         for (file, source) in sources(root, SOURCES)? {
@@ -189,7 +175,7 @@ impl Citations {
     }
 }
 
-/// The claims: name and text.
+/// Returns name and text of each claim.
 fn claims(root: &Path) -> Result<BTreeMap<String, String>, String> {
     #[derive(serde::Deserialize)]
     struct Spec {
@@ -200,12 +186,8 @@ fn claims(root: &Path) -> Result<BTreeMap<String, String>, String> {
     Ok(spec.claims)
 }
 
-/// Whether each claim is cited by code and by a test and is broken by a mistake, and nothing else is cited.
-///
-/// `broken` is each mistake's name with a claim that it breaks.
-///
-/// # Errors
-/// One line for each claim that lacks one, and for each citation of what is no claim.
+/// Checks that each claim is cited by code and by a test and is broken by a mistake, and that every citation names a
+/// claim. `broken` pairs mistakes with claims. Returns a line for each claim or citation that fails.
 pub(crate) fn check(root: &Path, broken: &[(&str, &str)]) -> Result<Covered, Vec<String>> {
     let one = |error| vec![error];
     let claims = claims(root).map_err(one)?;
@@ -294,7 +276,7 @@ mod tests {
         assert!(read(text, true).code.is_empty());
     }
 
-    /// An item that lacks anything is named.
+    /// An incomplete claim is named.
     #[test]
     fn a_claim_that_no_mistake_breaks_is_named() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

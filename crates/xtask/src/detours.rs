@@ -1,7 +1,7 @@
-//! Runs the test vectors of `vectors/detour`: which port a packet leaves by (OPF, IFIP Networking 2024, Algorithms 1
-//! and 2), in the decision of the switch crate.
+//! Runs the test vectors of `vectors/detour` on the detour decision of the switch crate (OPF, IFIP Networking 2024,
+//! Algorithms 1 and 2).
 //!
-//! A vector is text, untimed and one behaviour a file; `vectors/README.md` describes the language.
+//! A vector is text, untimed, with one behaviour per file; `vectors/README.md` describes the language.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -18,39 +18,34 @@ use trimline_switch::{
 
 use crate::vectors::{Arena, list, number, read};
 
-/// Where they are.
 pub(crate) const FOLDER: &str = "vectors/detour";
 
-/// Ports of the switch; host N is reached by port N, next to it or behind another switch.
+/// Ports of the switch. Port N leads to host N, directly or behind another switch.
 pub(crate) const PORTS: usize = 8;
 
-/// Packets that a queue holds: more than any vector puts there.
+/// Limit of a queue in packets: more than any vector needs.
 const DEPTH: u32 = 1000;
 
-/// Bytes that a packet of data carries.
+/// Payload bytes of a data packet.
 const PAYLOAD: u16 = 1000;
 
-/// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arriving {
-    /// The port that it comes by.
     pub(crate) input: usize,
-    /// The port that routing chooses.
     pub(crate) own: usize,
-    /// Switches that it has left.
+    /// Number of switches left so far.
     pub(crate) switches: u8,
     pub(crate) packet: Packet,
 }
 
-/// One line of a vector.
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
     Length {
         port: usize,
         packets: u16,
     },
-    /// Places among so many ports.
-    NodeRng {
+    /// Scripted draws: places among `of` ports.
+    Draw {
         places: Vec<u32>,
         of: u32,
     },
@@ -70,18 +65,17 @@ pub(crate) enum Command {
     },
 }
 
-/// What holds for a whole file.
+/// Settings of a whole file.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) threshold: u32,
     pub(crate) limit: u8,
-    /// Ports to switches, the others lead to hosts.
+    /// Ports to switches; the others lead to hosts.
     pub(crate) to_switch: [bool; PORTS],
-    /// Ports whose link routing knows to be dead.
+    /// Ports whose link is dead, as routing knows.
     pub(crate) dead: [bool; PORTS],
 }
 
-/// A parsed file.
 pub(crate) struct Vector {
     pub(crate) file: String,
     pub(crate) config: Config,
@@ -117,7 +111,6 @@ impl Vector {
         Ok(Vector { file, config, commands })
     }
 
-    /// The detour that the vector asks for.
     pub(crate) fn model(&self) -> DetourModel {
         DetourModel {
             limit: Some(self.config.limit),
@@ -129,7 +122,7 @@ impl Vector {
 }
 
 impl Config {
-    /// Takes in a line, if it is one that holds for the whole file.
+    /// Reads a line that holds for the whole file; returns whether it does.
     fn obey(&mut self, verb: &str, rest: &[&str]) -> Result<bool, String> {
         match (verb, rest) {
             ("config", pairs) => {
@@ -164,7 +157,6 @@ fn port_of(word: &str) -> Result<usize, String> {
     if port < PORTS { Ok(port) } else { Err(format!("expected a port below {PORTS}, not {port}")) }
 }
 
-/// `sequence` makes packets differ.
 fn parse_command(verb: &str, rest: &[&str], sequence: u32) -> Result<Command, String> {
     Ok(match (verb, rest) {
         ("length", [port, packets]) => {
@@ -172,7 +164,7 @@ fn parse_command(verb: &str, rest: &[&str], sequence: u32) -> Result<Command, St
         }
         ("draw", [places @ .., "of", of]) if !places.is_empty() => {
             let places = places.iter().map(|place| number(place)).collect::<Result<_, _>>()?;
-            Command::NodeRng { places, of: number(of)? }
+            Command::Draw { places, of: number(of)? }
         }
         ("packet", [input, own, kind, fields @ ..]) => {
             let (input, own) = (port_of(input)?, port_of(own)?);
@@ -203,7 +195,7 @@ fn parse_command(verb: &str, rest: &[&str], sequence: u32) -> Result<Command, St
     })
 }
 
-/// A packet from a host behind port `input` to one behind port `own`.
+/// Returns a packet from a host behind port `input` to one behind port `own`.
 pub(crate) fn packet_of(
     kind: &str,
     (input, own): (usize, usize),
@@ -242,20 +234,20 @@ pub(crate) fn packet_of(
     Ok(packet)
 }
 
-/// The draws of a vector, in order, and among how many ports. One beyond them, or among others, is remembered.
+/// Scripted draws with their bounds, in order. Any other draw is recorded as an error.
 #[derive(Default)]
-pub(crate) struct SplitMix {
+pub(crate) struct ScriptedDraws {
     laid_out: VecDeque<(u32, u32)>,
     wrong: Option<String>,
 }
 
-impl SplitMix {
-    /// What is drawn next, each of so many ports.
+impl ScriptedDraws {
+    /// Scripts draws, each among `of` ports.
     pub(crate) fn lay_out(&mut self, places: &[u32], of: u32) {
         self.laid_out.extend(places.iter().map(|&place| (place, of)));
     }
 
-    /// Whether everything that was laid out was drawn, and nothing else.
+    /// Checks that all scripted draws were drawn, and no others.
     pub(crate) fn check_all_drawn(&mut self) -> Result<(), String> {
         match (self.wrong.take(), self.laid_out.len()) {
             (Some(wrong), _) => Err(wrong),
@@ -265,7 +257,7 @@ impl SplitMix {
     }
 }
 
-impl Rng for SplitMix {
+impl Rng for ScriptedDraws {
     fn coin(&mut self) -> bool {
         self.below(2) == 1
     }
@@ -281,19 +273,19 @@ impl Rng for SplitMix {
     }
 }
 
-/// A switch, and where its last packet went.
+/// A switch, and the output port of its last packet.
 pub(crate) struct Harness {
     detour: DetourModel,
     config: Config,
     ports: [Port<1>; PORTS],
-    /// What is seen of each port where that is not its length now.
+    /// Seen queue length of each port, if it is not the current one.
     registers: [u16; PORTS],
     detoured: [u64; PORTS],
     packets: Arena,
-    /// What each packet found in its queue.
+    /// Queue length that each packet found.
     found: Vec<u16>,
-    draws: SplitMix,
-    /// The port of the last packet, which must be expected.
+    draws: ScriptedDraws,
+    /// Output port of the last packet, which the vector must expect.
     way: Option<usize>,
 }
 
@@ -307,31 +299,28 @@ impl Harness {
             detoured: [0; PORTS],
             packets: Arena::default(),
             found: Vec::new(),
-            draws: SplitMix::default(),
+            draws: ScriptedDraws::default(),
             way: None,
         }
     }
 
-    /// Obeys a vector.
-    ///
-    /// # Errors
-    /// File and line of the vector, what was expected, what came.
+    /// Runs a vector. An error names file and line, expectation and finding.
     pub(crate) fn run(mut self, vector: &Vector) -> Result<(), String> {
         let mut last = 0;
         for (line, command) in &vector.commands {
             last = *line;
             self.obey(command).map_err(|error| format!("{}:{line}: {error}", vector.file))?;
         }
-        let undrawn = self.draws.check_all_drawn().and_then(|()| self.check_registers());
+        let undrawn = self.draws.check_all_drawn().and_then(|()| self.check_expected());
         undrawn.map_err(|error| format!("{}:{last}: {error}", vector.file))
     }
 
     fn obey(&mut self, command: &Command) -> Result<(), String> {
         match command {
             Command::Length { port, packets } => self.set_length(*port, *packets),
-            Command::NodeRng { places, of } => self.lay_out(places, *of),
+            Command::Draw { places, of } => self.lay_out(places, *of),
             Command::Packet(arriving) => {
-                self.check_registers()?;
+                self.check_expected()?;
                 self.way = Some(self.arrive(arriving)?);
             }
             Command::Expect(port) => match self.way.take() {
@@ -360,8 +349,7 @@ impl Harness {
         Ok(())
     }
 
-    /// Every packet was expected.
-    fn check_registers(&self) -> Result<(), String> {
+    fn check_expected(&self) -> Result<(), String> {
         match self.way {
             None => Ok(()),
             Some(way) => Err(format!("a packet left by port {way}, which nobody expected")),
@@ -376,7 +364,7 @@ impl Harness {
         self.draws.lay_out(places, of);
     }
 
-    /// How many packets a port is seen to hold.
+    /// Returns the seen queue length of a port, in packets.
     pub(crate) fn seen(&self, port: usize) -> u32 {
         match self.detour.seen {
             Seen::Now => self.ports[port].queue_packets(0),
@@ -384,7 +372,7 @@ impl Harness {
         }
     }
 
-    /// A packet comes: the port that it leaves by.
+    /// Lets a packet arrive. Returns its output port.
     pub(crate) fn arrive(&mut self, arriving: &Arriving) -> Result<usize, String> {
         let way = self.way(arriving);
         self.detoured[arriving.own] += u64::from(way != arriving.own);
@@ -403,7 +391,7 @@ impl Harness {
         place.map_or(arriving.own, |place| admitted[place as usize])
     }
 
-    /// The ports that a packet may be detoured to; `None`: it is not to be detoured.
+    /// Returns the ports for a detour of a packet; `None` if it may not be detoured.
     pub(crate) fn admitted(&self, arriving: &Arriving) -> Option<Vec<usize>> {
         let Arriving { input, own, switches, packet } = *arriving;
         let (model, steps) = (self.detour, Steps { switches, ..Steps::default() });
@@ -420,7 +408,7 @@ impl Harness {
         Some((0..PORTS).filter(|&port| model.targets.admit(target(port))).collect())
     }
 
-    /// A packet begins to leave a port: which one.
+    /// Starts to transmit a packet of a port, and returns it.
     pub(crate) fn serve(&mut self, port: usize) -> Option<Packet> {
         let leaving = self.context(port, |port, context| port.dequeue(context))?;
         let (held, found) = (self.ports[port].queue_packets(0), self.found[leaving.index()]);
@@ -433,7 +421,7 @@ impl Harness {
     fn context<T>(
         &mut self,
         port: usize,
-        act: impl FnOnce(&mut Port<1>, &mut PortContext<'_, ServiceModel, Arena, SplitMix>) -> T,
+        act: impl FnOnce(&mut Port<1>, &mut PortContext<'_, ServiceModel, Arena, ScriptedDraws>) -> T,
     ) -> T {
         let model = Choices::drop_tail(DEPTH).build().expect("the profile can be built");
         let (mut pool, mut drop_list) = (Pool::none(), DropList::new());
@@ -449,7 +437,6 @@ impl Harness {
     }
 }
 
-/// Every vector of the folder.
 pub(crate) fn read_all(root: &Path) -> Result<Vec<Vector>, String> {
     let files = list(root, Path::new(FOLDER))?;
     if files.is_empty() {
@@ -458,10 +445,7 @@ pub(crate) fn read_all(root: &Path) -> Result<Vec<Vector>, String> {
     files.iter().map(|file| Vector::parse(file, &read(root, file)?)).collect()
 }
 
-/// Runs every vector; gives their number.
-///
-/// # Errors
-/// One line a failure.
+/// Runs every vector. Returns their number, or a line per failure.
 pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
     let vectors = read_all(root).map_err(|error| vec![error])?;
     let run = |vector: &Vector| Harness::new(vector.model(), &vector.config).run(vector);
@@ -476,7 +460,7 @@ mod tests {
     const HEAD: &str =
         "# rule: r\n# origin: here\nconfig threshold=3\nports to_switch 2 3 4 5\ndead 5\n";
 
-    /// Runs the lines behind a fixed head; its five lines count.
+    /// Runs the lines behind a fixed head of five lines.
     #[track_caller]
     fn check(lines: &str, expected: Result<(), &str>) {
         let outcome = Vector::parse(Path::new("v"), &format!("{HEAD}{lines}"))
@@ -486,7 +470,7 @@ mod tests {
 
     #[test]
     fn a_vector_that_holds() {
-        // Of 3 and 4, both empty, the first drawn.
+        // Ports 3 and 4 are both empty: the first draw decides.
         let detoured = "packet 0 2 marked count=1\nexpect 4\ndetoured 2 1\n";
         check(&format!("length 2 4\ndraw 1 0 of 2\n{detoured}"), Ok(()));
         check("packet 0 2 marked\nexpect 2\nserve 2 2\nseen 2 1\n", Ok(()));

@@ -1,8 +1,8 @@
-//! The lock of the findings, `experiments/findings.lock`: what each finding asks, and why it asked something else before.
+//! The lock of the findings, `experiments/findings.lock`: what each finding asks, and reasons for changes.
 //!
-//! A line is `FILE | NAME | RANGE | QUESTION`, where QUESTION has the keys of the finding that decide what is judged. A line
-//! with a fifth part, `CHANGE: REASON`, is a finding as it was before a change. `cargo xtask findings` adds new findings.
-//! It refuses a finding that was loosened, tightened, moved, redefined or removed until `--because REASON` gives the reason.
+//! A line is `FILE | NAME | RANGE | QUESTION`; QUESTION has the keys that decide the verdict. A line with a fifth part,
+//! `CHANGE: REASON`, is a finding before a change. `cargo xtask findings` adds new findings. It refuses one that was
+//! loosened, tightened, moved, redefined or removed without `--because REASON`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -11,16 +11,13 @@ use std::path::Path;
 
 use toml::Value;
 
-/// Path of the lock below the workspace.
 const LOCK: &str = "experiments/findings.lock";
 
-/// First lines of the lock.
 const HEAD: &str = "\
 # What each finding asks: file | name | range | question. Written by `cargo xtask findings`, checked by `cargo xtask tidy`.
 # A line with a fifth part is a finding as it was before a change, with the reason for the change.
 ";
 
-/// Separates the parts of a line.
 const BAR: &str = " | ";
 
 /// Keys that explain a finding and do not decide its verdict.
@@ -29,19 +26,17 @@ const EXPLANATIONS: [&str; 6] = ["source", "paper", "reference", "baseline", "ca
 /// File and name of a finding. The file is `paper/figure`, or `paper/figure/testbed` for testbed.toml.
 type Id = (String, String);
 
-/// What a finding asks.
 #[derive(Clone, Debug, PartialEq)]
 struct Question {
     lo: Option<f64>,
     hi: Option<f64>,
-    /// All other keys that decide what is judged, sorted.
+    /// Other keys that decide the verdict, sorted.
     of: String,
 }
 
-/// A finding as it was, and the reason for its change.
+/// A finding before a change, and the reason.
 type Former = (Id, Question, String);
 
-/// Contents of the lock.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Lock {
     current: BTreeMap<Id, Question>,
@@ -51,13 +46,12 @@ struct Lock {
 /// A difference between the lock and the files.
 #[derive(Clone, Debug, PartialEq)]
 enum Difference {
-    /// The lock does not have the finding.
     New(Id),
-    /// The finding asks something else, or is gone: the word for the change.
+    /// A finding that asks something else, or is gone, with the word for the change.
     Changed(Id, &'static str),
 }
 
-/// Counts of judged findings: all, and those that ask for a sign alone.
+/// Counts of judged findings, and of findings that ask only for a sign.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Signs {
     pub(crate) judged: usize,
@@ -87,7 +81,7 @@ impl Question {
         Some(Question { lo, hi, of: of.to_owned() })
     }
 
-    /// The word for the change from `self` to `new`.
+    /// Returns the word for the change from `self` to `new`.
     fn change(&self, new: &Question) -> &'static str {
         let ends = |question: &Question| {
             [question.lo.unwrap_or(f64::NEG_INFINITY), question.hi.unwrap_or(f64::INFINITY)]
@@ -104,7 +98,7 @@ impl Question {
         }
     }
 
-    /// Whether the only bound of a comparison is 0, as `trimline reproduce` has it.
+    /// Returns whether 0 is the only bound of a comparison, as in `trimline reproduce`.
     fn is_sign(&self) -> bool {
         let is_at_zero = match (self.lo, self.hi) {
             (Some(bound), None) | (None, Some(bound)) => bound == 0.0,
@@ -146,7 +140,7 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Differences from the findings of the files, sorted by finding.
+    /// Returns the differences from the findings of the files, sorted by finding.
     fn differences(&self, files: &BTreeMap<Id, Question>) -> Vec<Difference> {
         let ids: BTreeSet<&Id> = self.current.keys().chain(files.keys()).collect();
         let difference = |id: &Id| match (self.current.get(id), files.get(id)) {
@@ -160,10 +154,8 @@ impl Lock {
         ids.into_iter().filter_map(difference).collect()
     }
 
-    /// Takes the findings of the files. A changed finding stays as a former one, with the reason.
-    ///
-    /// # Errors
-    /// One line for each changed finding, if there is no reason.
+    /// Takes over the findings of the files. A changed finding stays as a former one, with the reason; without one it
+    /// is an error.
     fn updated(
         mut self,
         files: BTreeMap<Id, Question>,
@@ -213,10 +205,7 @@ fn refusal((file, name): &Id, change: &str) -> String {
     )
 }
 
-/// What differs between the lock and the files.
-///
-/// # Errors
-/// A file that cannot be read or parsed.
+/// Returns the differences between the lock and the files, or a file that cannot be read or parsed.
 pub(crate) fn check_all(root: &Path) -> Result<Vec<String>, String> {
     Ok(check(&read_lock(root)?, &read_files(root)?))
 }
@@ -242,10 +231,8 @@ fn check(text: &str, files: &BTreeMap<Id, Question>) -> Vec<String> {
     differences
 }
 
-/// Writes the lock. Gives the number of findings in it.
-///
-/// # Errors
-/// One line for each finding that was changed without a reason, or a file that cannot be read or written.
+/// Writes the lock, and returns its number of findings. Returns a line for each change without a reason, or a file that
+/// cannot be read or written.
 pub(crate) fn update(root: &Path, because: Option<&str>) -> Result<usize, Vec<String>> {
     if because.is_some_and(|reason| reason.trim().is_empty() || reason.contains('\n')) {
         return Err(vec!["--because: expected a reason, in one line".to_owned()]);
@@ -258,10 +245,7 @@ pub(crate) fn update(root: &Path, because: Option<&str>) -> Result<usize, Vec<St
     Ok(lock.current.len())
 }
 
-/// Counts by paper, one a line, and of all.
-///
-/// # Errors
-/// A file that cannot be read or parsed.
+/// Counts findings by paper, one a line, and in total.
 pub(crate) fn signs(root: &Path) -> Result<String, String> {
     let mut text = String::new();
     let mut all = Signs::default();
@@ -289,7 +273,7 @@ fn counted(files: &BTreeMap<Id, Question>) -> BTreeMap<&str, Signs> {
     papers
 }
 
-/// A lock that does not exist yet is empty.
+/// Reads the lock. A missing lock is empty.
 fn read_lock(root: &Path) -> Result<String, String> {
     match fs::read_to_string(root.join(LOCK)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(HEAD.to_owned()),
@@ -297,7 +281,7 @@ fn read_lock(root: &Path) -> Result<String, String> {
     }
 }
 
-/// The findings of every expected.toml and testbed.toml in `experiments/PAPER/FIGURE`.
+/// Reads the findings of every expected.toml and testbed.toml in `experiments/PAPER/FIGURE`.
 fn read_files(root: &Path) -> Result<BTreeMap<Id, Question>, String> {
     let mut files = BTreeMap::new();
     let experiments = root.join("experiments");
@@ -332,7 +316,6 @@ fn folders(folder: &Path) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Names and questions of the findings in one file.
 fn questions(path: &str, text: &str) -> Result<Vec<(String, Question)>, String> {
     let table: toml::Table = text.parse().map_err(|error| format!("{path}: {error}"))?;
     let findings = table.get("finding").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -365,7 +348,7 @@ fn questions(path: &str, text: &str) -> Result<Vec<(String, Question)>, String> 
         .collect()
 }
 
-/// A value in one line, its keys in their order.
+/// Formats a value in one line, with sorted keys.
 fn sorted(value: &Value) -> String {
     match value {
         Value::Table(table) => {
@@ -402,7 +385,7 @@ mod tests {
         Lock::default().updated(files(text), None).unwrap()
     }
 
-    /// Tidy and the command refuse the change from [`BEFORE`] without a reason and take it with one.
+    /// Tidy and the command refuse the change from [`BEFORE`] without a reason and accept it with one.
     #[track_caller]
     fn refused(after: &str, change: &str) {
         let (before, after) = (locked(BEFORE), files(after));

@@ -1,9 +1,8 @@
-//! Vectors as bytes, for what cannot read names: RTL and P4. `cargo xtask vectors --expand FOLDER`.
+//! Vectors as bytes, for RTL and P4, which cannot read names. `cargo xtask vectors --expand FOLDER`.
 //!
-//! A named packet becomes a frame as the wire format has it; a trimmed or returned one is what
-//! [`Frame::trim`] and [`Frame::turn_round`] make of that frame. A packet of S bytes on the wire is a frame of
-//! S - 4 bytes, because nobody stores the frame check sequence; the two bytes by which a real frame is shorter
-//! than the model's are padding.
+//! A named packet becomes a frame of the wire format; trimmed and returned packets come from [`Frame::trim`] and
+//! [`Frame::turn_round`]. A packet of S bytes on the wire is a frame of S - 4 bytes, without the frame check sequence;
+//! the two bytes by which a real frame is shorter than the model's are padding.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -21,13 +20,13 @@ use trimline_switch::{Action, Choices, Limit, QueueChoices, Scheduler};
 use crate::generate::GENERATED;
 use crate::vectors::{Command, FOLDER, PORTS, Vector, list, read};
 
-/// The profiles that hardware claims: rtl/README.md and p4/README.md.
+/// Profiles that hardware claims: rtl/README.md and p4/README.md.
 const PROFILES: [&str; 4] = ["paper", "netfpga", "p4", "drop-tail"];
 
-/// Ethernet and IPv4 headers: a switch reads them of every frame.
+/// Bytes that a switch reads of every frame: Ethernet and IPv4 headers.
 const SHORTEST: usize = 34;
 
-/// Where IP begins.
+/// Offset of the IP header.
 const IP: usize = 14;
 
 /// "No limit" in a field of 20 bits.
@@ -35,7 +34,7 @@ const NO_BYTES: u32 = (1 << 20) - 1;
 /// "No limit" in a field of 13 bits.
 const NO_PACKETS: u32 = (1 << 13) - 1;
 
-/// Host N has the network 10.0.N.0/24, of which it uses the first address.
+/// Addresses of hosts: host N has the first address of 10.0.N.0/24.
 struct Hosts;
 
 fn address(host: HostId) -> IpAddr {
@@ -60,7 +59,7 @@ impl Routes for Hosts {
     }
 }
 
-/// The bytes of a packet, without frame check sequence.
+/// Returns the bytes of a packet, without frame check sequence.
 pub(crate) fn frame(packet: &Packet) -> Result<Vec<u8>, String> {
     let mut whole = *packet;
     let is_told = packet.service == Service::Notification;
@@ -87,7 +86,7 @@ pub(crate) fn frame(packet: &Packet) -> Result<Vec<u8>, String> {
 
     let mac = |host: HostId| [2, 0, 0, 0, 0, host.index() as u8];
     let ethernet = Ethernet { destination: mac(whole.destination), source: mac(whole.source) };
-    // No two packets of a vector have the same payload.
+    // No two packets of a vector have equal payloads.
     let sequence = whole.header.sequence as u8;
     let bytes_of =
         |index: u16| (index as u8).wrapping_mul(7).wrapping_add(sequence.wrapping_mul(31));
@@ -117,8 +116,8 @@ pub(crate) fn frame(packet: &Packet) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// A frame shorter than Ethernet allows, which `emit` does not write: the end is cut off, and
-/// a switch that trims it writes the length that is left.
+/// Cuts a frame to a length that Ethernet forbids and `emit` never writes. Trimming switches write the remaining
+/// length.
 fn shorten(bytes: &mut Vec<u8>, length: usize, cut: bool) {
     bytes.truncate(length);
     let left = (length - IP) as u16;
@@ -146,7 +145,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The registers of the hardware that make it this model. `None`: it has no such registers.
+/// Returns the hardware registers of this model, if it has these.
 fn registers(choices: &Choices) -> Option<String> {
     let bytes = |limit: u32| limit.min(NO_BYTES);
     let packets = |limit: u32| limit.min(NO_PACKETS);
@@ -174,7 +173,7 @@ fn registers(choices: &Choices) -> Option<String> {
     ))
 }
 
-/// The vector on one profile, in bytes: `packet` with the port it comes in by. `None`: not for hardware.
+/// Expands the vector for one profile, with input ports of packets. `None`: not for hardware.
 pub(crate) fn expand(vector: &Vector, profile: &str) -> Result<Option<String>, String> {
     let Some(registers) = registers(&vector.choices(profile)?) else { return Ok(None) };
     let mut text = format!("profile {profile}\nconfig {registers}\n");
@@ -212,10 +211,8 @@ pub(crate) fn expand(vector: &Vector, profile: &str) -> Result<Option<String>, S
     Ok(Some(text))
 }
 
-/// Vectors by name, profile and text in bytes.
 pub(crate) type Expanded = Vec<(String, String, String)>;
 
-/// Every vector on every profile that hardware claims.
 pub(crate) fn expanded(root: &Path) -> Result<Expanded, String> {
     let claimed = BTreeSet::from(PROFILES);
     let mut texts = Vec::new();
@@ -235,10 +232,8 @@ pub(crate) fn expanded(root: &Path) -> Result<Expanded, String> {
     Ok(texts)
 }
 
-/// Writes every vector that hardware claims into `folder`, a file for each profile. Gives their number.
-///
-/// # Errors
-/// One line: what, and where.
+/// Writes every vector that hardware claims into `folder`, a file for each profile. Returns their number, or problem
+/// and place.
 pub(crate) fn expand_all(root: &Path, folder: &Path) -> Result<usize, String> {
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let texts = expanded(root)?;
@@ -257,11 +252,11 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
-    /// Not runts, nor of other transports; and what lost nothing by being trimmed is whole to its receiver.
+    /// No runts, nor packets of other transports; a packet that lost nothing when trimmed looks whole.
     fn parses_back(packet: &Packet) -> bool {
         let lost = packet.header.kind == Kind::Data && packet.header.payload_length() > 2;
         let cut = matches!(packet.service.service(), Service::Trimmed | Service::Returned);
-        // Where other transports say how urgent a packet is, NDP's says its length.
+        // Other transports have priorities in the field of NDP's length.
         let length = u32::from(packet.header.payload_length()) + 64;
         let whole = [Service::Trimmable, Service::Droppable].contains(&packet.service.service());
         let is_ours = !whole || length == u32::from(packet.wire_bytes);
@@ -288,7 +283,6 @@ mod tests {
         assert_eq!(frame_of(100, u32::MAX).unwrap().len(), 96);
     }
 
-    /// Bytes and model agree: a frame parses back to the packet that it was made from.
     #[test]
     fn frames_parse_back_to_their_packets() {
         let mut frames = 0;

@@ -1,5 +1,5 @@
-//! Vectors from the reference: random arrivals and decisions, what the Rust port makes of them written down.
-//! `cargo xtask vectors --generate`. The files are kept, and checked to be what their seeds give.
+//! Vectors of random arrivals and decisions, with the results of the Rust port. `cargo xtask vectors --generate`. The
+//! files are kept, and checked against their seeds.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,10 +10,9 @@ use trimline_switch::Port;
 
 use crate::vectors::{Command, Harness, PORTS, Vector, list, read};
 
-/// Where they are.
 pub(crate) const GENERATED: &str = "vectors/generated";
 
-/// What is generated: profile, settings, seeds.
+/// Profile, settings and number of seeds of each set.
 const SETS: [(&str, &str, u64); 6] = [
     ("paper", "packets=8 payload=9000", 8),
     ("paper", "packets=2 payload=1436 header_bytes=256", 8),
@@ -23,7 +22,6 @@ const SETS: [(&str, &str, u64); 6] = [
     ("drop-tail", "packets=4", 4),
 ];
 
-/// Arrivals in a vector.
 const ARRIVALS: usize = 120;
 
 /// SplitMix64: a stream of numbers from a seed.
@@ -42,20 +40,19 @@ impl Stream {
     }
 }
 
-/// Where a vector's stream begins: FNV-1a over all that tells it from the others, so that two sets that differ in
-/// anything differ in everything that is drawn.
+/// Returns the seed of a vector's stream: FNV-1a over everything that identifies it, so that different sets have
+/// different draws.
 fn start(profile: &str, settings: &str, seed: u64) -> u64 {
     fnv1a(format!("{profile} {settings} {seed}").as_bytes())
 }
 
-/// FNV-1a with 64 bits (Fowler, Noll and Vo).
+/// Returns the 64-bit FNV-1a hash (Fowler, Noll and Vo).
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
-/// The text of one vector.
 fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> {
     let jumbo = settings.contains("payload=9000");
     let mut stream = Stream(start(profile, settings, seed));
@@ -65,7 +62,7 @@ fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> 
     );
     for index in 0..ARRIVALS {
         let from = stream.below(PORTS as u64);
-        // Two ports are the goal of most packets, so that their queues fill.
+        // Most packets go to two ports, so that queues fill.
         let to = if stream.below(8) < 7 { 1 + stream.below(2) } else { stream.below(PORTS as u64) };
         let size = match stream.below(6) {
             0 => 64 + stream.below(70),
@@ -93,7 +90,7 @@ fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> 
             );
         }
     }
-    // The names, so that what comes out can be called by them.
+    // Names for the packets that come out.
     let all: Vec<String> = (0..ARRIVALS).map(|index| format!("d{index}")).collect();
     let parsed = Vector::parse(Path::new("generated"), &head)?;
     let model = parsed.model(profile)?;
@@ -186,10 +183,7 @@ fn file(profile: &str, set: usize, seed: u64) -> String {
     format!("{profile}-{set}-{seed}.vec")
 }
 
-/// Writes all generated vectors. Gives how many.
-///
-/// # Errors
-/// One line: what, and where.
+/// Writes all generated vectors. Returns their number, or problem and place.
 pub(crate) fn write_all(root: &Path) -> Result<usize, String> {
     let folder = root.join(GENERATED);
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -205,11 +199,8 @@ pub(crate) fn write_all(root: &Path) -> Result<usize, String> {
     Ok(written)
 }
 
-/// Every generated vector is what its seed gives, and none is there besides; and the port obeys it as it
-/// obeys one that was written by hand. Gives how many.
-///
-/// # Errors
-/// One line a failure.
+/// Checks that the generated vectors are exactly those of their seeds, and that the port obeys them. Returns their
+/// number, or a line per failure.
 pub(crate) fn check_all(root: &Path) -> Result<usize, Vec<String>> {
     let mut failures = Vec::new();
     let mut expected = Vec::new();
@@ -243,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_fnv_1a() {
-        // The values that its authors publish.
+        // Values that the authors publish.
         assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
@@ -256,7 +247,7 @@ mod tests {
             let lines = text.lines().filter(|line| line.starts_with("define "));
             lines.map(str::to_owned).collect::<Vec<_>>()
         };
-        // The same first letter, the same length of settings; then each part alone.
+        // Equal first letters and equal lengths of settings; then each part alone.
         let (one, other) = ("packets=3 payload=1436", "packets=4 payload=1436");
         let drawn = [
             packets("p4", one, 1),

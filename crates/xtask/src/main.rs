@@ -1,5 +1,5 @@
-//! What the workspace checks about itself: `cargo xtask vectors`, `p4`, `mutations`, `findings`, `tidy`. CI calls
-//! nothing that a developer cannot call.
+//! Checks of the workspace: `cargo xtask vectors`, `p4`, `mutations`, `findings`, `tidy`. CI calls nothing that a
+//! developer cannot call.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -34,7 +34,6 @@ fn written(outcome: Result<usize, String>) -> ExitCode {
     }
 }
 
-/// Prints the number of findings in the lock, or what the lock refuses.
 fn locked(outcome: Result<usize, Vec<String>>) -> ExitCode {
     match outcome {
         Ok(findings) => {
@@ -48,7 +47,7 @@ fn locked(outcome: Result<usize, Vec<String>>) -> ExitCode {
     }
 }
 
-/// Mistakes with the vectors that find each, or those that none finds.
+/// Prints mistakes with the vectors that find each, or mistakes that no vector finds.
 fn finders(outcome: Result<Vec<(&str, Vec<String>)>, Vec<String>>) -> ExitCode {
     match outcome {
         Ok(found) => {
@@ -64,7 +63,7 @@ fn finders(outcome: Result<Vec<(&str, Vec<String>)>, Vec<String>>) -> ExitCode {
     }
 }
 
-/// Mistakes in the sources: whether they can be made (`--check`), or which tests find them.
+/// Checks that mistakes can be made (`--check`), or finds the tests that fail with each.
 fn mutations(root: &Path, arguments: &[&str]) -> ExitCode {
     let mut selection = mutants::Selection::default();
     let mut rest = arguments.iter();
@@ -111,7 +110,6 @@ fn mutations(root: &Path, arguments: &[&str]) -> ExitCode {
     }
 }
 
-/// Whether mistakes can be made, and claims are cited.
 fn mutants_checked(root: &Path) -> ExitCode {
     match mutants::check(root) {
         Ok((mutants, claims::Covered { claims, code, tests })) => {

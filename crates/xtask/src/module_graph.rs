@@ -1,8 +1,8 @@
-//! Which module of a crate uses which, and where they do so in a circle.
+//! Uses between the modules of a crate, and circles in these.
 //!
-//! A module that uses another can be read only after it. So the modules of a folder have an order, from
-//! what knows nothing of the others to what knows them all, and the top-level modules of a crate have one
-//! too. What is looked at: `use`, and paths in code and in the arguments of macros. Tests are not.
+//! A module that uses another can be read only after it. So the modules of a folder, and the top-level modules of a
+//! crate, need an order from those that use no other to those that use all. Considered are `use`, and paths in code and
+//! in arguments of macros, without tests.
 
 mod read;
 #[cfg(test)]
@@ -13,53 +13,47 @@ use std::fs;
 
 use self::read::load;
 
-/// The rule, for whoever broke it.
+/// The rule, in an error message.
 const RULE: &str = "move what both need into a module below them. A folder's own file (mod.rs, or \
     a.rs beside a/) may use and re-export its children; these may name its types, traits and constants, but \
     a child that calls its functions stands above it";
 
-/// Circles that stand for now: crate, and names. What is one no more must leave this list.
+/// Tolerated circles: crate, and names. A circle that is gone must leave this list.
 const TOLERATED: [(&str, &str); 0] = [];
 
-/// Names of modules, from the crate's root down.
 type Path = Vec<String>;
 
 /// Files of one crate: path below the crate's folder, text.
 type Files = BTreeMap<String, String>;
 
-/// What stands in one module, its children left out.
 #[derive(Default)]
 struct Module {
     file: String,
     children: BTreeSet<String>,
     functions: BTreeSet<String>,
-    /// Other items that are defined here: a glob reaches them.
+    /// Other items defined here, which a glob reaches.
     items: BTreeSet<String>,
-    /// Names that `use` brings, with the paths as written.
+    /// Names that `use` binds, with the paths as written.
     bound: BTreeMap<String, Path>,
     globs: Vec<Path>,
     mentions: Vec<Mention>,
 }
 
-/// A path in a module.
 struct Mention {
     path: Path,
     line: usize,
-    /// `pub use`: offered to others.
+    /// True for `pub use`, which offers the path to others.
     offered: bool,
     glob: bool,
 }
 
-/// A module of a folder as the others there see it, `None` for the folder's own file.
+/// A module as the others of its folder see it, `None` for the folder's own file.
 type Node = Option<String>;
 
-/// For each folder: who uses whom, and where that is written first.
+/// Uses between the modules of each folder, with the place of the first one.
 type Arrows = BTreeMap<Path, BTreeMap<(Node, Node), String>>;
 
-/// What is wrong with the modules of the crates in the folder `crates` of `root`.
-///
-/// # Errors
-/// A file that cannot be read or is no Rust, with its name.
+/// Returns the circles in the crates in `root`/crates, or a file that cannot be read or is not Rust.
 pub(crate) fn check_all(root: &std::path::Path) -> Result<Vec<String>, String> {
     let mut found = BTreeMap::new();
     for folder in folders(&root.join("crates"))? {
@@ -79,7 +73,7 @@ pub(crate) fn check_all(root: &std::path::Path) -> Result<Vec<String>, String> {
     Ok(judge(&found, &TOLERATED))
 }
 
-/// Circles, by crate and names, that are not tolerated; and what is tolerated and is none.
+/// Reports circles that are not tolerated, and tolerated circles that do not exist.
 fn judge(found: &BTreeMap<(String, String), String>, tolerated: &[(&str, &str)]) -> Vec<String> {
     let known =
         |(name, circle): &(String, String)| tolerated.contains(&(name.as_str(), circle.as_str()));
@@ -105,7 +99,6 @@ fn folders(folder: &std::path::Path) -> Result<Vec<std::path::PathBuf>, String> 
     Ok(paths)
 }
 
-/// Every Rust file in a folder of a crate and below it.
 fn texts(root: &std::path::Path, folder: &str, files: &mut Files) -> Result<(), String> {
     let unreadable = |error| format!("{}/{folder}: {error}", root.display());
     for entry in fs::read_dir(root.join(folder)).map_err(unreadable)? {
@@ -121,13 +114,9 @@ fn texts(root: &std::path::Path, folder: &str, files: &mut Files) -> Result<(), 
     Ok(())
 }
 
-/// The circles among the modules of the crate whose root is the file `root`.
-///
-/// Each arrow of a circle is in one that is given: the shortest that it belongs to. The key names the
-/// modules, beginning with the least: `a -> b -> a`; the value says where each arrow is.
-///
-/// # Errors
-/// A file that is missing or is no Rust.
+/// Returns the shortest circle for each arrow in a circle of the crate with root `root`. The key names the modules, the
+/// smallest name first: `a -> b -> a`; the value is the places of the arrows. A missing file, or one that is not Rust,
+/// is an error.
 fn circles(root: &str, files: &Files) -> Result<BTreeMap<String, String>, String> {
     let mut modules = BTreeMap::new();
     let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -150,7 +139,7 @@ fn circles(root: &str, files: &Files) -> Result<BTreeMap<String, String>, String
     Ok(found)
 }
 
-/// The shortest way from `to` back to `from`, as a circle that begins and ends at its least node.
+/// Returns the shortest way from `to` back to `from`, as a circle from and to its smallest node.
 fn shortest(arrows: &BTreeMap<(Node, Node), String>, from: &Node, to: &Node) -> Option<Vec<Node>> {
     let mut before: BTreeMap<&Node, &Node> = BTreeMap::new();
     let mut waiting = VecDeque::from([to]);
@@ -168,7 +157,7 @@ fn shortest(arrows: &BTreeMap<(Node, Node), String>, from: &Node, to: &Node) -> 
         at = before.get(at)?;
         circle.push(at.clone());
     }
-    // Found backwards.
+    // The search ran backwards.
     circle.reverse();
     let min = (0..circle.len()).min_by_key(|&place| &circle[place]).unwrap_or(0);
     circle.rotate_left(min);
@@ -176,13 +165,13 @@ fn shortest(arrows: &BTreeMap<(Node, Node), String>, from: &Node, to: &Node) -> 
     Some(circle)
 }
 
-/// A module, and the item of it that a path names, if it names one.
+/// A module, and the item of it that a path names, if any.
 type Found = (Path, Option<String>);
 
-/// Re-exports of re-exports; more would be a `use` that names itself.
+/// Maximum depth of re-exports: more would be a `use` that names itself.
 const DEEPEST: usize = 16;
 
-/// What a path in the module `from` names; `None` for what is outside the crate, or no module.
+/// Returns what a path in the module `from` names; `None` for paths outside the crate, or to no module.
 fn resolve(
     modules: &BTreeMap<Path, Module>,
     from: &[String],
@@ -255,13 +244,13 @@ fn arrows(modules: &BTreeMap<Path, Module>) -> Arrows {
     arrows
 }
 
-/// The folder in which one module's use of another is an arrow, and the two ends there.
+/// Returns the folder in which a use is an arrow, and its ends there.
 fn arrow(from: &Path, to: &Path, calls: bool, offered: bool) -> Option<(Path, (Node, Node))> {
     let shared = from.iter().zip(to).take_while(|(a, b)| a == b).count();
     let (start, end) = (from.get(shared).cloned(), to.get(shared).cloned());
     let counts = match (&start, &end) {
         (None, None) => false,
-        // A parent offers what its child has: it need not know what that is.
+        // A parent may offer what its child has without using it.
         (None, Some(_)) => !offered,
         (Some(_), None) => calls,
         (Some(_), Some(_)) => true,

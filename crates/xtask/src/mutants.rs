@@ -1,8 +1,8 @@
-//! Mistakes in the sources that the tests must find: `cargo xtask mutations`.
+//! Mistakes in the sources that tests must find: `cargo xtask mutations`.
 //!
-//! Each file of spec/mutations lists mistakes of one crate: a text that stands once in a file, what replaces it, the
-//! rule that is then broken, and the tests of which one must fail. The mistakes are made one after the other in a copy
-//! of the workspace under target/mutations, which is built there; the sources themselves are never touched.
+//! Each file of spec/mutations lists mistakes of one crate: a text that occurs once in a file, its replacement, the
+//! broken rule, and tests, at least one of which must fail. Each mistake is made in a copy of the workspace under
+//! target/mutations, which is built there; the sources themselves are never changed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,18 +14,15 @@ mod run;
 
 pub(crate) use run::{Outcome, Selection, parse_part, run};
 
-/// Where the mistakes are listed.
 const FOLDER: &str = "spec/mutations";
 
 /// One file of mistakes.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Table {
-    /// The crate whose tests must find them.
     package: String,
-    /// Where their files lie.
     folder: String,
-    /// A run of its tests that takes longer has no end.
+    /// Limit of a test run in seconds; a longer run never ends.
     #[serde(default = "limit_seconds")]
     limit_seconds: u64,
     mutation: Vec<Mutant>,
@@ -36,42 +33,38 @@ fn limit_seconds() -> u64 {
     60
 }
 
-/// One mistake.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mutant {
     pub(crate) name: String,
-    /// Claims that are then not kept: of the tests that cite each, one must fail.
+    /// Broken claims: for each, one of the tests that cite it must fail.
     #[serde(default)]
     pub(crate) breaks: Vec<String>,
-    /// The rule that is broken, where it is no claim.
+    /// Broken rule, if it is not a claim.
     #[serde(default)]
     rule: String,
-    /// Tests of which one must fail, where the rule is no claim.
+    /// Tests of that rule: at least one must fail.
     #[serde(default)]
     tests: Vec<String>,
-    /// The file, below the table's folder.
     file: String,
-    /// What stands there once.
+    /// Text that occurs once in the file.
     old: String,
-    /// What replaces it.
     new: String,
 }
 
 impl Table {
-    /// Whether the mistakes are of this crate: its name without that of the workspace.
     fn is_of(&self, package: &str) -> bool {
         self.package.strip_prefix("trimline-") == Some(package)
     }
 
-    /// The folder of the crate: what lies before `/src`.
+    /// Returns the folder of the crate: the part before `/src`.
     fn package_folder(&self) -> &str {
         self.folder.split("/src").next().unwrap_or(&self.folder)
     }
 }
 
 impl Mutant {
-    /// The groups of tests of each of which one must fail.
+    /// Returns groups of tests. At least one test of each group must fail.
     fn finders(&self, citations: &Citations) -> Vec<BTreeSet<String>> {
         if self.breaks.is_empty() {
             return vec![self.tests.iter().cloned().collect()];
@@ -80,7 +73,6 @@ impl Mutant {
         self.breaks.iter().map(of_claim).collect()
     }
 
-    /// What is broken, in a word or a sentence.
     fn rule(&self) -> String {
         if self.breaks.is_empty() {
             self.rule.clone()
@@ -90,10 +82,6 @@ impl Mutant {
     }
 }
 
-/// Reads the tables.
-///
-/// # Errors
-/// A table that cannot be read.
 pub(crate) fn read_all(root: &Path) -> Result<Vec<Table>, String> {
     let unreadable = |error| format!("{FOLDER}: {error}");
     let mut files = Vec::new();
@@ -109,10 +97,8 @@ pub(crate) fn read_all(root: &Path) -> Result<Vec<Table>, String> {
     files.iter().map(read).collect()
 }
 
-/// Whether every mistake can be made and says who must find it, and every claim has one. Nothing is built.
-///
-/// # Errors
-/// One line a mistake that cannot.
+/// Checks that every mistake can be made and names its tests, and that every claim has one. Nothing is built. Returns a
+/// line per failure.
 pub(crate) fn check(root: &Path) -> Result<(usize, Covered), Vec<String>> {
     let tables = read_all(root).map_err(|error| vec![error])?;
     let mut findings = Vec::new();
@@ -155,7 +141,6 @@ pub(crate) fn check(root: &Path) -> Result<(usize, Covered), Vec<String>> {
     }
 }
 
-/// The text with the mistake in it.
 fn replaced(text: &str, mutant: &Mutant) -> Result<String, String> {
     if mutant.old == mutant.new {
         return Err("`old` and `new` are the same".to_owned());

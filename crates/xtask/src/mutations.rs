@@ -1,5 +1,5 @@
-//! Mistakes that the vectors must find: each is made in the model that a vector asks for, and at least one
-//! vector must then fail. The list is vectors/README.md's; rtl/mutations.sh makes the same ones in the RTL.
+//! Mistakes in the model of a vector, which at least one vector must find. The list is in vectors/README.md;
+//! rtl/mutations.sh makes the same mistakes in the RTL.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use trimline_switch::{Action, Choices, Limit, Port, Scheduler};
 use crate::detours;
 use crate::vectors::{FOLDER, Harness, Vector, list, read};
 
-/// A mistake, and whether coins are taken for their opposite.
+/// A mistake, and whether coins are inverted.
 type Mutation = (&'static str, fn(&mut Choices), bool);
 
 fn trims(choices: &mut Choices, bytes: u16) {
@@ -68,10 +68,7 @@ const MUTATIONS: [Mutation; 13] = [
     ),
 ];
 
-/// The vectors of the profile `paper` that find each mistake.
-///
-/// # Errors
-/// One line a mistake that no vector finds.
+/// Returns the vectors of the profile `paper` that find each mistake, or a line per mistake that no vector finds.
 pub(crate) fn check_all(root: &Path) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
     let read_all = || -> Result<Vec<Vector>, String> {
         let files = list(root, Path::new(FOLDER))?;
@@ -105,12 +102,11 @@ fn fails(vector: &Vector, mutate: fn(&mut Choices), opposite: bool) -> bool {
     harness.run(vector, "paper").is_err()
 }
 
-/// A mistake in the decision which port a packet leaves by.
 type Astray = (&'static str, fn(&mut DetourModel));
 
 fn threshold(model: &mut DetourModel, by: i32) {
     if let Some(Hot::Above(threshold)) = &mut model.hot {
-        // Of a threshold of 0 there is none below.
+        // There is no threshold below 0.
         *threshold = threshold.saturating_add_signed(by);
     }
 }
@@ -142,10 +138,7 @@ const ASTRAY: [Astray; 16] = [
     ("the length is the one at the arrival", |model| model.seen = Seen::LastArrivalThatLeft),
 ];
 
-/// The vectors of detour that find each of these mistakes.
-///
-/// # Errors
-/// One line a mistake that no vector finds.
+/// Returns the vectors of `vectors/detour` that find each mistake, or a line per mistake that no vector finds.
 pub(crate) fn check_detours(root: &Path) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
     let vectors = detours::read_all(root).map_err(|error| vec![error])?;
     let (mut found, mut missed) = (Vec::new(), Vec::new());

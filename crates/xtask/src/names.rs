@@ -62,16 +62,16 @@ const OLD: [(&str, &str, &[&str]); 52] = [
 ];
 
 const ALL: &[&str] = &["crates", "fuzz", "python", "scripts"];
-/// The tests of DCQCN's link have a `Fate` of their own: what a test does to a packet.
+/// The tests of DCQCN's link have their own `Fate`: what a test does to a packet.
 const ALL_BUT_TESTS: &[&str] = &["crates/switch", "crates/sim", "crates/stack", "fuzz"];
 const ENGINE: &[&str] = &["crates/sim/src/engine", "crates/sim/src/network"];
 
-/// The old identifiers in one file.
+/// Reports the old identifiers in one file.
 pub(crate) fn check(path: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     match path.rsplit_once('.') {
         Some((_, "rs")) => {
-            // A file that is no Rust is the compiler's to refuse.
+            // The compiler refuses a file that is not Rust.
             let tokens: TokenStream = text.parse().unwrap_or_default();
             identifiers(tokens, &mut found);
         }
@@ -90,7 +90,7 @@ pub(crate) fn check(path: &str, text: &str) -> Vec<String> {
     refused.collect()
 }
 
-/// The identifiers of Rust with their lines; names of functions that are sentences, as tests have, are left out.
+/// Returns the identifiers of Rust with their lines, without sentences, such as names of tests.
 fn identifiers(tokens: TokenStream, found: &mut Vec<(usize, String)>) {
     let mut is_function = false;
     for token in tokens {
@@ -109,7 +109,7 @@ fn identifiers(tokens: TokenStream, found: &mut Vec<(usize, String)>) {
     }
 }
 
-/// The identifiers of Python with their lines, without comments and strings.
+/// Returns the identifiers of Python with their lines, without comments and strings.
 fn identifiers_of_python(text: &str, found: &mut Vec<(usize, String)>) {
     let (mut rest, mut line, mut name) = (text, 1, String::new());
     while let Some(first) = rest.chars().next() {
@@ -135,7 +135,7 @@ fn identifiers_of_python(text: &str, found: &mut Vec<(usize, String)>) {
     }
 }
 
-/// The bytes of a string that begins and ends with `mark`.
+/// Returns the length of a string between two `mark`s.
 fn string_length(text: &str, mark: &str) -> usize {
     let mut place = mark.len();
     while place < text.len() {

@@ -1,6 +1,6 @@
-//! The P4 programs, executed: `cargo xtask p4`. The compiled programs that are kept are those of the sources that are
-//! kept, and give what every vector of the profile `p4` and of `vectors/detour` asks for. Where the real compiler and
-//! switch are on PATH they must say the same; where they are not, that is said.
+//! Runs the P4 programs: `cargo xtask p4`. The kept compiled programs must belong to the kept sources, and pass every
+//! vector of the profile `p4` and of `vectors/detour`. The real compiler and switch must agree if they are on PATH;
+//! otherwise that is reported.
 
 use std::path::Path;
 
@@ -17,10 +17,8 @@ mod simple_switch;
 #[cfg(test)]
 mod tests;
 
-/// The profile that NDP's program claims.
 const PROFILE: &str = "p4";
 
-/// Where a program, its compiled form and its tables are.
 struct Kept {
     source: &'static str,
     compiled: &'static str,
@@ -41,12 +39,11 @@ const OPF: Kept = Kept {
 
 pub(crate) use compiled::compile;
 
-/// What a program is held to.
 struct Claim {
     kept: Kept,
-    /// Its vectors: how many there are.
+    /// Runs its vectors, and returns their number.
     hold: fn(&Path, &Program) -> Result<usize, Vec<String>>,
-    /// The real switch, which is given the compiled program and its tables: what it was asked, or why not.
+    /// Compares with the real switch. Returns what was compared, or why not.
     real: fn(&Path, &str, &str) -> Result<String, String>,
 }
 
@@ -55,21 +52,17 @@ const CLAIMS: [Claim; 2] = [
     Claim { kept: OPF, hold: opf::hold, real: opf::compare },
 ];
 
-/// What a run covered.
 pub(crate) struct Covered {
-    /// Vectors of the profile, by hand and generated.
+    /// Vectors of the profile.
     pub(crate) vectors: usize,
-    /// Vectors of detour.
+    /// Vectors of detours.
     pub(crate) detours: usize,
-    /// What was and what was not done with the real compiler and switch.
+    /// Comparisons with the real compiler and switch that were done or skipped.
     pub(crate) real: Vec<String>,
 }
 
-/// Checks the compiled programs, runs each on every vector that it claims, and compares it with the real compiler and
-/// the real switch if they are there.
-///
-/// # Errors
-/// One line a failure.
+/// Checks the compiled programs, runs each on every vector that it claims, and compares with the real compiler and
+/// switch if present. Returns a line per failure.
 pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
     compiled::check(root).map_err(|error| vec![error])?;
     let (mut vectors, mut real, mut failures) = ([0; 2], Vec::new(), Vec::new());
@@ -94,10 +87,7 @@ pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
     if failures.is_empty() { Ok(Covered { vectors, detours, real }) } else { Err(failures) }
 }
 
-/// The vectors that find each mistake in either program.
-///
-/// # Errors
-/// One line a mistake that no vector finds, or that could not be made.
+/// Returns the vectors that find each mistake in either program, or a line per mistake without any.
 pub(crate) fn check_mutations(
     root: &Path,
 ) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {

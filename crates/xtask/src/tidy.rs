@@ -1,32 +1,31 @@
-//! What must not stand in the repository, and what stands there instead: `cargo xtask tidy`.
+//! Banned words in the repository, and their replacements: `cargo xtask tidy`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::{arrows, findings, module_graph, names};
 
-/// A file longer than this is more than one concept.
+/// Maximum lines of a file: a longer one is more than one concept.
 const LONGEST: usize = 800;
 
-/// Files that people write, and read as a whole.
+/// Extensions of files that people write, and read as a whole.
 const SOURCES: [&str; 9] = [".rs", ".py", ".p4", ".sv", ".cpp", ".h", ".sh", ".lua", ".js"];
 
-/// What holds no source: folders, and files beside them.
+/// Folders without sources.
 const SKIPPED: [&str; 7] = [".git", ".venv", "__pycache__", "artifacts", "corpus", "out", "target"];
 
-/// Something that is banned.
 struct Ban {
-    /// Any of these, as whole words where they begin or end with a letter, digit or underscore.
+    /// Banned words: whole words where they begin or end with a letter, digit or underscore.
     words: &'static [&'static str],
-    /// Which files the ban is on.
+    /// Selects the files of the ban.
     on: fn(&str) -> bool,
-    /// Whether comments may speak of it.
+    /// True if comments may use the words.
     comments_may: bool,
-    /// What to write instead.
+    /// Replacement to suggest.
     instead: &'static str,
 }
 
-// Put together, so that this file does not break its own rules.
+// Concatenated, so that this file does not break its own rules.
 const BANS: [Ban; 9] = [
     Ban {
         words: &[concat!("todo", "!"), concat!("unimplemented", "!")],
@@ -102,7 +101,7 @@ fn rust(path: &str) -> bool {
     path.ends_with(".rs")
 }
 
-/// The crates without clock, thread and hash.
+/// Returns whether a file is of the crates without clock, thread and hash.
 fn pure(path: &str) -> bool {
     const PURE: [&str; 3] = ["crates/packet/", "crates/switch/", "crates/transport/"];
     rust(path) && PURE.iter().any(|folder| path.starts_with(folder))
@@ -112,10 +111,8 @@ fn without_floats(path: &str) -> bool {
     pure(path) || rust(path) && path.starts_with("crates/sim/src/engine/")
 }
 
-/// Reads every text file under `root` (the workspace). Gives how many there are.
-///
-/// # Errors
-/// One line a finding: `file:line: what: what instead`.
+/// Checks every text file under `root` (the workspace). Returns their number, or a line per finding: `file:line:
+/// problem: replacement`.
 pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
     let mut files = Vec::new();
     list(root, &mut files).map_err(|error| vec![error])?;
@@ -123,7 +120,7 @@ pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
     let mut count = 0;
     let mut findings = Vec::new();
     for file in files {
-        // What is no UTF-8 is no text: a picture.
+        // A file that is not UTF-8 is not text, such as a picture.
         let Ok(text) = fs::read_to_string(&file) else { continue };
         let path = file.strip_prefix(root).expect("listed under the root");
         let path = path.to_string_lossy().replace('\\', "/");
@@ -156,7 +153,6 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// The findings in one file.
 fn check(path: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();
     let source = SOURCES.iter().any(|ending| path.ends_with(ending));
@@ -203,14 +199,14 @@ fn absent(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<String> 
     findings
 }
 
-/// Whether `word` stands in `line`, and not inside a longer word.
+/// Returns whether `word` is in `line`, and not part of a longer word.
 fn contains(line: &str, word: &str) -> bool {
     let of_a_word = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(start, _)| {
         let before = line[..start].chars().next_back();
         let after = line[start + word.len()..].chars().next();
         let joined_before = word.starts_with(of_a_word) && before.is_some_and(of_a_word);
-        // A path begins at its slash: a relative one has a name before it.
+        // A path begins at its slash; a relative one has a name before it.
         let inside_path = word.starts_with('/') && before.is_some_and(|c| of_a_word(c) || c == '.');
         let joined_after = word.chars().all(of_a_word) && after.is_some_and(of_a_word);
         !(joined_before || inside_path || joined_after)

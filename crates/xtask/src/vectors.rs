@@ -1,8 +1,8 @@
 //! Runs the test vectors of `vectors/switch` against the switch port.
 //!
-//! A vector is text and one behaviour a file; `vectors/README.md` describes the language.
-//! The harness is a switch of a few ports: host N sits at port N, and whatever a port returns is
-//! turned round and routed like any other packet. So a notification leaves by its packet's input.
+//! A vector is text, with one behaviour per file; `vectors/README.md` describes the language. The harness is a switch
+//! of a few ports with host N at port N. A packet that a port returns is bounced and routed like any other, so a
+//! notification leaves by its packet's input.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -17,28 +17,22 @@ use trimline_switch::{
     PriorityDrop, RateLimited, Rng, Scheduler, ServiceModel, profiles,
 };
 
-/// The vectors that were written by hand.
 pub(crate) const FOLDER: &str = "vectors/switch";
 
-/// What a run of all vectors covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Covered {
-    /// Files.
     pub(crate) vectors: usize,
-    /// Runs: files times profiles times port widths.
+    /// Runs: files times profiles times port types.
     pub(crate) runs: usize,
     /// Claims of the specification.
     pub(crate) claims: usize,
 }
 
-/// The claims that vectors show.
+/// Specifications whose claims the vectors check.
 const SPECS: [&str; 2] = ["spec/ndp-switch.toml", "spec/fastlane-switch.toml"];
 
-/// Runs every vector under `root` (the workspace) and checks that it names a claim of [`SPECS`], and that every claim
-/// has a vector.
-///
-/// # Errors
-/// One line a failure: `file:line: what (claim)`.
+/// Runs every vector under `root` (the workspace), and checks that each names a claim of [`SPECS`], and each claim has
+/// a vector. Returns a line per failure: `file:line: problem (claim)`.
 pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
     let mut claims = BTreeMap::new();
     for spec in SPECS {
@@ -78,7 +72,7 @@ pub(crate) fn read(root: &Path, file: &Path) -> Result<String, String> {
     fs::read_to_string(root.join(file)).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// The vectors of a folder, by name.
+/// Lists the vectors of a folder, by name.
 pub(crate) fn list(root: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
     let error = |error| format!("{}: {error}", folder.display());
     let mut files = Vec::new();
@@ -92,7 +86,7 @@ pub(crate) fn list(root: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// The numbers of the claims: lines of the form `"number" = "claim"`.
+/// Reads the numbers of the claims: lines of the form `"number" = "claim"`.
 fn read_claims(file: &str, text: &str) -> Result<BTreeMap<String, bool>, String> {
     let mut claims = BTreeMap::new();
     for (index, line) in text.lines().enumerate() {
@@ -108,7 +102,6 @@ fn read_claims(file: &str, text: &str) -> Result<BTreeMap<String, bool>, String>
     Ok(claims)
 }
 
-/// One line of a vector.
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
     Config(Vec<(String, String)>),
@@ -120,7 +113,6 @@ pub(crate) enum Command {
     Count { name: String, number: u64 },
 }
 
-/// A parsed file.
 pub(crate) struct Vector {
     pub(crate) file: String,
     claim: String,
@@ -153,8 +145,8 @@ impl Vector {
         Ok(Vector { file, claim, profiles, commands })
     }
 
-    /// Runs the vector on every profile of its head, on ports as wide as needed and wider. Gives
-    /// the number of runs.
+    /// Runs the vector on every profile of its head, on ports with the needed features and with more. Returns the
+    /// number of runs.
     pub(crate) fn run(&self) -> Result<usize, String> {
         let mut runs = 0;
         for profile in &self.profiles {
@@ -180,7 +172,7 @@ impl Vector {
                 }
             }
             runs += 2;
-            // A port that could do more does the same.
+            // A port with more features behaves equally.
             match model.demands().urgency {
                 true if queues == 1 => {
                     self.run_on::<RateLimited<PriorityDrop<1>>>(&model, profile)?
@@ -200,13 +192,12 @@ impl Vector {
         Harness::<P>::new(model).run(self, profile)
     }
 
-    /// The service model: the profile with the `config` lines applied.
+    /// Returns the service model: the profile with the `config` lines applied.
     pub(crate) fn model(&self, profile: &str) -> Result<ServiceModel, String> {
         let choices = self.choices(profile)?;
         choices.build().map_err(|error| format!("{}:1: {error} (profile {profile})", self.file))
     }
 
-    /// The choices of that model.
     pub(crate) fn choices(&self, profile: &str) -> Result<Choices, String> {
         let mut settings = BTreeMap::new();
         let mut first_line = 1;
@@ -227,10 +218,9 @@ impl Vector {
     }
 }
 
-/// The rate of a port's link in Mb/s, unless the vector says another.
+/// Default link rate of a port in Mb/s.
 const LINE: u64 = 10_000;
 
-/// A setting, taken out of the map.
 fn take(settings: &mut BTreeMap<String, String>, key: &str) -> Result<Option<u32>, String> {
     settings.remove(key).map(|value| number(&value)).transpose()
 }
@@ -288,7 +278,7 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("expected a number, not {text:?}"))
 }
 
-/// The names of `a1..a9` or of a single name.
+/// Expands `a1..a9`, or a single name.
 fn names_of(text: &str) -> Result<Vec<String>, String> {
     let Some((first, last)) = text.split_once("..") else { return Ok(vec![text.to_owned()]) };
     let split = |name: &str| {
@@ -365,7 +355,6 @@ fn parse_command(verb: &str, rest: &[&str], names: &mut Names) -> Result<Option<
     Ok(Some(command))
 }
 
-/// The packets of a `define` line.
 fn define(
     name: &str,
     kind: &str,
@@ -463,13 +452,13 @@ impl Packets for Arena {
     }
 }
 
-/// The coins of the vector, in order. A draw beyond them is remembered, not answered with luck.
+/// Scripted coins of the vector, in order. A draw beyond them is an error.
 #[derive(Default)]
 pub(crate) struct ScriptedRng {
     pub(crate) laid_out: VecDeque<bool>,
     pub(crate) drawn: u64,
     missing: bool,
-    /// A mistake, made on purpose: the sides are swapped.
+    /// A deliberate mistake: inverts the coins.
     pub(crate) opposite: bool,
 }
 
@@ -487,14 +476,13 @@ impl Rng for ScriptedRng {
     }
 }
 
-/// Ports of the switch; host N sits at port N.
+/// Ports of the switch; host N is at port N.
 pub(crate) const PORTS: usize = 4;
 
-/// More hops than this because of one arrival is a packet that is returned for ever: a harness fails,
-/// it does not hang.
+/// Maximum hops after one arrival: a packet that is returned for ever makes the harness fail, not hang.
 const MAX_HOPS: usize = 1000;
 
-/// A switch, and what came out of it.
+/// A switch, and the packets that left it.
 pub(crate) struct Harness<'a, P> {
     model: &'a ServiceModel,
     now: Time,
@@ -503,9 +491,9 @@ pub(crate) struct Harness<'a, P> {
     pool: Pool,
     pub(crate) coins: ScriptedRng,
     drop_list: DropList,
-    /// Bytes that were cut from packets to make notifications of them.
+    /// Bytes that were trimmed to make notifications.
     notified_bytes: u64,
-    /// Packets that left a port and were not yet expected, with the line that served them.
+    /// Packets that left a port and were not yet expected, with the line that served each.
     pub(crate) left: [VecDeque<(usize, Packet)>; PORTS],
     dispositions: [u64; 3],
     quenched: u64,
@@ -604,7 +592,7 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
         Ok(())
     }
 
-    /// A packet is routed to its port, and so is everything that is returned because of it.
+    /// Routes a packet to its port, and everything that is returned because of it.
     pub(crate) fn arrive(&mut self, packet: Packet) -> Result<(), String> {
         let handle = Handle::new(self.packets.0.len() as u32);
         self.packets.0.push((packet, Handle::NONE));
@@ -621,7 +609,7 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
         Err("packets are returned again and again".to_owned())
     }
 
-    /// Acts on what was displaced. Gives the packets that go on to another port.
+    /// Applies the dispositions of dropped packets. Returns the packets that go on to another port.
     fn apply_dispositions(&mut self) -> Vec<Handle> {
         let mut going = Vec::new();
         for (packet, disposition) in self.drop_list.drain() {
@@ -693,7 +681,7 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
     }
 }
 
-/// What a vector calls a packet that came out, or what is in it.
+/// Names a packet that came out, as in the vector, or describes it.
 fn name(packet: &Packet, vector: &Vector) -> String {
     let known = vector.commands.iter().flat_map(|(_, command)| match command {
         Command::Packet { packets, .. } | Command::Expect { packets, .. } => packets.as_slice(),
@@ -716,7 +704,7 @@ mod tests {
         define d1..d3 data size=9064 from=1 to=2\n\
         define h1..h3 trimmed d1..d3\n";
 
-    /// Runs the lines behind a fixed head; its six lines count.
+    /// Runs the lines behind a fixed head of six lines.
     fn check(lines: &str, expected: Result<usize, &str>) {
         let text = format!("{HEAD}{lines}");
         let outcome = Vector::parse(Path::new("v"), &text).and_then(|vector| vector.run());

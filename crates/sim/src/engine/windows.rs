@@ -27,7 +27,7 @@
 //! port of its switch at the same instant. While a header queue of a switch could overflow in one visit,
 //! the ports of that switch are therefore visited together, in every window in which something arrives
 //! there, arrivals in order of time across all of them. The bound is arithmetic: what can arrive at a
-//! switch in one window, and the [`MAX_PENDING`](super::inbox::MOST_PENDING) packets that may wait for a visit. Other engines of
+//! switch in one window, and the [`MAX_PENDING`](super::inbox::MAX_PENDING) packets that may wait for a visit. Other engines of
 //! this kind would have to give the returned header a delay; this one keeps the instant.
 //!
 //! # Coupled switches

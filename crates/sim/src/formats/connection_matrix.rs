@@ -1,9 +1,9 @@
-//! htsim's connection matrices, `.cm`: flows with a start or a trigger, triggers, failed links.
+//! htsim's connection matrices, `.cm`: flows with a start or a trigger, triggers, and failed links.
 //!
-//! Read as htsim reads them: `#` comments, counts in the head that must match, words of a line in any order.
-//! Two things differ. A start is a whole number of picoseconds, or a decimal that is rounded to one; htsim
-//! rounds it to a 32-bit float. And a trigger that starts flows of another host than the one that activates it acts
-//! there one way through the network later, where htsim's acts at once.
+//! Files are read as htsim reads them: `#` comments, counts in the head that must match, words of a line in any order.
+//! Trimline differs in two points. It rounds a decimal start to a whole number of picoseconds, where htsim rounds it to
+//! a 32-bit float. And a trigger that starts flows of another host acts there one way through the network later, where
+//! htsim's acts at once.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -12,23 +12,23 @@ use trimline_packet::{ByteCount, TimeDelta};
 
 use super::{FormatError, Text, scientific};
 
-/// A file, read and checked.
+/// A connection matrix, read and checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionMatrix {
-    /// Hosts.
+    /// Number of hosts.
     pub nodes: u32,
     /// Flows, in the order of the file.
     pub connections: Vec<Connection>,
     /// Triggers, by their number in the file.
     pub triggers: BTreeMap<u32, TriggerLine>,
-    /// Links that are not there.
+    /// Links that are missing.
     pub failures: Vec<Failure>,
 }
 
-/// What htsim takes for the priority of a flow whose line says none: behind all that others have.
+/// The priority that htsim gives a flow without one: behind all others.
 pub const PRIORITY: u64 = 2_000_000;
 
-/// One flow.
+/// A flow of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
     /// Line of the file.
@@ -37,26 +37,26 @@ pub struct Connection {
     pub source: u32,
     /// Destination host.
     pub destination: u32,
-    /// Its number in the file, where it has one.
+    /// Number of the flow in the file, if given.
     pub id: Option<NonZeroU32>,
-    /// When it starts.
+    /// Start of the flow.
     pub start: Start,
-    /// Payload bytes; `None` (`size 0`): it sends until the end of the run.
+    /// Payload bytes; `None` (`size 0`): the flow sends until the end of the run.
     pub size: Option<ByteCount>,
-    /// Activated when the sender has every ACK.
+    /// Trigger that is activated when the sender has every ACK.
     pub send_done_trigger: Option<u32>,
-    /// Activated when the receiver has every byte.
+    /// Trigger that is activated when the receiver has every byte.
     pub recv_done_trigger: Option<u32>,
-    /// The receiver pulls flows with a lower number first.
+    /// Priority: the receiver pulls flows with a lower number first.
     pub priority: Option<u64>,
 }
 
-/// When a flow starts.
+/// Start of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// At this time.
+    /// The time of the start.
     At(TimeDelta),
-    /// When this trigger fires.
+    /// The trigger that starts the flow.
     Trigger(u32),
 }
 
@@ -65,27 +65,27 @@ pub enum Start {
 pub struct TriggerLine {
     /// Line of the file.
     pub line: usize,
-    /// When it starts flows.
+    /// Condition that starts the waiting flows.
     pub trigger: Trigger,
 }
 
-/// When a trigger starts the flows that wait for it.
+/// Condition under which a trigger starts the flows that wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// All, at the last of so many activations: a "barrier"; a "oneshot" has one.
+    /// Starts all flows at the last of this number of activations: a "barrier". A "oneshot" has one.
     After(u32),
-    /// The next one, at each activation: a "multishot".
+    /// Starts the next flow at each activation: a "multishot".
     OneByOne,
 }
 
-/// A link between an aggregation switch and a core that is not there.
+/// A missing link between an aggregation switch and a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Line of the file.
     pub line: usize,
     /// Aggregation switch, counted over all pods.
     pub switch: u32,
-    /// Its up-link.
+    /// Up-link of the switch.
     pub link: u32,
 }
 
@@ -94,7 +94,6 @@ const TRIGGER: &str = "`trigger id T oneshot|multishot|barrier [count N]`";
 const FAILURE: &str = "`failure switch_type AGG switch_id S link_id L`";
 const HEAD: &str = "`Nodes N`, `Connections C`, `Triggers T` or `Failures F`, then connections";
 
-/// What the head counts.
 #[derive(Default)]
 struct Counts {
     nodes: Option<u32>,
@@ -103,10 +102,10 @@ struct Counts {
     failures: Option<u32>,
 }
 
-/// Reads a file.
+/// Reads a connection matrix.
 ///
 /// # Errors
-/// The first mistake.
+/// Returns the first error.
 pub fn parse(file: &str, text: &str) -> Result<ConnectionMatrix, FormatError> {
     let text = Text { file, text };
     let mut counts = Counts::default();
@@ -161,7 +160,6 @@ pub fn parse(file: &str, text: &str) -> Result<ConnectionMatrix, FormatError> {
     Ok(matrix)
 }
 
-/// What only the whole file shows.
 fn check(text: &Text<'_>, matrix: &ConnectionMatrix, counts: &Counts) -> Result<(), FormatError> {
     let end = text.last_line();
     for (name, said, there) in [
@@ -177,7 +175,7 @@ fn check(text: &Text<'_>, matrix: &ConnectionMatrix, counts: &Counts) -> Result<
             ));
         }
     }
-    // How often each trigger is activated.
+    // Activations of each trigger.
     let mut activated: BTreeMap<u32, u32> = BTreeMap::new();
     for connection in &matrix.connections {
         let triggers = [connection.send_done_trigger, connection.recv_done_trigger];
@@ -214,7 +212,7 @@ fn check(text: &Text<'_>, matrix: &ConnectionMatrix, counts: &Counts) -> Result<
     all_start(text, matrix)
 }
 
-/// Refuses flows that can never start though every flow that starts also ends: barriers that nothing fills, and triggers
+/// Refuses flows that can never start even if every started flow ends: barriers that are never filled, and triggers
 /// that wait for each other. A multishot trigger may have more flows than activations.
 fn all_start(text: &Text<'_>, matrix: &ConnectionMatrix) -> Result<(), FormatError> {
     let of = |start: Start| match start {
@@ -232,7 +230,7 @@ fn all_start(text: &Text<'_>, matrix: &ConnectionMatrix) -> Result<(), FormatErr
     waiting.values_mut().for_each(|flows| flows.reverse());
     let mut activations: BTreeMap<u32, u32> = BTreeMap::new();
     while let Some(connection) = started.pop() {
-        // One that sends for ever activates nothing.
+        // A flow that sends for ever activates nothing.
         let is_done = connection.size.is_some();
         let triggers = [connection.send_done_trigger, connection.recv_done_trigger];
         for id in triggers.into_iter().flatten().filter(|_| is_done) {
@@ -275,7 +273,7 @@ fn known(
     Err(text.error(line, format!("no trigger {trigger} in the file"), TRIGGER))
 }
 
-/// Key and value pairs; a key of `flags` has no value.
+/// Reads key and value pairs; a key of `flags` has no value.
 fn fields<'a>(
     text: &Text<'_>,
     line: usize,
@@ -377,7 +375,7 @@ fn connection(
                 has_size = true;
                 let bytes = value.parse().ok().filter(|&bytes| bytes <= u64::MAX / 2);
                 let bytes: u64 = bytes.ok_or_else(|| wrong("no number of bytes"))?;
-                // As in htsim: a flow of no size sends for ever.
+                // As in htsim, a flow of size 0 sends for ever.
                 connection.size = (bytes > 0).then(|| ByteCount::new(bytes));
             }
             "send_done_trigger" => connection.send_done_trigger = Some(whole()?),
@@ -435,7 +433,7 @@ fn failure(text: &Text<'_>, line: usize, words: &[&str]) -> Result<Failure, Form
         Some(value) => whole(text, line, key, value, FAILURE),
         None => Err(text.error(line, format!("no `{key}`"), FAILURE)),
     };
-    // htsim asserts the same: only links of aggregation switches can be missing.
+    // htsim asserts this too: only links of aggregation switches can be missing.
     match fields.get("switch_type") {
         Some(&"AGG") => {}
         other => {
@@ -470,7 +468,7 @@ mod tests {
         let matrix = parse("a.cm", text).unwrap();
         assert_eq!((matrix.nodes, matrix.connections.len()), (4, 3));
         let first = &matrix.connections[0];
-        // Half up: a picosecond is the smallest time there is.
+        // Half rounds up; a picosecond is the smallest time.
         assert_eq!(first.start, Start::At(TimeDelta::from_ps(2)));
         assert_eq!(
             (first.send_done_trigger, first.priority, first.id),
@@ -555,11 +553,11 @@ mod tests {
         };
         refused(&barrier(3), 3, "trigger 1 is activated 2 times, of 3");
         parse("a.cm", &format!("Nodes 6\nConnections 3\nTriggers 1\n{}", barrier(2))).unwrap();
-        // Each waits for the other.
+        // Each trigger waits for the other.
         let circle = "0->1 trigger 1 size 9 send_done_trigger 2\n2->3 trigger 2 size 9 send_done_trigger 1\n\
                       trigger id 1 oneshot\ntrigger id 2 multishot\n";
         refused(circle, 1, "its trigger 1 is activated 0 times, of 1");
-        // What sends for ever has no end.
+        // A flow that sends for ever does not end.
         let endless = "0->1 start 0 size 0 send_done_trigger 1\n2->3 trigger 1 size 9\ntrigger id 1 oneshot\n";
         refused(endless, 2, "trigger 1 is activated 0 times");
     }

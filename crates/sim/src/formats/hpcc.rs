@@ -1,4 +1,4 @@
-//! The files of HPCC's simulations: flows, topologies, and the lines of its FCT output.
+//! Files of HPCC's simulations: flows, topologies, and the lines of its FCT output.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use super::{FormatError, Text, decimal, scientific};
 use crate::topology::{Clos, LinkSpec, Processing};
 
-/// One flow of a flow file.
+/// A flow of a flow file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Line of the file.
@@ -19,15 +19,15 @@ pub struct Flow {
     pub destination: u32,
     /// Payload bytes.
     pub size: ByteCount,
-    /// When it starts.
+    /// Start of the flow.
     pub start: TimeDelta,
 }
 
-/// Reads a flow file: a count, then as many lines `src dst pg dport size_bytes start_seconds`, sorted by start, then notes.
-/// Priority group and port are read and not used.
+/// Reads a flow file: a count, then a line `src dst pg dport size_bytes start_seconds` for each flow, sorted by start,
+/// then notes. Priority group and port are checked and ignored.
 ///
 /// # Errors
-/// The first mistake.
+/// Returns the first error.
 pub fn flows(file: &str, text: &str) -> Result<Vec<Flow>, FormatError> {
     const EXPECTED: &str =
         "the number of flows, then `src dst pg dport size_bytes start_seconds`, sorted by start";
@@ -76,31 +76,31 @@ pub fn flows(file: &str, text: &str) -> Result<Vec<Flow>, FormatError> {
     Ok(flows)
 }
 
-/// Whether a line behind the last row is no row: of other words, or of another number of them.
+/// Returns whether a line behind the last row is a note: its number of words or its first two differ from a row.
 fn are_notes(words: &[&str], row: usize) -> bool {
     words.len() != row || words[..2].iter().any(|word| word.parse::<u32>().is_err())
 }
 
-/// What `sip dip sport dport size start_ns fct_ns ideal_ns` tells of one finished flow.
+/// A finished flow: `sip dip sport dport size start_ns fct_ns ideal_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// Source host.
     pub source: u32,
     /// Destination host.
     pub destination: u32,
-    /// Tells flows of one pair apart.
+    /// Port that distinguishes flows of one pair of hosts.
     pub source_port: u16,
     /// Payload bytes.
     pub size_bytes: u64,
-    /// When it started.
+    /// Start of the flow.
     pub start_ps: u64,
-    /// How long it took.
+    /// Completion time of the flow.
     pub fct_ps: u64,
-    /// How long it would take in an idle network.
+    /// Completion time in an idle network.
     pub ideal_ps: u64,
 }
 
-/// A line of HPCC's FCT output, with its newline. Times are rounded down to nanoseconds.
+/// Returns a line of HPCC's FCT output, with its newline. Times are rounded down to nanoseconds.
 pub fn completion(line: &Completion) -> String {
     // HPCC gives host n the address 11.(n / 256).(n % 256).1 and prints it as a number.
     let address = |host: u32| 0x0b00_0001 + (host / 256) * 0x0001_0000 + (host % 256) * 0x0000_0100;
@@ -119,7 +119,6 @@ pub fn completion(line: &Completion) -> String {
     text
 }
 
-/// A cable between two nodes.
 struct Cable {
     line: usize,
     ends: [u32; 2],
@@ -129,20 +128,20 @@ struct Cable {
 const TOPOLOGY: &str =
     "`nodes switches links`, a line with the switches, then `a b rate delay loss` for each link";
 
-/// Reads a topology file: HPCC's, or PowerTCP's, whose first line has the number of ToRs before that of the links. Notes may
-/// follow the last link. Rates without a unit are in bit/s, delays in seconds. HPCC takes any graph; this is for those that
-/// are a folded Clos whose hosts are numbered rack by rack.
+/// Reads a topology file of HPCC, or of PowerTCP, whose first line has the number of ToRs before the number of links.
+/// Notes may follow the last link. Rates without a unit are in bit/s, delays in seconds. HPCC takes any graph; this
+/// reader needs a folded Clos with hosts numbered rack by rack.
 ///
 /// # Errors
-/// The first mistake, or what keeps the graph from being a folded Clos.
+/// Returns the first error, or why the graph is not a folded Clos.
 pub fn topology(file: &str, text: &str) -> Result<Clos, FormatError> {
     graph(Text { file, text })?.clos()
 }
 
-/// The nodes of a topology file that are hosts, in their order: host n of the network is the n-th.
+/// Returns the host nodes of a topology file in order: host n of the network is the n-th.
 ///
 /// # Errors
-/// The first mistake of the file.
+/// Returns the first error of the file.
 pub fn host_numbers(file: &str, text: &str) -> Result<Vec<u32>, FormatError> {
     Ok(graph(Text { file, text })?.hosts().collect())
 }
@@ -246,7 +245,7 @@ impl Graph<'_> {
         )
     }
 
-    /// The switches that a node is linked to, in the order of their numbers, each with its line.
+    /// Returns the switches that each node is linked to, by number, with the line of the link.
     fn neighbours(&self) -> Vec<BTreeMap<u32, usize>> {
         let mut neighbours = vec![BTreeMap::new(); self.is_switch.len()];
         for cable in &self.cables {
@@ -257,7 +256,7 @@ impl Graph<'_> {
         neighbours
     }
 
-    /// What all links of a layer are like.
+    /// Returns the specification that all links of a layer share.
     fn spec(&self, layer: impl Fn(u32, u32) -> bool) -> Result<Option<LinkSpec>, FormatError> {
         let mut found: Option<LinkSpec> = None;
         for cable in &self.cables {
@@ -286,7 +285,7 @@ impl Graph<'_> {
         let all = || 0..self.is_switch.len() as u32;
         let above = |node: u32| neighbours[node as usize].keys().copied();
 
-        // Racks: hosts by their one switch, in the order of their first hosts.
+        // Racks: hosts grouped by their one switch, in the order of their first hosts.
         let mut tors: Vec<u32> = Vec::new();
         let mut rack_of = Vec::new();
         for host in self.hosts() {
@@ -321,7 +320,7 @@ impl Graph<'_> {
             .filter(|&node| is_switch(node) && !is_tor(node) && !is_aggregation(node))
             .collect();
 
-        // Pods: runs of ToRs with the same switches above them.
+        // Pods: consecutive ToRs with the same switches above them.
         let mut pods: Vec<(Vec<u32>, usize)> = Vec::new();
         for &tor in &tors {
             let above = ups(tor);
@@ -342,7 +341,7 @@ impl Graph<'_> {
             return Err(self.no_clos(end, "pods that are not alike".to_owned()));
         }
 
-        // Groups of cores: the n-th aggregation switches of all pods lead to the same ones.
+        // Groups of cores: the n-th aggregation switches of all pods lead to the same cores.
         let to_cores = |node: u32| above(node).filter(|&up| !is_tor(up)).collect::<Vec<u32>>();
         let mut reached: Vec<u32> = Vec::new();
         let cores_per_aggregation = first.first().map_or(0, |&node| to_cores(node).len());
@@ -406,7 +405,7 @@ mod tests {
         assert_eq!(topology("t.txt", &(fat_tree() + notes)).unwrap().hosts(), 8);
     }
 
-    /// HPCC's own topology, in small: node 0 is the switch. PowerTCP's head, and numbers without units.
+    /// HPCC's own topology, scaled down: node 0 is the switch. PowerTCP's head, and numbers without units.
     #[test]
     fn hosts_may_be_numbered_behind_switches() {
         let star = "3 1 2\n0\n0 1 10Gbps 500ns 0\n0 2 10Gbps 500ns 0\n";

@@ -1,9 +1,10 @@
 //! htsim's topologies, `.topo`: two or three tiers of a fat tree, keys in any case.
 //!
 //! # Bundles
-//! `Bundle N` in a tier says that N parallel links join one of its switches with one of the tier below. Here the switch
-//! becomes N planes, each a switch with one link to each of those below: as many links of the same rate. A packet that
-//! goes up by one link of a bundle comes down by the same one of its bundle, where htsim's switch would choose among all.
+//! `Bundle N` in a tier means that N parallel links join each of its switches with each switch of the tier below.
+//! Trimline turns the switch into N planes, each a switch with one link to each switch below: the number and rate of
+//! links stay. A packet that goes up by one link of a bundle comes down by the same link of its bundle; htsim's switch
+//! would choose among all.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +13,15 @@ use trimline_packet::{BitRate, TimeDelta};
 use super::{FormatError, Text, decimal};
 use crate::topology::{Clos, LinkSpec, Processing};
 
-/// A file, read and checked.
+/// A topology file, read and checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     /// The network, with the latencies of its switches.
     pub clos: Clos,
-    /// Bytes of the queues towards the hosts, tier by tier, where the file says; ours are all alike.
+    /// Bytes of the queues towards the hosts by tier, if given; Trimline's queues are all alike.
     pub queues: Vec<(String, u64)>,
 }
 
-/// What a `Tier` block says.
 #[derive(Clone, Debug, Default)]
 struct Tier {
     line: usize,
@@ -38,13 +38,13 @@ const EXPECTED: &str = "`Nodes`, `Tiers`, `Podsize`, then for each `Tier N`: Dow
                         Radix_Up (not the top tier), Downlink_Latency_ns, [Switch_Latency_ns, Oversubscribed, \
                         Bundle, Queue_Up, Queue_Down]";
 
-/// The largest number of a file: products of three stay within 64 bits.
+/// The largest number in a file: products of three numbers fit in 64 bits.
 const LARGEST: u64 = 1 << 20;
 
-/// Reads a file.
+/// Reads a topology file.
 ///
 /// # Errors
-/// The first mistake, and what is no folded Clos.
+/// Returns the first error, or why the network is not a folded Clos.
 pub fn parse(file: &str, text: &str) -> Result<Topology, FormatError> {
     let text = Text { file, text };
     let (mut nodes, mut tiers, mut pod) = (None, None, None);
@@ -57,7 +57,7 @@ pub fn parse(file: &str, text: &str) -> Result<Topology, FormatError> {
             return Err(wrong(format!("`{}`", words.join(" "))));
         };
         let key = key.to_ascii_lowercase();
-        // A key counts once: in the head, and in each tier.
+        // A key counts once in the head, and once in each tier.
         if key == "tier" {
             seen.clear();
         } else if !seen.insert(key.clone()) {
@@ -112,13 +112,12 @@ pub fn parse(file: &str, text: &str) -> Result<Topology, FormatError> {
     clos(&text, nodes, pod, &blocks).map(|clos| Topology { clos, queues })
 }
 
-/// What of a tier must be there.
 fn need(text: &Text<'_>, tier: &Tier, value: Option<u64>, name: &str) -> Result<u64, FormatError> {
     let value = value.filter(|&value| value > 0 || name.contains("Latency"));
     value.ok_or_else(|| text.error(tier.line, format!("no `{name}` in this tier"), EXPECTED))
 }
 
-/// Links come in whole bundles at both of their ends.
+/// Checks that both ends of links have whole bundles.
 fn check_bundles(text: &Text<'_>, tiers: &[Tier]) -> Result<(), FormatError> {
     for (below, tier) in tiers.iter().zip(&tiers[1..]) {
         let ends =
@@ -164,7 +163,7 @@ fn clos(text: &Text<'_>, nodes: u64, pod: u64, tiers: &[Tier]) -> Result<Clos, F
             return unlike(tier, problem, "the ratio of the two, as htsim checks it");
         }
     }
-    // With two tiers htsim has one pod; its spines are those that the ToRs' up-links reach.
+    // With two tiers htsim has one pod, and its spines are the switches that the up-links of the ToRs reach.
     let (aggregations, cores) = if tiers.len() == 3 {
         let core = &tiers[2];
         if radix(second)? != tors * second.bundle {
@@ -179,7 +178,7 @@ fn clos(text: &Text<'_>, nodes: u64, pod: u64, tiers: &[Tier]) -> Result<Clos, F
             let problem = format!("{} links down, but {pods} pods", radix(core)?);
             return unlike(core, problem, "one link, or a `Bundle` of them, to every pod");
         }
-        // Each plane of an aggregation switch has its share of the links up.
+        // Each plane of an aggregation switch has its part of the up-links.
         let ups = up(second)?;
         if !ups.is_multiple_of(second.bundle) {
             let problem = format!("{ups} links up in {} planes", second.bundle);
@@ -257,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_bundle_is_as_many_links_as_planes() {
-        // Two spines with two links to each of four leaves: four planes with one each.
+        // Two spines with two links to each of four leaves become four planes with one link each.
         let text =
             TWO.replace("Radix_Up 2", "Radix_Up 4").replace("Oversubscribed 4", "Oversubscribed 2");
         let text = text.replace("Radix_Down 4", "Radix_Down 8\nBundle 2");
@@ -272,7 +271,7 @@ mod tests {
         assert_eq!((clos.pods, clos.tors_per_pod, clos.hosts_per_tor), (2, 2, 2));
         assert_eq!((clos.aggregations_per_pod, clos.cores_per_aggregation), (2, 4));
         assert_eq!(clos.aggregation_link.rate, BitRate::from_gbps(100));
-        // Two links from each ToR to one aggregation switch too: two planes, each with two of its four links up.
+        // Two links from each ToR to one aggregation switch too: two planes, each with two of its four up-links.
         let one = text.replace("Radix_Down 2\nRadix_Up 4", "Radix_Down 4\nRadix_Up 4\nBundle 2");
         let clos = parse("a.topo", &one).unwrap().clos;
         assert_eq!((clos.aggregations_per_pod, clos.cores_per_aggregation), (2, 2));

@@ -1,29 +1,29 @@
-//! Flow-size distributions: `size cumulative` lines in the forms of HPCC, Homa and dcPIM, with shares up to 1, and
-//! tables of percentiles. Words are separated by blanks or commas.
+//! Flow-size distributions: `size cumulative` lines as in HPCC, Homa and dcPIM, with shares up to 1, and tables of
+//! percentiles. Words are separated by blanks or commas.
 //!
-//! A distribution is points (size, share of flows up to it) and a reading between them. As a *step*, a draw `u`
-//! is the first size whose share reaches `u`: only the sizes of the file occur. *Linear*, sizes between two
-//! points are equally likely; a size that stands twice is an atom. Homa's simulations draw steps, HPCC's and
-//! dcPIM's draw linearly; a scenario may say otherwise.
+//! A distribution has points (size, share of flows up to it) and a reading between them. Read as *steps*, a draw `u`
+//! gives the first size whose share reaches `u`, so only the sizes of the file occur. Read *linearly*, sizes between
+//! two points are equally likely; a size that occurs twice is an atom. Homa's simulations draw steps, HPCC's and
+//! dcPIM's draw linearly; a scenario may choose the other reading.
 
 use super::{FormatError, Text, decimal};
 
-/// The whole of a distribution: shares are parts of this.
+/// The whole of a distribution, which shares are parts of.
 pub const WHOLE: u64 = 1_000_000_000_000_000_000;
 
-/// The largest size of a distribution, in bytes: means stay exact in 128 bits.
+/// The largest size of a distribution, in bytes. Means stay exact in 128 bits.
 const LARGEST: u64 = 1 << 50;
 
-/// How draws fall between two points.
+/// Interpolation between two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// The first size whose share reaches the draw.
     Step,
-    /// Evenly between the two sizes around the draw.
+    /// Linear between the two sizes around the draw.
     Linear,
 }
 
-/// The form of a file.
+/// Form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `size_bytes cumulative_percent`, from 0 to 100.
@@ -37,7 +37,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// As scenarios write it.
+    /// Returns the name in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             Form::Hpcc => "hpcc",
@@ -47,7 +47,7 @@ impl Form {
         }
     }
 
-    /// How the simulations that the form comes from draw.
+    /// Returns the reading of the simulations that the form comes from.
     pub fn reading(self) -> Reading {
         match self {
             Form::Homa => Reading::Step,
@@ -55,7 +55,8 @@ impl Form {
         }
     }
 
-    /// The form of a text, by the number of words in its first line; of two, by whether the last share is 1.
+    /// Detects the form of a text by the number of words in its first line; with two words, by whether the last share
+    /// is 1.
     pub fn of(text: &str) -> Option<Form> {
         let mut lines = points_of(Text { file: "", text });
         let (_, words) = lines.next()?;
@@ -71,7 +72,7 @@ impl Form {
     }
 }
 
-/// Lines with their numbers and words, without a line of names before the first point.
+/// Returns the lines with their numbers and words, without a line of names before the first point.
 fn points_of<'a>(text: Text<'a>) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
     let lines = text.lines().map(|(number, words)| {
         let parts = words.into_iter().flat_map(|word| word.split(','));
@@ -87,17 +88,17 @@ fn points_of<'a>(text: Text<'a>) -> impl Iterator<Item = (usize, Vec<&'a str>)> 
 /// A flow-size distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeDistribution {
-    /// (bytes, share of flows up to this size in parts of [`WHOLE`]): both never fall, the last share is
+    /// Pairs of bytes and share of flows up to this size, in parts of [`WHOLE`]: both never fall, and the last share is
     /// [`WHOLE`].
     points: Vec<(u64, u64)>,
     reading: Reading,
 }
 
 impl SizeDistribution {
-    /// Reads a file; `unit` is the bytes of one unit of its sizes, for files that count packets.
+    /// Reads a file. `unit` is the bytes of one unit of its sizes, for files that count packets.
     ///
     /// # Errors
-    /// The first line that is no point of such a distribution.
+    /// Returns the first line that is not a point of a distribution.
     pub fn parse(
         file: &str,
         text: &str,
@@ -159,10 +160,10 @@ impl SizeDistribution {
             .map_err(|problem| text.error(last_line, problem, expected))
     }
 
-    /// Reads one column of a table `percentile,NAME,...`: steps. Cells may be empty.
+    /// Reads one column of a table `percentile,NAME,...` as steps. Cells may be empty.
     ///
     /// # Errors
-    /// A column that is not there, or a line that is none of such a table.
+    /// Refuses a missing column, and a line that does not fit the table.
     pub fn percentiles(
         file: &str,
         text: &str,
@@ -197,7 +198,7 @@ impl SizeDistribution {
                 None => return Err(text.error(line, format!("`{row}`"), expected)),
             }
         }
-        // NDP evaluation, TR-933: what lies above the last percentile has its size.
+        // NDP evaluation, TR-933: flows above the last percentile have its size.
         if let Some(last) = points.last_mut() {
             last.1 = WHOLE;
         }
@@ -205,10 +206,11 @@ impl SizeDistribution {
             .map_err(|problem| text.error(last_line, problem, expected))
     }
 
-    /// Sizes in bytes, each with its weight: a step. A size is drawn as often as its weight over the sum of all.
+    /// Creates a step distribution of sizes in bytes, each with its weight. The probability of a size is its weight
+    /// over the sum of all weights.
     ///
     /// # Errors
-    /// No size, one of nothing or beyond 2^50 B, and weights that are all 0 or whose sum exceeds 64 bits.
+    /// Refuses an empty list, a size of 0 or above 2^50 B, and weights that are all 0 or whose sum exceeds 64 bits.
     pub fn mixture(parts: &[(u64, u64)]) -> Result<SizeDistribution, &'static str> {
         let mut parts = parts.to_vec();
         parts.sort_unstable();
@@ -238,9 +240,9 @@ impl SizeDistribution {
         Ok(SizeDistribution { points, reading })
     }
 
-    /// The size for a uniform draw below [`WHOLE`]: at least one byte.
+    /// Returns the size for a uniform draw below [`WHOLE`]: at least one byte.
     pub fn size(&self, draw: u64) -> u64 {
-        // Draws are 0..WHOLE, shares count draws: a size with share s belongs to the draws below s.
+        // Draws are 0..WHOLE, and shares count draws: a size with share s belongs to the draws below s.
         let place = self.points.partition_point(|&(_, share)| share <= draw);
         let place = place.min(self.points.len() - 1);
         let (above, reached) = self.points[place];
@@ -256,7 +258,7 @@ impl SizeDistribution {
         size.max(1)
     }
 
-    /// Mean size in thousandths of a byte, rounded down.
+    /// Returns the mean size in thousandths of a byte, rounded down.
     pub fn mean_millibytes(&self) -> u64 {
         let mut sum: u128 = 0;
         let mut before = (0, 0);
@@ -274,17 +276,17 @@ impl SizeDistribution {
         (sum / u128::from(WHOLE / 500)) as u64
     }
 
-    /// The largest size.
+    /// Returns the largest size.
     pub fn largest(&self) -> u64 {
         self.points.last().map_or(1, |point| point.0)
     }
 
-    /// How draws fall between two points.
+    /// Returns the interpolation between two points.
     pub fn reading(&self) -> Reading {
         self.reading
     }
 
-    /// (bytes, share of flows up to this size in parts of [`WHOLE`]).
+    /// Returns pairs of bytes and share of flows up to this size, in parts of [`WHOLE`].
     pub fn points(&self) -> &[(u64, u64)] {
         &self.points
     }
@@ -307,7 +309,7 @@ mod tests {
         let sizes = parse("0 0\n100 50\n300 100\n").unwrap();
         let at = |draw| sizes.size(draw);
         assert_eq!((at(0), at(HALF / 2), at(HALF), at(WHOLE - 1)), (1, 50, 100, 300));
-        // Half of the flows 50 on the average, half 200.
+        // The mean of half of the flows is 50 and of the other half 200.
         assert_eq!(sizes.mean_millibytes(), 125_000);
     }
 
@@ -362,7 +364,7 @@ mod tests {
         assert_eq!(sizes.points(), [(1000, WHOLE / 5 * 4), (10_000_000, WHOLE)]);
         assert_eq!((sizes.size(WHOLE / 5 * 4 - 1), sizes.size(WHOLE / 5 * 4)), (1000, 10_000_000));
         assert_eq!(sizes.mean_millibytes(), 2_000_800_000);
-        // Thirds, and a size that weighs nothing.
+        // Thirds, and a size of weight 0.
         let sizes = SizeDistribution::mixture(&[(1, 1), (2, 1), (5, 0), (3, 1)]).unwrap();
         let points = [(1, WHOLE / 3), (2, WHOLE / 3 * 2), (3, WHOLE), (5, WHOLE)];
         assert_eq!(sizes.points(), points);

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, and where.
+//! Errors in scenarios, and their places in the text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use trimline_packet::quantity::nearest;
 
-/// A text that a scenario was read from: the file, or one `--set`.
+/// A text that a scenario was read from: a file, or one `--set`.
 #[derive(Debug)]
 pub struct Source {
     /// File name, or `--set`.
     pub name: String,
     /// The whole text.
     pub text: String,
-    /// Files that the text names, by path: what was read first.
+    /// Files that the text names, by path, as they were first read.
     files: Mutex<BTreeMap<String, Result<String, String>>>,
 }
 
@@ -26,13 +26,13 @@ impl PartialEq for Source {
 impl Eq for Source {}
 
 impl Source {
-    /// A text and its name; nothing that it names is read yet.
+    /// Creates a source. The files that the text names are not read yet.
     pub fn new(name: &str, text: &str) -> Source {
         Source { name: name.to_owned(), text: text.to_owned(), files: Mutex::default() }
     }
 
-    /// What `read` says of the file at `path`, which is asked once: so that all points of a sweep are of one state
-    /// of the file.
+    /// Returns the contents of the file at `path`. Each path is read once, so that all sweep points see one state of
+    /// it.
     pub(crate) fn file(
         &self,
         path: &str,
@@ -42,7 +42,7 @@ impl Source {
         files.entry(path.to_owned()).or_insert_with(|| read(path)).clone()
     }
 
-    /// Line and column (both from 1, columns in characters) of the byte at `offset`.
+    /// Returns line and column (both from 1, columns in characters) of the byte at `offset`.
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let mut end = offset.min(self.text.len());
         while !self.text.is_char_boundary(end) {
@@ -54,10 +54,10 @@ impl Source {
     }
 }
 
-/// A place in a [`Source`]: bytes `start..end`.
+/// A range of bytes in a [`Source`]: `start..end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Where the text stands.
+    /// The text that the range is in.
     pub source: Arc<Source>,
     /// First byte.
     pub start: usize,
@@ -66,29 +66,29 @@ pub struct Place {
 }
 
 impl Place {
-    /// That of what nobody wrote.
+    /// The place of a value that no text contains.
     pub(crate) fn nowhere() -> Place {
         let source = Arc::new(Source::new("default", ""));
         Place { source, start: 0, end: 0 }
     }
 
-    /// The text at this place: its first line.
+    /// Returns the first line of the text at this place.
     pub fn text(&self) -> &str {
         let text = self.source.text.get(self.start..self.end).unwrap_or("");
         text.lines().next().unwrap_or("")
     }
 }
 
-/// A mistake in a scenario. `Display` is one line: `file:line:column: what, expected, nearest`.
+/// An error in a scenario. `Display` is one line: `file:line:column: problem, expected, nearest`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// Where it is.
+    /// Place of the error.
     pub place: Place,
-    /// What is wrong.
+    /// Description of the error.
     pub problem: String,
-    /// What would be right, as the end of "expected ...".
+    /// The correct input, as the end of "expected ...".
     pub expected: String,
-    /// The valid key, name or number nearest to what was written.
+    /// The valid key, name or number nearest to the given one.
     pub nearest: Option<String>,
 }
 
@@ -111,13 +111,13 @@ impl ScenarioError {
         self
     }
 
-    /// Name of the text with the mistake, its line and its column (from 1).
+    /// Returns the name of the source, and the line and column (from 1) of the error.
     pub fn position(&self) -> (&str, usize, usize) {
         let (line, column) = self.place.source.position(self.place.start);
         (&self.place.source.name, line, column)
     }
 
-    /// The text that is wrong: its first line.
+    /// Returns the first line of the wrong text.
     pub fn offending(&self) -> &str {
         self.place.text()
     }

@@ -1,52 +1,52 @@
-//! What a key of a scenario file is, and what may stand behind it. The keys themselves are elsewhere.
+//! Keys of a scenario file and the forms of their values. The keys themselves are elsewhere.
 
 use super::quantity::Quantity;
 
-/// A table of the file.
+/// A table of a scenario file.
 #[derive(Debug)]
 pub struct Grammar {
-    /// What the table describes, for the JSON Schema.
+    /// Description of the table, for the JSON Schema.
     pub about: &'static str,
-    /// Its keys, in the order in which messages and the schema name them.
+    /// Keys of the table, in the order of messages and of the schema.
     pub keys: &'static [Key],
-    /// Keys of which exactly one is given.
+    /// Alternative keys: exactly one of these is given.
     pub alternatives: &'static [&'static str],
 }
 
-/// A key of a table.
+/// A key of a table, with its form and its default.
 #[derive(Debug)]
 pub struct Key {
-    /// The key, as the file writes it.
+    /// The key, as in the file.
     pub name: &'static str,
-    /// What may stand behind it.
+    /// Form of its value.
     pub form: Form,
-    /// Its value where it is not given.
+    /// Value if the key is not given.
     pub default: DefaultValue,
-    /// Its meaning, in a sentence or more.
+    /// Meaning of the key, in one or more sentences.
     pub about: &'static str,
-    /// The paper or standard that the rule or the default comes from; empty where it was chosen.
+    /// Paper or standard of the rule or the default; empty if it was chosen.
     pub source: &'static str,
-    /// Values that suites draw for the key, written as in a file, a string without its quotation marks.
+    /// Values that suites draw for the key, as in a file, without quotation marks.
     pub samples: &'static [&'static str],
-    /// Whether suites always give the key a sample, because its default does not suit them.
+    /// True if suites always give a sample, because the default does not suit them.
     pub is_always_drawn: bool,
 }
 
 /// The value of a key that is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultValue {
-    /// A table without it is refused.
+    /// No default: a table without the key is refused.
     Required,
-    /// None: the key adds something, or is one of several alternatives.
+    /// No value: the key adds something, or is an alternative.
     Absent,
-    /// This value, written as in a file, a string without its quotation marks.
+    /// A fixed value, as in a file, without quotation marks.
     Fixed(&'static str),
-    /// A value that follows from others; these words say how.
+    /// A value that follows from other keys, described by the text.
     Computed(&'static str),
 }
 
 impl Key {
-    /// The paper or standard that the rule or the default comes from.
+    /// Sets the paper or standard of the rule or the default.
     pub const fn with_source(mut self, source: &'static str) -> Key {
         self.source = source;
         self
@@ -58,13 +58,13 @@ impl Key {
         self
     }
 
-    /// Sets the values that suites draw for the key, and lets them never leave it out.
+    /// Sets the values that suites draw for the key, and makes suites always give it.
     pub const fn with_samples_only(mut self, samples: &'static [&'static str]) -> Key {
         self.is_always_drawn = true;
         self.with_samples(samples)
     }
 
-    /// The samples as a file has them, strings in quotation marks.
+    /// Returns the samples as in a file, with quotation marks.
     pub(crate) fn written_samples(&self) -> impl Iterator<Item = String> + '_ {
         self.samples.iter().map(|&sample| {
             let is_bare = sample.starts_with(['{', '['])
@@ -74,12 +74,11 @@ impl Key {
         })
     }
 
-    /// Whether a table without it is refused.
     pub(crate) fn is_required(&self) -> bool {
         self.default == DefaultValue::Required
     }
 
-    /// The default, if it is a value that follows from nothing else.
+    /// Returns the default if it is fixed.
     pub(crate) fn fixed(&self) -> Option<&'static str> {
         match self.default {
             DefaultValue::Fixed(value) => Some(value),
@@ -87,7 +86,6 @@ impl Key {
         }
     }
 
-    /// Its meaning and its default.
     pub(crate) fn description(&self) -> String {
         match self.default {
             DefaultValue::Required | DefaultValue::Absent => self.about.to_owned(),
@@ -98,55 +96,54 @@ impl Key {
     }
 }
 
-/// The tables that may stand under `transport`: those of the transports that a program knows.
+/// The tables that may stand under `transport`.
 #[derive(Debug)]
 pub(crate) struct Language {
     pub(crate) transports: Vec<Key>,
 }
 
 impl Language {
-    /// Names of the transports.
     pub(crate) fn names(&self) -> Vec<&'static str> {
         self.transports.iter().map(|key| key.name).collect()
     }
 }
 
-/// What may stand behind a key.
+/// Form of a key's value.
 #[derive(Debug)]
 pub enum Form {
-    /// Any text.
+    /// Any string.
     Text,
-    /// A text that can be part of a file name.
+    /// A string that can be part of a file name.
     Name,
-    /// An integer within bounds, both included.
+    /// An integer within inclusive bounds.
     Integer(i64, i64),
-    /// True or false.
+    /// A boolean.
     Boolean,
     /// A number with its unit.
     Quantity(Quantity),
-    /// One of these words.
+    /// A string from this list.
     Word(&'static [&'static str]),
-    /// A table.
+    /// A table with the keys of a grammar.
     Table(&'static Grammar),
-    /// An array of tables: at least one.
+    /// An array of at least one table.
     Tables(&'static Grammar),
-    /// An array, each of this form.
+    /// An array of values of one form.
     List(&'static Form),
-    /// The first form that takes a value of the type that was written.
+    /// One of several forms, by the type of the value.
     Either(&'static [Form]),
-    /// "1..5", both ends included.
+    /// A range "1..5" that includes both ends.
     Range,
     /// Keys of the scenario, dotted or nested, each with its values.
     Sweep,
-    /// The keys of the scenario again: what differs in this series.
+    /// Keys of the scenario that a series overrides.
     Overrides,
-    /// A table of tables: one or more of the transports, each by its name.
+    /// A table of tables: one or more transports, each under its name.
     Transports,
     /// The name of a transport.
     Transport,
 }
 
-/// The largest host number, and number of hosts, of a scenario.
+/// Limit of host numbers and of the number of hosts in a scenario.
 pub(crate) const MAX_HOSTS: i64 = 1 << 20;
 
 const fn key(name: &'static str, form: Form, default: DefaultValue, about: &'static str) -> Key {
@@ -158,12 +155,12 @@ pub const fn required(name: &'static str, form: Form, about: &'static str) -> Ke
     key(name, form, DefaultValue::Required, about)
 }
 
-/// A key without a default: it adds something, or is one of several alternatives.
+/// A key without a default: it adds something, or is an alternative.
 pub const fn optional(name: &'static str, form: Form, about: &'static str) -> Key {
     key(name, form, DefaultValue::Absent, about)
 }
 
-/// A key with a default, written as in a file, a string without its quotation marks.
+/// A key with a fixed default, as in a file, without quotation marks.
 pub const fn fixed(
     name: &'static str,
     form: Form,
@@ -173,7 +170,7 @@ pub const fn fixed(
     key(name, form, DefaultValue::Fixed(default), about)
 }
 
-/// A key whose default follows from others; words say how.
+/// A key whose default follows from other keys, described by `default`.
 pub const fn computed(
     name: &'static str,
     form: Form,
@@ -183,11 +180,11 @@ pub const fn computed(
     key(name, form, DefaultValue::Computed(default), about)
 }
 
-/// The switches that an entry is for.
+/// Selects the switches of an entry.
 pub(crate) const LAYER: Key =
     computed("layer", Form::Word(&["tor", "aggregation", "spine", "core"]), "all", "The switches.");
 
-/// The ports of these switches that it is for.
+/// Selects the ports of these switches.
 pub(crate) const DIRECTION: Key = computed(
     "direction",
     Form::Word(&["up", "down"]),
@@ -195,13 +192,12 @@ pub(crate) const DIRECTION: Key = computed(
     "The ports that lead away from hosts, or towards them.",
 );
 
-/// Bits per second.
+/// A rate in bits per second.
 pub const RATE: Form = Form::Quantity(Quantity::Rate);
 /// A time.
 pub const DURATION: Form = Form::Quantity(Quantity::Duration);
-/// Bytes.
+/// A size in bytes.
 pub const BYTES: Form = Form::Quantity(Quantity::Bytes);
 pub(crate) const QUEUE: Form = Form::Quantity(Quantity::Queue);
-/// A part of all packets.
 pub(crate) const SHARE: Form = Form::Quantity(Quantity::Share);
 pub(crate) const HOST: Form = Form::Integer(0, MAX_HOSTS - 1);

@@ -1,12 +1,12 @@
-//! What a key of a scenario measures: the quantities of [`trimline_packet::quantity`], and those that only scenarios
-//! have: "8pkt", "10:1", "1/4".
+//! Quantities of scenario keys: the quantities of [`trimline_packet::quantity`], and "8pkt", "10:1" and "1/4", which
+//! only scenarios have.
 
 use trimline_packet::quantity::{self, A_DURATION, A_RATE, A_SHARE, A_SIZE, BYTES, Units, scaled};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
 pub(crate) use trimline_packet::quantity::{Fault, share};
 
-/// What a key measures.
+/// Quantity that a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// Bits per second.
@@ -17,15 +17,14 @@ pub enum Quantity {
     Bytes,
     /// Bytes, or whole packets.
     Queue,
-    /// Headers to data packets, "10:1".
+    /// Headers per data packet, "10:1".
     Ratio,
-    /// A part of all packets.
+    /// A fraction of all packets.
     Share,
-    /// A positive number, "2", "1/4" or "0.25".
+    /// A positive number: "2", "1/4" or "0.25".
     Factor,
 }
 
-/// Memory of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueueSize {
     Packets(u32),
@@ -34,7 +33,7 @@ pub(crate) enum QueueSize {
 
 const PACKETS: Units = &[("pkt", 1)];
 
-/// Every unit that a scenario knows, in the smallest of its kind.
+/// Returns every unit of scenarios, as a multiple of the smallest unit of its kind.
 pub fn units() -> impl Iterator<Item = (&'static str, u64)> {
     [quantity::RATES, quantity::DURATIONS, BYTES, quantity::SHARES, PACKETS]
         .into_iter()
@@ -43,7 +42,7 @@ pub fn units() -> impl Iterator<Item = (&'static str, u64)> {
 }
 
 impl Quantity {
-    /// The end of "expected ...".
+    /// Returns the end of "expected ...".
     pub(crate) const fn expected(self) -> &'static str {
         match self {
             Quantity::Rate => A_RATE,
@@ -56,8 +55,7 @@ impl Quantity {
         }
     }
 
-    /// The usual texts of such a quantity, as a regular expression for the JSON Schema: at most one space, and no
-    /// point at the end.
+    /// Returns a regular expression of its usual texts, for the JSON Schema: at most one space, no point at the end.
     pub(crate) const fn pattern(self) -> &'static str {
         match self {
             Quantity::Rate => r"^[0-9]+(\.[0-9]+)? ?[kKMGT]?b(ps|/s)$",
@@ -70,7 +68,6 @@ impl Quantity {
         }
     }
 
-    /// Whether `text` is such a quantity.
     pub(crate) fn check(self, text: &str) -> Result<(), Fault> {
         match self {
             Quantity::Rate => rate(text).map(|_| ()),
@@ -84,7 +81,7 @@ impl Quantity {
     }
 }
 
-/// Half the range: sums of two times or sizes then never overflow.
+/// Refuses amounts above half the range, so that sums of two never overflow.
 fn few(amount: u64) -> Result<u64, Fault> {
     if amount > u64::MAX / 2 { Err(Fault::new("is too large")) } else { Ok(amount) }
 }
@@ -94,7 +91,7 @@ pub(crate) fn rate(text: &str) -> Result<BitRate, Fault> {
     few(rate.as_bps()).map(|_| rate)
 }
 
-/// The longest time of a scenario (chosen): sums of 18 such do not overflow.
+/// The longest time of a scenario (chosen). Sums of 18 such times do not overflow.
 pub(crate) const LONGEST: TimeDelta = TimeDelta::from_ms(1_000_000_000);
 
 pub(crate) fn duration(text: &str) -> Result<TimeDelta, Fault> {
@@ -119,7 +116,6 @@ pub(crate) fn queue(text: &str) -> Result<QueueSize, Fault> {
     }
 }
 
-/// The headers that go for one data packet.
 pub(crate) fn ratio(text: &str) -> Result<u32, Fault> {
     let (headers, data) = text.split_once(':').ok_or_else(|| Fault::new("no colon"))?;
     match (headers.trim().parse(), data.trim()) {
@@ -129,7 +125,7 @@ pub(crate) fn ratio(text: &str) -> Result<u32, Fault> {
     }
 }
 
-/// Numerator and denominator: "2", "1/4" or "0.25".
+/// Returns numerator and denominator of "2", "1/4" or "0.25".
 pub(crate) fn factor(text: &str) -> Result<(u32, u32), Fault> {
     let decimal = text.split_once('.').filter(|(_, decimals)| decimals.len() <= 6);
     let (numerator, denominator) = match (text.split_once('/'), decimal) {

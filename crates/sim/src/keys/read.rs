@@ -1,5 +1,4 @@
-//! What resolvers read from a checked node: quantities, counts, hosts, texts of files. Knows no
-//! table of the scenario.
+//! Readers of checked nodes: quantities, counts, hosts and texts of files. They know no table of the scenario.
 
 use std::fs;
 use std::path::Path;
@@ -11,12 +10,11 @@ use super::quantity::{self, Quantity};
 use super::tree::Node;
 use crate::formats::FormatError;
 
-/// A time.
 pub(crate) fn duration_of(node: &Node) -> Result<TimeDelta, ScenarioError> {
     read(node, quantity::duration, Quantity::Duration)
 }
 
-/// Reads a quantity that the grammar accepted; a second reading cannot disagree with the first.
+/// Reads a quantity that the grammar has accepted.
 pub(crate) fn read<T>(
     node: &Node,
     parse: fn(&str) -> Result<T, quantity::Fault>,
@@ -27,12 +25,11 @@ pub(crate) fn read<T>(
     })
 }
 
-/// The integer under a key, which the grammar keeps within bounds.
+/// Reads an integer, which the grammar keeps within bounds.
 pub(crate) fn number(node: &Node, key: &str) -> Option<u32> {
     node.child(key)?.integer().and_then(|number| u32::try_from(number).ok())
 }
 
-/// A time above zero.
 pub(crate) fn positive(node: &Node) -> Result<TimeDelta, ScenarioError> {
     match duration_of(node)? {
         TimeDelta::ZERO => {
@@ -42,11 +39,11 @@ pub(crate) fn positive(node: &Node) -> Result<TimeDelta, ScenarioError> {
     }
 }
 
-/// Payload of a full packet, if a transport's table says it.
+/// Reads the payload of a full packet, if given.
 pub(crate) fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
     let Some(payload) = node.child("payload") else { return Ok(None) };
     let bytes = read(payload, quantity::bytes, Quantity::Bytes)?;
-    // With its 64 B of headers the packet must fit 16 bits.
+    // A packet with its 64 B of headers must fit in 16 bits.
     const MAX_PAYLOAD: u64 = u16::MAX as u64 - 64;
     if bytes.get() == 0 || bytes.get() > MAX_PAYLOAD {
         return Err(ScenarioError::new(
@@ -58,10 +55,9 @@ pub(crate) fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
     Ok(Some(bytes.get() as u16))
 }
 
-/// The packets of a flow, at most: half of the sequence numbers, for more would wrap.
+/// Maximum packets of a flow: half of the sequence numbers, since more would wrap.
 pub(crate) const MAX_PACKETS: u64 = u32::MAX as u64 / 2;
 
-/// Refuses a flow of no packet, and one of more than [`MAX_PACKETS`].
 pub(crate) fn few_packets(node: &Node, size: u64, payload_bytes: u16) -> Result<(), ScenarioError> {
     let packets = size.div_ceil(u64::from(payload_bytes));
     if size == 0 || packets > MAX_PACKETS {
@@ -74,7 +70,6 @@ pub(crate) fn few_packets(node: &Node, size: u64, payload_bytes: u16) -> Result<
     Ok(())
 }
 
-/// The number of a host in a network of `hosts`.
 pub(crate) fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
     let number = node.integer().unwrap_or(-1);
     u32::try_from(number).ok().filter(|&host| host < hosts).ok_or_else(|| {
@@ -87,12 +82,12 @@ pub(crate) fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
     })
 }
 
-/// Hosts that take no part: ascending, each once.
+/// Returns the hosts under `excluding`: ascending, each once.
 pub(crate) fn excluded(node: &Node, hosts: u32) -> Result<Vec<u32>, ScenarioError> {
     listed_hosts(node, "excluding", hosts)
 }
 
-/// The hosts that a key lists: ascending, each once.
+/// Returns the hosts that a key lists: ascending, each once.
 pub(crate) fn listed_hosts(node: &Node, key: &str, hosts: u32) -> Result<Vec<u32>, ScenarioError> {
     let list = node.child(key).and_then(Node::list).unwrap_or(&[]);
     let mut listed =
@@ -102,7 +97,7 @@ pub(crate) fn listed_hosts(node: &Node, key: &str, hosts: u32) -> Result<Vec<u32
     Ok(listed)
 }
 
-/// [source, destination].
+/// Reads a pair [source, destination].
 pub(crate) fn pair(node: &Node, hosts: u32) -> Result<(u32, u32), ScenarioError> {
     let Some([source, destination]) = node.list() else {
         return Err(ScenarioError::new(
@@ -122,8 +117,8 @@ pub(crate) fn pair(node: &Node, hosts: u32) -> Result<(u32, u32), ScenarioError>
     Ok(flow)
 }
 
-/// The text of the file that a node names, from the scenario's folder, and its name for errors. A file is read
-/// once, however many points of a sweep name it.
+/// Returns the text of a file relative to the scenario's folder, and its name for errors. A file is read once, however
+/// many sweep points name it.
 pub(crate) fn text_of(node: &Node, expected: &str) -> Result<(String, String), ScenarioError> {
     let source = &node.place.source;
     let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
@@ -136,11 +131,10 @@ pub(crate) fn text_of(node: &Node, expected: &str) -> Result<(String, String), S
     }
 }
 
-/// The text of a file.
 fn contents(path: &str) -> Result<String, String> {
     #[cfg(test)]
     tests::READ.with_borrow_mut(|read| read.push(path.to_owned()));
-    // Nobody may ever write into a pipe, and of a device nobody knows the end.
+    // Reading a pipe may block for ever, and a device may have no end.
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err("no regular file".to_owned());
     }
@@ -148,7 +142,7 @@ fn contents(path: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "no text in UTF-8".to_owned())
 }
 
-/// A mistake in a file that a scenario names.
+/// Converts an error in a file that a scenario names.
 pub(crate) fn in_file(node: &Node, error: &FormatError) -> ScenarioError {
     let problem = format!("{}:{}: {}", error.file, error.line, error.problem);
     ScenarioError::new(&node.place, problem, error.expected.clone())
@@ -161,7 +155,6 @@ mod tests {
     use crate::scenario::{Scenario, Source};
 
     thread_local! {
-        /// Files that were read by this thread.
         pub(crate) static READ: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     }
 
@@ -175,7 +168,7 @@ mod tests {
         READ.take();
         let scenario = Scenario::parse("s.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((scenario.runs.len(), READ.take()), (3, vec![name.to_owned()]));
-        // Another parse reads it again.
+        // A second parse reads the file again.
         Scenario::parse("s.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(READ.take().len(), 1);
     }

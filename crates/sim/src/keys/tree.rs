@@ -1,7 +1,7 @@
-//! The scenario as a tree of values, each with the place where it was written.
+//! The scenario as a tree of values, each with its place in the text.
 //!
-//! A series, a `--set` and a sweep point are trees too, laid over the base; a value keeps its place
-//! wherever it ends up, so that an error always points at the text that caused it.
+//! A series, a `--set` and a sweep point are trees too, overlaid on the base. A value keeps its place, so an error
+//! always points at the text that caused it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Place, ScenarioError, Source, nearest};
 
-/// A value and where it was written.
+/// A value and its place in the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,
@@ -21,13 +21,12 @@ pub(crate) enum Value {
     Text(String),
     Integer(i64),
     Boolean(bool),
-    /// A TOML value that no key takes: a float or a date.
+    /// A float or a date: TOML values that no key takes.
     Other(&'static str),
     List(Vec<Node>),
     Table(Table),
 }
 
-/// Entries in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub(crate) entries: Vec<Entry>,
@@ -41,7 +40,6 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// What a reader would call the value's type.
     pub(crate) fn type_name(&self) -> &'static str {
         match &self.value {
             Value::Text(_) => "a string",
@@ -88,17 +86,14 @@ impl Node {
         }
     }
 
-    /// The node under a key of a table.
     pub(crate) fn child(&self, key: &str) -> Option<&Node> {
         self.table()?.find(key).map(|entry| &entry.node)
     }
 
-    /// The node under a path of keys.
     pub(crate) fn at(&self, path: &[&str]) -> Option<&Node> {
         path.iter().try_fold(self, |node, key| node.child(key))
     }
 
-    /// Removes and gives the entry under a key of a table.
     pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
         let Value::Table(table) = &mut self.value else { return None };
         let index = table.entries.iter().position(|entry| entry.key == key)?;
@@ -169,19 +164,19 @@ fn place(source: &Arc<Source>, span: std::ops::Range<usize>) -> Place {
     Place { source: source.clone(), start: span.start, end: span.end }
 }
 
-/// What a language says of its keys, by their dotted paths.
+/// Rules about keys, by their dotted paths.
 pub(crate) trait Rules {
-    /// Whether the key is one of several alternatives.
+    /// Returns whether the key is one of several alternatives.
     fn is_alternative(&self, path: &str) -> bool;
-    /// Whether an array of tables stands at the key, which have names or stand for themselves. Other lists are values.
+    /// Returns whether the key takes an array of tables that are named or stand for themselves. Other lists are values.
     fn takes_tables(&self, path: &str) -> bool;
-    /// The alternative beside a key without which the key says nothing.
+    /// Returns the alternative without which the key has no meaning.
     fn of_alternative(&self, path: &str) -> Option<&'static str>;
 }
 
-/// Lays `over` on `base`. Tables merge. Arrays of tables merge by name, one without a name is added, and a name is a
-/// key of such an array. Of several alternatives a laid one that is not there yet replaces those that are not laid
-/// too, with what belongs to these. Anything else is replaced.
+/// Overlays `over` on `base`. Tables merge. Arrays of tables merge by name, and a table without a name is added; names
+/// of such an array are keys too. A new alternative removes those that are not overlaid, with the keys that belong to
+/// these. Other values are replaced.
 pub(crate) fn overlay(
     base: &mut Node,
     over: &Node,
@@ -200,7 +195,7 @@ fn overlay_at(
         (Value::Table(below), Value::Table(above)) => {
             for entry in &above.entries {
                 let child = join(path, &entry.key);
-                // What is there already is changed, and keeps what stands beside it.
+                // An alternative that is already present is changed, and the keys beside it stay.
                 if rules.is_alternative(&child) && below.find(&entry.key).is_none() {
                     let goes = |key: &str| {
                         let path = join(path, key);
@@ -256,12 +251,11 @@ pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// The name of a named table.
 pub(crate) fn name(node: &Node) -> Option<&str> {
     node.child("name")?.text()
 }
 
-/// A tree with one leaf, to be laid over another. In a list of named tables, a name is a key.
+/// Creates a tree with one leaf. In a list of named tables, a name is a key.
 pub(crate) fn branch(path: &[(String, Place)], leaf: Node) -> Node {
     path.iter().rev().fold(leaf, |node, (key, key_place)| Node {
         place: key_place.clone(),

@@ -1,4 +1,4 @@
-//! What stands on links: phantom queues and the pacers of hosts (HULL, NSDI 2012).
+//! Phantom queues on links and pacers of hosts (HULL, NSDI 2012).
 
 use trimline_hostnic::{Measured, PacerSettings};
 use trimline_packet::fluid::Clock;
@@ -17,7 +17,6 @@ use crate::keys::tree::Node;
 use crate::plan::{Bumps, LinkChange, LinkEvent, PacedHosts, PhantomLink};
 use crate::topology::{self, Clos, LinkId, Routes};
 
-/// The key of a scenario for phantom queues.
 pub(super) const PHANTOM_KEY: Key = optional(
     "phantom_queue",
     Form::Tables(&PHANTOM),
@@ -65,7 +64,6 @@ static PHANTOM: Grammar = Grammar {
     ],
 };
 
-/// The key of a host's table for its pacer.
 pub(super) const PACER_KEY: Key = computed(
     "pacer",
     Form::Table(&PACER),
@@ -139,18 +137,16 @@ static PACER: Grammar = Grammar {
     ],
 };
 
-/// What the network around the bumps is.
 pub(super) struct Surroundings<'a> {
     pub(super) topology: &'a Clos,
-    /// Whether any transport of the run answers marks.
+    /// True if any transport of the run answers marks.
     pub(super) answers_marks: bool,
     pub(super) is_lossless: bool,
-    /// Bytes on the wire of the largest packet.
+    /// Largest packet, in bytes on the wire.
     pub(super) largest_packet: u16,
     pub(super) events: &'a [LinkEvent],
 }
 
-/// The bumps of a checked scenario.
 pub(super) fn bumps(root: &Node, around: &Surroundings<'_>) -> Result<Bumps, ScenarioError> {
     let nodes = root.child("phantom_queue").and_then(Node::list).unwrap_or(&[]);
     let pacer = root.at(&["host", "pacer"]);
@@ -160,7 +156,7 @@ pub(super) fn bumps(root: &Node, around: &Surroundings<'_>) -> Result<Bumps, Sce
     Ok(Bumps { phantoms: phantoms.concat(), paced })
 }
 
-/// Refuses what needs marks where nobody answers them.
+/// Refuses settings that need marks if no transport answers them.
 fn need_marks(node: &Node, what: &str, around: &Surroundings<'_>) -> Result<(), ScenarioError> {
     if around.answers_marks {
         return Ok(());
@@ -172,7 +168,7 @@ fn need_marks(node: &Node, what: &str, around: &Surroundings<'_>) -> Result<(), 
     ))
 }
 
-/// A fault of a setting at its key, or at its table.
+/// Reports a fault of a setting at its key, or at its table.
 fn at(node: &Node, fault: &SettingFault) -> ScenarioError {
     let place = node.child(fault.key).or(node.child("drain_rate")).unwrap_or(node);
     let expected = match &fault.nearest {
@@ -194,7 +190,6 @@ fn rate(node: &Node) -> Result<BitRate, ScenarioError> {
     read(node, quantity::rate, Quantity::Rate)
 }
 
-/// A share, in billionths.
 fn share(node: &Node) -> Result<u64, ScenarioError> {
     read(node, quantity::share, Quantity::Share)
 }
@@ -203,7 +198,6 @@ fn clock(tick: TimeDelta) -> Clock {
     if tick == TimeDelta::ZERO { Clock::Continuous } else { Clock::Tick(tick) }
 }
 
-/// The links that an entry names.
 fn links(node: &Node, topology: &Clos) -> Result<Vec<LinkId>, ScenarioError> {
     let names = topology::links(topology);
     let is_of_host = |name: &str| name.starts_with("host ");
@@ -219,7 +213,6 @@ fn links(node: &Node, topology: &Clos) -> Result<Vec<LinkId>, ScenarioError> {
     Ok(names.iter().filter(|(name, _)| !is_of_host(name)).map(|&(_, link)| link).collect())
 }
 
-/// The phantom queues of one entry.
 fn phantoms(node: &Node, around: &Surroundings<'_>) -> Result<Vec<PhantomLink>, ScenarioError> {
     need_marks(node, "a phantom queue", around)?;
     let threshold = node.child("threshold").map(bytes).transpose()?;
@@ -264,7 +257,6 @@ fn phantoms(node: &Node, around: &Surroundings<'_>) -> Result<Vec<PhantomLink>, 
     links.into_iter().map(phantom).collect()
 }
 
-/// The pacers of hosts.
 fn paced(node: &Node, around: &Surroundings<'_>) -> Result<PacedHosts, ScenarioError> {
     need_marks(node, "a pacer", around)?;
     if around.is_lossless {

@@ -1,4 +1,4 @@
-//! Memory of queues that is handed out in cells, in a scenario.
+//! Queue memory in cells, in a scenario.
 
 use trimline_packet::Packet;
 use trimline_switch::Choices;
@@ -16,7 +16,7 @@ pub(super) const KEY: Key = computed(
     "A packet takes whole cells of so many bytes of its queue, as where a switch keeps packets in words of its data bus: in cells of 32B a packet of 65 B takes 96. Thresholds and shared memory count the same; inputs of priority flow control count bytes.",
 );
 
-/// Gives the queues of `choices` their cells, where the scenario asks for them.
+/// Sets the cell size of `choices`, if given.
 pub(super) fn cells(
     keys: &Keys<'_>,
     packet_bytes: u16,

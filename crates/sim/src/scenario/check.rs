@@ -1,20 +1,18 @@
-//! Holds a tree to the grammar: unknown keys, types, units, bounds, what is missing, what
-//! contradicts.
+//! Checks a tree against the grammar: unknown keys, types, units, bounds, missing keys, contradictions.
 
 use super::grammar::SCENARIO;
 use crate::keys::error::{Place, ScenarioError, nearest};
 use crate::keys::form::{Form, Grammar, Language};
 use crate::keys::tree::{Node, Table, Value};
 
-/// Whether a table must be whole, or is to be laid over another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     Whole,
-    /// Required keys may be missing, and names may be keys of a list.
+    /// An overlay: required keys may be missing, and names may be keys of a list.
     Part,
 }
 
-/// Keys and words of earlier versions, each with the name that replaces it.
+/// Earlier keys and words, with their replacements.
 const RENAMED: [(&str, &str); 5] = [
     ("deflection", "detour"),
     ("detour", "fixed_route"),
@@ -23,7 +21,7 @@ const RENAMED: [(&str, &str); 5] = [
     ("most", "max"),
 ];
 
-/// The name among `names` that replaces an earlier `name`, or else the nearest; and its part of an error message.
+/// Returns the replacement of an earlier `name`, or else the nearest of `names`, and its part of an error message.
 fn renamed<'a>(name: &str, names: &[&'a str]) -> (Option<&'a str>, String) {
     let new = RENAMED.iter().find(|(old, new)| *old == name && names.contains(new));
     match new.and_then(|(_, new)| names.iter().find(|name| *name == new)) {
@@ -33,7 +31,6 @@ fn renamed<'a>(name: &str, names: &[&'a str]) -> (Option<&'a str>, String) {
 }
 
 impl Grammar {
-    /// Refuses what [`Grammar::check`] refuses in a whole table of a transport's keys.
     pub(crate) fn check_keys(&self, table: &Node) -> Result<(), ScenarioError> {
         self.check(table, Extent::Whole, &Language { transports: Vec::new() })
     }
@@ -106,7 +103,7 @@ impl Grammar {
         }
     }
 
-    /// The keys that may stand here: in a series those of the scenario too.
+    /// Returns the valid keys; in a series these include the keys of the scenario.
     fn names_with_overrides(&self, overrides: bool) -> Vec<&'static str> {
         if overrides {
             SCENARIO.keys.iter().map(|key| key.name).filter(|&name| name != "series").collect()
@@ -124,7 +121,7 @@ impl Grammar {
 }
 
 impl Form {
-    /// The end of "expected ...".
+    /// Returns the end of "expected ...".
     pub(crate) fn expected(&self) -> String {
         match self {
             Form::Text => "a string".to_owned(),
@@ -182,7 +179,7 @@ impl Form {
         extent: Extent,
         language: &Language,
     ) -> Result<(), ScenarioError> {
-        // Laid over a list of named tables, a table names the elements that it changes.
+        // As an overlay of a list of named tables, a table names the elements that it changes.
         if let (Form::Tables(grammar), Value::Table(table), Extent::Part) =
             (self, &node.value, extent)
         {
@@ -260,7 +257,7 @@ impl Form {
     }
 }
 
-/// Each table under `transport` is one of a transport that the program knows.
+/// Refuses tables of unknown transports.
 fn check_transports(
     node: &Node,
     table: &Table,
@@ -300,8 +297,8 @@ fn known_transport(
     Err(ScenarioError::new(place, problem, expected).nearest(nearest))
 }
 
-/// Of the forms that take the type: right when one is; else the last one's complaint, with
-/// everything that would have been right.
+/// Accepts a node that one of the forms accepts. Otherwise returns the last error among forms of its type, with all
+/// valid forms as expected.
 fn check_either(
     form: &Form,
     forms: &[Form],
@@ -317,18 +314,18 @@ fn check_either(
         }
     }
     let mut error = complaint.unwrap_or_else(|| form.refuse(node, "does not belong here"));
-    // A mistake inside a table or list says itself what was expected there.
+    // A mistake inside a table or list has its own expectation.
     if error.place == node.place && node.table().is_none() {
         error.expected = form.expected();
     }
     Err(error)
 }
 
-/// First and last number of "1..5", which includes both.
+/// Returns the ends of the inclusive range "1..5".
 pub(crate) fn range(text: &str) -> Option<(u64, u64)> {
     let (first, last) = text.split_once("..")?;
     let first = first.trim().parse().ok()?;
     let last = last.trim().parse().ok()?;
-    // i64: these numbers stand beside TOML integers.
+    // i64: these numbers appear beside TOML integers.
     (first <= last && last <= i64::MAX as u64).then_some((first, last))
 }

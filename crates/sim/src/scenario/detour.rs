@@ -1,4 +1,4 @@
-//! Detour in a scenario: its keys, and what they come to.
+//! The keys of detours in a scenario, and the resulting model.
 
 use trimline_switch::detour::{Counts, DetourModel, Detourable, Hot, Pick, Seen, Targets};
 use trimline_switch::{Limit, ServiceModel};
@@ -103,7 +103,6 @@ static DETOUR: Grammar = Grammar {
     ],
 };
 
-/// How the switches of a scenario detour, where it asks for it.
 pub(super) fn detour(
     root: &Node,
     switch: &ServiceModel,
@@ -180,7 +179,7 @@ pub(super) fn detour(
     }))
 }
 
-/// The threshold in packets: below what the queue holds.
+/// Reads the threshold in packets, below the queue's limit.
 fn threshold(node: &Node, switch: &ServiceModel, packet_bytes: u16) -> Result<u32, ScenarioError> {
     let Limit { packets, bytes } = switch.room_for_data();
     let longest = packets.min(bytes / u32::from(packet_bytes));

@@ -1,4 +1,4 @@
-//! From one file to its runs: series, times schemes, times sweep, times seeds.
+//! Expands a file into its runs: series, times schemes, times sweep, times seeds.
 
 use std::sync::Arc;
 
@@ -16,7 +16,6 @@ use crate::keys::form::Language;
 use crate::keys::tree::{self, Entry, Node, Table, Value};
 use crate::transports::Transports;
 
-/// What the program knows beside the grammar.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     transports: &'a Transports,
@@ -33,7 +32,7 @@ pub(super) fn expand(
     let mut base = tree::parse(&source)?;
     let language = &transports.language();
     let known = Known { transports, language };
-    // A mistake in the base is one even where every series hides it.
+    // A mistake in the base is an error even if every series hides it.
     SCENARIO.check(&base, Extent::Part, language)?;
     if let Some((name, text)) = schemes {
         let over = tree::parse(&Arc::new(Source::new(name, text)))?;
@@ -59,7 +58,7 @@ pub(super) fn expand(
     for node in series.as_ref().and_then(|entry| entry.node.list()).unwrap_or(&[]) {
         let mut over = node.clone();
         let Some(name) = over.take("name") else {
-            // Checked in part, so that its keys are named before what is missing.
+            // Checked in part, so that errors in its keys are reported before missing keys.
             return Err(ScenarioError::new(
                 &node.place,
                 "missing key `name`",
@@ -123,24 +122,22 @@ pub(super) fn expand(
     Ok(scenario)
 }
 
-/// What a scheme is laid between: the series, and the settings.
 #[derive(Clone, Copy)]
 struct Basis<'a> {
     variant: &'a Node,
-    /// What the series says itself.
     series: Option<&'a Node>,
     settings: &'a [Node],
     scheme: Option<&'a Scheme>,
 }
 
 impl Basis<'_> {
-    /// What was laid over the base, one over the other.
+    /// Returns the overlays of the base, lowest first.
     fn layers(&self) -> Vec<&Node> {
         self.series.into_iter().chain(self.settings).collect()
     }
 
-    /// The tree of a point of the sweep: the scenario, the series, the scheme, the settings, the point. `whole` is the tree
-    /// without the scheme; `name` is that of series and scheme.
+    /// Returns the tree of a sweep point, with all layers. `whole` is the tree without the scheme; `name` names series
+    /// and scheme.
     fn tree(
         self,
         name: &str,
@@ -176,14 +173,14 @@ impl Basis<'_> {
     }
 }
 
-/// Whether a setting is a whole table of a transport, or of transports, and not a key in one.
+/// Returns whether a setting is a whole table of transports, and not a key in one.
 fn chooses_transport(setting: &Node) -> bool {
     let key = setting.place.source.text.split('=').next().unwrap_or_default();
     steps(key).count() <= 2
 }
 
-/// Refuses a layer with a key of a transport that the series or scheme below it does not have: the run would have another
-/// transport than its name says.
+/// Refuses a layer with a key of a transport that the series or scheme below lacks: the run's name would hide the
+/// change.
 fn refuse_other_transport(
     name: &str,
     tree: &Node,
@@ -210,7 +207,7 @@ fn refuse_other_transport(
     Err(ScenarioError::new(&other.key_place, problem, expected))
 }
 
-/// Every run of one series, whose tree is `variant`, with one scheme or none.
+/// Returns every run of one series, whose tree is `variant`, with at most one scheme.
 fn runs_of(
     series: &str,
     mut variant: Node,
@@ -280,7 +277,7 @@ fn runs_of(
     Ok(())
 }
 
-/// A bare number of seeds would be a seed for one reader and a count for another. 1 is one seed either way.
+/// Refuses a bare number of seeds above 1: it could be a seed or a count.
 fn unmistakable(written: &Node) -> Result<(), ScenarioError> {
     match written.child("seeds").map(|node| (node, node.integer())) {
         None | Some((_, None | Some(1))) => Ok(()),
@@ -320,7 +317,7 @@ fn seeds(tree: &Node) -> Result<Vec<u64>, ScenarioError> {
     Ok(seeds)
 }
 
-/// `--set key=value` as a tree. A value that is no TOML is a string: `links.rate=40Gbps`.
+/// Parses `--set key=value` as a tree. A value that is not TOML is a string: `links.rate=40Gbps`.
 fn setting(text: &str) -> Result<Node, ScenarioError> {
     let source = Arc::new(Source::new("--set", text));
     let place = |start, end| Place { source: source.clone(), start, end };
@@ -354,7 +351,7 @@ fn setting(text: &str) -> Result<Node, ScenarioError> {
     }
 }
 
-/// The steps of a dotted key, each with where it begins. A dot within quotes is part of its step.
+/// Splits a dotted key into steps with their offsets. A quoted dot is part of its step.
 fn steps(key: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut quote = None;
     let is_dot = move |c: char| {
@@ -373,7 +370,6 @@ fn steps(key: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A step without spaces and quotes around it.
 fn bare(step: &str) -> &str {
     let step = step.trim();
     let quoted = |quote| step.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));

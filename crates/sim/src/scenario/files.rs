@@ -15,7 +15,6 @@ use crate::keys::tree::Node;
 use crate::plan::{LinkChange, LinkEvent, Listed, ListedFlow, ListedStart};
 use crate::topology::{self, Clos};
 
-/// Whether the form is htsim's: as the scenario says, or by the name of the file.
 fn is_htsim(parent: Option<&Node>, file: &Node, extensions: &[&str]) -> bool {
     match parent.and_then(|parent| parent.child("format")).and_then(Node::text) {
         Some(format) => format == "htsim",
@@ -36,9 +35,8 @@ fn says_more_than_framing(links: &Node) -> bool {
     })
 }
 
-/// The network of a `topology.file`.
 pub(super) fn topology(root: &Node, file: &Node) -> Result<Clos, ScenarioError> {
-    // No file of another simulator says what framing its links have.
+    // Files of other simulators never give the framing of their links.
     if let Some(links) = root.child("links").filter(|links| says_more_than_framing(links)) {
         return Err(ScenarioError::new(
             &links.place,
@@ -54,7 +52,7 @@ pub(super) fn topology(root: &Node, file: &Node) -> Result<Clos, ScenarioError> 
     clos.map_err(|error| in_file(file, &error))
 }
 
-/// The numbers that the hosts of HPCC's topology have in its file and in the flows for it, if they are others.
+/// Returns the hosts' numbers in HPCC's files, if they differ from Trimline's.
 fn numbers_of_hosts(root: &Node) -> Result<Option<Vec<u32>>, ScenarioError> {
     let topology = root.child("topology");
     let file = topology.and_then(|topology| topology.child("file"));
@@ -66,7 +64,7 @@ fn numbers_of_hosts(root: &Node) -> Result<Option<Vec<u32>>, ScenarioError> {
     Ok(Some(numbers).filter(|numbers| numbers.last() != Some(&(numbers.len() as u32 - 1))))
 }
 
-/// The flows of a `workload.file`, and the links that it says are missing.
+/// Reads the flows of a `workload.file`, and its missing links.
 pub(super) fn flows(
     root: &Node,
     node: &Node,

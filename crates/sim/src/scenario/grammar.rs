@@ -1,4 +1,4 @@
-//! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
+//! Every key of a scenario file: one table for checker, errors and JSON Schema.
 
 use super::{cells, detour, lossless, output_keys, processing, shared_memory, workload_keys};
 use crate::keys::form::{
@@ -7,10 +7,8 @@ use crate::keys::form::{
 };
 use crate::keys::quantity::Quantity;
 
-/// Names of the switch profiles, as the file writes them.
 pub(crate) const PROFILES: &[&str] = &trimline_switch::profiles::NAMES;
 
-/// Rates of hosts' links, as the trade names them.
 pub(crate) const PRESETS: &[&str] = &["10G", "25G", "40G", "50G", "100G", "200G", "400G", "800G"];
 
 pub(crate) static SCENARIO: Grammar = Grammar {
@@ -97,7 +95,6 @@ const SCHEMES_KEY: Key = computed(
     "The schemes that run, by name: built in, or with a table.",
 );
 
-/// A file of schemes.
 pub(crate) static SCHEMES_FILE: Grammar =
     Grammar { about: "Schemes.", alternatives: &[], keys: &[SCHEME_KEY, SCHEMES_KEY] };
 
@@ -324,7 +321,7 @@ static DETOUR: Grammar = Grammar {
     ],
 };
 
-/// The keys of a port's model, between others.
+/// Keys of a port's model, between others.
 macro_rules! port_keys {
     ($($before:expr,)*; $($behind:expr,)*) => { &[
         $($before,)*

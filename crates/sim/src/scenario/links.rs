@@ -1,4 +1,4 @@
-//! Links that change, lose, corrupt and reorder.
+//! Links that change, and lose, corrupt or reorder packets.
 
 use trimline_packet::TimeDelta;
 
@@ -9,13 +9,12 @@ use crate::keys::tree::Node;
 use crate::plan::{FixedRoute, Impairment, LinkChange, LinkEvent, Share};
 use crate::topology::{self, Clos, LinkId};
 
-/// How long hosts and switches do not know of a failure (chosen).
+/// Time until hosts and switches know of a failure (chosen).
 const CONVERGENCE: TimeDelta = TimeDelta::from_ms(10);
 
-/// The longest delay by which packets may be reordered: longer ones are another network.
+/// The longest reordering delay: longer ones make another network.
 const MAX_REORDERING: TimeDelta = TimeDelta::from_ms(1_000);
 
-/// How links differ from what `links` says.
 pub(super) struct Links {
     pub(super) events: Vec<LinkEvent>,
     pub(super) convergence: TimeDelta,
@@ -23,7 +22,6 @@ pub(super) struct Links {
     pub(super) fixed_routes: Vec<FixedRoute>,
 }
 
-/// The links of a checked scenario.
 pub(super) fn links(root: &Node, clos: &Clos) -> Result<Links, ScenarioError> {
     let events = root.child("link_event").and_then(Node::list).unwrap_or(&[]);
     let impairment = root.child("impairment");
@@ -47,7 +45,6 @@ pub(super) fn links(root: &Node, clos: &Clos) -> Result<Links, ScenarioError> {
     })
 }
 
-/// The link that a text names.
 pub(super) fn link(node: &Node, names: &[(String, LinkId)]) -> Result<LinkId, ScenarioError> {
     let name = node.text().unwrap_or_default();
     let known = names.iter().find(|(known, _)| known == name);
@@ -93,7 +90,7 @@ fn fixed_route(
             "a port of the switch at the far end of `over`",
         );
     }
-    // It would bring a host what is for others.
+    // The port would bring a host packets of other hosts.
     if topology::leads_to_host(clos, by) {
         return refuse(
             "a fixed route by a port that leads to a host".to_owned(),

@@ -1,4 +1,4 @@
-//! Priority flow control in a scenario: its keys, and what they come to.
+//! The keys of priority flow control in a scenario, and the resulting settings.
 
 use trimline_switch::{Choices, Classifier, Limit, QueueChoices, Scheduler};
 
@@ -51,20 +51,18 @@ static PFC: Grammar = Grammar {
     ],
 };
 
-/// The keys of a switch that mean nothing beside priority flow control, and why.
+/// Switch keys that contradict priority flow control, and why.
 const BESIDE: [(&str, &str); 3] = [
     ("data_queue", "queues have no limit of their own: inputs are stopped before memory runs out"),
     ("droppable_queue", "one queue of a port would stop and the other drop"),
     ("shared_buffer_alpha", "inputs have fixed parts of the buffer"),
 ];
 
-/// The table, where there is one.
 pub(super) fn table<'a>(keys: &Keys<'a>) -> Option<&'a Node> {
     keys.switch.and_then(|switch| switch.child(NAME))
 }
 
-/// Lets the queues of `choices` grow, where a scenario asks for priority flow control, and says when inputs stop their
-/// senders.
+/// Removes queue limits if the scenario has priority flow control, and returns when inputs stop their senders.
 pub(super) fn inputs(
     keys: &Keys<'_>,
     topology: &Clos,
@@ -107,7 +105,6 @@ pub(super) fn inputs(
     Ok(Some(Lossless { xoff, xon, headroom, classes }))
 }
 
-/// Refuses what contradicts priority flow control.
 fn check_beside(keys: &Keys<'_>, node: &Node, choices: &Choices) -> Result<(), ScenarioError> {
     if choices.classifier == Classifier::Class {
         return Err(ScenarioError::new(
@@ -146,12 +143,11 @@ fn check_beside(keys: &Keys<'_>, node: &Node, choices: &Choices) -> Result<(), S
     Ok(())
 }
 
-/// A size of the table, in bytes.
 fn size_of(node: &Node, key: &str, packet_bytes: u16) -> Result<Option<u64>, ScenarioError> {
     node.child(key).map(|node| shared_memory::bytes_of(node, packet_bytes)).transpose()
 }
 
-/// XOFF: what is given, or what the memory leaves beside the headroom. Memory that is given holds both.
+/// Returns XOFF: the given one, or the memory less the headroom. Memory must hold both.
 fn threshold(
     (node, memory): (&Node, Option<(&Node, SharedMemory)>),
     routes: &Routes,
@@ -192,8 +188,8 @@ fn threshold(
     Ok(given.unwrap_or(each - above))
 }
 
-/// Lossless queues have no limit; control packets get a queue of their own where only data is lossless. Gives the
-/// lossless queues, a bit each.
+/// Makes lossless queues unlimited, with a queue for control packets if only data is lossless. Returns the lossless
+/// queues, a bit each.
 fn open_queues(node: &Node, packet_bytes: u16, choices: &mut Choices) -> u8 {
     let queue = &mut choices.queues[0];
     (queue.whole, queue.header) = (Limit::NONE, Limit::NONE);
@@ -207,10 +203,10 @@ fn open_queues(node: &Node, packet_bytes: u16, choices: &mut Choices) -> u8 {
     1 << 1
 }
 
-/// Full packets whose memory the queue of control packets has (chosen: as much as a drop-tail queue by default).
+/// Memory for control packets, in full packets (chosen: the default of drop-tail queues).
 const CONTROL_PACKETS: u32 = 200;
 
-/// A link as fast as it will ever be, and perhaps faster, with what chance delays.
+/// Returns an upper bound of a link: at least its highest rate, with the reordering delay.
 fn at_its_worst(link: LinkId, spec: LinkSpec, links: &Links) -> LinkSpec {
     let concerns = |event: &&LinkEvent| event.link == link || event.both_directions;
     let events = links.events.iter().filter(concerns);

@@ -1,4 +1,4 @@
-//! What stands between the transports of hosts and their links: keys of a scenario for NICs and processors.
+//! Scenario keys of NICs and processors, which are between the transports of hosts and their links.
 
 use trimline_hostnic::{Adaptive, Bypass, Interrupts, ReceiverSettings, TransmitterSettings};
 use trimline_packet::{ByteCount, SettingFault, TimeDelta};
@@ -12,7 +12,6 @@ use crate::keys::read::{duration_of, host, number, read};
 use crate::keys::tree::Node;
 use crate::plan::{Nics, ReceiveHosts, TransmitHosts};
 
-/// The key of a host's table for the queue of its NIC.
 pub(super) const FIFO_KEY: Key = computed(
     "fifo",
     Form::Either(&FIFOS),
@@ -20,7 +19,6 @@ pub(super) const FIFO_KEY: Key = computed(
     "A queue, first in first out, in which all that a host sends waits for its link: data and ACKs of all connections in the order in which their transports gave them up. Bytes, or a table.",
 );
 
-/// The key of a host's table for its processors.
 pub(super) const CPU_KEY: Key = computed(
     "cpu",
     Form::Table(&CPU),
@@ -108,7 +106,7 @@ static COALESCED: Grammar = Grammar {
     ],
 };
 
-/// The NICs of a checked scenario, whose largest packet takes so many bytes.
+/// Reads the NICs. `largest_packet` is in bytes on the wire.
 pub(super) fn nics(
     root: &Node,
     hosts: u32,
@@ -129,7 +127,6 @@ pub(super) fn nics(
     Ok(Nics { transmit: transmit.transpose()?, receive: receive.transpose()? })
 }
 
-/// A fault of a setting at the key that says it, or at its table.
 fn at(node: &Node, keys: &[(&str, &'static str)], fault: &SettingFault) -> ScenarioError {
     let key =
         keys.iter().find(|(setting, _)| *setting == fault.key).map_or(fault.key, |known| known.1);
@@ -167,7 +164,7 @@ fn fifo(node: &Node, hosts: u32, largest_packet: u16) -> Result<TransmitHosts, S
     Ok(TransmitHosts { hosts: hosts_of(node, hosts)?, settings, model })
 }
 
-/// A processor's time for a burst: longer ones are no cost, and their sums would overflow.
+/// Reads a processor's time for a burst. Sums of longer times would overflow.
 fn burst_cost(node: &Node) -> Result<TimeDelta, ScenarioError> {
     let cost = time(node, "burst_cost")?;
     match node.child("burst_cost").filter(|_| cost > MAX_BURST_COST) {

@@ -1,4 +1,4 @@
-//! Keys of what a run writes.
+//! Keys of the output of a run.
 
 use crate::keys::form::{DURATION, Form, Grammar, HOST, computed, fixed, optional, required};
 

@@ -1,4 +1,4 @@
-//! Schemes laid over a scenario: in place of its transport, its switches and what stands on its links.
+//! Schemes as overlays: they replace the transport, the switches, the phantom queues and the pacers of a scenario.
 
 use std::sync::Arc;
 
@@ -11,14 +11,13 @@ use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::read;
 use crate::keys::tree::{self, Entry, Node, Table, Value};
 
-/// The tables that make schemes, and the names of those that run.
+/// Keys of scheme tables, and of the list of schemes to run.
 pub(super) const TABLES: &str = "scheme";
 pub(super) const CHOSEN: &str = "schemes";
 
-/// What of a scenario a scheme takes the place of, whole.
+/// Root keys that a scheme replaces.
 const REPLACED: [&str; 2] = ["transport", "phantom_queue"];
 
-/// Whether a scheme takes the place of a key of a scenario's table.
 fn is_replaced(table: &str, key: &str) -> bool {
     match table {
         "switch" => key != "latency",
@@ -27,7 +26,7 @@ fn is_replaced(table: &str, key: &str) -> bool {
     }
 }
 
-/// Refuses what a series says and a scheme would take the place of: its results would not show it.
+/// Refuses keys of a series that a scheme would replace.
 pub(super) fn refuse_replaced(series: &Node) -> Result<(), ScenarioError> {
     for entry in series.table().map_or(&[][..], |table| &table.entries) {
         let keys = entry.node.table().map_or(&[][..], |table| &table.entries);
@@ -35,7 +34,7 @@ pub(super) fn refuse_replaced(series: &Node) -> Result<(), ScenarioError> {
             let of_transport = key.node.table().map_or(&[][..], |table| &table.entries);
             matches!(of_transport, [only] if only.key == "payload")
         };
-        // Of the payload a scheme makes its own.
+        // A scheme takes over the payload.
         let lost = match &*entry.key {
             "transport" if keys.iter().all(is_payload) => None,
             key if REPLACED.contains(&key) => Some((key.to_owned(), &entry.key_place)),
@@ -55,17 +54,15 @@ pub(super) fn refuse_replaced(series: &Node) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// A scheme of a scenario.
 #[derive(Clone, Debug)]
 pub(super) struct Scheme {
     pub(super) name: String,
-    /// The built-in one that it begins from.
+    /// The built-in scheme that it begins from.
     like: Option<&'static str>,
-    /// What its table says.
     own: Option<Node>,
 }
 
-/// Takes the schemes out of a tree: those of `schemes`, else all that have a table.
+/// Takes the schemes out of a tree: the list in `schemes`, else all tables.
 pub(super) fn take(tree: &mut Node) -> Result<Vec<Scheme>, ScenarioError> {
     let (tables, chosen) = (tree.take(TABLES), tree.take(CHOSEN));
     let nodes = tables.as_ref().and_then(|entry| entry.node.list()).unwrap_or(&[]);
@@ -129,8 +126,8 @@ fn of_table(node: &Node) -> Result<Scheme, ScenarioError> {
     Ok(Scheme { name: text.to_owned(), like, own: Some(own) })
 }
 
-/// Lays a scheme over a tree: the scenario with its series. `later` is what is laid over the scheme, and `whole` is the tree
-/// with it: what the scheme is made for.
+/// Overlays a scheme on a tree of scenario and series. `later` are the layers above it; `whole`, which includes these,
+/// determines its sizes.
 pub(super) fn overlay(
     tree: &mut Node,
     (whole, later): (&Node, &Node),
@@ -151,7 +148,7 @@ pub(super) fn overlay(
     if let Some(payload) = below.filter(|_| tree.child(payload::KEY).is_none()) {
         give_payload(&mut over, payload, language);
     }
-    // A scheme takes the place of all that another would say.
+    // A scheme replaces everything that another scheme could set.
     for key in REPLACED {
         tree.take(key);
     }
@@ -164,7 +161,7 @@ pub(super) fn overlay(
     payload::overlay(tree, &over)
 }
 
-/// Gives the payload to a transport that takes one and says none.
+/// Gives the payload to a transport without one that takes it.
 fn give_payload(over: &mut Node, payload: Entry, language: &Language) {
     let Value::Table(root) = &mut over.value else { return };
     let Some(transport) = root.entries.iter_mut().find(|entry| entry.key == "transport") else {
@@ -183,7 +180,6 @@ fn give_payload(over: &mut Node, payload: Entry, language: &Language) {
     }
 }
 
-/// What a scheme says in this network.
 fn keys(scheme: &Scheme, payload: Option<&Entry>, whole: &Node) -> Result<Node, ScenarioError> {
     let mut over = match scheme.like.and_then(schemes::named) {
         None => {
@@ -206,7 +202,7 @@ fn keys(scheme: &Scheme, payload: Option<&Entry>, whole: &Node) -> Result<Node, 
     Ok(over)
 }
 
-/// What transports have by default, and their header.
+/// Default payload of transports, and their header.
 const PAYLOAD: u64 = 9000;
 const HEADER: u64 = 64;
 
@@ -247,7 +243,7 @@ mod tests {
     fn a_scheme_takes_the_place_of_transport_switch_and_bumps() {
         let named = "schemes = [\"ndp\", \"hull\", \"dctcp\", \"tcp\", \"dcqcn\", \"phost\"]\n";
         let pacer = "host.pacer.flows = 3\nphantom_queue = [{ drain = \"50%\" }]\n";
-        // What a scheme does not say is not left of another.
+        // A key that a scheme lacks does not remain from another scheme.
         let other = plans(&format!("transport.dctcp = {{}}\n{named}"), &[]);
         let base =
             BASE.replace("host = { delay = \"2us\" }\n", &format!("host.delay = \"2us\"\n{pacer}"));
@@ -284,7 +280,7 @@ mod tests {
             let (unit, count_self, at) = (Unit::Bytes, false, MarkAt::Enqueue);
             let mut choices = trimline_switch::Choices::ecn(200, 1);
             if above == 390_000 {
-                // At 40 Gb/s: as long as 200 packets of 1500 B at 10 Gb/s.
+                // At 40 Gb/s: as long in time as 200 packets of 1500 B at 10 Gb/s.
                 let limit = Limit::bytes(1_200_000);
                 (choices.queues[0].whole, choices.queues[0].header) = (limit, limit);
             }
@@ -303,7 +299,7 @@ mod tests {
         let swept = format!("{named}sweep.links.rate = [\"1Gbps\", \"40Gbps\"]\n");
         let swept = plans(&swept, &[]);
         assert_eq!(swept.iter().map(threshold).collect::<Vec<_>>(), [30_000, 390_000]);
-        // Settings and sweep are laid over the scheme.
+        // Settings and sweep are above the scheme.
         let set = plans(named, &["switch.data_queue=9pkt"]);
         assert_eq!(set[0].switch.max_in_queue(0), Limit::packets(9));
         let swept = plans(&format!("{named}sweep.switch.data_queue = [\"7pkt\"]\n"), &[]);

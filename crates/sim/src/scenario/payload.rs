@@ -1,7 +1,7 @@
-//! The payload that a scenario gives all its transports: its place in the order of layers, and how transports get it.
+//! The payload that a scenario gives all its transports: its place in the order of layers.
 //!
-//! A layer is the scenario, a series, a scheme, a `--set` or a point of the sweep, in this order. A layer with `payload`
-//! takes the place of the payloads of single transports in the layers below it.
+//! Layers are, from the lowest, the scenario, a series, a scheme, a `--set` and a point of the sweep. A layer with
+//! `payload` replaces the payloads of single transports in the layers below it.
 
 use super::rules::Overlay;
 use crate::keys::error::ScenarioError;
@@ -11,7 +11,6 @@ use crate::keys::tree::{self, Entry, Node, Table, Value};
 /// The key, at the root of a scenario and in tables under `transport` and `workload`.
 pub(super) const KEY: &str = "payload";
 
-/// Lays a layer over those below it.
 pub(super) fn overlay(below: &mut Node, layer: &Node) -> Result<(), ScenarioError> {
     if layer.child(KEY).is_some() {
         transports_of(below).for_each(|entry| {
@@ -19,14 +18,14 @@ pub(super) fn overlay(below: &mut Node, layer: &Node) -> Result<(), ScenarioErro
         });
     }
     tree::overlay(below, layer, &Overlay)?;
-    // Payloads of all transports take the place of one below them.
+    // Payloads of all single transports replace a common payload below them.
     if layer.child(KEY).is_none() && of_transports(layer).next().is_some() && are_all_own(below) {
         below.take(KEY);
     }
     Ok(())
 }
 
-/// The payload of a tree: that of all transports, or that of the only one.
+/// Returns the common payload of a tree, or the one of its only transport.
 pub(super) fn of(tree: &Node) -> Option<Entry> {
     let table = tree.table()?;
     if let Some(all) = table.find(KEY) {
@@ -38,7 +37,7 @@ pub(super) fn of(tree: &Node) -> Option<Entry> {
     }
 }
 
-/// The payloads of single transports that a tree gives.
+/// Returns the payloads of single transports.
 pub(super) fn of_transports(tree: &Node) -> impl Iterator<Item = &Entry> {
     let transports = tree.child("transport").and_then(Node::table);
     let entries = transports.map_or(&[][..], |table| &table.entries);
@@ -59,11 +58,8 @@ fn are_all_own(tree: &Node) -> bool {
     transports.is_some_and(|table| table.entries.len() == of_transports(tree).count())
 }
 
-/// Gives the payload of all transports to each that has none of its own; `default` is the transport of a tree without
-/// any.
-///
-/// # Errors
-/// No flow would have it, or a transport has no such key.
+/// Gives the common payload to each transport without its own; `default` is the transport of a tree without one.
+/// Refuses a payload without effect, or a transport without the key.
 pub(super) fn give(
     tree: &mut Node,
     default: &str,
@@ -96,7 +92,6 @@ pub(super) fn give(
     Ok(())
 }
 
-/// Whether a transport has the key. An unknown one is refused elsewhere.
 fn takes_payload(transport: &str, language: &Language) -> bool {
     let known = language.transports.iter().find(|key| key.name == transport);
     known.is_none_or(|key| match &key.form {
@@ -187,7 +182,7 @@ mod tests {
         check(&format!("transport.ndp = {{}}\n{swept}"), "", &[], &expected);
     }
 
-    /// The scenario, a series, a scheme, a setting, a point of the sweep: a later one holds.
+    /// From the lowest: the scenario, a series, a scheme, a setting, a sweep point.
     #[test]
     fn a_later_layer_holds() {
         let own = "[[series]]\nname = \"a\"\ntransport.ndp.payload = \"700B\"\n[[series]]\nname = \"b\"\n";
@@ -291,7 +286,7 @@ mod tests {
             &["transport.dctcp.ack_every=2"],
             &["series `b`, whose transport is homa"],
         );
-        // A whole table chooses the transport of series that name none.
+        // A whole table chooses the transport of series without one.
         check("transport.tcp = {}\n", "", &["transport.ndp={}"], &[("", "ndp", 9000)]);
         check(
             "transport.tcp = {}\n",

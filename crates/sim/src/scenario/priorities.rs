@@ -1,5 +1,5 @@
-//! Priorities of htsim's connection matrices. Each receiver pulls flows with a lower number first; ours have four
-//! classes, of which the highest is pulled first. So the numbers at one receiver are put in order.
+//! Priorities of htsim's connection matrices. In htsim each receiver pulls flows with a lower number first. Trimline
+//! has four classes and pulls the highest first, so the numbers at each receiver are ranked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -8,10 +8,9 @@ use crate::formats::connection_matrix::{Connection, PRIORITY};
 use crate::keys::error::ScenarioError;
 use crate::keys::tree::Node;
 
-/// Classes of a receiver.
 const CLASSES: usize = 4;
 
-/// The class of each flow of a file; `None` for all where the file gives no priority, or they are not to count.
+/// Returns the class of each flow; `None` if the file has no priorities, or the scenario ignores them.
 pub(super) fn classes(
     node: &Node,
     file: &Node,
@@ -45,7 +44,7 @@ pub(super) fn classes(
         }
     }
     let class = |connection: &Connection| {
-        // The more numbers are above that of a flow, the earlier it is pulled.
+        // The more numbers are higher than a flow's number, the earlier the flow is pulled.
         let above = (Bound::Excluded(priority(connection)), Bound::Unbounded);
         let later = at[&connection.destination].range(above);
         Some(later.count() as u8)

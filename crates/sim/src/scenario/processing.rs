@@ -1,5 +1,4 @@
-//! The time that hosts and switches take for a packet, and the framing of links: keys of a scenario that are zero where
-//! they are not given.
+//! Scenario keys for the delays of hosts and switches and for the framing of links. All are zero by default.
 
 use trimline_packet::{ByteCount, TimeDelta};
 
@@ -75,13 +74,11 @@ static ONE_WAY: Grammar = Grammar {
     keys: &[DELAY_KEY, SPREAD_KEY],
 };
 
-/// The most that a link may add to a packet: more is not framing.
 const MAX_FRAMING: u64 = 1000;
 
-/// The longest delay of a host or a switch: longer ones are another network.
+/// The longest delay of a host or a switch: longer ones make another network.
 const MAX_DELAY: TimeDelta = TimeDelta::from_ms(1_000);
 
-/// Adds what a checked scenario says of framing, hosts and switches.
 pub(super) fn add_to(clos: &mut Clos, root: &Node) -> Result<(), ScenarioError> {
     let tiers = [
         ("host", &mut clos.host_link),

@@ -1,4 +1,4 @@
-//! Clients that ask servers: keys, and what becomes of them.
+//! The keys of clients that send requests to servers, and the resulting workloads.
 
 use std::sync::Arc;
 
@@ -52,7 +52,6 @@ pub(super) static PARTITION_AGGREGATE: Grammar = Grammar {
     ],
 };
 
-/// Who asks: ascending, each once.
 fn clients(node: &Node, hosts: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
     let Some(client) = node.child("client") else { return Ok(None) };
     let Some(list) = client.list() else { return Ok(Some(vec![host(client, hosts)?])) };
@@ -65,12 +64,12 @@ fn clients(node: &Node, hosts: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
     Ok(Some(clients))
 }
 
-/// The requests of a checked table. Where it has a `total`, the number of servers is not known before the sizes are.
+/// Reads the requests. With a `total`, the number of servers follows from the sizes.
 pub(super) fn queries(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     let clients = clients(node, hosts)?;
     let excluding = excluded(node, hosts)?;
     let servers = number(node, "servers").unwrap_or(1);
-    // A client that is itself left out has one more server than the others.
+    // A client that is itself excluded has one server more than the others.
     let is_out = |client: &u32| excluding.binary_search(client).is_ok();
     let all_are_out = clients.as_ref().is_some_and(|clients| clients.iter().all(is_out));
     let left_out = excluding.len() as u32 - u32::from(all_are_out);
@@ -105,7 +104,7 @@ pub(super) fn queries(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> 
     }))
 }
 
-/// Queries whose answers have a `total`: groups, and the sizes of flows that follow.
+/// Makes queries with a `total` into groups, with the resulting flow sizes.
 pub(super) fn grouped(
     ask: &Node,
     workload: &Node,

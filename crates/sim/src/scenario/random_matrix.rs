@@ -1,4 +1,4 @@
-//! The matrix `random` in a scenario: so many flows of each host, or so many in all.
+//! The matrix `random` in a scenario: a number of flows per host, or in total.
 
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{Form, Grammar, HOST, computed, fixed};
@@ -35,7 +35,6 @@ pub(super) static RANDOM: Grammar = Grammar {
     ],
 };
 
-/// The matrix of a table `random`.
 pub(super) fn random(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     match number(node, "total") {
         Some(total) => drawn(node, hosts, total),
@@ -43,7 +42,6 @@ pub(super) fn random(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     }
 }
 
-/// So many flows of each host.
 fn of_each(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     let total = ["not_source", "not_destination", "self_pairs"];
     if let Some((name, stray)) = total.iter().find_map(|name| Some((name, node.child(name)?))) {
@@ -64,7 +62,6 @@ fn of_each(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     few(node, hosts, members as u64 * u64::from(flows), matrix)
 }
 
-/// So many flows in all.
 fn drawn(node: &Node, hosts: u32, total: u32) -> Result<Matrix, ScenarioError> {
     let of_each = ["flows", "excluding"];
     if let Some((name, stray)) = of_each.iter().find_map(|name| Some((name, node.child(name)?))) {
@@ -92,7 +89,7 @@ fn drawn(node: &Node, hosts: u32, total: u32) -> Result<Matrix, ScenarioError> {
     Ok(Matrix::RandomPairs { total, not_source, not_destination, self_pairs })
 }
 
-/// A matrix whose pairs a run can keep.
+/// Refuses a matrix with more pairs than a run can keep.
 pub(super) fn few(
     node: &Node,
     hosts: u32,

@@ -1,4 +1,4 @@
-//! The grammar as a document for people: every key with its value, its default, its meaning, its source and an example.
+//! The grammar as a document: every key with its value, default, meaning, source and example.
 
 use std::fmt::Write;
 
@@ -11,22 +11,22 @@ use crate::keys::form::{DefaultValue, Form, Grammar, Key, Language};
 use crate::keys::quantity::Quantity;
 use crate::transports::Transports;
 
-/// A key of the reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
-    /// What may stand behind it, with its units.
+    /// Form of the value, with its units.
     pub(crate) value: String,
-    /// What holds without it.
+    /// Value without the key.
     pub(crate) default: String,
     pub(crate) meaning: String,
-    /// Where the rule or the default comes from.
+    /// Source of the rule or the default.
     pub(crate) source: String,
-    /// A value as the file writes it; empty for tables.
+    /// An example as in a file; empty for tables.
     pub(crate) example: String,
 }
 
-/// Every key of a scenario for a program that knows these transports, as Markdown: a section for each table.
+/// Returns every key of a scenario, for a program that knows these transports, as Markdown with a section for each
+/// table.
 pub fn reference(transports: &Transports) -> String {
     let language = &transports.language();
     let mut text = String::new();
@@ -36,9 +36,9 @@ pub fn reference(transports: &Transports) -> String {
         let next = sections.remove(0);
         next.write(&mut text, language);
         let of = |key: &Key| tables(&join(&next.path, key.name), &key.form, language);
-        // A table's tables stand behind it.
+        // Tables follow the table that they are in.
         let below: Vec<Section> = match std::ptr::eq(next.grammar, &SCHEME) {
-            // They are those of a scenario.
+            // The tables of a scheme are tables of the scenario.
             true => Vec::new(),
             false => next.grammar.keys.iter().flat_map(of).collect(),
         };
@@ -47,10 +47,10 @@ pub fn reference(transports: &Transports) -> String {
     text
 }
 
-/// Payload, and packet on the wire, with which constants of profiles are shown: those of the NDP paper.
+/// Payload and wire size for which constants of profiles are shown (NDP paper).
 const SIZES: (u16, u16) = (9000, 9064);
 
-/// Every switch profile with its constants, as Markdown.
+/// Returns every switch profile with its constants, as Markdown.
 pub fn profiles() -> String {
     let (payload_bytes, packet_bytes) = SIZES;
     let mut text = format!(
@@ -71,10 +71,8 @@ pub fn profiles() -> String {
     text
 }
 
-/// A table of the file.
 struct Section {
     path: String,
-    /// An array of such tables.
     is_list: bool,
     grammar: &'static Grammar,
 }
@@ -113,7 +111,6 @@ impl Section {
     }
 }
 
-/// The tables that may stand behind a key.
 fn tables(path: &str, form: &Form, language: &Language) -> Vec<Section> {
     let section = |grammar, is_list| vec![Section { path: path.to_owned(), is_list, grammar }];
     match form {
@@ -128,7 +125,6 @@ fn tables(path: &str, form: &Form, language: &Language) -> Vec<Section> {
     }
 }
 
-/// What is said of a key.
 pub(crate) fn entry(key: &Key, table: &Grammar, language: &Language) -> Entry {
     let is_table =
         matches!(key.form, Form::Table(_) | Form::Tables(_) | Form::Overrides | Form::Transports);
@@ -154,7 +150,6 @@ pub(crate) fn entry(key: &Key, table: &Grammar, language: &Language) -> Entry {
     Entry { name: key.name, value: value(&key.form, language), default, meaning, source, example }
 }
 
-/// What may stand behind a key, in words.
 fn value(form: &Form, language: &Language) -> String {
     match form {
         Form::Text => "text".to_owned(),
@@ -179,7 +174,6 @@ fn value(form: &Form, language: &Language) -> String {
     }
 }
 
-/// A value as the file writes it.
 pub(crate) fn example(form: &Form, language: &Language) -> Option<String> {
     Some(match form {
         Form::Text => "\"tor 0 down 1\"".to_owned(),
@@ -198,7 +192,6 @@ pub(crate) fn example(form: &Form, language: &Language) -> Option<String> {
     })
 }
 
-/// A quantity with its units, and an example.
 fn of_quantity(quantity: Quantity) -> (&'static str, &'static str) {
     match quantity {
         Quantity::Rate => ("rate: bps, Kbps, Mbps, Gbps, Tbps, also as b/s", "10Gbps"),

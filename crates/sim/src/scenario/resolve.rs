@@ -1,4 +1,4 @@
-//! From a checked tree to a plan: defaults filled in, and what no grammar can see refused.
+//! Resolves a checked tree into a plan: fills in defaults, and refuses mistakes that no grammar can see.
 
 use std::num::NonZeroU16;
 
@@ -19,7 +19,7 @@ use crate::plan::{Chosen, EngineChoice, LinkChange, LinkEvent, Plan, Sampled, Wa
 use crate::topology::{self, Clos, LinkSpec, Processing};
 use crate::transports::{AnyTransport, Setting, Transports, keys_of};
 
-/// The plan of a tree that the grammar accepted whole; series and seed are the caller's.
+/// Resolves a tree that the grammar has accepted; the caller sets series and seed.
 pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output), ScenarioError> {
     let topology = topology(root)?;
     let named = Named::of(root, known)?;
@@ -39,7 +39,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         ));
     }
     let transports = named.choose(profile, &topology)?;
-    // Of workloads, too: what is given in packets counts the largest.
+    // Sizes in packets count the largest packet, including the payloads of workloads.
     let nodes = root.child("workload").and_then(Node::list).unwrap_or(&[]);
     let own = nodes.iter().map(super::workloads::payload).collect::<Result<Vec<_>, _>>()?;
     let own = own.into_iter().flatten().map(NonZeroU16::get).max().unwrap_or(0);
@@ -70,7 +70,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     let (workloads, missing) = workloads(root, &topology, &transports, &named.places, duration)?;
     if !missing.is_empty() && links.events.is_empty() && root.child("routing_convergence").is_none()
     {
-        // What a file says is missing was never there.
+        // Links that a file lists as missing never existed.
         links.convergence = TimeDelta::ZERO;
     }
     links.events.extend(missing);
@@ -125,7 +125,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     ))
 }
 
-/// The least time between two units, of packets of at least so many bytes: not more than what a run finds.
+/// Returns the minimum lookahead for packets of at least `shortest` bytes. It never exceeds the run's.
 fn lookahead(topology: &Clos, events: &[LinkEvent], shortest: u16) -> TimeDelta {
     let links = [&topology.host_link, &topology.tor_link, &topology.aggregation_link];
     let of_event = |event: &LinkEvent| match event.change {
@@ -141,7 +141,7 @@ fn lookahead(topology: &Clos, events: &[LinkEvent], shortest: u16) -> TimeDelta 
     links[..tiers].iter().map(between).min().unwrap_or(TimeDelta::ZERO)
 }
 
-/// Refuses times that no run of such a network reaches. With a duration nothing else has to be reached.
+/// Refuses times that no run of this network reaches. With a duration only that counts.
 fn within_longest(root: &Node, lookahead: TimeDelta) -> Result<(), ScenarioError> {
     let max = longest_run(lookahead);
     let check = |node: &Node| match duration_of(node)? {
@@ -162,7 +162,7 @@ fn within_longest(root: &Node, lookahead: TimeDelta) -> Result<(), ScenarioError
     starts.chain(changes).flatten().try_for_each(check)
 }
 
-/// Refuses a transport that reads what the last hop trimmed where no port tells it.
+/// Refuses a transport that needs `last_hop` if no port has it.
 fn last_hop_is_told(root: &Node, transports: &[Chosen]) -> Result<(), ScenarioError> {
     let asking = transports.iter().find_map(|one| Some((one.name(), one.asks_for_last_hop()?)));
     let Some((transport, key)) = asking else { return Ok(()) };
@@ -182,7 +182,6 @@ fn last_hop_is_told(root: &Node, transports: &[Chosen]) -> Result<(), ScenarioEr
     ))
 }
 
-/// What a series samples one by one.
 fn sampled(node: &Node, topology: &Clos) -> Result<Sampled, ScenarioError> {
     let list = |key| node.child(key).and_then(Node::list).unwrap_or(&[]);
     let names = topology::links(topology);
@@ -219,7 +218,6 @@ fn pod(node: &Node, topology: &Clos) -> Result<u32, ScenarioError> {
     })
 }
 
-/// What a timeline shows.
 fn watch(node: &Node, topology: &Clos) -> Result<Watch, ScenarioError> {
     let list = |key| node.child(key).and_then(Node::list).unwrap_or(&[]);
     let names = topology::links(topology);
@@ -254,12 +252,10 @@ fn topology(root: &Node) -> Result<Clos, ScenarioError> {
     Ok(clos)
 }
 
-/// The rate of the hosts' links in a tree that may lack other things.
 pub(super) fn host_rate(root: &Node) -> Result<BitRate, ScenarioError> {
     Ok(shape(root)?.host_link.rate)
 }
 
-/// Shape, rates and delays.
 fn shape(root: &Node) -> Result<Clos, ScenarioError> {
     let asked = root.child("topology");
     if let Some(file) = asked.and_then(|asked| asked.child("file")) {
@@ -345,7 +341,7 @@ fn shape(root: &Node) -> Result<Clos, ScenarioError> {
     Ok(clos)
 }
 
-/// A shape that no file says.
+/// A shape that is not from a file.
 #[derive(Clone, Copy)]
 enum Shape {
     FatTree,
@@ -355,7 +351,6 @@ enum Shape {
     BackToBack,
 }
 
-/// Shapes by the keys under `topology`.
 const SHAPES: [(&str, Shape); 5] = [
     ("fattree", Shape::FatTree),
     ("clos", Shape::Clos),
@@ -364,12 +359,11 @@ const SHAPES: [(&str, Shape); 5] = [
     ("back_to_back", Shape::BackToBack),
 ];
 
-/// The shape under `topology`, wherever it stands, and what is said of it.
 fn one_shape(topology: &Node) -> Option<(Shape, &Node)> {
     SHAPES.iter().find_map(|&(key, shape)| Some((shape, topology.child(key)?)))
 }
 
-/// Hosts of a FatTree of k-port switches without oversubscription.
+/// Returns the hosts of a FatTree without oversubscription.
 fn fattree_hosts(k: u32, tiers: u32) -> u64 {
     let k = u64::from(k);
     if tiers == 3 { k * k * k / 4 } else { k * k / 2 }
@@ -395,7 +389,7 @@ fn fattree_k(node: &Node, tiers: u32, oversubscription: u32) -> Result<u32, Scen
     if let Some(k) = ks().find(|&k| size(k) == wanted) {
         return Ok(k);
     }
-    // The two below and the one above say where the next trees are.
+    // The two sizes below and the one above are offered.
     let below: Vec<u64> = ks().map(size).filter(|&size| size < wanted).collect();
     let above = ks().map(size).find(|&size| size > wanted);
     let around: Vec<u64> = below.iter().rev().take(2).rev().copied().chain(above).collect();
@@ -416,12 +410,11 @@ fn fattree_k(node: &Node, tiers: u32, oversubscription: u32) -> Result<u32, Scen
 
 // Transports
 
-/// The transports whose tables a scenario has, those of its workloads, in the order of its tables; without a table
-/// the default one.
+/// The transports of a scenario and its workloads, in the order of the tables; without a table the default one.
 pub(super) struct Named<'a> {
     all: Vec<&'static dyn AnyTransport>,
     used: Vec<&'static dyn AnyTransport>,
-    /// The place of each workload's among those used.
+    /// Index of each workload's transport in `used`.
     places: Vec<u8>,
     root: &'a Node,
 }
@@ -446,7 +439,6 @@ impl<'a> Named<'a> {
         Ok(named)
     }
 
-    /// The transport of a workload's table.
     fn transport_of(&self, workload: &Node) -> Result<&'static dyn AnyTransport, ScenarioError> {
         let names: Vec<&str> = self.all.iter().map(|transport| transport.name()).collect();
         let Some(asked) = workload.child("transport") else {
@@ -470,7 +462,7 @@ impl<'a> Named<'a> {
         })
     }
 
-    /// The switch profile: as the scenario says, or as its transports agree.
+    /// Returns the scenario's switch profile, or the one that its transports agree on.
     fn profile(&self) -> Result<&'a str, ScenarioError> {
         if let Some(profile) = self.root.at(&["switch", "profile"]).and_then(Node::text) {
             return Ok(profile);
@@ -491,14 +483,13 @@ impl<'a> Named<'a> {
         Ok(profiles.first().copied().unwrap_or("paper"))
     }
 
-    /// How queues mark that the scenario says nothing of: as its transports agree, or as their profile has it.
+    /// Returns the marker that the transports agree on. `None`: the profile's.
     fn marker(&self, rate: BitRate) -> Option<Marker> {
         let mut markers = self.used.iter().map(|used| used.marker(rate));
         let first = markers.next()?;
         first.filter(|_| markers.all(|marker| marker == first))
     }
 
-    /// All with their parameters.
     fn choose(&self, profile: &str, topology: &Clos) -> Result<Vec<Chosen>, ScenarioError> {
         let latencies = self.root.at(&["output", "latencies"]);
         let latencies = latencies.filter(|asked| asked.boolean() == Some(true));
@@ -582,7 +573,7 @@ mod tests {
             );
             Scenario::parse("s.toml", &text, &[]).map(|_| ()).map_err(|error| error.to_string())
         };
-        // 2^40 windows of 2^11 ps: a header takes 1.28 ns at 400 Gb/s.
+        // 2^40 lookahead windows of 2^11 ps: a header takes 1.28 ns at 400 Gb/s.
         let fast = "{ rate = \"400Gbps\", delay = \"1ns\" }";
         let refused = read("start = \"2252s\"", fast).unwrap_err();
         assert!(refused.starts_with("s.toml:7:9: "), "{refused}");

@@ -1,20 +1,19 @@
-//! How trees of a scenario are laid over each other: by what its grammar says of a key.
+//! Rules for overlays of scenario trees, from the grammar.
 
 use super::grammar::SCENARIO;
 use crate::keys::form::{Form, Grammar};
 use crate::keys::tree::Rules;
 
-/// Keys that say nothing without an alternative beside them: their path, and that.
+/// Keys without meaning unless the alternative is given.
 const OF_ALTERNATIVES: [(&str, &str); 3] =
     [("topology.format", "file"), ("workload.format", "file"), ("workload.priorities", "file")];
 
-/// How trees of the scenario are laid over each other.
 pub(crate) struct Overlay;
 
 impl Rules for Overlay {
     fn is_alternative(&self, path: &str) -> bool {
         let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
-        // Another transport takes the place of those that were there.
+        // Another transport replaces the present ones.
         parent == "transport" || table_at(parent).is_some_and(|it| it.alternatives.contains(&key))
     }
 
@@ -29,7 +28,7 @@ impl Rules for Overlay {
     }
 }
 
-/// The table at a dotted path, or that of an array there. Transports have their own.
+/// Returns the table at a dotted path, or of an array there, except transports'.
 fn table_at(path: &str) -> Option<&'static Grammar> {
     path.split('.').filter(|step| !step.is_empty()).try_fold(&SCENARIO, |grammar, step| {
         table_of(&grammar.keys.iter().find(|known| known.name == step)?.form)
@@ -60,7 +59,6 @@ mod tests {
     use crate::plan::{Matrix, Size};
     use crate::scenario::Scenario;
 
-    /// The series of a scenario with a workload `w` of these keys, and some more.
     fn series(keys: &str, more: &str) -> Result<Scenario, String> {
         let text = format!(
             "topology.star.hosts = 8\n[[workload]]\nname = \"w\"\npermutation = {{}}\n{keys}\n{more}"
@@ -68,7 +66,7 @@ mod tests {
         Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())
     }
 
-    /// The sizes of a mixture and what their shares reach, by series.
+    /// Mean flow size by series.
     fn sizes(scenario: &Scenario) -> Vec<u64> {
         let mean = |size: &Size| size.mean_millibytes().expect("a size");
         scenario.runs.iter().map(|run| mean(&run.plan.workloads[0].size) / 1_000).collect()

@@ -7,7 +7,7 @@ use crate::keys::form::{Form, Grammar, Key, Language};
 use crate::keys::quantity::Quantity;
 use crate::transports::Transports;
 
-/// The JSON Schema of scenario files for a program that knows these transports, as JSON text that ends with a
+/// Returns the JSON Schema of scenario files, for a program that knows these transports, as text that ends with a
 /// newline.
 pub fn schema(transports: &Transports) -> String {
     let language = &transports.language();
@@ -17,7 +17,7 @@ pub fn schema(transports: &Transports) -> String {
     if let Value::Object(scenario) = grammar(&SCENARIO, true, language) {
         root.extend(scenario);
     }
-    // A series holds the keys of the scenario again, none of them required.
+    // A series holds the keys of the scenario, with `name` alone required.
     let mut overrides = Map::new();
     if let Value::Object(part) = grammar(&SCENARIO, false, language) {
         overrides.extend(part);
@@ -82,7 +82,7 @@ fn form(form_of: &Form, whole: bool, language: &Language) -> Value {
         Form::Tables(_) if is_series(form_of) => {
             json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/series" } })
         }
-        // Laid over a list of named tables, a table names the elements that it changes.
+        // As an overlay of a list of named tables, a table names the elements that it changes.
         Form::Tables(inner) if !whole => json!({ "anyOf": [
             { "type": "array", "minItems": 1, "items": grammar(inner, false, language) },
             { "type": "object", "additionalProperties": grammar(inner, false, language) },
@@ -112,7 +112,6 @@ fn described(key: &Key, whole: bool, language: &Language) -> Value {
     form
 }
 
-/// A default as JSON has it.
 fn value(form: &Form, text: &str) -> Value {
     let may_be_number = matches!(form, Form::Integer(..) | Form::Boolean | Form::Either(_));
     let number = serde_json::from_str(text).ok().filter(|_| may_be_number);

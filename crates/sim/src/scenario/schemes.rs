@@ -1,29 +1,27 @@
-//! The schemes that are built in: what hosts and switches do together under one name. Each is keys of a scenario, made
-//! for the rate of the hosts' links and the size of packets.
+//! Built-in schemes: hosts and switches under one name. Each is a set of scenario keys for the rate of the hosts' links
+//! and the packet size.
 
 use std::fmt::Write;
 
 use trimline_packet::BitRate;
 
-/// What a scheme is made for.
+/// Network that a scheme is sized for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Network {
-    /// Of the hosts' links.
     pub(super) rate: BitRate,
-    /// On the wire, of a full packet.
+    /// Bytes of a full packet on the wire.
     pub(super) packet_bytes: u64,
 }
 
 impl Network {
-    /// Bytes that a link brings in a time, and at least so many.
     fn in_time(self, nanoseconds: u64, min: u64) -> u64 {
         let bytes = u128::from(self.rate.as_bps()) * u128::from(nanoseconds) / 8_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX).max(min)
     }
 
-    /// The key `data_queue` for a profile whose queues hold so many packets. Papers give such queues for packets of 1500 B
-    /// and at most 10 Gb/s. On faster links a queue holds at least what the link sends in the same time, and `min`
-    /// bytes at any rate. Empty where the queue of the profile holds that.
+    /// Returns the key `data_queue` for queues of `packets`. Papers give such queues for packets of 1500 B at up to 10
+    /// Gb/s. On faster links a queue is at least as long in time, and has `min` bytes at any rate. Empty if the
+    /// profile's queue suffices.
     fn data_queue(self, packets: u64, min: u64) -> String {
         let held = packets * self.packet_bytes;
         let needed = match self.rate > AT {
@@ -33,7 +31,7 @@ impl Network {
         if needed <= held { String::new() } else { format!("data_queue = \"{needed}B\"") }
     }
 
-    /// The table `switch` of a profile whose queues hold so many packets, and `min` bytes at least, with more keys.
+    /// Returns the table `switch` of a profile, with queues of `packets` and at least `min` bytes, and more keys.
     fn switch(self, profile: &str, (packets, min): (u64, u64), keys: &[String]) -> String {
         let queue = self.data_queue(packets, min);
         let all = [format!("profile = \"{profile}\"")].into_iter().chain(keys.iter().cloned());
@@ -45,20 +43,18 @@ impl Network {
     }
 }
 
-/// The rate for which papers give queues in packets, and their packets' bytes.
+/// Rate and packet size of papers' queues.
 const AT: BitRate = BitRate::from_gbps(10);
 const PACKET: u64 = 1_500;
 
 /// A scheme that needs no table.
 pub(super) struct BuiltIn {
     pub(super) name: &'static str,
-    /// What it is, in a sentence.
+    /// Description in a sentence.
     pub(super) about: &'static str,
-    /// Its keys.
     pub(super) keys: fn(Network) -> String,
 }
 
-/// Every one of them.
 pub(super) static ALL: [BuiltIn; 12] = [
     BuiltIn {
         name: "ndp",
@@ -162,10 +158,9 @@ pub(super) static ALL: [BuiltIn; 12] = [
     },
 ];
 
-/// How many there are.
 const COUNT: usize = ALL.len();
 
-/// The names of the schemes that are built in.
+/// Names of the built-in schemes.
 pub const NAMES: [&str; COUNT] = [
     "ndp",
     "hull",
@@ -181,12 +176,11 @@ pub const NAMES: [&str; COUNT] = [
     "pfabric-fastlane",
 ];
 
-/// The one of this name.
 pub(super) fn named(name: &str) -> Option<&'static BuiltIn> {
     ALL.iter().find(|scheme| scheme.name == name)
 }
 
-/// The schemes that are built in, as Markdown: what each is, and its keys in a network of 10 Gb/s.
+/// Returns the built-in schemes as Markdown, each with its keys in a network of 10 Gb/s.
 pub fn schemes() -> String {
     let mut text = String::from(
         "\n## Schemes\n\n\
@@ -208,7 +202,7 @@ pub fn schemes() -> String {
 mod tests {
     use super::*;
 
-    /// Up to 10 Gb/s queues are those of the papers; above, they are as long in time.
+    /// Up to 10 Gb/s queues have the papers' sizes; above, they are as long in time.
     #[test]
     fn queues_grow_with_the_rate() {
         let queue = |name, gbps, packet_bytes| {
@@ -241,7 +235,7 @@ mod tests {
         for scheme in ["ndp", "opf", "dcqcn"] {
             assert_eq!(queue(scheme, 800, 1_500), None, "{scheme}");
         }
-        // Three thresholds, also where packets are small.
+        // Three thresholds, even with small packets.
         assert_eq!(queue("dctcp", 100, 1_524), Some(3_000_000));
         assert_eq!(queue("dctcp", 10, 564), Some(292_500));
         assert_eq!(queue("dctcp", 1, 128), Some(90_000));

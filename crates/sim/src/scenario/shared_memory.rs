@@ -1,4 +1,4 @@
-//! Memory that the ports of a switch share, in a scenario: its keys, and what they come to.
+//! The keys of memory that the ports of a switch share, and the resulting settings.
 
 use trimline_packet::ByteCount;
 use trimline_switch::{Alpha, Choices, Classifier, Limit};
@@ -16,7 +16,6 @@ const OF_SWITCH: &str = "shared_buffer";
 const OF_PORT: &str = "shared_buffer_per_port";
 const ALPHA: &str = "shared_buffer_alpha";
 
-/// The keys of shared memory.
 pub(super) const KEYS: [&str; 3] = [OF_SWITCH, OF_PORT, ALPHA];
 
 pub(super) const OF_SWITCH_KEY: Key = computed(
@@ -38,7 +37,7 @@ pub(super) const ALPHA_KEY: Key = fixed(
     "A queue, with qos that of a class, may hold up to this times what is free of the shared memory, and up to data_queue where that is given.",
 );
 
-/// The memory that a scenario gives, and where, whatever its ports are.
+/// Returns the shared memory and its key, for any kind of port.
 pub(super) fn given<'a>(
     keys: &Keys<'a>,
     packet_bytes: u16,
@@ -51,7 +50,6 @@ pub(super) fn given<'a>(
     })
 }
 
-/// A size in bytes.
 pub(super) fn bytes_of(node: &Node, packet_bytes: u16) -> Result<u64, ScenarioError> {
     Ok(match read(node, quantity::queue, Quantity::Queue)? {
         QueueSize::Packets(packets) => u64::from(packets) * u64::from(packet_bytes),
@@ -59,7 +57,7 @@ pub(super) fn bytes_of(node: &Node, packet_bytes: u16) -> Result<u64, ScenarioEr
     })
 }
 
-/// Gives the queues of `choices` their memory from a pool, where the scenario asks for one, and the pool's size.
+/// Gives the queues of `choices` a pool, if given, and returns its size.
 pub(super) fn share(
     keys: &Keys<'_>,
     topology: &Clos,
@@ -104,7 +102,7 @@ pub(super) fn share(
     let factor = alpha.map_or(Ok((1, 1)), |node| read(node, quantity::factor, Quantity::Factor))?;
     let alpha_value = Alpha::from_fraction(factor.0, factor.1);
     let min = memory.of(u64::from(topology.min_switch_ports()));
-    // An empty switch lets a queue have alpha times everything, and no more than there is.
+    // In an empty switch a queue may have alpha times the memory, and at most all of it.
     let threshold = (u128::from(min.get()) * u128::from(alpha_value.bits())) >> 16;
     if threshold.min(u128::from(min.get())) < u128::from(packet_bytes) {
         return Err(ScenarioError::new(
@@ -181,12 +179,12 @@ mod tests {
         let ndp = refused("profile = \"paper\", shared_buffer = \"4MB\"");
         assert!(ndp.contains("drop-tail, ecn, cut-payload, qos"), "{ndp}");
         assert!(ndp.contains("profile \"paper\", whose queues have their own"), "{ndp}");
-        // Switches of four ports, alpha a sixteenth: a quarter of what a port has.
+        // Switches of four ports, alpha 1/16: a quarter of a port's memory.
         let tiny = refused("shared_buffer_per_port = \"3pkt\", shared_buffer_alpha = \"1/16\"");
         assert!(tiny.contains("6798 B, but a packet has 9064 B"), "{tiny}");
         assert!(plan("shared_buffer_per_port = \"4pkt\", shared_buffer_alpha = \"1/16\"").is_ok());
         assert!(refused("shared_buffer = \"9KB\"").contains("a packet has 9064 B"));
-        // No factor makes room where there is none.
+        // No factor exceeds the memory.
         let small = refused("shared_buffer = \"9KB\", shared_buffer_alpha = \"8\"");
         assert!(small.contains("a packet has 9064 B"), "{small}");
         assert!(

@@ -1,4 +1,4 @@
-//! What a sweep varies: its keys, their values, and who says the same otherwise.
+//! Sweeps: their keys and values, and conflicts with other layers.
 
 use super::check::range;
 use super::rules::Overlay;
@@ -6,34 +6,29 @@ use super::{overlay, payload};
 use crate::keys::error::{Place, ScenarioError};
 use crate::keys::tree::{self, Entry, Node, Rules, Table, Value};
 
-/// Most runs of one scenario: more is a slip of a range.
+/// Maximum runs of a scenario: more indicate a mistake in a range.
 pub(super) const MAX_RUNS: usize = 1_000_000;
 
-/// One key that a sweep varies.
 pub(super) struct Axis {
     pub(super) path: Vec<(String, Place)>,
     pub(super) values: Vec<Node>,
 }
 
 impl Axis {
-    /// The dotted key.
     fn key(&self) -> String {
         self.path.iter().map(|(step, _)| step.as_str()).collect::<Vec<_>>().join(".")
     }
 
-    /// Whether it is the payload of all transports.
     fn is_payload(&self) -> bool {
         matches!(&self.path[..], [(only, _)] if only == payload::KEY)
     }
 
-    /// Whether it is the payload of one transport.
     fn is_payload_of_transport(&self) -> bool {
         let steps: Vec<&str> = self.path.iter().map(|(step, _)| &**step).collect();
         matches!(steps[..], ["transport", _, last] if last == payload::KEY)
     }
 
-    /// Payloads that a layer gives in place of the swept one: those of transports for that of all, and the other way
-    /// round.
+    /// Returns payloads of a layer that replace the swept one: transports' for the common one, and vice versa.
     fn other_payloads<'a>(&self, layer: &'a Node) -> Vec<(String, &'a Node)> {
         let all = layer.child(payload::KEY).filter(|_| self.is_payload_of_transport());
         let of_transports = layer.child("transport").and_then(Node::table);
@@ -51,8 +46,8 @@ impl Axis {
     }
 }
 
-/// The axes of a sweep over `tree`: the leaves, which are lists and ranges. A later axis replaces an earlier one of the
-/// same key, however each was written.
+/// Returns the axes of a sweep over `tree`: its leaves, lists and ranges. A later axis replaces one with an equal key,
+/// however written.
 pub(super) fn axes(sweep: &Node, tree: &Node) -> Result<Vec<Axis>, ScenarioError> {
     let mut axes = Vec::new();
     collect(sweep, Some(tree), &mut Vec::new(), &mut axes)?;
@@ -61,7 +56,7 @@ pub(super) fn axes(sweep: &Node, tree: &Node) -> Result<Vec<Axis>, ScenarioError
     Ok(axes)
 }
 
-/// The payload of all transports and that of one: only one of the two would be in force.
+/// Refuses a sweep over both the common payload and a transport's: only one has an effect.
 fn refuse_both_payloads(axes: &[Axis]) -> Result<(), ScenarioError> {
     let all = axes.iter().find(|axis| axis.is_payload());
     let of_one = axes.iter().find(|axis| axis.is_payload_of_transport());
@@ -74,7 +69,7 @@ fn refuse_both_payloads(axes: &[Axis]) -> Result<(), ScenarioError> {
     ))
 }
 
-/// A point is laid over a scheme, which is made before it.
+/// Refuses a sweep over schemes, which are made before sweep points.
 fn refuse_schemes(axis: &Axis) -> Result<(), ScenarioError> {
     match axis.path.first() {
         Some((first, place)) if [overlay::TABLES, overlay::CHOSEN].contains(&first.as_str()) => {
@@ -116,7 +111,7 @@ fn collect(
     Ok(())
 }
 
-/// What is under a key of a table, or under a name of a list of named tables.
+/// Returns the node under a key, or under a name of a list of named tables.
 fn element<'a>(tree: &'a Node, step: &str) -> Option<&'a Node> {
     match tree.list() {
         Some(nodes) => nodes.iter().find(|node| tree::name(node) == Some(step)),
@@ -124,7 +119,7 @@ fn element<'a>(tree: &'a Node, step: &str) -> Option<&'a Node> {
     }
 }
 
-/// The steps of a key of a sweep over `tree`. A dot is part of a step in a name that the tree has.
+/// Splits a key into steps. Names in the tree may contain dots.
 fn steps_of<'a>(key: &'a str, mut tree: Option<&Node>) -> Vec<&'a str> {
     let mut steps = Vec::new();
     let mut rest = Some(key);
@@ -138,7 +133,7 @@ fn steps_of<'a>(key: &'a str, mut tree: Option<&Node>) -> Vec<&'a str> {
     steps
 }
 
-/// The longest name of a list of named tables with which a key begins.
+/// Returns the longest name of a list with which a key begins.
 fn named_step<'a>(key: &'a str, tree: &Node) -> Option<&'a str> {
     let names = tree.list()?.iter().filter_map(tree::name);
     let begins = |name: &&str| {
@@ -147,7 +142,6 @@ fn named_step<'a>(key: &'a str, tree: &Node) -> Option<&'a str> {
     names.filter(begins).map(str::len).max().map(|length| &key[..length])
 }
 
-/// The values of an axis.
 fn values(node: &Node) -> Result<Vec<Node>, ScenarioError> {
     let values = match &node.value {
         Value::Table(table) => steps(node, table)?,
@@ -172,8 +166,8 @@ fn values(node: &Node) -> Result<Vec<Node>, ScenarioError> {
     Ok(values)
 }
 
-/// Refuses what would not be in force: a value of one of `layers`, laid one over the other over the base, for a key that
-/// is swept below it. A layer that sweeps the key itself goes before those below it.
+/// Refuses a value in `layers`, lowest first, that the sweep would replace. A layer that sweeps the key itself precedes
+/// the layers below it.
 pub(super) fn refuse_overridden(
     axis: &Axis,
     layers: &[&Node],
@@ -187,7 +181,6 @@ pub(super) fn refuse_overridden(
     }
 }
 
-/// Whether a sweep, which may be a part of one, says something of an axis.
 fn is_swept(sweep: &Node, tree: &Node, axis: &Axis) -> bool {
     fn at(node: &Node, tree: Option<&Node>, rest: &[(String, Place)]) -> bool {
         if rest.is_empty() {
@@ -206,11 +199,10 @@ fn is_swept(sweep: &Node, tree: &Node, axis: &Axis) -> bool {
     at(sweep, Some(tree), &axis.path)
 }
 
-/// A key that is given where another is swept.
 struct Conflict {
     key: String,
     place: Place,
-    /// It takes the place of what is swept.
+    /// True if it replaces the swept key.
     is_alternative: bool,
 }
 
@@ -234,20 +226,20 @@ impl Conflict {
     }
 }
 
-/// What of a layer a point of the sweep over `tree` would take the place of.
+/// Returns the key of a layer that a sweep point would replace.
 fn conflict(layer: &Node, tree: &Node, axis: &Axis) -> Option<Conflict> {
     if let Some((key, node)) = axis.other_payloads(layer).pop() {
         return Some(Conflict { key, place: node.place.clone(), is_alternative: false });
     }
     let (mut node, mut tree) = (layer, Some(tree));
-    // Names of a list are part of a key, and of no path of the grammar.
+    // Names of list elements are part of a key, but not of a path of the grammar.
     let (mut key, mut path) = (String::new(), String::new());
     for (place, (step, _)) in axis.path.iter().enumerate() {
         let is_last = place + 1 == axis.path.len();
         tree = tree.and_then(|tree| element(tree, step));
         if let Some(table) = node.table() {
             let is_alternative = |key: &str| Overlay.is_alternative(&tree::join(&path, key));
-            // What is there already is changed, and keeps what stands beside it.
+            // An alternative that is already present is changed, and the keys beside it stay.
             let others = tree.is_none() && is_alternative(step);
             let other = |entry: &&Entry| others && is_alternative(&entry.key);
             if let Some(other) = table.entries.iter().find(other) {
@@ -265,7 +257,7 @@ fn conflict(layer: &Node, tree: &Node, axis: &Axis) -> Option<Conflict> {
     None
 }
 
-/// Whether a node that is swept, or under which something is, says a value itself.
+/// Returns whether a swept node, or one above it, is a value.
 fn is_value(node: &Node, is_swept: bool) -> bool {
     match &node.value {
         Value::Table(table) => is_swept && !table.entries.is_empty(),
@@ -286,7 +278,6 @@ fn integer(number: i64, place: &Place) -> Node {
     Node { value: Value::Integer(number), place: place.clone() }
 }
 
-/// The integers of { from, to, step }.
 fn steps(node: &Node, table: &Table) -> Result<Vec<Node>, ScenarioError> {
     let number = |key: &str| table.find(key).and_then(|entry| entry.node.integer());
     let known = |key: &str| matches!(key, "from" | "to" | "step");
@@ -310,11 +301,11 @@ fn steps(node: &Node, table: &Table) -> Result<Vec<Node>, ScenarioError> {
     }
 }
 
-/// The last step of the path where that tells the axes apart, else the whole path.
+/// Returns the last step of the path if unique among the axes, else the path.
 pub(super) fn axis_name(axis: &Axis, axes: &[Axis]) -> String {
     let last = |axis: &Axis| {
         let mut steps = axis.path.iter().rev().map(|(step, _)| step.clone());
-        // A table's one number is named by the table.
+        // A table with one number is named by the table.
         steps.find(|step| step != "value").unwrap_or_default()
     };
     let name = last(axis);
@@ -324,7 +315,7 @@ pub(super) fn axis_name(axis: &Axis, axes: &[Axis]) -> String {
     axis.key()
 }
 
-/// A value of a sweep as the name of its run shows it; empty for what cannot be swept over.
+/// Returns a sweep value for names of runs; empty if it cannot be swept.
 pub(super) fn label(node: &Node) -> String {
     match &node.value {
         Value::Text(text) => text.clone(),
@@ -334,7 +325,7 @@ pub(super) fn label(node: &Node) -> String {
     }
 }
 
-/// The value of a sweep point as a part of a path. `20%` stays as it is; what a shell or a file system would read stands as `-`.
+/// Makes a sweep value part of a path: `-` replaces characters that shells or file systems interpret. `20%` stays.
 pub(super) fn file_name(label: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.,%+@=".contains(c);
     label.chars().map(|c| if fits(c) { c } else { '-' }).collect()
@@ -352,7 +343,6 @@ mod tests {
         Ok(scenario.runs.into_iter().map(|run| run.name).collect())
     }
 
-    /// A star with sweeps, a series and settings.
     fn swept(sweep: &str, series: &str, settings: &[&str]) -> Result<Vec<String>, String> {
         let series = format!("[[series]]\nname = \"a\"\n{series}");
         let text = format!("topology.star.hosts = 4\n[sweep]\n{sweep}\n{WORKLOAD}{series}");
@@ -374,7 +364,7 @@ mod tests {
         assert!(set.starts_with("--set:1:17: `workload.w.size` is swept at s.toml:3:12"), "{set}");
         let named = "[[series.workload]]\nname = \"w\"\nsize = \"1MB\"";
         assert!(refused(SIZES, named, &[]).contains("`workload.w.size` is swept"));
-        // Below what is swept, and above it.
+        // Below and above the swept key.
         let below = refused(SIZES, "workload.w.size.distribution = \"web-search\"", &[]);
         assert!(below.contains("`workload.w.size` is swept at"), "{below}");
         let packet = "workload.w.size.packet = [\"1000B\", \"1460B\"]";

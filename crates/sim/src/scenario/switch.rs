@@ -1,4 +1,4 @@
-//! What switch ports do: a profile, what the scenario changes in it, and which ports differ.
+//! Models of switch ports: a profile, the scenario's changes to it, and rules for single ports.
 
 use trimline_packet::{BitRate, Packet, TimeDelta};
 use trimline_switch::model::{MarkAt, Unit};
@@ -23,10 +23,8 @@ use crate::topology::{self, Clos};
 /// NDP 6.1: DCTCP marks at 30 packets.
 pub(super) const ECN_MARK: u32 = 30;
 
-/// Keys of a rule that say which ports it is for.
 const SELECTORS: [&str; 3] = ["layer", "direction", "link"];
 
-/// What all ports of a scenario do.
 pub(super) struct Ports {
     pub(super) switch: ServiceModel,
     pub(super) base: Base,
@@ -36,7 +34,6 @@ pub(super) struct Ports {
     pub(super) lossless: Option<Lossless>,
 }
 
-/// What the keys of a port's model are read for.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     root: &'a Node,
@@ -44,7 +41,7 @@ struct Context<'a> {
     payload_bytes: u16,
     framing: Framing,
     links: &'a Links,
-    /// How queues mark, unless a key says it.
+    /// The default marker of queues.
     marker: Option<Marker>,
 }
 
@@ -54,7 +51,7 @@ impl Context<'_> {
     }
 }
 
-/// The service models of a checked scenario, and the memory that ports share.
+/// Reads the service models, and the memory that ports share.
 pub(super) fn ports(
     root: &Node,
     (profile, marker): (&str, Option<Marker>),
@@ -81,7 +78,7 @@ pub(super) fn ports(
     Ok(ports)
 }
 
-/// A profile for these packets and links, with nothing changed.
+/// Returns an unchanged profile.
 fn base_of(profile: &'static Profile, context: Context<'_>) -> Result<Base, ScenarioError> {
     let choices = sized(&Keys { rule: None, switch: None, profile }, context)?;
     let model = choices.build().map_err(|error| {
@@ -97,8 +94,7 @@ fn named(name: &str, node: &Node) -> Result<&'static Profile, ScenarioError> {
     })
 }
 
-/// A rule: some ports, and what they do. With a profile of its own it starts from that alone, otherwise from what
-/// `switch` says.
+/// Reads the ports and the model of a rule. It starts from its own profile, otherwise from `switch`.
 fn rule(node: &Node, base: Keys<'_>, context: Context<'_>) -> Result<PortRule, ScenarioError> {
     let keys = match node.child("profile").and_then(Node::text) {
         Some(own) => Keys { rule: Some(node), switch: None, profile: named(own, node)? },
@@ -121,7 +117,6 @@ fn shares(keys: &Keys<'_>) -> bool {
     shared_memory::KEYS.iter().any(|key| keys.get(key).is_some())
 }
 
-/// The ports that a rule is for.
 pub(super) fn selected(
     node: &Node,
     topology: &Clos,
@@ -165,7 +160,7 @@ pub(super) fn selected(
     Ok(ports)
 }
 
-/// The model of a port's queues, those beside it apart, and the memory that they share.
+/// Returns the queues of a port, without the queue for droppable packets, and shared memory.
 fn main_model(
     keys: &Keys<'_>,
     context: Context<'_>,
@@ -225,7 +220,6 @@ fn main_model(
     Ok((built(keys, context, &choices)?, shared))
 }
 
-/// Refuses keys that say nothing to this profile.
 fn refuse(keys: &Keys<'_>, names: &[&str], why: &str, expected: &str) -> Result<(), ScenarioError> {
     let given = names.iter().find_map(|name| Some((name, keys.get(name)?)));
     let Some((name, node)) = given else { return Ok(()) };
@@ -246,7 +240,6 @@ fn built(
     })
 }
 
-/// No queue is larger than the switch can count.
 fn check_sizes(keys: &Keys<'_>, context: Context<'_>) -> Result<(), ScenarioError> {
     let names = [
         "data_queue",
@@ -273,7 +266,6 @@ fn check_sizes(keys: &Keys<'_>, context: Context<'_>) -> Result<(), ScenarioErro
     Ok(())
 }
 
-/// The profile with its data queue as large as the keys say.
 fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError> {
     let (payload_bytes, packet_bytes) = (context.payload_bytes, context.packet_bytes());
     let profile = keys.profile;
@@ -289,7 +281,7 @@ fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError
     if choices.classifier == Classifier::Notifications {
         return shared_out(keys, context, choices, data);
     }
-    // NDP's queues: 0 for headers, 1 for data. Others are for both.
+    // NDP's queues: 0 for headers, 1 for data. Other queues are for both.
     let is_ndp = choices.classifier == Classifier::HeaderAndData;
     for queue in choices.queues.iter_mut().skip(usize::from(is_ndp)) {
         match data {
@@ -310,19 +302,17 @@ fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError
     Ok(choices)
 }
 
-/// The rates of the links, by layer.
 fn rates(topology: &Clos) -> impl Iterator<Item = BitRate> {
     let Clos { host_link, tor_link, aggregation_link, .. } = topology;
     let links = [host_link.rate, tor_link.rate, aggregation_link.rate];
     links.into_iter().take(topology.tiers.clamp(1, 3).into())
 }
 
-/// The rate of the slowest link of a switch.
 fn slowest(topology: &Clos) -> BitRate {
     rates(topology).min().expect("a network has links")
 }
 
-/// The same of a port that has memory for notifications: `data_queue` is all of its memory (FastLane 3.3.2).
+/// Sizes the queues of a port with notifications: `data_queue` is all of its memory (FastLane 3.3.2).
 fn shared_out(
     keys: &Keys<'_>,
     context: Context<'_>,
@@ -386,7 +376,6 @@ fn shared_out(
     Ok(choices)
 }
 
-/// What CoDel's keys say of the data queue.
 fn codel(keys: &Keys<'_>, choices: &mut Choices) -> Result<(), ScenarioError> {
     let Some(node) = keys.get("codel") else { return Ok(()) };
     let data = choices.queues.last_mut().expect("a port has queues");
@@ -410,7 +399,7 @@ fn codel(keys: &Keys<'_>, choices: &mut Choices) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// Refuses what a port with a clock, or one that looks at urgencies, does not go with.
+/// Refuses settings that contradict ports with a clock or priorities.
 fn check_demands(ports: &Ports, keys: &Keys<'_>) -> Result<(), ScenarioError> {
     let demanding = |model: &ServiceModel| model.demands() != Demands::default();
     let rules = || ports.rules.iter().map(|rule| &rule.model.main);
@@ -445,7 +434,7 @@ fn holds_a_packet(
     ))
 }
 
-/// What a port takes beside what each of its queues holds.
+/// Applies limits besides the queues' own.
 fn admission(
     keys: &Keys<'_>,
     context: Context<'_>,
@@ -473,7 +462,7 @@ fn admission(
     Ok(())
 }
 
-/// Bytes beyond which a queue drops unscheduled packets.
+/// Reads the bytes above which unscheduled packets are dropped.
 fn selective_drop(
     keys: &Keys<'_>,
     context: Context<'_>,
@@ -493,7 +482,6 @@ fn selective_drop(
     }
 }
 
-/// What the keys change in NDP's two queues.
 fn ndp_queues(
     keys: &Keys<'_>,
     context: Context<'_>,
@@ -507,7 +495,7 @@ fn ndp_queues(
         };
         (choices.queues[0].whole, choices.queues[0].header) = (limit, limit);
     }
-    // A header queue too small for one header would lose every ACK. By default it has the memory of some payloads.
+    // A header queue too small for one header would lose every ACK. By default it has the memory of several payloads.
     let (holds, header) = (choices.queues[0].whole.bytes, context.framing.min);
     if holds < u32::from(header) {
         let place = keys.get("header_queue").unwrap_or(context.root);
@@ -547,7 +535,7 @@ fn ndp_queues(
     Ok(())
 }
 
-/// Where trimmed packets go; `None`: to their receivers, as always.
+/// Returns the destination of trimmed packets; `None`: their receivers.
 fn trim_to(word: Option<&str>) -> Option<Action> {
     match word {
         Some("sender") => Some(Action::TrimToSender),
@@ -556,16 +544,13 @@ fn trim_to(word: Option<&str>) -> Option<Action> {
     }
 }
 
-/// What the ports of a switch have in common.
 enum Shared {
     Memory(SharedMemory),
     Inputs(Lossless),
 }
 
-/// Keys of a threshold.
 const OF_THRESHOLD: [&str; 3] = ["ecn_threshold", "ecn_mark_at", "ecn_count_self"];
 
-/// When a queue that marks does.
 fn marker(keys: &Keys<'_>, of_transport: Option<Marker>) -> Result<Marker, ScenarioError> {
     if let Some(ramp) = keys.get("ecn_ramp") {
         return ramp_of(keys, ramp);
@@ -583,7 +568,6 @@ fn marker(keys: &Keys<'_>, of_transport: Option<Marker>) -> Result<Marker, Scena
     Ok(Marker::Threshold { unit, above, count_self, at })
 }
 
-/// A probability of marks that rises with the queue.
 fn ramp_of(keys: &Keys<'_>, ramp: &Node) -> Result<Marker, ScenarioError> {
     if let Some((name, node)) = OF_THRESHOLD.iter().find_map(|name| Some((name, keys.get(name)?))) {
         return Err(ScenarioError::new(
@@ -610,7 +594,7 @@ fn ramp_of(keys: &Keys<'_>, ramp: &Node) -> Result<Marker, ScenarioError> {
             "a kmin below kmax",
         ));
     }
-    // Of 2^32.
+    // A fraction of 2^32.
     let pmax = (share << 32) / 1_000_000_000;
     Ok(Marker::Ramp { kmin, kmax, pmax: u32::try_from(pmax).unwrap_or(u32::MAX) })
 }
@@ -623,7 +607,7 @@ fn threshold(size: Option<QueueSize>, packets: u32) -> (Unit, u32) {
     }
 }
 
-/// The queue beside the others for packets that may only be dropped, where one is asked for.
+/// Returns the queue for droppable packets, if given.
 fn droppable(keys: &Keys<'_>, context: Context<'_>) -> Result<Option<ServiceModel>, ScenarioError> {
     let mark = keys.size("droppable_ecn_threshold")?;
     let Some(node) = keys.get("droppable_queue") else {

@@ -1,4 +1,4 @@
-//! Every kind of mistake with its message, and what a right file becomes.
+//! Every kind of mistake with its message, and the plan of a correct file.
 
 mod defaults;
 mod effects;
@@ -28,7 +28,7 @@ fn parse(text: &str) -> Result<Scenario, ScenarioError> {
     Scenario::parse("scenario.toml", text, &[])
 }
 
-/// What `GOOD` with one piece of text exchanged is refused for.
+/// The error of `GOOD` with one piece of text replaced.
 #[track_caller]
 fn refused(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "GOOD does not contain {from:?}");
@@ -702,7 +702,7 @@ fn a_run_has_a_length() {
     assert!(refused.to_string().contains("a run of no length"), "{refused}");
 }
 
-/// Each name was once held against all before it: eight times the workloads took 64 times as long.
+/// Each name was once compared with all before it: eight times the workloads took 64 times as long.
 #[test]
 fn a_hundred_thousand_workloads_are_read_in_one_go() {
     let read = |count: usize| {

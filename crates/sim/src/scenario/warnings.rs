@@ -1,4 +1,4 @@
-//! Settings of a plan that can never act, and transports that cannot fill an idle path: what a user hears before a run.
+//! Warnings before a run: settings of a plan that can never act, and transports that cannot fill an idle path.
 
 use trimline_packet::ByteCount;
 use trimline_switch::detour::Hot;
@@ -8,16 +8,15 @@ use crate::plan::{Chosen, Plan, SharedMemory};
 use crate::topology::{Clos, LinkSpec, Routes};
 use crate::transports::time;
 
-/// What `explain` calls a warning, beside its sentence.
+/// A warning, as `explain` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// What it is about, in a word.
+    /// Subject, in a word.
     pub about: &'static str,
-    /// What is wrong.
+    /// Description of the problem.
     pub sentence: String,
 }
 
-/// The warnings of a plan: thresholds that its queues never reach, and windows below a round trip.
 pub(super) fn warnings(plan: &Plan) -> Vec<Warning> {
     let thresholds = thresholds(plan).into_iter().map(|sentence| ("threshold", sentence));
     let windows = plan.transports.iter().filter_map(|chosen| narrow(plan, chosen));
@@ -26,7 +25,7 @@ pub(super) fn warnings(plan: &Plan) -> Vec<Warning> {
     let windows = windows.map(|sentence| ("window", sentence));
     let ideal = ideal_bound(plan).into_iter().map(|sentence| ("slowdown", sentence));
     let mut said: Vec<Warning> = Vec::new();
-    // A sentence that holds for several links or queues comes once.
+    // A sentence that holds for several links or queues is printed once.
     for (about, sentence) in thresholds.chain(windows).chain(settings).chain(circles).chain(ideal) {
         let warning = Warning { about, sentence };
         if !said.contains(&warning) {
@@ -36,7 +35,7 @@ pub(super) fn warnings(plan: &Plan) -> Vec<Warning> {
     said
 }
 
-/// By how much ideal times may be too short, where they are not the minimum.
+/// Describes by how much ideal times may be too short, if they are not exact.
 fn ideal_bound(plan: &Plan) -> Option<String> {
     let is_sized = plan.workloads.iter().any(|workload| workload.size.mean_millibytes().is_some());
     if plan.topology.ideal_times_are_exact() || !is_sized {
@@ -50,14 +49,13 @@ fn ideal_bound(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// The links of a network that hosts or switches send on.
 fn layers(topology: &Clos) -> impl Iterator<Item = &LinkSpec> {
     let Clos { host_link, tor_link, aggregation_link, .. } = topology;
     let links = [host_link, tor_link, aggregation_link];
     links.into_iter().take(topology.tiers.clamp(1, 3).into())
 }
 
-/// Thresholds that no queue reaches, of all ports and of those that differ.
+/// Describes thresholds that no queue reaches.
 fn thresholds(plan: &Plan) -> Vec<String> {
     let ports = || {
         let routes = Routes::new(&plan.topology);
@@ -76,7 +74,7 @@ fn thresholds(plan: &Plan) -> Vec<String> {
             memory => memory.of(ports()).get(),
         },
         paused_bytes: plan.lossless.map(|lossless| {
-            // What every other input holds when it has stopped its sender.
+            // Memory that every other input holds after it has stopped its sender.
             let headroom = layers(&plan.topology).filter_map(|link| plan.headroom(link)).max();
             let input = u64::from(lossless.xoff) + u64::from(packet_bytes) + headroom.unwrap_or(0);
             input.saturating_mul(ports().saturating_sub(1).max(1))
@@ -99,13 +97,13 @@ fn thresholds(plan: &Plan) -> Vec<String> {
             say(&format!("{of}, droppable queue"), model);
         }
     }
-    said.extend(fixed_routes(plan, packet_bytes));
+    said.extend(detours(plan, packet_bytes));
     said.extend(phantoms(plan));
     said
 }
 
-/// Ports whose queues hold less than the threshold at which packets are to leave by another port.
-fn fixed_routes(plan: &Plan, packet_bytes: u16) -> Vec<String> {
+/// Describes ports whose queues hold less than the detour threshold.
+fn detours(plan: &Plan, packet_bytes: u16) -> Vec<String> {
     let Some(Hot::Above(threshold)) = plan.detour.and_then(|model| model.hot) else {
         return Vec::new();
     };
@@ -125,7 +123,7 @@ fn fixed_routes(plan: &Plan, packet_bytes: u16) -> Vec<String> {
     said.collect()
 }
 
-/// Phantom queues whose threshold a full link does not reach in the whole run.
+/// Describes phantom queues whose threshold a full link does not reach during the run.
 fn phantoms(plan: &Plan) -> Vec<String> {
     let Some(duration) = plan.duration.filter(|_| !plan.bumps.phantoms.is_empty()) else {
         return Vec::new();
@@ -150,7 +148,7 @@ fn phantoms(plan: &Plan) -> Vec<String> {
     said
 }
 
-/// Settings of phantom queues and pacers that work against each other.
+/// Describes conflicting settings of phantom queues and pacers.
 fn settings(plan: &Plan) -> impl Iterator<Item = String> {
     let phantoms = plan.bumps.phantoms.iter().flat_map(|phantom| phantom.settings.warnings());
     let rate = plan.topology.host_link.rate;
@@ -159,7 +157,7 @@ fn settings(plan: &Plan) -> impl Iterator<Item = String> {
     of_phantoms.chain(paced.map(|fault| format!("host.pacer: {fault}")))
 }
 
-/// Paused ports that may wait for each other for ever.
+/// Describes paused ports that may wait for each other for ever.
 fn may_stand_still(plan: &Plan) -> Option<String> {
     let model = plan.detour.filter(|model| model.hot.is_some())?;
     let is_endless = model.limit.is_none() && !model.targets.equal_cost;
@@ -169,7 +167,7 @@ fn may_stand_still(plan: &Plan) -> Option<String> {
     })
 }
 
-/// A transport whose flows may have less outstanding than an idle path holds.
+/// Describes a transport whose flows cannot fill an idle path.
 fn narrow(plan: &Plan, chosen: &Chosen) -> Option<String> {
     let (key, window) = chosen.window()?;
     let round_trip = plan.topology.idle_round_trip(chosen.payload_bytes(), chosen.framing());
@@ -177,7 +175,7 @@ fn narrow(plan: &Plan, chosen: &Chosen) -> Option<String> {
     let each = layers(&plan.topology).map(|link| link.transmission(wire)).max()?;
     let (round_trip, each) = (u128::from(round_trip.as_ps()), u128::from(each.as_ps().max(1)));
     let sent = u128::from(window) * each;
-    // The last twentieth is lost in rounding, and no result tells of it.
+    // A difference below a twentieth is lost in rounding, and not visible in results.
     (sent * 20 < round_trip * 19).then(|| {
         format!(
             "transport {}: `{key}` has room for {window} of the {} packets that an idle round trip between the farthest hosts \
@@ -193,7 +191,6 @@ fn narrow(plan: &Plan, chosen: &Chosen) -> Option<String> {
 mod tests {
     use crate::scenario::Scenario;
 
-    /// The sentences of a scenario with these keys.
     fn said(keys: &str) -> Vec<String> {
         let text =
             format!("{keys}\n[[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"90KB\"\n");
@@ -353,7 +350,7 @@ mod tests {
         ] {
             assert!(narrow(transport).contains(&format!("`{key}` has room")), "{transport}");
         }
-        // By default none is narrow, at any rate.
+        // By default no window is too narrow, at any rate.
         for transport in ["ndp", "phost", "homa", "pfabric", "dcqcn", "tcp", "dctcp"] {
             assert_eq!(narrow(&format!("{transport} = {{}}")), "", "{transport}");
         }

@@ -1,4 +1,4 @@
-//! Keys of a workload: who sends what to whom, and when.
+//! Keys of a workload: senders, receivers, sizes and times.
 
 use super::{queries, random_matrix};
 use crate::keys::form::{

@@ -1,4 +1,4 @@
-//! From checked `workload` tables to workloads.
+//! Resolves checked `workload` tables into workloads.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
@@ -17,7 +17,7 @@ use crate::plan::{
 use crate::topology::{Clos, UpLinks};
 use crate::workload::REQUEST;
 
-/// The workloads of a scenario, each with the transport at its place of `places`, and the links that their files say are missing.
+/// Returns the workloads, and missing links of their files. `places` are the indices of their transports.
 pub(super) fn workloads(
     root: &Node,
     topology: &Clos,
@@ -95,12 +95,10 @@ pub(super) fn workloads(
     Ok((workloads, missing))
 }
 
-/// The payload of a workload of its own.
 pub(super) fn payload(node: &Node) -> Result<Option<NonZeroU16>, ScenarioError> {
     Ok(crate::keys::read::payload(node)?.and_then(NonZeroU16::new))
 }
 
-/// The transport of a workload with its payload.
 fn with_payload(
     node: &Node,
     transport: &Chosen,
@@ -116,7 +114,6 @@ fn with_payload(
     })
 }
 
-/// Who chooses the paths of a workload.
 fn spraying(node: &Node, transport: &Chosen) -> Result<Spraying, ScenarioError> {
     let Some(asked) = node.child("spraying") else { return Ok(Spraying::SenderPermuted) };
     let (own, own_words) = match transport.traits().keeps_paths {
@@ -135,7 +132,6 @@ fn spraying(node: &Node, transport: &Chosen) -> Result<Spraying, ScenarioError> 
     }
 }
 
-/// Whether the flows of a workload from one host to another share a connection.
 fn connection(node: &Node, size: &Size, transport: &Chosen) -> Result<Connection, ScenarioError> {
     let Some(asked) = node.child("connection") else { return Ok(Connection::New) };
     let persistent = match (asked.table(), asked.text()) {
@@ -166,7 +162,6 @@ fn connection(node: &Node, size: &Size, transport: &Chosen) -> Result<Connection
     Ok(persistent)
 }
 
-/// Several connections from each host to each.
 fn pool(node: &Node) -> Pool {
     let when_busy = match node.child("when_busy").and_then(Node::text) {
         Some("least-busy") => WhenBusy::LeastBusy,
@@ -176,7 +171,7 @@ fn pool(node: &Node) -> Pool {
     Pool { each, when_busy }
 }
 
-/// Requests as a workload of their own, before that of the answers.
+/// Returns the answers, after their requests as another workload.
 fn with_answers(
     node: &Node,
     answers: Workload,
@@ -190,7 +185,6 @@ fn with_answers(
     Ok(vec![requests, Workload { matrix: Matrix::Responses, ..answers }])
 }
 
-/// Some transports promise no flow an end.
 fn refuse_endless(node: &Node, transport: &Chosen, expected: &str) -> Result<(), ScenarioError> {
     if transport.traits().ends_flows {
         return Ok(());
@@ -266,8 +260,8 @@ fn arrivals(
     Ok(Arrivals::ClosedLoop { gap, count })
 }
 
-/// The mean gap that makes payload this share of what a link carries: of each source's link; with incasts of the
-/// receiver's, with receivers drawn of all hosts' links; with queries of each client's, by their answers.
+/// Returns the mean gap at which payload is a given fraction of the capacity of links: each source's; with incasts the
+/// receiver's; with random receivers all hosts'; with queries each client's, by the answers.
 fn by_load(
     load: &Node,
     matrix: &Matrix,
@@ -289,7 +283,7 @@ fn by_load(
         _ => (1, 1),
     };
     let each = match matrix {
-        // The answers to a query together.
+        // All answers to a query together.
         Matrix::Requests(Queries { servers: Servers::Groups(groups), .. }) => {
             Some(groups.mean_millibytes())
         }
@@ -308,14 +302,13 @@ fn by_load(
     }
 }
 
-/// The rate of links that hosts share.
 struct Rate {
     bits_per_second: u64,
-    /// Hosts that fill these links if each sends at this rate, as a fraction: part of what each sends crosses them.
+    /// Number of hosts that fill these links at this rate, as a fraction: only part of each host's traffic crosses them.
     hosts: (u64, u64),
 }
 
-/// The rate of the links that `load` is a share of, and how many hosts fill them if each sends at it.
+/// Returns the links that `load` refers to, and the hosts that fill them.
 fn rate_for_one(load: &Node, matrix: &Matrix, topology: &Clos) -> Result<Rate, ScenarioError> {
     let own = Rate { bits_per_second: topology.host_link.rate.as_bps(), hosts: (1, 1) };
     let Some(of) = load.child("of") else { return Ok(own) };
@@ -486,7 +479,7 @@ fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     let set = receivers.as_ref().map_or(&[][..], Receivers::set);
     let stays =
         |host: &u32| Some(*host) == receiver || set.contains(host) || excluding.contains(host);
-    // Where any host may receive it may be one that could have sent.
+    // If any host may receive, the receiver may be a host that could have sent.
     let drawn_from_all = u32::from(receiver.is_none() && set.is_empty());
     let others = (0..hosts).filter(|host| !stays(host)).count() as u32;
     let others = others.saturating_sub(drawn_from_all);
@@ -511,7 +504,6 @@ fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     })
 }
 
-/// Who receives incasts whose receiver is drawn.
 fn receivers(node: &Node, hosts: u32) -> Result<Receivers, ScenarioError> {
     let by_sender = node.child("each").and_then(Node::text) == Some("sender");
     let listed = node.child("receiver").and_then(Node::list);

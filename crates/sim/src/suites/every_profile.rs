@@ -1,4 +1,4 @@
-//! What a transport owes under every switch profile.
+//! The duties of a transport under every switch profile.
 
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_switch::{
@@ -14,10 +14,10 @@ use crate::plan::{
 use crate::topology;
 use crate::transports::AnyTransport;
 
-/// The profile whose inputs stop their senders, at six packets.
+/// Profile with priority flow control at six packets.
 const LOSSLESS: &str = "lossless";
 
-/// Eight packets of each port, shared.
+/// Eight packets of memory for each port, shared between its queues.
 fn shared(mut choices: Choices) -> ServiceModel {
     for queue in &mut choices.queues {
         queue.pool = Some(Alpha::from_fraction(1, 1));
@@ -25,19 +25,19 @@ fn shared(mut choices: Choices) -> ServiceModel {
     choices.build().expect("a model")
 }
 
-/// Twenty packets over all queues, in which unscheduled packets find no more than 6000 B.
+/// Twenty packets over all queues, and selective dropping above 6000 B.
 fn together(mut choices: Choices) -> ServiceModel {
     choices.port = Limit::packets(20);
     choices.queues.iter_mut().for_each(|queue| queue.selective_drop = Some(6000));
     choices.build().expect("a model")
 }
 
-/// 1 % of a link of 10 Gb/s, which may or may not be exceeded.
+/// A cap of 1 % of 10 Gb/s, strict or work-conserving.
 fn cap(is_work_conserving: bool) -> Cap {
     Cap { is_work_conserving, ..Cap::of_line(BitRate::from_gbps(10)) }
 }
 
-/// A port of eight packets that tells of drops, and marks or quenches by waits.
+/// A port of eight packets with notifications, which marks or quenches by sojourn time.
 fn timed(signal: Signal) -> ServiceModel {
     let mut choices = Choices::fastlane(8 * 9076, 3_200, cap(true));
     choices.queues[1].marker = switch_profiles::codel(signal);
@@ -70,7 +70,7 @@ fn profiles() -> [(&'static str, ServiceModel); 21] {
     ]
 }
 
-/// A permutation, an incast into it, and flows whose paths the switches choose, each of a class, for two milliseconds.
+/// Two milliseconds of a permutation, flows over paths that switches choose, and an incast, each in its own class.
 fn load(transport: Chosen, switch: ServiceModel) -> Plan {
     let mut endless = workload("endless", Matrix::Permutation, None);
     endless.start_jitter = TimeDelta::from_us(30);
@@ -85,15 +85,15 @@ fn load(transport: Chosen, switch: ServiceModel) -> Plan {
     sudden.class = 3;
     let mut plan = plan(fattree(4), transport, vec![endless, spread, sudden]);
     plan.switch = switch;
-    // What no queue of the model uses does no harm.
+    // Shared memory that no queue of the model uses does no harm.
     plan.shared_memory = SharedMemory::OfPort(ByteCount::new(8 * 9064));
     plan.duration = Some(TimeDelta::from_ms(2));
     plan.warm_up = TimeDelta::from_us(333);
     plan
 }
 
-/// Clients that ask servers over pools of connections where the transport has them, else over new ones, and answers of
-/// heavy-tailed sizes.
+/// Adds requests over connection pools, if the transport takes messages, otherwise over new connections, with
+/// heavy-tailed answers.
 fn ask(plan: &mut Plan) {
     let takes_messages = plan.transports.iter().all(|chosen| chosen.takes_messages());
     if !plan.transports.iter().all(|chosen| chosen.traits().ends_flows) {
@@ -124,7 +124,7 @@ fn ask(plan: &mut Plan) {
     }
 }
 
-/// Loss, damage, reordering, and a link that fails and comes back.
+/// Adds loss, corruption, reordering, and a link that fails and comes back.
 fn trouble(plan: &mut Plan) {
     let share = |billionths| Share::from_billionths(billionths).expect("a share");
     plan.impairment = Impairment {
@@ -144,15 +144,15 @@ fn trouble(plan: &mut Plan) {
     }
 }
 
-/// Runs every sample of a transport under every switch profile, also with trouble on the links: the same record from both
-/// engines and on two or three threads; packets and bytes conserved, nothing delivered twice; data that arrives. Without
-/// trouble a second run has the same record, with trouble a run with another seed has another.
+/// Runs every sample of a transport under every switch profile, with and without trouble on the links. The record is
+/// equal on both engines and on two or three threads, packets and bytes are conserved, nothing is delivered twice, and
+/// data arrives. Without trouble a second run has the same record; with trouble another seed gives another record.
 ///
-/// Trouble comes under every second profile, for the next sample under the others; with `TRIMLINE_TROUBLE` set, under all
-/// (`make nightly`).
+/// Trouble comes under every second profile, and for the next sample under the other profiles. With `TRIMLINE_TROUBLE`
+/// set it comes under all (`make nightly`).
 ///
 /// # Panics
-/// One of these does not hold: the message names sample and profile.
+/// Panics if a property does not hold. The message names sample and profile.
 pub fn every_profile(transport: &dyn AnyTransport) {
     let samples = transport.samples();
     assert!(!samples.is_empty(), "transport {} has no sample", transport.name());

@@ -1,4 +1,4 @@
-//! Two hosts and a link without delay, for a transport's first tests.
+//! Two hosts and a link without delay, for the first tests of a transport.
 
 use std::sync::Arc;
 
@@ -9,18 +9,17 @@ use trimline_transport::{Allowed, HostTables, Key, PathList, Stream};
 use crate::protocol::Protocol;
 use crate::random::stream;
 
-/// One flow, in slot 0 of either host, and all that happened until nobody had anything left to do.
+/// A run of one flow, in slot 0 of either host, until neither host has anything left to do.
 #[derive(Debug)]
 pub struct Pair<E> {
     /// The sender and the receiver.
     pub hosts: [E; 2],
-    /// When each data packet was sent.
+    /// Send time of each data packet.
     pub data_at: Vec<Time>,
-    /// What the application of either host was told.
+    /// Events that the application of either host received.
     pub events: [Vec<Event>; 2],
 }
 
-/// The halves that a host knows.
 #[derive(Default)]
 struct Known(Vec<Key>);
 
@@ -42,11 +41,11 @@ impl HostTables for Known {
 }
 
 impl<E: Protocol> Pair<E> {
-    /// A flow of `bytes` over a link that loses the packets of either direction for which `is_lost` says so, by their
-    /// number from 1 on.
+    /// Runs a flow of `bytes` over a link that loses a packet if `is_lost` returns true for its number. Packets of both
+    /// directions are counted together, from 1.
     ///
     /// # Panics
-    /// It has not ended after a million packets.
+    /// Panics if the flow has not ended after a million packets.
     pub fn run(config: E::Config, bytes: u64, mut is_lost: impl FnMut(u64) -> bool) -> Pair<E> {
         let config = Arc::new(config);
         let ids = [HostId::new(0), HostId::new(1)];

@@ -1,4 +1,4 @@
-//! Plans without scenario files, and runs of them on every engine.
+//! Plans without scenario files, and their runs on every engine.
 
 use std::ops::ControlFlow;
 
@@ -12,10 +12,10 @@ use trimline_metrics::RunRecord;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_switch::ServiceModel;
 
-/// 10 Gb/s, a microsecond.
+/// A link of 10 Gb/s and a microsecond of delay.
 pub const TEN_GIG: LinkSpec = LinkSpec::new(BitRate::from_gbps(10), TimeDelta::from_us(1));
 
-/// The FatTree of `k`-port switches.
+/// A FatTree of `k`-port switches.
 pub fn fattree(k: u32) -> Clos {
     Clos {
         tiers: 3,
@@ -31,7 +31,7 @@ pub fn fattree(k: u32) -> Clos {
     }
 }
 
-/// One switch.
+/// A network of one switch.
 pub fn star(hosts: u32) -> Clos {
     Clos {
         tiers: 1,
@@ -67,7 +67,7 @@ pub fn incast(senders: u32, size: u64) -> Workload {
     workload("incast", matrix, Some(size))
 }
 
-/// A run to completion under the paper's switch.
+/// A plan of a run to completion with the paper's switch.
 pub fn plan(topology: Clos, transport: Chosen, workloads: Vec<Workload>) -> Plan {
     Plan {
         series: String::new(),
@@ -100,15 +100,15 @@ pub fn plan(topology: Clos, transport: Chosen, workloads: Vec<Workload>) -> Plan
 /// Runs a plan to its end.
 ///
 /// # Panics
-/// A plan that cannot be run, and what a run asserts.
+/// Panics if the plan cannot be run, and if an assertion of the run fails.
 pub fn run(plan: &Plan) -> RunRecord {
     run_on(plan, 1)
 }
 
-/// The same on several threads.
+/// Runs a plan to its end on several threads.
 ///
 /// # Panics
-/// As [`run`].
+/// See [`run`].
 pub fn run_on(plan: &Plan, threads: usize) -> RunRecord {
     let is_watched = std::env::var_os("TRIMLINE_WATCH").is_some();
     if is_watched {
@@ -123,21 +123,22 @@ pub fn run_on(plan: &Plan, threads: usize) -> RunRecord {
     record.unwrap_or_else(|error| panic!("{error}: {plan:#?}"))
 }
 
-/// Meetings of threads that a test takes the time for. One random network in a hundred needs more; together they would
-/// take as long as all others.
+/// Maximum thread meetings that a test waits for. One random network in a hundred has more, and these would take as
+/// long as all others.
 const MAX_MEETINGS: u64 = 300_000;
 
-/// Estimates how often the threads of a run meet: at the end of each epoch, and once in each window in which something
-/// happens. A packet-hop makes few of these.
+/// Estimates how often threads meet: at each epoch's end, and once per lookahead window with events, few per
+/// packet-hop.
 fn meetings(plan: &Plan, record: &RunRecord) -> u64 {
     let windows = record.simulated_ps / plan.topology.min_top_delay().as_ps().max(1);
     record.simulated_ps / EPOCH.as_ps() + windows.min(8 * record.packet_hops)
 }
 
-/// The record of a plan, the same from both engines, on one thread and, unless they would meet too often, on `threads`.
+/// Returns the record of a plan, which must be equal on both engines, on one thread and, unless these would meet too
+/// often, on `threads`.
 ///
 /// # Panics
-/// They differ, and as [`run`].
+/// Panics if the records differ, and as [`run`] does.
 pub fn same_everywhere(plan: &Plan, threads: usize) -> RunRecord {
     let windows = run(plan);
     if crate::division(plan, threads).threads == threads && meetings(plan, &windows) < MAX_MEETINGS
@@ -150,10 +151,10 @@ pub fn same_everywhere(plan: &Plan, threads: usize) -> RunRecord {
     windows
 }
 
-/// The same on two threads.
+/// Returns the record of a plan, which must be equal on both engines, and on one and two threads.
 ///
 /// # Panics
-/// As [`same_everywhere`].
+/// See [`same_everywhere`].
 pub fn both(plan: &Plan) -> RunRecord {
     same_everywhere(plan, 2)
 }

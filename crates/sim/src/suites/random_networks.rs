@@ -1,4 +1,4 @@
-//! Random small networks in which everything goes wrong at once.
+//! Random small networks with all kinds of faults at once.
 
 use std::ops::Range;
 
@@ -99,7 +99,7 @@ pub fn case(number: u64) -> Plan {
     plan
 }
 
-/// What happens to the links of a run. Links that fail are restored, but for one, perhaps.
+/// Draws changes of the links of a run. At most one failed link is not restored.
 pub fn unsettle(plan: &mut Plan, draws: &mut SplitMix) {
     let links = topology::links(&plan.topology);
     for _ in 0..draws.below(4) {
@@ -123,8 +123,8 @@ pub fn unsettle(plan: &mut Plan, draws: &mut SplitMix) {
         plan.link_events.push(LinkEvent { at: end, link, both_directions: true, change });
     }
     if draws.below(4) == 0 {
-        // One link between switches fails for good. Where each has two up-links every pair of hosts
-        // keeps a path; elsewhere the run is cut off.
+        // One link between switches fails for good. If each switch has two up-links every pair of hosts keeps a path;
+        // otherwise a time limit ends the run.
         let between: Vec<_> = links.iter().filter(|(name, _)| name.contains(" up ")).collect();
         if !between.is_empty() {
             let link = between[draws.below(between.len() as u64) as usize].1;
@@ -153,29 +153,29 @@ pub fn unsettle(plan: &mut Plan, draws: &mut SplitMix) {
     }
 }
 
-/// What a range of seeds has seen.
+/// Totals over a range of seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Flows that ended.
     pub completed: u64,
-    /// Time-outs of their senders.
+    /// Time-outs of the senders of these flows.
     pub timeouts: u64,
     /// Networks whose hosts had several transports.
     pub shared: u64,
     /// Flows that ended as messages on persistent connections.
     pub persistent: u64,
-    /// The same of pools, in which a message takes an idle connection.
+    /// Flows that ended in networks with connection pools, where a message takes an idle connection.
     pub pooled: u64,
-    /// The same of networks with several payloads, drawn pairs, kept paths, cells or discarded credits.
+    /// Flows that ended in networks with several payloads, random pairs, persistent paths, cells or discarded credits.
     pub mixed: u64,
     /// Pause frames that switches sent.
     pub pauses: u64,
-    /// Packets that came to their hosts after they were detoured.
+    /// Packets that reached their hosts after a detour.
     pub detoured: u64,
 }
 
 impl Seen {
-    /// Runs a network everywhere, and looks what became of its flows. Gives how many ended.
+    /// Runs a network everywhere and returns the number of completed flows.
     fn inspect(&mut self, plan: &Plan, seed: u64) -> u64 {
         let mut ended = 0;
         let record = inspect_all(plan, seed);
@@ -200,14 +200,13 @@ impl Seen {
 }
 
 impl Seen {
-    /// No packet was detoured more often than it may be, or came further than that allows: from where it is detoured
-    /// last it goes up and down once.
+    /// Checks the limits of detours and links: after each detour a packet goes up and down once.
     fn inspect_paths(&mut self, plan: &Plan, seed: u64, record: &RunRecord) {
         let Some(model) = plan.detour else { return assert!(record.paths.is_empty()) };
         let longest = 2 * u16::from(plan.topology.tiers);
         for path in &record.paths {
             self.detoured += if path.detours > 0 { path.packets } else { 0 };
-            // Whoever leaves the choice to switches goes up and down, too.
+            // A packet whose path the switches choose goes up and down, too.
             let ways = u16::from(path.detours) + 1;
             let goes_on = model.targets.equal_cost || path.links <= ways * longest;
             let may = model.limit.is_none_or(|limit| path.detours <= limit);
@@ -216,7 +215,7 @@ impl Seen {
     }
 }
 
-/// The record of a network, everywhere the same; with `TRIMLINE_ONCE` set, of one engine alone, several times as fast:
+/// Returns the record of a network, equal everywhere. With `TRIMLINE_ONCE` only one engine runs, several times as fast,
 /// for very many seeds.
 fn inspect_all(plan: &Plan, seed: u64) -> RunRecord {
     match std::env::var_os("TRIMLINE_ONCE") {
@@ -225,7 +224,7 @@ fn inspect_all(plan: &Plan, seed: u64) -> RunRecord {
     }
 }
 
-/// Nothing of a lossless class is dropped while links do what they should: with all classes lossless, nothing at all.
+/// Checks that lossless classes lose nothing without link faults; here even control packets are not dropped.
 fn loses_nothing(plan: &Plan, seed: u64) {
     let Some(lossless) = plan.lossless else { return };
     let untroubled =
@@ -236,20 +235,20 @@ fn loses_nothing(plan: &Plan, seed: u64) {
     assert_eq!(dropped, 0, "seed {seed}, {lossless:?}: {plan:#?}");
 }
 
-/// Runs the networks of these seeds with priority flow control, each once. Ports wait for each other, and never in a
-/// circle. Gives how many pause frames switches sent.
+/// Runs the networks of these seeds with priority flow control, each once. Paused ports never wait for each other in a
+/// cycle. Returns the number of pause frames that switches sent.
 ///
 /// # Panics
-/// Some do, or what a run asserts.
+/// Panics if ports do, and if an assertion of a run fails.
 pub fn lossless_networks(transports: &[&'static dyn AnyTransport], seeds: Range<u64>) -> u64 {
     let mut transports = transports.to_vec();
     transports.retain(|transport| transport.traits().ends_flows);
     let sent = |seed| {
         let mut plan = network(seed, &transports);
         stop_inputs(&mut plan, seed);
-        // Ways that are not up and down may close a circle.
+        // Paths that are not up and down may close a cycle.
         plan.detour = None;
-        // A cycle stands after a few packets.
+        // A cycle forms after a few packets.
         plan.duration = Some(TimeDelta::from_ms(10));
         let record = run(&plan);
         assert_eq!(record.pause_cycles, PauseCycles::default(), "seed {seed}: {plan:#?}");
@@ -258,8 +257,8 @@ pub fn lossless_networks(transports: &[&'static dyn AnyTransport], seeds: Range<
     seeds.map(sent).sum()
 }
 
-/// The network of a seed: two seeds of three have the first of `transports`, the third one of the others in turn, and
-/// every seventh two of them beside each other.
+/// Returns the network of a seed: two of three have the first of `transports`, the third another in turn, every seventh
+/// two together.
 fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
     let mut draws = SplitMix::new(seed ^ 0x6c69_6e6b_7300_0000);
     let mut plan = case(seed);
@@ -278,7 +277,7 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
         for (place, workload) in plan.workloads.iter_mut().enumerate() {
             workload.transport = (place % 2) as u8;
         }
-        // One workload more, so that both have flows.
+        // Another workload, so that both transports have flows.
         let mut more = workload("more", Matrix::Permutation, Some(30_000));
         more.transport = 1;
         plan.workloads.push(more);
@@ -305,7 +304,7 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
         add_nics(&mut plan, seed);
     }
     for workload in &mut plan.workloads {
-        // Small, so that a thousand runs take seconds.
+        // Small flows, so that a thousand runs take seconds.
         let max = 1 + draws.below(100_000);
         let size = match workload.size {
             Size::Fixed(size) => size.get().min(max),
@@ -318,8 +317,7 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
     plan
 }
 
-/// A transport with random parameters; one that by default sends through switches that do not trim finds one of them
-/// three times of four.
+/// Chooses a random transport. If its default switches do not trim, three of four networks have such switches.
 fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTransport) {
     let mut draws = SplitMix::new(seed ^ 0x7463_7000);
     let payload_bytes = plan.transports[0].payload_bytes();
@@ -333,7 +331,7 @@ fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTranspor
             _ => ServiceModel::ecn(packets, packets / 3),
         };
     }
-    // Ports with nothing beside them, which are all alike: no draws of their own, seeds keep their networks.
+    // Ports that are all alike, with nothing beside them. No draws here: seeds keep their networks.
     let is_alone = seed % 4 < 2 && seed % 5 != 4 && seed % 9 != 8;
     if is_alone && seed % 13 == 6 && profile != "pfabric" {
         let both = seed / 13 % 2 == 1;
@@ -345,7 +343,7 @@ fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTranspor
     }
 }
 
-/// Ports that tell of drops, look at waits or at urgencies, by the seed.
+/// A port with notifications that uses sojourn time or priority, by the seed.
 fn notified_of_drops(seed: u64, by_urgency: bool, packet_bytes: u16) -> ServiceModel {
     let notified = [64, 640, 3_200][seed as usize / 3 % 3];
     let rest = u32::from(packet_bytes) * [2, 5, 30][seed as usize / 5 % 3];
@@ -364,7 +362,7 @@ fn notified_of_drops(seed: u64, by_urgency: bool, packet_bytes: u16) -> ServiceM
     choices.build().expect("a model")
 }
 
-/// Eight priorities, half of the time with a limit over all of them, and with selective dropping.
+/// Eight priorities; half of the draws add a common limit and selective dropping.
 fn priorities(packets: u32, packet_bytes: u16, draws: &mut SplitMix) -> ServiceModel {
     let mut choices = Choices::priorities(packets, packet_bytes);
     if draws.below(2) == 0 {
@@ -378,16 +376,16 @@ fn priorities(packets: u32, packet_bytes: u16, draws: &mut SplitMix) -> ServiceM
 }
 
 /// Runs the networks of these seeds: loss, corruption, reordering, links that slow down, fail and come back, tiny
-/// queues, memory that ports share. Every sized flow completes, packets and bytes are conserved, nothing is delivered
-/// twice, and both engines say the same, on one thread and on two or three. Every eleventh network runs a second time
-/// with persistent connections, where its transports take further messages; another eleventh with sizes of heavy tails,
-/// and with pools of connections where there can be; another with several payloads, memory in cells and what else a critique
-/// of NDP asks for.
+/// queues, shared memory. Every sized flow completes, packets and bytes are conserved, nothing is delivered twice, and
+/// both engines agree, on one thread and on two or three. Every eleventh network runs a second time with persistent
+/// connections, if its transports take further messages. Another eleventh runs with heavy-tailed sizes and, if
+/// possible, connection pools. Another eleventh runs with several payloads, memory in cells and other settings of a
+/// critique of NDP.
 ///
-/// A failure's output ends with its seed and how to replay it. Transports that end no flow are left out.
+/// The output of a failure ends with its seed and how to replay it. Transports that end no flow are left out.
 ///
 /// # Panics
-/// One of these does not hold, or no transport is left.
+/// Panics if a property does not hold, or if no transport is left.
 pub fn random_networks(transports: &[&'static dyn AnyTransport], seeds: Range<u64>) -> Seen {
     let mut transports = transports.to_vec();
     transports.retain(|transport| transport.traits().ends_flows);
@@ -422,11 +420,11 @@ pub fn random_networks(transports: &[&'static dyn AnyTransport], seeds: Range<u6
     seen
 }
 
-/// The seeds that the environment asks for: `TRIMLINE_SEED=n` is n alone, `TRIMLINE_SEEDS=n` the first n,
-/// `TRIMLINE_SEEDS=a..b` those from a to b - 1; else the first `default`.
+/// Returns the seeds that the environment asks for: `TRIMLINE_SEED=n` is n alone, `TRIMLINE_SEEDS=n` the first n,
+/// `TRIMLINE_SEEDS=a..b` a to b - 1; without either the first `default`.
 ///
 /// # Panics
-/// A variable is set and is none of these.
+/// Panics if a variable is set to anything else.
 pub fn seeds(default: u64) -> Range<u64> {
     let parse = |text: &str| match text.split_once("..") {
         Some((first, end)) => Some(first.parse().ok()?..end.parse().ok()?),
@@ -451,8 +449,7 @@ mod tests {
     use super::*;
     use std::ops::ControlFlow;
 
-    /// On any shape, with links of any rates, by any paths. That it is no bound far below is shown by the flows that
-    /// reach it.
+    /// On any shape, rates and paths. Some flows reach the bound, so it is not too low.
     #[test]
     fn no_flow_is_faster_than_its_ideal() {
         let (mut flows, mut exact) = (0, 0);

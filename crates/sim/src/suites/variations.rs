@@ -1,5 +1,5 @@
-//! What else may differ in a network: memory that ports share, ports that differ, parts that take time, connections
-//! that are kept.
+//! Further variations of a network: shared memory, different ports, delays of hosts and switches, persistent
+//! connections.
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::random::SplitMix;
 use crate::topology::{self, HostDelay, Processing, Routes};
 use crate::transports::{Ndp, Transport};
 
-/// Queues that share memory, of four packets and more, whatever the transport.
+/// Makes queues share memory of four packets or more.
 pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x706f_6f6c_0000);
     let payload = plan.transports[0].payload_bytes();
@@ -52,8 +52,7 @@ pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
     };
 }
 
-/// Inputs that stop their senders early or late, whatever the transport; control packets in a queue of their own, or
-/// not.
+/// Adds priority flow control with early or late thresholds, with or without a queue for control packets.
 pub(super) fn stop_inputs(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x7066_6300_0000);
     let packet = u32::from(plan.full_wire_bytes());
@@ -86,15 +85,15 @@ pub(super) fn stop_inputs(plan: &mut Plan, seed: u64) {
     plan.lossless = Some(Lossless { xoff, xon, headroom: None, classes });
 }
 
-/// Ports that send what they trim to its sender, or to both ends.
+/// A port that sends trimmed packets to their senders, or to both ends.
 pub(super) fn trims_towards_senders(both: bool, packets: u32, payload_bytes: u16) -> ServiceModel {
     let mut choices = Choices::paper(packets, payload_bytes);
     choices.queues[1].overflow = vec![if both { Action::TrimToBoth } else { Action::TrimToSender }];
     choices.build().expect("a model")
 }
 
-/// Switches that detour packets early or late, seldom or always, whatever the transport. Without priority flow control:
-/// ways that are no longer up and down may make a circle of paused ports.
+/// Makes switches detour packets early or late, rarely or always. Not with priority flow control: paths that are not up
+/// and down may form a cycle of paused ports.
 pub(super) fn detour(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x6f70_6600_0000);
     let routes = Routes::new(&plan.topology);
@@ -110,7 +109,7 @@ pub(super) fn detour(plan: &mut Plan, seed: u64) {
     let is_spraying = scheme.targets.equal_cost;
     let limits = match is_spraying {
         true => [None; 4],
-        // What is detoured for ever in a small network may never arrive.
+        // A packet that is detoured for ever in a small network may never arrive.
         false => [Some(1), Some(2), Some(2), Some(20)],
     };
     plan.detour = Some(DetourModel {
@@ -130,7 +129,7 @@ pub(super) fn detour(plan: &mut Plan, seed: u64) {
     });
 }
 
-/// Phantom queues on some links, and pacers at some hosts, whatever the transport.
+/// Adds phantom queues to some links, and pacers to some hosts.
 pub(super) fn bump_links(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x6275_6d70_0000);
     let routes = Routes::new(&plan.topology);
@@ -148,13 +147,13 @@ pub(super) fn bump_links(plan: &mut Plan, seed: u64) {
         let model = settings.check(rate).expect("a drain below the rate");
         plan.bumps.phantoms.push(PhantomLink { link, settings, model });
     }
-    // A pacer hears of no pause.
+    // A pacer does not see pauses.
     if plan.lossless.is_none() && draws.below(2) == 0 {
         plan.bumps.paced = Some(pace(plan, &mut draws));
     }
 }
 
-/// Pacers that follow their flows fast or slowly, with little room or much.
+/// Pacers that follow their flows fast or slowly, with small or large buckets.
 fn pace(plan: &Plan, draws: &mut SplitMix) -> PacedHosts {
     let link = plan.topology.host_link.rate;
     let packet = plan.full_wire_bytes();
@@ -178,7 +177,7 @@ fn pace(plan: &Plan, draws: &mut SplitMix) -> PacedHosts {
     PacedHosts { hosts: draws.one_of(&[true, false]).then_some(some), settings, model }
 }
 
-/// Queues in the NICs of hosts, and processors that take what arrives, whatever the transport.
+/// Adds queues in NICs, and processors for arriving packets.
 pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x6e69_6373_0000);
     let packet = plan.full_wire_bytes();
@@ -188,7 +187,7 @@ pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
         0 => Some((0..hosts).filter(|_| draws.below(2) == 0).collect()),
         _ => None,
     };
-    // A queue hears of no pause.
+    // A queue does not see pauses.
     if plan.lossless.is_none() && draws.below(3) != 0 {
         let settings = TransmitterSettings {
             queue: ByteCount::new(u64::from(packet) * draws.one_of(&[4, 40, 1_000])),
@@ -221,7 +220,7 @@ pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
     plan.nics.receive = Some(ReceiveHosts { hosts: some(&mut draws), settings, model });
 }
 
-/// Ports that differ, and a queue beside the others for what may only be dropped.
+/// Makes ports differ, and adds a second queue for droppable packets.
 pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x706f_7274_7300);
     let payload = plan.transports[0].payload_bytes();
@@ -233,7 +232,7 @@ pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
     plan.droppable = beside(&mut draws);
     let links = topology::links(&plan.topology);
     let ports: Vec<_> = links.iter().filter(|(name, _)| !name.starts_with("host")).collect();
-    // Where a switch's ports share memory they all do.
+    // Either all ports of a switch share memory, or no port does.
     let rules = if plan.switch.shares_memory() { 0 } else { 1 + draws.below(3) };
     for _ in 0..rules {
         let packets = draws.one_of(&[2, 8, 40]);
@@ -253,20 +252,19 @@ pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
     }
 }
 
-/// NDP's queues, which say of what they trim that it was the last hop, wherever they are.
+/// NDP's queues with `last_hop`, wherever the port is.
 fn last_hop(packets: u32, payload: u16) -> ServiceModel {
     let choices = Choices { is_last_hop: true, ..Choices::paper(packets, payload) };
     choices.build().expect("a model")
 }
 
-/// One queue that drops selectively.
 fn selective(packets: u32, above: u32) -> ServiceModel {
     let mut choices = Choices::drop_tail(packets);
     choices.queues[0].selective_drop = Some(above);
     choices.build().expect("a model")
 }
 
-/// Hosts and switches take a random time, one way and the other, and links have framing.
+/// Gives hosts and switches random delays in both directions, and links framing.
 pub fn take_time(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x7061_7274_7300);
     let mut host = || HostDelay {
@@ -290,7 +288,7 @@ pub fn take_time(plan: &mut Plan, seed: u64) {
     }
 }
 
-/// Every workload keeps its connections, and its flows follow each other; clients ask servers besides.
+/// Makes all connections persistent, with flows that follow each other, and adds requests.
 pub(super) fn make_persistent(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x6b65_7074_0000);
     for workload in &mut plan.workloads {
@@ -302,7 +300,7 @@ pub(super) fn make_persistent(plan: &mut Plan, seed: u64) {
     }
 }
 
-/// The workloads whose connections may be kept: all but groups of answers, whose servers repeat.
+/// Returns workloads that may have persistent connections: all but groups of answers, whose servers repeat.
 fn may_persist(plan: &mut Plan) -> impl Iterator<Item = &mut Workload> {
     let is_group = |workload: &Workload| {
         let Matrix::Requests(queries) = &workload.matrix else { return false };
@@ -314,8 +312,7 @@ fn may_persist(plan: &mut Plan) -> impl Iterator<Item = &mut Workload> {
         .filter(move |workload| !(has_groups && workload.name.starts_with('q')))
 }
 
-/// The same with pools: several connections from a host to another, one of which is idle or none. Sizes are Pareto's, or
-/// one of two.
+/// Makes connections persistent, in pools of one or more. Sizes are Pareto or a mixture of two.
 pub(super) fn pool_connections(plan: &mut Plan, seed: u64) {
     make_persistent(plan, seed);
     let mut draws = SplitMix::new(seed ^ 0x706f_6f6c_7300);
@@ -332,7 +329,7 @@ pub(super) fn pool_connections(plan: &mut Plan, seed: u64) {
     }
 }
 
-/// Every workload has sizes of a Pareto distribution, whatever its transport takes.
+/// Gives every workload heavy-tailed sizes.
 pub(super) fn draw_sizes(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x7061_7265_746f);
     for workload in &mut plan.workloads {
@@ -340,7 +337,7 @@ pub(super) fn draw_sizes(plan: &mut Plan, seed: u64) {
     }
 }
 
-/// Sizes about as large as those of before, few of them much larger.
+/// Returns sizes of about equal mean, with a few much larger sizes.
 fn heavy_tail(size: &Size, draws: &mut SplitMix) -> Size {
     let mean = size.mean_millibytes().unwrap_or(0) / 1000;
     let max = 200_000;
@@ -357,7 +354,7 @@ fn heavy_tail(size: &Size, draws: &mut SplitMix) -> Size {
     Size::Pareto(pareto.expect("sizes of 100 B and more"))
 }
 
-/// Some flows for each that a workload has, sooner or later than they end.
+/// Draws several flows for each one; they start before or after the previous one ends.
 fn arrivals(workload: &Workload, draws: &mut SplitMix) -> Arrivals {
     let gap = TimeDelta::from_us(draws.one_of(&[0, 1, 20, 300, 5_000]));
     let every = TimeDelta::from_us(draws.one_of(&[1, 20, 200]));
@@ -366,7 +363,7 @@ fn arrivals(workload: &Workload, draws: &mut SplitMix) -> Arrivals {
     match draws.below(3) {
         0 => Arrivals::Poisson { mean: every, until },
         1 => Arrivals::Periodic { every, until },
-        // The senders of an incast wait for nobody.
+        // The senders of an incast do not wait for each other.
         _ if matches!(workload.matrix, Matrix::Incast { .. }) => {
             Arrivals::Periodic { every, until }
         }
@@ -374,7 +371,6 @@ fn arrivals(workload: &Workload, draws: &mut SplitMix) -> Arrivals {
     }
 }
 
-/// Requests of all hosts, and their answers.
 fn queries(hosts: u32, draws: &mut SplitMix) -> [Workload; 2] {
     let servers = Servers::Fixed(1 + draws.below(u64::from(hosts - 1).min(3)) as u32);
     let service_time = Gap::Fixed(TimeDelta::from_us(draws.below(30)));
@@ -392,7 +388,7 @@ fn queries(hosts: u32, draws: &mut SplitMix) -> [Workload; 2] {
     if draws.below(2) == 0
         && let Matrix::Requests(queries) = &mut requests.matrix
     {
-        // Of more answers than there are hosts in a small network.
+        // A group may have more answers than a small network has hosts.
         let groups = Groups::new(&[(2_000, 1), (8_000, 2)], &[8_000, 24_000]).expect("groups");
         answers.size = Size::Drawn(Arc::new(groups.of_answers()));
         queries.servers = Servers::Groups(groups);
@@ -403,8 +399,8 @@ fn queries(hosts: u32, draws: &mut SplitMix) -> [Workload; 2] {
     [requests, answers].map(|workload| Workload { arrivals, ..workload })
 }
 
-/// Flows of a payload of their own beside others, flows that are drawn in all, paths that a pair keeps, memory in cells,
-/// hosts that discard credits: what the critique of NDP asks for.
+/// Adds settings from the critique of NDP: own payloads, a number of random pairs, per-pair paths, memory in cells,
+/// discarded credits.
 pub(super) fn mix(plan: &mut Plan, seed: u64) {
     let mut draws = SplitMix::new(seed ^ 0x6d69_7800_0000);
     let hosts = plan.topology.hosts();
@@ -417,7 +413,7 @@ pub(super) fn mix(plan: &mut Plan, seed: u64) {
     plan.workloads.push(workload("drawn", matrix, Some(1 + draws.below(60_000))));
     for place in 0..plan.workloads.len() {
         let chosen = plan.transport_of(&plan.workloads[place]);
-        // No larger than what NICs and ports that differ were made for.
+        // No larger than the packets that NICs and port rules were made for.
         let own = draws.one_of(&[64, 700, 1500, 4500]).min(chosen.payload_bytes());
         let workload = &mut plan.workloads[place];
         if draws.below(3) != 0 && chosen.with_payload(own).is_ok() {
@@ -447,7 +443,7 @@ pub(super) fn mix(plan: &mut Plan, seed: u64) {
     };
     switch.cell_bytes = draws.one_of(&[1, 32, 64, 256, 1000]);
     if switch.classifier == Classifier::HeaderAndData && draws.below(2) == 0 {
-        // Few headers: more come back.
+        // Few headers fit, so more are bounced.
         let limit = Limit::bytes(4 * u32::from(switch.cell_bytes).max(100));
         (switch.queues[0].whole, switch.queues[0].header) = (limit, limit);
     }

@@ -13,10 +13,9 @@ use super::{
 };
 use crate::random;
 
-/// Time of a hop where nearly every packet is trimmed, over the usual.
+/// Relative time of a hop where nearly every packet is trimmed.
 const OVERLOAD_FACTOR: f64 = 1.4;
 
-/// What packets take beside their payload.
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 
 impl Protocol for Endpoint {
@@ -77,7 +76,7 @@ static GRAMMAR: Grammar = Grammar {
     ],
 };
 
-/// Senders of a constant bit rate that nothing slows down.
+/// Constant-rate senders without congestion control.
 #[derive(Clone, Copy, Debug)]
 pub struct Cbr;
 

@@ -16,11 +16,10 @@ use super::{
     ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
 
-/// What packets take beside their payload.
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 
-/// The ramp for hosts' links of a rate. DCQCN 5.2: at 40 Gb/s, from 5 KB on, 1 % at 200 KB. Above 40 Gb/s both ends are
-/// in proportion to the rate (chosen; HPCC's simulator, `run.py`, sets Kmin and Kmax so, and one Pmax for all rates).
+/// Returns the marking ramp for a rate. DCQCN 5.2: at 40 Gb/s, from 5 KB on, 1 % at 200 KB. Above 40 Gb/s both ends
+/// scale with the rate (chosen; HPCC's simulator, `run.py`, scales Kmin and Kmax, with one Pmax).
 fn ramp(rate: BitRate) -> Marker {
     let bytes =
         |published| rate.scale(published, Config::PUBLISHED_AT).min(u64::from(u32::MAX / 4)) as u32;
@@ -94,7 +93,7 @@ static GRAMMAR: Grammar = Grammar {
             "min_rate",
             RATE,
             "10Mbps, or the host's link if that is slower; above 40 Gb/s in proportion to that link",
-            "The least rate of a flow.",
+            "The minimum rate of a flow.",
         )
         .with_source("chosen: that of 802.1Qau; the paper names none")
         .with_samples(&["1Mbps", "500Mbps"]),
@@ -140,7 +139,7 @@ impl Protocol for Endpoint {
         Endpoint::new(host, Arc::clone(config))
     }
 
-    /// Whoever has everything acknowledged needs no further answer.
+    /// A sender whose data is all acknowledged needs no further answer.
     fn time_wait(_config: &Config) -> TimeDelta {
         TimeDelta::ZERO
     }
@@ -185,7 +184,6 @@ impl Protocol for Endpoint {
     }
 }
 
-/// What DCQCN tells of its flows over time.
 const COLUMNS: [SeriesColumn; 3] = [
     SeriesColumn {
         name: "sending_rate_bps",
@@ -328,7 +326,7 @@ impl Transport for Dcqcn {
     }
 
     fn samples(self) -> &'static [Sample] {
-        // No loss slows it down: where queues hold one packet, it mostly goes back.
+        // Loss does not slow it down: with queues of one packet, it mostly goes back.
         &[
             Sample { name: "dcqcn", keys: "rto = \"1ms\"", min_bytes: 250_000 },
             Sample {
@@ -340,7 +338,6 @@ impl Transport for Dcqcn {
     }
 }
 
-/// Refuses what does not fit together.
 fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
     for (key, timer) in [("alpha_timer", config.alpha_timer), ("timer", config.increase_timer)] {
         if timer < MIN_TIMER {
@@ -351,15 +348,15 @@ fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
     if config.min_rate > config.line_rate {
         return Err(keys.refuse(
             "min_rate",
-            format!("a least rate of {}", config.min_rate),
+            format!("a minimum rate of {}", config.min_rate),
             format!("at most the rate of the host's link, {}", config.line_rate),
         ));
     }
     if config.min_rate.as_bps() < 1_000_000 {
-        // A full packet takes half a second then.
+        // At 1 Mb/s the largest packet takes half a second.
         return Err(keys.refuse(
             "min_rate",
-            format!("a least rate of {}", config.min_rate),
+            format!("a minimum rate of {}", config.min_rate),
             "at least 1Mbps",
         ));
     }

@@ -1,8 +1,8 @@
-//! Words that descriptions of transports share.
+//! Descriptions that transports share.
 
 use trimline_packet::TimeDelta;
 
-/// A time as a scenario file writes it: the largest unit in which it is a short decimal.
+/// Formats a time as in a scenario file, in the largest unit in which it is a short decimal.
 pub fn time(time: TimeDelta) -> String {
     const UNITS: [(u64, &str); 4] =
         [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];

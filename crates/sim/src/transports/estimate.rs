@@ -1,13 +1,14 @@
-//! What flows take, for the estimates of transports.
+//! Estimates of the work of flows.
 
 use trimline_transport::Framing;
 
 use crate::plan::{Group, Plan, Work};
 
-/// Headers to one packet where both wait (NDP 3.1).
+/// Headers per data packet while both queues are full (NDP 3.1).
 const HEADERS_PER_PACKET: f64 = 10.0;
 
-/// Senders that nothing slows down: everything is sent; what the last link does not carry whole it carries as headers.
+/// Estimates the work of senders without congestion control. All packets are sent; the last link carries as headers
+/// what it cannot carry whole.
 pub fn constant_rate(
     plan: &Plan,
     payload_bytes: u16,
@@ -18,7 +19,7 @@ pub fn constant_rate(
     let wire_bits = f64::from(framing.wire_bytes(payload_bytes)) * 8.0;
     let sent = group.flows * group.seconds * bits_per_second / wire_bits;
     let receivers = group.flows / group.into;
-    // In the time of a packet.
+    // In the time of a data packet.
     let headers = match plan.switch.queue_count() {
         1 => wire_bits / (f64::from(framing.header) * 8.0),
         _ => 1.0 + HEADERS_PER_PACKET,
@@ -27,8 +28,8 @@ pub fn constant_rate(
     Work { hops: sent * (group.links - 1.0) + last, slowness: 1.0, bytes: 0.0 }
 }
 
-/// Flows that share the hosts' links and fill them, with this many ACKs for each packet. Collisions of flows that
-/// keep their paths are not foreseen: they make a permutation up to half as much work.
+/// Estimates the work of flows that share and fill the hosts' links, with `acks` ACKs per packet. It ignores collisions
+/// of flows that keep their paths, which reduce the work of a permutation by up to half.
 pub fn windowed(
     plan: &Plan,
     payload_bytes: u16,

@@ -1,11 +1,10 @@
 //! Packets of the TCP family as frames of real hosts: Ethernet, IPv4 and TCP with its options, for captures.
 //!
-//! Segments become bytes: a full one is the transport's payload, the last one of a message is as long as it is. Streams
-//! begin at 0, so that a capture shows them as most tools do. A host listens at port 5001; the port of the opener is its
-//! connection and subflow.
+//! Segments become bytes: a full segment is the transport's payload; the last one of a message may be shorter. Streams
+//! begin at 0, as most tools show them. A host listens at port 5001; the opener's port is its connection and subflow.
 //!
-//! A segment of the simulation says less than real options can ([`Said`]), and no more is shown: an ACK with SACK blocks
-//! has no time stamps. The size on the wire that a run counts is 64 bytes beside the payload, whatever the options.
+//! A simulated segment has less information than real options ([`Said`]), and no more is shown: an ACK with SACK blocks
+//! has no time stamps. A run counts 64 bytes on the wire besides the payload, whatever the options.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +13,9 @@ use trimline_packet::{HostId, Kind, Packet};
 use trimline_transport::tcp::{Config, MARK_CWR, Said};
 
 const PORT: u16 = 5001;
-/// Its number as a protocol of IPv4.
+/// Protocol number of TCP in IPv4.
 const TCP: u8 = 6;
-/// A tick of a time stamp in picoseconds, as a power of two.
+/// Tick of a time stamp: 2^20 ps.
 const TICK: u32 = 20;
 
 const SYN: u8 = 1 << 1;
@@ -25,21 +24,20 @@ const ACK: u8 = 1 << 4;
 const ECE: u8 = 1 << 6;
 const CWR: u8 = 1 << 7;
 
-/// Opener, peer, connection and subflow; the connection's own numbers stand behind all subflows.
+/// Opener, peer, connection and subflow; the connection's own numbers come after all subflows.
 type Stream = (u32, u32, u32, u8);
 const WHOLE: u8 = u8::MAX;
 
-/// The byte streams of a capture.
 pub(super) struct Segments {
     config: Config,
-    /// By stream and segment: bytes that are missing to a full one.
+    /// Missing bytes to a full segment, by stream and segment.
     short: BTreeMap<Stream, BTreeMap<u32, u64>>,
-    /// By stream: the segment that was sent last.
+    /// Last segment sent, by stream.
     near: BTreeMap<Stream, u32>,
 }
 
 impl Segments {
-    /// The streams of these packets, which are in the order of time.
+    /// Collects the streams of packets in order of time.
     pub(super) fn new<'a>(
         config: &Config,
         packets: impl IntoIterator<Item = &'a Packet>,
@@ -65,7 +63,6 @@ impl Segments {
         made
     }
 
-    /// What a packet says, and on which stream.
     fn read(&mut self, packet: &Packet) -> Option<(Stream, Said)> {
         let is_data = packet.header.kind == Kind::Data;
         let ends = (packet.source.get(), packet.destination.get());
@@ -81,7 +78,6 @@ impl Segments {
         Some((stream, said))
     }
 
-    /// The first byte of a segment.
     fn byte(&self, stream: Stream, number: u32) -> u32 {
         let missing: u64 = match self.short.get(&stream) {
             Some(short) => short.range(..number).map(|(_, missing)| missing).sum(),
@@ -96,7 +92,7 @@ impl Segments {
         ((bytes >> scale).min(u16::MAX.into()) as u16, scale)
     }
 
-    /// The options of a segment, without padding.
+    /// Returns the options of a segment, without padding.
     fn options(&self, stream: Stream, said: &Said, is_data: bool, time_ps: u64) -> Vec<u8> {
         let config = &self.config;
         let mut options = Vec::new();
@@ -107,7 +103,7 @@ impl Segments {
                 options.extend([4, 2]);
             }
         }
-        // An ACK says when it was sent; the simulation needs no more than its echo.
+        // An ACK carries its send time; the simulation needs only its echo.
         let now = (time_ps >> TICK) as u32;
         let stamp = if is_data { said.stamp } else { said.echo.map(|_| now) };
         if let Some(stamp) = stamp.or((said.is_syn && config.timestamps).then_some(now)) {
@@ -131,7 +127,7 @@ impl Segments {
         options
     }
 
-    /// The options of Multipath TCP (RFC 8684): of SYNs, and where data stands in the connection.
+    /// Adds the options of Multipath TCP (RFC 8684): of SYNs, and places of data.
     fn multipath(&self, stream: Stream, said: &Said, is_data: bool, options: &mut Vec<u8>) {
         let (opener, peer, connection, subflow) = stream;
         let whole = (opener, peer, connection, WHOLE);
@@ -182,7 +178,7 @@ impl Frames for Segments {
         let (from, to) = if is_data { (client, PORT) } else { (PORT, client) };
         let begins = said.is_syn && said.number == 0;
         let place = 1u32.wrapping_add(self.byte(stream, said.number));
-        // The opener alone has a stream; a SYN is one byte of it, and so of the answer's.
+        // Only the opener has a stream; a SYN is a byte of it, and of the answer's.
         let (sequence, answers) = match (is_data, begins) {
             (true, true) => (0, 0),
             (true, false) => (place, 1),
@@ -212,13 +208,13 @@ impl Frames for Segments {
         segment.extend(window.to_be_bytes());
         segment.extend([0; 4]);
         segment.extend(options);
-        // What a whole packet holds is not simulated.
+        // The content of packets is not simulated.
         segment.resize(segment.len() + usize::from(said.payload), 0);
         Some(framed(packet, segment))
     }
 }
 
-/// A segment behind Ethernet and IPv4, with the checks of both headers.
+/// Puts a segment behind Ethernet and IPv4.
 fn framed(packet: &Packet, mut segment: Vec<u8>) -> Vec<u8> {
     let [from, to] = [packet.source, packet.destination].map(address);
     let length = segment.len() as u16;
@@ -228,7 +224,7 @@ fn framed(packet: &Packet, mut segment: Vec<u8>) -> Vec<u8> {
     behind_ip(packet, TCP, &segment)
 }
 
-/// What a protocol of IPv4 has to carry, behind Ethernet and IPv4.
+/// Puts a payload behind Ethernet and IPv4.
 pub(super) fn behind_ip(packet: &Packet, protocol: u8, content: &[u8]) -> Vec<u8> {
     let [from, to] = [packet.source, packet.destination].map(address);
     let length = content.len() as u16;
@@ -253,12 +249,12 @@ pub(super) fn behind_ip(packet: &Packet, protocol: u8, content: &[u8]) -> Vec<u8
     [&destination[..], &source, &[8, 0], &ip, content].concat()
 }
 
-/// 10.0.0.0 + n + 1, as in the captures of other transports.
+/// Returns 10.0.0.0 + n + 1, as in captures of other transports.
 fn address(host: HostId) -> [u8; 4] {
     (10 << 24 | (host.get().wrapping_add(1) & 0xff_ffff)).to_be_bytes()
 }
 
-/// The check of the Internet (RFC 1071) over pieces of whole words, but for the last.
+/// Returns the Internet checksum (RFC 1071) over pieces of whole words; the last may be odd.
 fn ones_complement(pieces: &[&[u8]]) -> u16 {
     let described = pieces.iter().flat_map(|piece| piece.chunks(2));
     let sum: u64 =
@@ -300,7 +296,7 @@ mod tests {
         u32::from_be_bytes(*frame[at..].first_chunk().expect("four bytes"))
     }
 
-    /// Two messages on a persistent connection: the first one's last segment has ten bytes.
+    /// Two messages on a persistent connection: the last segment of the first one has ten bytes.
     #[test]
     fn bytes_follow_each_other_whatever_the_lengths_of_segments() {
         let config = config();
@@ -312,7 +308,7 @@ mod tests {
         let place = |frame: &[u8]| word(frame, 14 + 20 + 4);
         let places = [0, u32::from(full), u32::from(full) + 10].map(|byte| byte + 1);
         assert_eq!([0, 1, 2].map(|number| place(&frame[number])), places);
-        // Whole and checked: the sum over a checked header is zero.
+        // Whole and valid: the sum over a valid header is zero.
         assert_eq!(ones_complement(&[&frame[1][14..34]]), 0);
         assert_eq!(frame[1][15] & 3, 3, "congestion experienced");
         let flags = |frame: &[u8]| frame[14 + 20 + 13];

@@ -20,9 +20,7 @@ use crate::keys::read::read;
 use crate::keys::tree::Node;
 use crate::topology::Clos;
 
-/// What packets take beside their payload.
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
-/// Priorities of a network.
 const LEVELS: u8 = ServiceClass::TOP_PRIORITY + 1;
 
 impl Protocol for Endpoint {
@@ -60,7 +58,6 @@ impl Protocol for Endpoint {
     }
 }
 
-/// What Homa tells of its messages over time.
 const COLUMNS: [SeriesColumn; 2] = [
     SeriesColumn {
         name: "granted_unsent",
@@ -227,7 +224,7 @@ impl Transport for Homa {
             no_latencies: Some("whose senders hear of no packet's arrival"),
         }
     }
-    /// Eight priorities, strictly.
+    /// Eight strict priorities.
     fn profile(self, _keys: &Keys<'_>) -> &'static str {
         "priorities"
     }
@@ -330,7 +327,7 @@ impl Transport for Homa {
     }
 
     fn window(self, config: &Config) -> Option<(&'static str, u64)> {
-        // A packet is granted while less than `rtt_bytes` is on its way.
+        // A packet is granted while less than `rtt_bytes` is in flight.
         let packet = u32::from(config.payload_bytes) + u32::from(config.overhead_bytes);
         Some(("rtt_bytes", config.rtt_bytes.div_ceil(packet).into()))
     }
@@ -372,7 +369,7 @@ impl Transport for Homa {
     }
 
     fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
-        // A GRANT for each packet, at most.
+        // At most a GRANT per packet.
         windowed(plan, config.payload_bytes, FRAMING, 1.0, group)
     }
 
@@ -398,14 +395,13 @@ impl Transport for Homa {
     }
 }
 
-/// A key that is a size of 32 bits.
 fn size(keys: &Keys<'_>, key: &str, default: u32) -> Result<u32, ScenarioError> {
     let bytes = keys.bytes_or(key, ByteCount::new(default.into()))?.get();
     u32::try_from(bytes)
         .map_err(|_| keys.refuse(key, format!("{bytes} bytes"), format!("at most {}B", u32::MAX)))
 }
 
-/// Priorities of unscheduled packets, and of granted ones.
+/// Reads the numbers of priorities, unscheduled and scheduled.
 fn levels(keys: &Keys<'_>) -> Result<(u8, u8), ScenarioError> {
     let level = |key: &str| keys.has(key).then(|| keys.integer(key) as u8);
     let (unscheduled, scheduled) = match (level("unscheduled_levels"), level("scheduled_levels")) {
@@ -425,7 +421,6 @@ fn levels(keys: &Keys<'_>) -> Result<(u8, u8), ScenarioError> {
     ))
 }
 
-/// The cut-offs that the keys ask for.
 fn cutoffs_of(keys: &Keys<'_>, config: &Config) -> Result<Vec<u32>, ScenarioError> {
     let Some(node) = keys.node("cutoffs") else {
         return Ok(equal_parts(config.unscheduled_bytes, config.unscheduled_levels));
@@ -456,20 +451,20 @@ fn cutoffs_of(keys: &Keys<'_>, config: &Config) -> Result<Vec<u32>, ScenarioErro
     Ok(given.into_iter().map(|bytes| bytes as u32).collect())
 }
 
-/// Cut-offs that divide the unscheduled bytes in equal parts (chosen).
+/// Returns cut-offs that divide the unscheduled bytes in equal parts (chosen).
 fn equal_parts(bytes: u32, levels: u8) -> Vec<u32> {
     let part = |level: u8| u64::from(bytes) * u64::from(level) / u64::from(levels);
     (1..levels).map(|level| part(level) as u32).collect()
 }
 
-/// The payload of packets that together take so many bytes on the link, one byte at least.
+/// Returns the payload of packets that take `rtt_bytes` on the link, at least one byte.
 fn unscheduled_of(rtt_bytes: u32, payload: u16, overhead: u16) -> u32 {
     let (payload, overhead) = (u32::from(payload), u32::from(overhead));
     let (full, rest) = (rtt_bytes / (payload + overhead), rtt_bytes % (payload + overhead));
     (full * payload + rest.saturating_sub(overhead)).max(1)
 }
 
-/// What the host's link sends in an idle round trip between the farthest hosts, in bytes on the wire.
+/// Returns the link's wire bytes in an idle round trip between the farthest hosts.
 fn round_trip_bytes(payload_bytes: u16, topology: &Clos) -> u32 {
     let round_trip = topology.idle_round_trip(payload_bytes, FRAMING).as_ps();
     let bits = u128::from(round_trip) * u128::from(topology.host_link.rate.as_bps());
@@ -488,7 +483,6 @@ mod tests {
         testing::config(keys)
     }
 
-    /// What a scenario with these keys is refused with.
     fn refused(keys: &str) -> String {
         plan(&format!("transport.homa = {{ {keys} }}")).expect_err("a mistake")
     }

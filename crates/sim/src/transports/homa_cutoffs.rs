@@ -1,35 +1,33 @@
-//! Homa's cut-offs: which messages are how urgent, such that each priority carries as many unscheduled bytes.
+//! Homa's cut-offs: message sizes that give each priority an equal number of unscheduled bytes.
 //!
-//! As the simulator of Homa's authors computes them. A packet counts under the bytes that its message has left when it
-//! is sent, with its bytes on the wire. Only packets of the first `first_bytes` of a message and of its last `last_bytes`
-//! count, since the others are granted a priority of their own. GRANTs count under zero bytes: they share the most urgent
-//! queue.
+//! The rules are those of the authors' simulator. A packet counts, with its wire bytes, under the bytes that its
+//! message has left when it is sent. Only packets of the first `first_bytes` and of the last `last_bytes` of a message
+//! count: the others are granted their own priority. GRANTs count under zero bytes, since they share the highest
+//! priority.
 
 use std::collections::BTreeMap;
 
 use crate::formats::sizes::{Reading, SizeDistribution};
 
-/// What packets and GRANTs take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     /// Payload of a full packet.
     pub(super) payload: u64,
-    /// Bytes on the wire beside it.
+    /// Wire bytes besides the payload.
     pub(super) overhead: u64,
-    /// A GRANT on the wire.
+    /// Wire bytes of a GRANT.
     pub(super) grant: u64,
-    /// Payload bytes of a message that go unasked.
+    /// Unscheduled payload bytes of a message.
     pub(super) unscheduled: u64,
-    /// Wire bytes of a message that count from its beginning.
+    /// Wire bytes that count from the beginning of a message.
     pub(super) first_bytes: u64,
-    /// Wire bytes of a message that count up to its end.
+    /// Wire bytes that count up to the end of a message.
     pub(super) last_bytes: u64,
 }
 
-/// Sizes between two points of a linear distribution are taken as so many.
+/// Number of sizes for an interval of a linear distribution.
 const STEPS: u64 = 16;
 
-/// Sizes and their weights.
 fn sizes(distribution: &SizeDistribution) -> Vec<(u64, u64)> {
     let mut sizes = Vec::new();
     let (mut below, mut before) = (0, 0);
@@ -46,7 +44,7 @@ fn sizes(distribution: &SizeDistribution) -> Vec<(u64, u64)> {
     sizes
 }
 
-/// Payload bytes of a message's packets, in order.
+/// Returns the payload bytes of a message's packets, in order.
 fn packets(size: u64, costs: Costs) -> impl Iterator<Item = u64> {
     let mut sent = 0;
     core::iter::from_fn(move || {
@@ -57,7 +55,7 @@ fn packets(size: u64, costs: Costs) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Wire bytes by what their message has left; the weights are those of the distribution.
+/// Returns wire bytes by the bytes left of their message, with the weights of the distribution.
 fn bytes_by_left(distribution: &SizeDistribution, costs: Costs) -> BTreeMap<u64, u128> {
     let mut bytes = BTreeMap::new();
     for (size, weight) in sizes(distribution).into_iter().filter(|&(_, weight)| weight > 0) {
@@ -77,7 +75,7 @@ fn bytes_by_left(distribution: &SizeDistribution, costs: Costs) -> BTreeMap<u64,
     bytes
 }
 
-/// The cut-offs between so many levels: ascending, one less than levels, fewer where a size alone fills levels.
+/// Returns up to `levels` - 1 ascending cut-offs; fewer if a single size fills several levels.
 pub(super) fn cutoffs(distribution: &SizeDistribution, levels: u8, costs: Costs) -> Vec<u32> {
     let bytes = bytes_by_left(distribution, costs);
     let total: u128 = bytes.values().sum();
@@ -85,7 +83,7 @@ pub(super) fn cutoffs(distribution: &SizeDistribution, levels: u8, costs: Costs)
     let (mut level, mut reached) = (1, 0u128);
     for (left, bytes) in bytes {
         reached += bytes;
-        // One cut-off a size: the next level begins behind it.
+        // One cut-off per size: the next level begins above it.
         if level < u128::from(levels) && reached * u128::from(levels) >= total * level {
             cutoffs.push(u32::try_from(left).unwrap_or(u32::MAX));
             level += 1;
@@ -99,7 +97,7 @@ mod tests {
     use super::*;
     use crate::distributions::built_in;
 
-    /// The numbers of Homa's authors.
+    /// Values of Homa's authors.
     const COSTS: Costs = Costs {
         payload: 1442,
         overhead: 96,
@@ -122,7 +120,7 @@ mod tests {
         assert_eq!(of(11_000)[5..], [1442, 676, 1442, 230]);
     }
 
-    /// By hand: a message of 3000 B has packets of 1442, 1442 and 116 B when 3000, 1558 and 116 B are left.
+    /// A message of 3000 B has packets of 1442, 1442 and 116 B when 3000, 1558 and 116 B are left.
     #[test]
     fn a_packet_counts_under_what_its_message_has_left() {
         let sizes = SizeDistribution::mixture(&[(3000, 1), (100, 3)]).expect("a mixture");
@@ -151,7 +149,7 @@ mod tests {
         assert!((18_000..22_000).contains(&counted), "{counted}");
     }
 
-    /// Each level carries its part, as exactly as sizes let it.
+    /// Each level carries its part, as exactly as sizes permit.
     #[test]
     fn levels_carry_equal_bytes() {
         for (name, levels) in [("homa-w1", 7), ("homa-w2", 5), ("homa-w3", 4), ("homa-w4", 2)] {

@@ -1,4 +1,4 @@
-//! What a transport reads: its own keys, which the grammar has accepted, and what stands around them.
+//! Inputs of a transport: its own keys, checked against the grammar, and its setting.
 
 use std::sync::Arc;
 
@@ -12,36 +12,35 @@ use crate::keys::tree::{self, Node};
 use crate::scenario::{Place, ScenarioError};
 use crate::topology::Clos;
 
-/// The keys of one transport's table: `transport.NAME` of a scenario.
+/// The keys of one transport's table, `transport.NAME`.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys<'a> {
-    /// For mistakes that are at no key.
+    /// Place of mistakes that are at no key.
     root: Option<&'a Node>,
     table: Option<&'a Node>,
     grammar: &'static Grammar,
 }
 
-/// What else a scenario says that a transport may want to know.
+/// Settings of a scenario outside the transport's table.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// The switch profile.
     pub profile: &'a str,
     /// Shape, rates and delays.
     pub topology: &'a Clos,
-    /// Rates come from `links.preset`.
+    /// True if rates come from `links.preset`.
     pub is_preset: bool,
-    /// `output.latencies` is asked for.
+    /// True if `output.latencies` is set.
     pub records_latencies: bool,
 }
 
 impl<'a> Setting<'a> {
-    /// Returns that of a scenario which says nothing else.
     pub(super) fn plain(profile: &'a str, topology: &'a Clos) -> Setting<'a> {
         Setting { profile, topology, is_preset: false, records_latencies: false }
     }
 }
 
-/// Reads the lines of a transport's table, holds them to its grammar and resolves them.
+/// Parses, checks and resolves the lines of a transport's table.
 pub(super) fn resolved<T>(
     lines: &str,
     grammar: &'static Grammar,
@@ -61,46 +60,43 @@ impl<'a> Keys<'a> {
         Keys { root: Some(root), table, grammar }
     }
 
-    /// Those of a scenario that says nothing.
     pub(crate) const fn none(grammar: &'static Grammar) -> Keys<'static> {
         Keys { root: None, table: None, grammar }
     }
 
-    /// The keys of the table that stands behind a key. They have their defaults where a boolean or nothing stands there.
+    /// Returns the keys of the table under a key, or defaults if there is a boolean or no value.
     pub(crate) fn below(&self, key: &str, grammar: &'static Grammar) -> Keys<'a> {
         Keys { root: self.root, table: self.node(key), grammar }
     }
 
-    /// What stands behind a key.
     pub(crate) fn node(&self, key: &str) -> Option<&'a Node> {
         self.table?.child(key)
     }
 
-    /// Whether the key is given.
+    /// Returns whether the key is given.
     pub fn has(&self, key: &str) -> bool {
         self.node(key).is_some()
     }
 
-    /// The default that the grammar has for a key.
     fn default(&self, key: &str) -> &'static str {
         let declared = self.grammar.keys.iter().find(|declared| declared.name == key);
         declared.and_then(Key::fixed).unwrap_or_else(|| panic!("`{key}` has no fixed default"))
     }
 
-    /// A Boolean, or its fixed default.
+    /// Returns a boolean, or its fixed default.
     ///
     /// # Panics
-    /// The grammar has no fixed default for the key; so do the methods below that take none.
+    /// Panics if the grammar has no fixed default for the key, as does every method here without a default argument.
     pub fn flag(&self, key: &str) -> bool {
         self.node(key).and_then(Node::boolean).unwrap_or_else(|| self.default(key) == "true")
     }
 
-    /// A Boolean, or a computed default.
+    /// Returns a boolean, or a computed default.
     pub fn flag_or(&self, key: &str, default: bool) -> bool {
         self.node(key).and_then(Node::boolean).unwrap_or(default)
     }
 
-    /// An integer, which the grammar keeps within bounds, or its fixed default.
+    /// Returns an integer, which the grammar keeps within bounds, or its fixed default.
     pub fn integer(&self, key: &str) -> u32 {
         let number = self.node(key).and_then(Node::integer);
         number
@@ -108,22 +104,21 @@ impl<'a> Keys<'a> {
             .unwrap_or_else(|| self.default(key).parse().expect("an integer"))
     }
 
-    /// An integer, which the grammar keeps within bounds, or a computed default.
+    /// Returns an integer, which the grammar keeps within bounds, or a computed default.
     pub fn integer_or(&self, key: &str, default: u32) -> u32 {
         if self.has(key) { self.integer(key) } else { default }
     }
 
-    /// A word, or its fixed default.
+    /// Returns a word, or its fixed default.
     pub fn word(&self, key: &str) -> &'a str {
         self.word_given(key).unwrap_or_else(|| self.default(key))
     }
 
-    /// A word, if it is given.
+    /// Returns a word, if given.
     pub fn word_given(&self, key: &str) -> Option<&'a str> {
         self.node(key).and_then(Node::text)
     }
 
-    /// A quantity, or its fixed default.
     fn quantity<T>(
         &self,
         key: &str,
@@ -139,26 +134,26 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A time, or its fixed default.
+    /// Returns a time, or its fixed default.
     ///
     /// # Errors
-    /// One that no unsigned 64 bits of picoseconds hold.
+    /// Refuses a time that does not fit in 64 bits of picoseconds.
     pub fn duration(&self, key: &str) -> Result<TimeDelta, ScenarioError> {
         self.quantity(key, quantity::duration, Quantity::Duration)
     }
 
-    /// A time, or a computed default.
+    /// Returns a time, or a computed default.
     ///
     /// # Errors
-    /// As [`Keys::duration`].
+    /// See [`Keys::duration`].
     pub fn duration_or(&self, key: &str, default: TimeDelta) -> Result<TimeDelta, ScenarioError> {
         if self.has(key) { self.duration(key) } else { Ok(default) }
     }
 
-    /// A time above zero, of a timer, or its fixed default.
+    /// Returns a timer's time, which is above zero, or its fixed default.
     ///
     /// # Errors
-    /// As [`Keys::duration`], and no time at all.
+    /// Refuses zero; see also [`Keys::duration`].
     pub fn timer(&self, key: &str) -> Result<TimeDelta, ScenarioError> {
         match self.duration(key)? {
             TimeDelta::ZERO => Err(self.refuse(
@@ -170,42 +165,42 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A time above zero, of a timer, or a computed default.
+    /// Returns a timer's time, which is above zero, or a computed default.
     ///
     /// # Errors
-    /// As [`Keys::timer`].
+    /// See [`Keys::timer`].
     pub fn timer_or(&self, key: &str, default: TimeDelta) -> Result<TimeDelta, ScenarioError> {
         if self.has(key) { self.timer(key) } else { Ok(default) }
     }
 
-    /// Bits per second, or a computed default.
+    /// Returns a rate in bits per second, or a computed default.
     ///
     /// # Errors
-    /// A rate that 64 bits do not hold.
+    /// Refuses a rate that does not fit in 64 bits.
     pub fn rate_or(&self, key: &str, default: BitRate) -> Result<BitRate, ScenarioError> {
         if self.has(key) { self.quantity(key, quantity::rate, Quantity::Rate) } else { Ok(default) }
     }
 
-    /// Bytes, or their fixed default.
+    /// Returns a size in bytes, or its fixed default.
     ///
     /// # Errors
-    /// A number that 64 bits do not hold.
+    /// Refuses a size that does not fit in 64 bits.
     pub fn bytes(&self, key: &str) -> Result<ByteCount, ScenarioError> {
         self.quantity(key, quantity::bytes, Quantity::Bytes)
     }
 
-    /// Bytes, or a computed default.
+    /// Returns a size in bytes, or a computed default.
     ///
     /// # Errors
-    /// As [`Keys::bytes`].
+    /// See [`Keys::bytes`].
     pub fn bytes_or(&self, key: &str, default: ByteCount) -> Result<ByteCount, ScenarioError> {
         if self.has(key) { self.bytes(key) } else { Ok(default) }
     }
 
-    /// The key `payload`: that of a full packet.
+    /// Returns the key `payload`, the payload of a full packet.
     ///
     /// # Errors
-    /// A payload of 0 B, or one that with its headers does not fit 16 bits.
+    /// Refuses a payload of 0 B, and one that with its headers does not fit in 16 bits.
     pub fn payload(&self) -> Result<u16, ScenarioError> {
         match self.table.map_or(Ok(None), read::payload)? {
             Some(payload) => Ok(payload),
@@ -213,10 +208,10 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// The key `marked`: packets that bear the mark of unscheduled data, of so many that go unasked.
+    /// Returns the key `marked`, the number of `unasked` packets with the mark of unscheduled data.
     ///
     /// # Errors
-    /// More than go unasked.
+    /// Refuses more than `unasked`.
     pub fn marked(&self, unasked: u32) -> Result<u32, ScenarioError> {
         let marked = self.integer_or("marked", unasked);
         if marked <= unasked {
@@ -229,7 +224,7 @@ impl<'a> Keys<'a> {
         ))
     }
 
-    /// A mistake at a key: what is wrong, and the end of "expected ...".
+    /// Returns an error at a key. `expected` is the end of "expected ...".
     pub fn refuse(
         &self,
         key: &str,

@@ -16,15 +16,13 @@ use crate::keys::read::number;
 use crate::random;
 use crate::topology::Clos;
 
-/// What packets take beside their payload.
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
-/// Packets that a data queue takes beside what it sends: eight (NDP 3.1).
+/// Packets in a data queue besides the one in transmission: eight (NDP 3.1).
 const QUEUE_PACKETS: f64 = 8.0;
-/// Bytes of memory for each packet whose latency is recorded.
+/// Bytes of memory for a recorded latency.
 const BYTES_PER_LATENCY: f64 = 48.0;
-/// Packets of the first window at [`PUBLISHED_AT`] (NDP 6.2).
+/// Initial window in packets at [`PUBLISHED_AT`] (NDP 6.2).
 const INITIAL_WINDOW: u32 = 30;
-/// The rate of hosts' links in the paper.
 const PUBLISHED_AT: BitRate = BitRate::from_gbps(10);
 
 impl Protocol for Endpoint {
@@ -100,7 +98,7 @@ impl Protocol for Endpoint {
     }
 }
 
-/// What NDP tells of its flows over time. The window of NDP is what is in flight: pulls move it.
+/// Series columns of NDP. Its window is what is in flight: pulls move it.
 const COLUMNS: [SeriesColumn; 5] = [
     SeriesColumn {
         name: "in_flight_packets",
@@ -365,7 +363,7 @@ impl Transport for Ndp {
                 None if setting.profile == "csg-htsim" => Order::RoundRobin,
                 None => Order::Fair,
             },
-            // What the authors' two simulators do instead of the paper's rule comes with their profile.
+            // Profiles of the authors' two simulators have these simulators' pull spacing.
             pull_spacing: match setting.profile {
                 "htsim" => PullSpacing::PayloadBytes,
                 "csg-htsim" => PullSpacing::WireBytesScaled { percent: 101 },
@@ -408,7 +406,7 @@ impl Transport for Ndp {
         };
         config.marked = keys.marked(config.initial_window)?;
         if config.initial_window_bytes > 0 && !keys.has("marked") {
-            // All, of whatever payload.
+            // All packets, of any payload.
             config.marked = u32::MAX;
         }
         if let Some(spacing) = keys.node("pull_spacing") {
@@ -525,8 +523,7 @@ impl Transport for Ndp {
     }
 }
 
-/// The initial window of a scenario that says none, without a preset: that of the paper, whose links have 10 Gb/s. On
-/// faster links a round trip may hold more.
+/// Returns the default initial window: the paper's up to 10 Gb/s; faster links may hold more.
 fn default_window(topology: &Clos, payload_bytes: u16) -> u32 {
     match topology.host_link.rate > PUBLISHED_AT {
         true => INITIAL_WINDOW.max(bdp_window(topology, payload_bytes)),
@@ -534,9 +531,9 @@ fn default_window(topology: &Clos, payload_bytes: u16) -> u32 {
     }
 }
 
-/// The initial window "bdp": an idle round trip between the farthest hosts, from the first bit of a packet
-/// to its ACK, in packets; and two full data queues of eight, one on the way up and one on the way down
-/// (chosen: on the base model 8 + 16 = 24, the authors use 23 and 30).
+/// Returns the initial window "bdp" in packets: an idle round trip between the farthest hosts, from a packet's first
+/// bit to its ACK, and two full data queues of eight, up and down (chosen: on the base model 8 + 16 = 24, the authors
+/// use 23 and 30).
 fn bdp_window(topology: &Clos, payload_bytes: u16) -> u32 {
     const QUEUES: u64 = 16;
     let wire = ByteCount::new(u64::from(FRAMING.wire_bytes(payload_bytes)));
@@ -545,7 +542,7 @@ fn bdp_window(topology: &Clos, payload_bytes: u16) -> u32 {
     (packets + QUEUES).min(65_535) as u32
 }
 
-/// Parameters of hosts that discard credits. What would make up for it cannot be asked for.
+/// Makes hosts discard credits, and refuses timers that would compensate.
 fn without_credit_bank(keys: &Keys<'_>, config: Config) -> Result<Config, ScenarioError> {
     let timers = ["pull_repeat", "backstop_unowed", "backstop_owed"];
     match timers.into_iter().find(|timer| keys.has(timer)) {
@@ -582,7 +579,6 @@ fn path_penalty(keys: &Keys<'_>) -> Result<Option<PathPenalty>, ScenarioError> {
     Ok(Some(penalty))
 }
 
-/// The initial window in bytes.
 fn window_bytes(keys: &Keys<'_>, payload_bytes: u16) -> Result<u32, ScenarioError> {
     const MAX: u64 = 65_535;
     if keys.has("initial_window") {
@@ -623,7 +619,6 @@ fn core_rate(keys: &Keys<'_>) -> Option<CoreRate> {
     })
 }
 
-/// Packets on links.
 fn work(plan: &Plan, config: &Config, group: &Group) -> Work {
     let clos = &plan.topology;
     let wire_bits = f64::from(FRAMING.wire_bytes(config.payload_bytes)) * 8.0;
@@ -631,19 +626,18 @@ fn work(plan: &Plan, config: &Config, group: &Group) -> Work {
     let round_trip = clos.idle_round_trip(config.payload_bytes, FRAMING).as_ps() as f64 / 1e12;
     let window = f64::from(config.initial_window);
     let windows = window / (round_trip / packet_seconds);
-    // Where packets meet nobody a window a round trip; in a network the queues take part of it (the shape of
-    // Figure 17).
+    // Without other traffic a window per round trip; in a network the queues take part of it (the shape of Figure 17).
     let share = if clos.tiers < 2 { windows.min(1.0) } else { 1.0 - (-windows).exp() };
     let max = group.seconds / packet_seconds * share / group.into.max(group.out_of);
     let packets = group.packets.min(max);
 
-    // Each packet and its ACK; a PULL of its own, unless it rides in an ACK; headers and what follows them.
+    // Each packet and its ACK; a PULL of its own, unless an ACK carries it; headers and the packets after them.
     let mut each = 1.0 + 1.0 / f64::from(config.ack_every);
     if group.into > 1.0 {
         let pushed = window.min(group.packets);
         let all = packets * group.into;
         let accepted = (pushed + QUEUE_PACKETS).min(all);
-        // No more than the senders' links carry until the end.
+        // At most what the senders' links can carry until the end.
         let possible = group.seconds / packet_seconds * group.into / group.out_of - all;
         let resent = (pushed * group.into - accepted).min(possible).max(0.0);
         each += (all - accepted + 2.0 * resent) / all.max(1.0);

@@ -15,7 +15,6 @@ use super::{
 };
 use crate::topology::Clos;
 
-/// What packets take beside their payload.
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 /// FastLane 5: pFabric's time-out.
 const RTO: TimeDelta = TimeDelta::from_us(250);
@@ -68,7 +67,6 @@ impl Protocol for Endpoint {
     }
 }
 
-/// What pFabric tells of its flows over time.
 const COLUMNS: [SeriesColumn; 2] = [
     SeriesColumn {
         name: "window_packets",
@@ -227,7 +225,7 @@ impl Transport for Pfabric {
     }
 
     fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
-        // An ACK for each packet.
+        // An ACK per packet.
         windowed(plan, config.payload_bytes, FRAMING, 1.0, group)
     }
 
@@ -243,7 +241,7 @@ impl Transport for Pfabric {
     }
 }
 
-/// FastLane's time-out; pFabric's where that is over before an answer can be there.
+/// Returns FastLane's time-out, or pFabric's if FastLane's ends before an answer can arrive.
 fn rto(payload_bytes: u16, topology: &Clos) -> TimeDelta {
     let round_trip = topology.idle_round_trip(payload_bytes, FRAMING);
     match round_trip < RTO {
@@ -252,7 +250,7 @@ fn rto(payload_bytes: u16, topology: &Clos) -> TimeDelta {
     }
 }
 
-/// The bandwidth-delay product of the longest way, in full packets, rounded up.
+/// Returns the bandwidth-delay product of the longest path, in full packets, rounded up.
 fn product(payload_bytes: u16, topology: &Clos) -> u16 {
     let Clos { host_link, tor_link, aggregation_link, .. } = topology;
     let links = [host_link, tor_link, aggregation_link];

@@ -15,7 +15,6 @@ use super::{
 };
 use crate::topology::{Clos, LinkSpec};
 
-/// What packets take beside their payload.
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 
 impl Protocol for Endpoint {
@@ -58,7 +57,6 @@ impl Protocol for Endpoint {
     }
 }
 
-/// What pHost tells of its flows over time.
 const COLUMNS: [SeriesColumn; 2] = [
     SeriesColumn {
         name: "tokens_held",
@@ -187,7 +185,7 @@ impl Transport for Phost {
             no_latencies: Some("whose senders hear of no packet's arrival"),
         }
     }
-    /// Strict priority for control packets, and eight packets of data. What may not be trimmed is dropped there.
+    /// Control packets first, and eight packets of data. Packets that may not be trimmed are dropped.
     fn profile(self, _keys: &Keys<'_>) -> &'static str {
         "p4"
     }
@@ -196,10 +194,10 @@ impl Transport for Phost {
         let (payload_bytes, topology) = (keys.payload()?, setting.topology);
         let tokens = default_tokens(payload_bytes, topology);
         let packet_time = packet_time(payload_bytes, &topology.host_link);
-        // The paper's times in packet times, as far as it names them; `spec/deviations.toml` says which it does not.
+        // The paper's times in packet times, as far as given; `spec/deviations.toml` lists the others.
         let sides =
             |count: u64| TimeDelta::from_ps(packet_time.as_ps().saturating_mul(count).div_ceil(2));
-        // Waits are as many windows as in the paper.
+        // Waits last as many windows as in the paper.
         let of_window = |count: u64| {
             let time = u128::from(sides(count).as_ps()) * u128::from(tokens) / u128::from(TOKENS);
             TimeDelta::from_ps(u64::try_from(time).unwrap_or(u64::MAX))
@@ -293,7 +291,7 @@ impl Transport for Phost {
     }
 
     fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
-        // A token for each packet.
+        // A token per packet.
         windowed(plan, config.payload_bytes, FRAMING, 1.0, group)
     }
 
@@ -309,13 +307,11 @@ impl Transport for Phost {
     }
 }
 
-/// Tokens of a flow in the paper, on links of 10 Gb/s: a round trip's.
+/// Tokens of a flow in the paper, on links of 10 Gb/s: a round trip.
 const TOKENS: u32 = 8;
-/// The most that a window can be.
 const MAX_TOKENS: u32 = 32_767;
 
-/// The paper's tokens. Where hosts have faster links than the paper's 10 Gb/s: as many as a round trip holds packets, if
-/// those are more than eight.
+/// Returns the paper's tokens; above its 10 Gb/s a round trip in packets, at least eight.
 fn default_tokens(payload_bytes: u16, topology: &Clos) -> u32 {
     let link = &topology.host_link;
     if link.rate <= BitRate::from_gbps(10) {

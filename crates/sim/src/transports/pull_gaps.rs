@@ -1,4 +1,4 @@
-//! Distributions of the time between two pulls: files, and those that are built in.
+//! Distributions of the time between two pulls: files, and built-in ones.
 
 use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::TimeDelta;
@@ -9,7 +9,7 @@ use crate::keys::read::text_of;
 use crate::keys::tree::Node;
 use crate::scenario::ScenarioError;
 
-/// Distributions that are built in: those invented, and those that `trimline testbed fig12` measured.
+/// Built-in distributions: synthetic, and measured with `trimline testbed fig12`.
 pub(super) const BUILT_IN: [&str; 4] =
     ["synthetic-1500", "synthetic-9000", "measured-1500", "measured-9000"];
 const BUILT_IN_TEXTS: [&str; 4] = [
@@ -19,7 +19,7 @@ const BUILT_IN_TEXTS: [&str; 4] = [
     include_str!("../../distributions/pull-gaps-measured-9000.csv"),
 ];
 
-/// The distribution that a checked `pull_spacing` names, if it does.
+/// Reads the distribution of a checked `pull_spacing`, if it has one.
 pub(super) fn read(spacing: &Node) -> Result<Option<PullGaps>, ScenarioError> {
     let built_in = spacing.child("distribution").and_then(Node::text);
     let (node, name, text) = match (spacing.child("file"), built_in) {
@@ -40,11 +40,11 @@ pub(super) fn read(spacing: &Node) -> Result<Option<PullGaps>, ScenarioError> {
             "lines \"ns,share\" with rising gaps, and shares rising to 1",
         )
     })?;
-    // Every host gets a stream of its own when the run is set up.
+    // Each host gets its own stream at the start of the run.
     Ok(Some(PullGaps { steps: steps.into(), stream: Stream::seed_from_u64(0) }))
 }
 
-/// Steps of a distribution, or the line of a mistake. Lines that begin with `#` are left out.
+/// Returns the steps of a distribution, or line and problem. `#` begins a comment line.
 fn parse(text: &str) -> Result<Vec<PullGap>, (usize, String)> {
     let mut steps: Vec<PullGap> = Vec::new();
     let mut last = 0;
@@ -74,8 +74,8 @@ fn parse(text: &str) -> Result<Vec<PullGap>, (usize, String)> {
     }
 }
 
-/// A decimal of at most twelve places times `unit`, rounded to the nearest; in integers, so that it is
-/// the same everywhere.
+/// Multiplies a decimal of at most twelve places by `unit`, rounded to the nearest, with integers for equal results
+/// everywhere.
 fn decimal(text: &str, unit: u64) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     if part.len() > 12 || !part.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -125,7 +125,7 @@ mod tests {
                 mean += (share - below) * step.gap.as_ps() as f64;
                 below = share;
             }
-            // Real hosts are late for some and early for none.
+            // Real hosts are late for some pulls and never early.
             let late = if name.starts_with("measured") { 0.01..0.03 } else { -0.001..0.001 };
             assert!(late.contains(&(mean / wire - 1.0)), "{name}: {mean}");
         }

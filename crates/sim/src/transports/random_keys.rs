@@ -6,14 +6,11 @@ use crate::plan::Chosen;
 use crate::random::SplitMix;
 use crate::topology::Clos;
 
-/// Tables that are drawn before the draw is given up.
+/// Maximum number of tables before the draw fails.
 const MAX_TABLES: u32 = 1_000;
 
-/// Draws a table of keys that the transport accepts, with this payload where its grammar has one, and returns the
-/// transport with these parameters. Each key with samples is left out or given independently of the others.
-///
-/// # Panics
-/// The transport refuses every table that was drawn.
+/// Draws a table of keys that the transport accepts, with this payload if it has the key. Each key with samples is
+/// drawn independently. Panics if every table is refused.
 pub(crate) fn random_parameters(
     transport: &dyn AnyTransport,
     draws: &mut SplitMix,
@@ -34,7 +31,6 @@ pub(crate) fn random_parameters(
     )
 }
 
-/// The lines of a random table.
 fn table(grammar: &Grammar, draws: &mut SplitMix, payload_bytes: u16) -> String {
     let mut lines = String::new();
     for key in grammar.keys {
@@ -60,7 +56,7 @@ mod tests {
     use crate::transports::Transports;
     use trimline_packet::{BitRate, TimeDelta};
 
-    /// A sample that its transport refuses in every network would never be tried.
+    /// A sample that its transport refuses in every network would never be tested.
     #[test]
     fn every_sample_is_accepted_in_some_random_table() {
         let slow = LinkSpec::new(BitRate::from_gbps(1), TimeDelta::from_us(5));

@@ -1,9 +1,9 @@
 //! DCQCN's packets as frames of real hosts: Ethernet, IPv4, UDP and RoCEv2, for captures.
 //!
-//! A connection is a queue pair of the reliable service whose messages are sent (SEND). Both ends have the same number,
-//! that of the connection. A packet's number is its PSN. An ACK names the last packet that it answers, as AETH does, a
-//! NACK the one that is missing ("PSN sequence error"); the count of messages in AETH is not simulated and is 0. A CNP
-//! is of opcode 0x81 with BECN.
+//! A connection is a queue pair of the reliable service with sent messages (SEND). Both ends have the number of the
+//! connection. A packet's number is its PSN. As in AETH, an ACK names the last packet that it answers, a NACK the
+//! missing one ("PSN sequence error"); AETH's count of messages is not simulated and is 0. A CNP has opcode 0x81 with
+//! BECN.
 
 use trimline_metrics::capture::Frames;
 use trimline_packet::{Flags, Kind, Packet};
@@ -11,12 +11,12 @@ use trimline_transport::dcqcn::{ACK_REQUEST, Config, MARK_CNP};
 
 use super::frames::behind_ip;
 
-/// RoCEv2 (IBTA, Annex A17).
+/// UDP port of RoCEv2 (IBTA, Annex A17).
 const PORT: u16 = 4791;
 const UDP: u8 = 17;
-/// Queue pairs 0 and 1 are for management.
+/// First queue pair of data: 0 and 1 are for management.
 const FIRST_QUEUE: u32 = 2;
-/// 24 bits.
+/// Mask of 24 bits.
 const NUMBERS: u32 = 0xff_ffff;
 
 const SEND_FIRST: u8 = 0x00;
@@ -25,15 +25,14 @@ const SEND_LAST: u8 = 0x02;
 const SEND_ONLY: u8 = 0x04;
 const ACKNOWLEDGE: u8 = 0x11;
 const CNP: u8 = 0x81;
-/// Of the byte behind the partition key.
+/// Bit in the byte behind the partition key.
 const BECN: u8 = 1 << 6;
-/// Of the byte before the PSN.
+/// Bit in the byte before the PSN.
 const ASKS: u8 = 1 << 7;
-/// AETH: an ACK without credits, and a NACK for a gap.
+/// Syndromes of AETH: an ACK without credits, and a NACK for a gap.
 const ACK: u8 = 0x1f;
 const SEQUENCE_ERROR: u8 = 0x60;
 
-/// Queue pairs of a capture.
 pub(super) struct Queues {
     payload_bytes: u16,
 }
@@ -43,8 +42,8 @@ impl Queues {
         Queues { payload_bytes: config.payload_bytes }
     }
 
-    /// The opcode of data. The simulation marks the ends of messages only, so that the first packet of a stream alone is
-    /// known to begin one.
+    /// Returns the opcode of data. Only ends of messages are simulated, so only a stream's first packet is known to
+    /// begin one.
     fn opcode(&self, packet: &Packet) -> u8 {
         let is_first = packet.header.sequence == 0;
         match (is_first, packet.header.flags.contains(Flags::LAST)) {
@@ -56,7 +55,7 @@ impl Queues {
     }
 }
 
-/// What stands behind UDP, but for the check at the end.
+/// Content behind UDP, without the check at the end.
 struct Transport {
     opcode: u8,
     pads: u8,
@@ -67,7 +66,6 @@ struct Transport {
 }
 
 impl Transport {
-    /// The base transport header for a queue pair, and what follows it.
     fn bytes(&self, queue: u32) -> Vec<u8> {
         // The default partition.
         let mut bytes = vec![self.opcode, self.pads << 4, 0xff, 0xff, self.notices];
@@ -87,7 +85,7 @@ impl Frames for Queues {
                 let payload = header.payload_length().min(self.payload_bytes);
                 let pads = payload.wrapping_neg() as u8 & 3;
                 let asks = if header.flags.contains(ACK_REQUEST) { ASKS } else { 0 };
-                // What a packet holds is not simulated.
+                // The content of packets is not simulated.
                 let behind = vec![0; usize::from(payload) + usize::from(pads)];
                 let (opcode, psn) = (self.opcode(packet), header.sequence);
                 Transport { opcode, pads, notices: 0, asks, psn, behind }
@@ -109,9 +107,9 @@ impl Frames for Queues {
     }
 }
 
-/// Behind Ethernet, IPv4 and UDP, with the check of RoCEv2 at the end.
+/// Puts the bytes behind Ethernet, IPv4 and UDP, with RoCEv2's check.
 fn framed(packet: &Packet, queue: u32, bytes: &[u8]) -> Vec<u8> {
-    // The port of the sender tells flows apart where switches hash.
+    // The sender's port distinguishes flows where switches hash.
     let from = 0xc000 | (queue & 0x3fff) as u16;
     let length = 8 + bytes.len() as u16 + 4;
     let mut datagram = [from, PORT, length, 0].map(u16::to_be_bytes).concat();
@@ -124,13 +122,13 @@ fn framed(packet: &Packet, queue: u32, bytes: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The invariant CRC over IPv4, UDP and what follows: what switches may change counts as ones (IBTA, Annex A17).
+/// Returns the invariant CRC: fields that switches may change count as ones (IBTA, Annex A17).
 fn invariant_check(ip: &[u8]) -> u32 {
-    /// Type of service, hops and the check of IPv4; the check of UDP; the notices of the transport header.
+    /// Type of service, hops and checksum of IPv4; checksum of UDP; FECN and BECN.
     const CHANGES: [usize; 7] = [1, 8, 10, 11, 26, 27, 32];
     let bytes = ip.iter().enumerate();
     let masked = bytes.map(|(at, &byte)| if CHANGES.contains(&at) { 0xff } else { byte });
-    // In place of the local route header there are ones.
+    // Ones replace the local route header.
     let crc = std::iter::repeat_n(0xff, 8).chain(masked).fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| {
             crc >> 1 ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
@@ -165,7 +163,7 @@ mod tests {
         Queues::new(&config).frame(packet, 0).expect("a frame")
     }
 
-    /// From the transport header on.
+    /// Offset of the transport header.
     const HEADER: usize = 14 + 20 + 8;
 
     #[test]
@@ -200,11 +198,11 @@ mod tests {
         assert_eq!(marked.len(), HEADER + 12 + 1004 + 4);
         let other = frame(&packet(Kind::Data, 1, 1001, ACK_REQUEST, Packet::MARK_ECT));
         assert_eq!(other[15] & 3, 2);
-        // A mark leaves the invariant check as it was.
+        // A mark does not change the invariant check.
         assert_eq!(marked[marked.len() - 4..], other[other.len() - 4..]);
     }
 
-    /// As another program computes it, which agrees with frames of real NICs.
+    /// Value of another program, which agrees with frames of real NICs.
     #[test]
     fn the_check_is_that_of_real_frames() {
         let cnp = frame(&packet(Kind::Ack, 0, 0, 0, MARK_CNP));

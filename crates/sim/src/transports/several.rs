@@ -1,7 +1,7 @@
-//! Several transports at one host, each with an endpoint of its own, that share the host's link.
+//! Several transports at one host, each with its own endpoint, which share the host's link.
 //!
-//! Control packets of all go before data of any. Data packets take turns by bytes ([`Deficits`]; a NIC with a queue for
-//! each transport does the same). A packet that arrives goes to the transport of its flow's workload.
+//! Control packets of all transports go before data. Data packets take turns by bytes ([`Deficits`]), as in a NIC with
+//! a queue for each transport. An arriving packet goes to the transport of its flow's workload.
 
 use std::sync::Arc;
 
@@ -13,23 +13,20 @@ use trimline_transport::{Allowed, Disposition, Endpoint, Framing, HostTables, Ke
 use super::{Hosted, Parameters, Protocol};
 use crate::protocol::STALL_TIMEOUT;
 
-/// From the list of transports: the list itself, and the closed choices of endpoints and parameters of a host that
-/// has several.
+/// Expands the list of transports into the list and into closed enums of a host's endpoints and parameters.
 macro_rules! transports {
     ($($Variant:ident($Endpoint:ty): $($transport:expr),+;)+) => {
         static BUILT_IN: &[&dyn AnyTransport] = &[$($(&$transport),+),+];
 
-        /// What packets of all built-in transports take beside their payload.
         const FRAMING: Framing = Framing::NDP$(.with(<$Endpoint as Endpoint>::FRAMING))+;
 
-        /// An endpoint of a host that has several.
+        /// An endpoint of a host with several transports.
         enum Hosted<X> {
             $($Variant($Endpoint),)+
-            /// Of a transport that is not built in.
+            /// Endpoint of an outside transport.
             Outside(X),
         }
 
-        /// Its parameters.
         #[derive(Clone, Debug)]
         enum Parameters<C> {
             $($Variant(Arc<<$Endpoint as Protocol>::Config>),)+
@@ -37,7 +34,6 @@ macro_rules! transports {
         }
 
         impl<C: Send + Sync + 'static> Parameters<C> {
-            /// Those of a transport of a plan.
             fn of(chosen: &Chosen) -> Parameters<C> {
                 let parameters = chosen.parameters();
                 $(
@@ -127,7 +123,6 @@ macro_rules! transports {
                     Hosted::Outside(at) => at.poll_transmit(now, allowed),
                 }
             }
-            /// The next event that others understand.
             fn poll_event(&mut self) -> Option<flow::Event> {
                 loop {
                     let event = match self {
@@ -205,24 +200,22 @@ macro_rules! transports {
 }
 pub(super) use transports;
 
-/// The parameters of all transports of a plan.
 pub(super) fn several<C: Send + Sync + 'static>(plan: &super::Plan) -> Vec<Parameters<C>> {
     plan.transports.iter().map(Parameters::of).collect()
 }
 
-/// All transports of one host; `X` is the one that is not built in, if there is one.
+/// All endpoints of a host; `X` is not built in.
 pub(super) struct Several<X> {
-    /// In the order of the plan.
     parts: Vec<Hosted<X>>,
-    /// Whose data goes next.
+    /// Turns of the transports' data.
     deficits: Deficits<Vec<i64>>,
-    /// Whose each slot is.
+    /// Transport of each slot.
     owners: Vec<u8>,
 }
 
 impl<X: Protocol> Several<X> {
-    /// Notes whose the slot of a half is, once it has one. Endpoints get the host's tables as they are, so that their
-    /// code is compiled for one kind of tables and is as fast as in a run with one transport.
+    /// Records the transport of a stream's slot. Endpoints get the host's own tables: compiled for one type, they are
+    /// as fast as alone.
     fn record_owner(&mut self, place: usize, key: Key, tables: &impl HostTables) {
         let Some(slot) = tables.find(key) else { return };
         let index = slot as usize;
@@ -236,7 +229,7 @@ impl<X: Protocol> Several<X> {
         usize::from(self.owners[slot as usize])
     }
 
-    /// The data packet of the transport whose turn it is.
+    /// Returns a data packet of the transport whose turn it is.
     fn transmit_data(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
         let data = Allowed::DATA.and(allowed);
         let parts = &self.parts;
@@ -271,7 +264,7 @@ impl<X: Protocol> Endpoint for Several<X> {
         self.record_owner(place, key, tables);
     }
 
-    /// What is late, of a flow that was forgotten, goes to nobody.
+    /// Late packets of forgotten flows are ignored.
     fn handle_packet(
         &mut self,
         now: Time,
@@ -322,7 +315,7 @@ impl<X: Protocol> Protocol for Several<X> {
         let parts = config.iter().map(|parameters| parameters.host(host, seed)).collect();
         Several { parts, deficits: Deficits::new(vec![0; config.len()]), owners: Vec::new() }
     }
-    /// The longest of all: whoever needs less is kept a little longer.
+    /// Returns the longest time of all; other flows are remembered longer.
     fn time_wait(config: &Self::Config) -> TimeDelta {
         config.iter().map(Parameters::time_wait::<X>).max().unwrap_or(TimeDelta::ZERO)
     }
@@ -342,7 +335,7 @@ impl<X: Protocol> Protocol for Several<X> {
     fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
         self.parts[self.owner(slot)].record_receiver(slot, record)
     }
-    /// Those of all, each name once: a column of two transports has one meaning.
+    /// Returns the columns of all, each name once: a shared column has one meaning.
     fn series_columns(config: &Self::Config) -> Vec<SeriesColumn> {
         let form = |column: &SeriesColumn| (column.unit, column.kind, column.decimals);
         let mut all: Vec<SeriesColumn> = Vec::new();
@@ -368,7 +361,7 @@ impl<X: Protocol> Protocol for Several<X> {
     }
 }
 
-/// The connection of a packet that arrived: what a switch turned round is of the host's own.
+/// Returns the connection of an arriving packet; a bounced packet's is this host's.
 fn connection_of(packet: &Packet) -> Key {
     let is_back = packet.service.service().is_turned_round();
     let opened_here = packet.header.flags.contains(Flags::FROM_OPENER) == is_back;
@@ -376,7 +369,6 @@ fn connection_of(packet: &Packet) -> Key {
     Key { peer: packet.source, connection: packet.header.connection, opened_here, side }
 }
 
-/// The endpoint of no transport: where all are built in.
 #[derive(Debug)]
 pub(super) enum Nothing {}
 

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::protocol::STALL_TIMEOUT;
 
-/// Segments of a receive window at most: half of what an ACK's 16 bits can say.
+/// Maximum receive window in segments: half the range of an ACK's 16 bits.
 const MAX_WINDOW: i64 = 32_767;
 
 const PAYLOAD: Key =
@@ -78,7 +78,7 @@ const RTO_MIN: Key = computed(
 .with_samples(&["100us", "1ms"]);
 const RTO_MAX: Key = fixed("rto_max", DURATION, "60s", "Greatest time-out.")
     .with_source("RFC 6298")
-    // A run is given up after four of the default. Where links lose half of all packets, four are lost in a row.
+    // A run is given up after four times the default. If links lose half of all packets, four in a row are lost.
     .with_samples_only(&["10ms", "100ms", "1s"]);
 const TIME_WAIT: Key = fixed(
     "time_wait",
@@ -290,7 +290,6 @@ static MPTCP: Grammar = Grammar {
     ],
 };
 
-/// What packets take beside their payload.
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 
 impl Protocol for Endpoint {
@@ -306,7 +305,7 @@ impl Protocol for Endpoint {
         config.time_wait
     }
 
-    /// Of a segment that was lost again and again the next time-out is so long.
+    /// A segment that was lost repeatedly waits up to `rto_max` for its next time-out.
     fn stall_timeout(config: &Config) -> TimeDelta {
         STALL_TIMEOUT.max(config.rto_max * 4)
     }
@@ -361,12 +360,11 @@ impl Protocol for Endpoint {
     }
 }
 
-/// A number of Q32.32 in parts of one, rounded half up.
+/// Converts Q32.32 to a multiple of 1 / `parts`, rounded half up.
 fn rounded(number: u64, parts: u64) -> u64 {
     ((u128::from(number) * u128::from(parts) + (1 << 31)) >> 32) as u64
 }
 
-/// What the TCP family tells of its flows over time.
 const WINDOW: SeriesColumn = SeriesColumn {
     name: "window_packets",
     unit: "packets",
@@ -403,11 +401,11 @@ pub enum Family {
     Tcp,
     /// DCTCP (RFC 8257).
     Dctcp,
-    /// NewReno on several subflows, whose increases are linked or not (RFC 6356).
+    /// NewReno on several subflows, whose increases are coupled or not (RFC 6356).
     Mptcp,
 }
 
-/// A sample with these keys beside timers that are short in the suite's two milliseconds.
+/// A sample with short timers for the suite's two milliseconds.
 macro_rules! sample {
     ($name:literal, $keys:literal) => {
         Sample {
@@ -416,7 +414,7 @@ macro_rules! sample {
                 "ack_delay = \"100us\"\nrto_initial = \"1ms\"\nrto_min = \"1ms\"\n",
                 $keys
             ),
-            // Queues of eight packets, or one, that cannot trim what TCP sends leave it little.
+            // Queues of eight packets, or of one, that cannot trim TCP leave it little.
             min_bytes: 1_000_000,
         }
     };
@@ -531,7 +529,8 @@ impl Transport for Family {
                 _ => TimeDelta::ZERO,
             },
             rto_max,
-            // Twice what a segment waits in a thousand full packets' queue at 10 Gb/s, and something (RFC 9293: 2 MSL).
+            // Twice the wait of a segment in a queue of a thousand full packets at 10 Gb/s, and a margin (RFC 9293: 2
+            // MSL).
             time_wait: keys.duration("time_wait")?,
             receive_window,
             restart_after_idle: keys.flag("restart_after_idle"),
@@ -615,11 +614,11 @@ impl Transport for Family {
     }
 
     fn slow_timers(self, config: &Config) -> Option<String> {
-        // What operators of data centres set is below.
+        // Operators of data centres set lower values.
         const SLOW: TimeDelta = TimeDelta::from_ms(10);
         (config.rto_min > SLOW || config.ack_delay > SLOW).then(|| {
             format!(
-                "least time-out {}, ACKs delayed by up to {}",
+                "minimum time-out {}, ACKs delayed by up to {}",
                 time(config.rto_min),
                 time(config.ack_delay)
             )
@@ -659,18 +658,16 @@ impl Transport for Family {
 }
 
 impl Family {
-    /// What is done about notifications of switches: of MPTCP nothing.
+    /// Returns the reaction to notifications of switches: MPTCP has none.
     fn notifications<'a>(self, keys: &Keys<'a>) -> &'a str {
         if self == Family::Mptcp { "ignored" } else { keys.word("notifications") }
     }
 
-    /// Whether senders react to marks.
     fn marks(self, keys: &Keys<'_>) -> bool {
         self == Family::Dctcp || keys.flag("ecn")
     }
 }
 
-/// Refuses what does not fit together.
 fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
     if let Notifications::FastLane(_) = config.notifications {
         let options =

@@ -1,9 +1,8 @@
-//! What tests of a transport's keys share.
+//! Helpers for tests of transports' keys.
 
 use crate::plan::Plan;
 use crate::scenario::Scenario;
 
-/// The plan of a small scenario with these keys, or what is wrong with them.
 pub(super) fn plan(keys: &str) -> Result<Plan, String> {
     let text = format!(
         "topology.star.hosts = 4\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n{keys}"
@@ -12,7 +11,6 @@ pub(super) fn plan(keys: &str) -> Result<Plan, String> {
     Ok(scenario.runs[0].plan.clone())
 }
 
-/// The configuration of its transport.
 pub(super) fn config<C: Clone + 'static>(keys: &str) -> C {
     let plan = plan(keys).unwrap_or_else(|error| panic!("{error}"));
     plan.transports[0].config::<C>().expect("a transport with this configuration").clone()

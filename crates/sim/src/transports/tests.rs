@@ -1,4 +1,4 @@
-//! What the list gives to scenarios, and what a transport from outside finds.
+//! The list of transports in scenarios, and a transport from outside.
 
 use super::*;
 use crate::plan::{EngineChoice, Spraying};
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use trimline_switch::ServiceModel;
 use trimline_transport::Framing;
 
-/// A transport that is not of the list: constant rates under another name, with other traits.
+/// A transport from outside: constant rates with other name and traits.
 #[derive(Clone, Copy, Debug)]
 struct Other(&'static str);
 
@@ -66,7 +66,6 @@ impl Transport for Other {
     }
 }
 
-/// The endpoint of constant rates behind other parameters.
 struct OtherEndpoint(trimline_transport::cbr::Endpoint);
 
 impl Endpoint for OtherEndpoint {
@@ -131,7 +130,7 @@ fn known() -> Transports {
     Transports::built_in().with(&[&Other("other")]).expect("a new name")
 }
 
-/// The plans of a star of four with these keys; workload `w` is a permutation, `v` another.
+/// The plans of a star of four, with two permutations.
 fn plans(keys: &str, of_workloads: [&str; 2], size: &str) -> Result<Vec<Plan>, String> {
     let [w, v] = of_workloads.map(|keys| format!("permutation = {{}}\nsize = \"{size}\"\n{keys}"));
     let text = format!(
@@ -159,7 +158,7 @@ fn names(plan: &Plan) -> Vec<&'static str> {
     plan.transports.iter().map(|chosen| chosen.name()).collect()
 }
 
-/// A name that led to another transport's parameters would be found by its words, its profile or its own name.
+/// A name that led to another transport's parameters would show in its description, profile or name.
 #[test]
 fn every_name_leads_to_itself() {
     let (mut described, mut labels) = (BTreeSet::new(), BTreeSet::new());
@@ -227,7 +226,7 @@ fn traits_of_a_transport_from_outside_are_obeyed() {
     assert_eq!(plan.full_wire_bytes(), 1100);
     let ecn = self::plan("transport.other.strength = 6");
     assert_eq!(ecn.switch, ServiceModel::ecn(200, 30));
-    // In a run that ends it may be said what did not arrive.
+    // A run with a duration may report undelivered data.
     assert!(two("transport.other = {}", "", "").is_ok());
     let endless = "topology.star.hosts = 4\ntransport.other = {}\n[[workload]]\nname = \"w\"\n\
                    permutation = {}\nsize = \"9KB\"\n";
@@ -281,7 +280,7 @@ fn every_workload_names_its_transport_where_there_are_several() {
     assert_eq!(names(&plan), ["ndp", "dctcp"]);
     assert_eq!([plan.workloads[0].transport, plan.workloads[1].transport], [1, 0]);
     assert_eq!(plan.transport_of(&plan.workloads[0]).name(), "dctcp");
-    // What no workload uses takes no part.
+    // An unused transport is left out.
     let plan = two("transport = { ndp = {}, dctcp = {} }", "dctcp", "dctcp").unwrap();
     assert_eq!((names(&plan), plan.switch), (vec!["dctcp"], ServiceModel::ecn(200, 30)));
     let refused = |keys, w, v| two(keys, w, v).unwrap_err();
@@ -300,7 +299,7 @@ fn every_workload_names_its_transport_where_there_are_several() {
     assert_eq!(agreed.switch, ServiceModel::drop_tail(200));
 }
 
-/// A setting changes a transport that is there. A whole table takes the place of all transports that were there.
+/// A setting changes a present transport. A whole table replaces all present transports.
 #[test]
 fn another_transport_takes_the_place_of_those_that_were_there() {
     let text = "duration = \"1ms\"\ntopology.star.hosts = 2\nswitch.profile = \"paper\"\n\

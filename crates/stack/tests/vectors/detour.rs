@@ -122,7 +122,7 @@ impl Switch<'_> {
                 self.detour_state.set_register(*port as u16, *packets);
                 Ok(())
             }
-            Command::NodeRng { places, of } => {
+            Command::Draw { places, of } => {
                 self.draws.lay_out(places, *of);
                 Ok(())
             }

@@ -1,10 +1,9 @@
-//! Actions, and the primitives that they are made of.
+//! Actions and their primitives.
 
 use super::expression::Expression;
 use super::names::{FieldRef, Member, Names};
 use super::node::Node;
 
-/// One step of an action.
 #[derive(Clone, Debug)]
 pub(super) enum Primitive {
     Assign {
@@ -21,22 +20,22 @@ pub(super) enum Primitive {
         index: Expression,
         value: Expression,
     },
-    /// A calculation modulo `size`, and `base` more.
+    /// `base` plus a calculation modulo `size`.
     Hash {
         to: FieldRef,
         base: Expression,
         calculation: usize,
         size: Expression,
     },
-    /// A number that is drawn, both bounds included.
+    /// A random number between inclusive bounds.
     Random {
         to: FieldRef,
         low: Expression,
         high: Expression,
     },
-    /// `mark_to_drop`: the packet gets the port that leads nowhere.
+    /// `mark_to_drop`: sets the drop port.
     Drop,
-    /// No more than so many bytes leave the switch.
+    /// Limits the bytes that leave the switch.
     Truncate(Expression),
     Nothing,
 }
@@ -45,7 +44,6 @@ pub(super) enum Primitive {
 pub(super) struct Action {
     pub(super) id: u64,
     pub(super) name: String,
-    /// Bits of each parameter.
     pub(super) parameters: Vec<u32>,
     pub(super) primitives: Vec<Primitive>,
 }
@@ -124,7 +122,7 @@ impl Primitive {
         }
     }
 
-    /// `assign` in actions, `set` in parsers: the two parameters.
+    /// Reads the two parameters of `assign` in actions or `set` in parsers.
     pub(super) fn assign(
         parameters: &Node,
         names: &Names,

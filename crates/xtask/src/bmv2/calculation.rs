@@ -1,4 +1,4 @@
-//! Calculations: the checksum or the hash of a list of fields.
+//! Checksums and hashes of lists of fields.
 
 use super::expression::Expression;
 use super::names::Names;
@@ -9,7 +9,7 @@ use super::packet::{Bits, Packet, mask};
 enum Algorithm {
     /// RFC 1071.
     Csum16,
-    /// That of Ethernet and zlib.
+    /// CRC of Ethernet and zlib.
     Crc32,
 }
 
@@ -44,7 +44,7 @@ impl Calculation {
         Ok(Calculation { name: node.field("name")?.text()?.to_owned(), algorithm, input })
     }
 
-    /// Of the fields of valid headers, as bmv2 has it; zeros fill the last byte.
+    /// Calculates over the fields of valid headers, as bmv2 does; zeros fill the last byte.
     pub(super) fn output(&self, packet: &Packet) -> Result<u64, String> {
         let mut input = Bits::default();
         for (value, bits) in &self.input {

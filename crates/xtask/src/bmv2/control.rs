@@ -1,8 +1,8 @@
-//! The control plane: commands in the words of bmv2's `simple_switch_CLI`, so that one file serves both.
+//! The control plane: commands of bmv2's `simple_switch_CLI`, so that one file serves both.
 //!
 //! `table_add TABLE ACTION KEY... => ARGUMENT...`, `table_set_default TABLE ACTION ARGUMENT...`, `table_clear TABLE`
-//! and `register_write ARRAY CELL VALUE`. A value is decimal, hexadecimal with 0x, an IPv4, IPv6 or MAC address; an lpm key ends in a slash and the
-//! length of the prefix.
+//! and `register_write ARRAY CELL VALUE`. A value is decimal, hexadecimal with 0x, or an IPv4, IPv6 or MAC address; an
+//! lpm key ends in a slash and the prefix length.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -18,7 +18,6 @@ pub(super) enum Command {
     Register { array: usize, cell: usize, value: u128 },
 }
 
-/// One line without its comment.
 pub(super) fn parse_command(program: &Program, line: &str) -> Result<Command, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match &words[..] {

@@ -1,24 +1,20 @@
-//! What `random` gives. It is laid out beforehand, so that what a program makes of it can be known.
+//! Scripted results of `random`, so that the effect on a program is known.
 
 use std::collections::VecDeque;
 
-/// A number, and the bounds between which the program must ask for it, both included.
+/// A scripted draw, and the inclusive bounds that the program must pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NodeRng {
+pub(crate) struct Draw {
     pub(crate) value: u64,
     pub(crate) low: u64,
     pub(crate) high: u64,
 }
 
-/// Those that are laid out, in order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SplitMix(pub(super) VecDeque<NodeRng>);
+pub(super) struct ScriptedDraws(pub(super) VecDeque<Draw>);
 
-impl SplitMix {
-    /// The next one.
-    ///
-    /// # Errors
-    /// The program asks for one that is not laid out, or between other bounds.
+impl ScriptedDraws {
+    /// Returns the next scripted draw, and refuses other draws and other bounds.
     pub(super) fn draw(&mut self, (low, high): (i128, i128)) -> Result<u64, String> {
         let asked = format!("a draw from {low} to {high}");
         let Some(draw) = self.0.pop_front() else {

@@ -1,8 +1,8 @@
-//! Expressions, and the references to fields that they are made of.
+//! Expressions and their references to fields.
 //!
-//! Arithmetic is that of the format: of infinite precision, cut to the width of a field when it is written there. Here
-//! it has 127 bits and a sign, and says when that is not enough. Wider fields (IPv6 addresses) are copied and
-//! matched, not reckoned with; that is checked when a program is read.
+//! The format's arithmetic has infinite precision and is cut to the width of a field on writes. This one has 127 bits
+//! and a sign, and reports overflow. Wider fields (IPv6 addresses) are copied and matched, without arithmetic; that is
+//! checked when a program is read.
 
 use super::names::{FieldRef, Names};
 use super::node::Node;
@@ -38,12 +38,11 @@ pub(super) enum Unary {
     ToNumber,
 }
 
-/// Booleans are 0 and 1.
+/// An expression. Booleans are 0 and 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Expression {
     Value(i128),
     Field(FieldRef),
-    /// A parameter of the action.
     Local(usize),
     Valid(usize),
     Unary(Unary, Box<Expression>),
@@ -78,19 +77,19 @@ const UNARY: [(&str, Unary); 4] = [
     ("b2d", Unary::ToNumber),
 ];
 
-/// Operations that have the right result on fields of all 128 bits.
+/// Operations that are exact on fields of all 128 bits.
 const OF_ANY_WIDTH: [Binary; 5] =
     [Binary::Equal, Binary::NotEqual, Binary::BitAnd, Binary::BitOr, Binary::BitXor];
 
 impl Expression {
-    /// A type-value object; `locals` is how many parameters the action has.
+    /// Reads a type-value object; the action has `locals` parameters.
     pub(super) fn read(node: &Node, names: &Names, locals: usize) -> Result<Expression, String> {
         let value = node.field("value")?;
         match node.field("type")?.text()? {
             "field" => Ok(Expression::Field(names.field(&value)?)),
             "hexstr" => {
                 let (negative, magnitude) = value.hexadecimal()?;
-                // A number of all 128 bits stands for its bits.
+                // A number of all 128 bits keeps its bits.
                 let number = magnitude as i128;
                 Ok(Expression::Value(if negative { number.wrapping_neg() } else { number }))
             }
@@ -103,7 +102,7 @@ impl Expression {
                     Err(value.expected(&format!("one of {locals} parameters")))
                 }
             }
-            // p4c wraps an expression into another one where it is a parameter.
+            // p4c wraps an expression into another one if it is a parameter.
             "expression" if value.optional("type").is_some() => {
                 Expression::read(&value, names, locals)
             }
@@ -147,10 +146,7 @@ impl Expression {
         Ok(Expression::Binary(binary, Box::new(operands)))
     }
 
-    /// The value, with the parameters of the action.
-    ///
-    /// # Errors
-    /// A result that needs more than 127 bits.
+    /// Evaluates the expression. Refuses a result that needs more than 127 bits.
     pub(super) fn value(&self, packet: &Packet, locals: &[u128]) -> Result<i128, String> {
         let value = |side: &Expression| side.value(packet, locals);
         Ok(match self {

@@ -1,26 +1,24 @@
-//! A program with its tables and registers: what it does to one packet.
+//! A program with its tables and registers, which processes packets.
 
 use super::action::Primitive;
-use super::draws::SplitMix;
+use super::draws::ScriptedDraws;
 use super::expression::Expression;
 use super::packet::{Bits, Packet, mask};
 use super::program::{Checksum, ParserOp, Program};
 use super::table::{Call, Contents, Next};
 
-/// More steps than this in a parser is a loop. Control flow has none: its nodes lead forward.
+/// Maximum number of parser steps: more is a loop. Control flow has no loops: its nodes lead forward.
 const MAX_STEPS: usize = 1000;
 
-/// `simple_switch` sends what has this port nowhere.
+/// Packets to this port are dropped by `simple_switch`.
 pub(super) const DROP_PORT: u128 = 511;
 
-/// A program that runs.
 #[derive(Clone, Debug)]
 pub(super) struct Machine<'p> {
     pub(super) program: &'p Program,
     pub(super) tables: Vec<Contents>,
     pub(super) registers: Vec<Vec<u128>>,
-    /// What `random` gives.
-    pub(super) draws: SplitMix,
+    pub(super) draws: ScriptedDraws,
 }
 
 impl<'p> Machine<'p> {
@@ -29,12 +27,11 @@ impl<'p> Machine<'p> {
             program,
             tables: program.tables.iter().map(|table| table.empty()).collect(),
             registers: program.registers.iter().map(|array| vec![0; array.size]).collect(),
-            draws: SplitMix::default(),
+            draws: ScriptedDraws::default(),
         }
     }
 
-    /// Parses a frame, and verifies its checksums. What is too short for a header leaves the parser there and then, as
-    /// bmv2 has it: the headers before it are valid.
+    /// Parses a frame, and verifies its checksums. As in bmv2, parsing ends at a header that is cut off.
     pub(super) fn parse(&mut self, packet: &mut Packet) -> Result<(), String> {
         let program = self.program;
         let mut error = program.no_error;
@@ -86,7 +83,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// What the checksum should be; `None` where it does not apply.
+    /// Returns the correct checksum; `None` if it does not apply.
     fn checksum(&self, checksum: &Checksum, packet: &Packet) -> Result<Option<u128>, String> {
         let holds = |condition: &Expression| condition.value(packet, &[]).map(|value| value != 0);
         let applies = checksum.condition.as_ref().map_or(Ok(true), holds)?;
@@ -97,7 +94,6 @@ impl<'p> Machine<'p> {
         calculation.output(packet).map(|sum| Some(sum.into()))
     }
 
-    /// Runs a pipeline from its first node.
     pub(super) fn run(&mut self, first: Option<Next>, packet: &mut Packet) -> Result<(), String> {
         let program = self.program;
         let mut next = first;
@@ -189,7 +185,7 @@ impl<'p> Machine<'p> {
         within.ok_or_else(|| format!("register {} has no cell {index}", array.name))
     }
 
-    /// Updates the checksums and puts the packet together again.
+    /// Updates the checksums and reassembles the packet.
     pub(super) fn deparse(&self, packet: &mut Packet) -> Result<Vec<u8>, String> {
         let program = self.program;
         for checksum in program.checksums.iter().filter(|checksum| checksum.update) {

@@ -1,4 +1,4 @@
-//! What a program says of its headers, fields and registers: how they are called, how wide they are.
+//! Headers, fields and registers of a program: names and widths.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,6 @@ pub(super) struct Field {
     pub(super) bits: u32,
 }
 
-/// An instance of a header, or of metadata.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub(super) name: String,
@@ -46,7 +45,6 @@ pub(super) struct RegisterArray {
     pub(super) bits: u32,
 }
 
-/// What headers, registers and calculations are called.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     headers: BTreeMap<String, (usize, Vec<Field>)>,
@@ -67,12 +65,12 @@ impl Names {
         }
     }
 
-    /// Their fields are known by name, so they come later.
+    /// Adds the names of calculations, which come later since they name fields.
     pub(super) fn know_calculations(&mut self, names: impl Iterator<Item = String>) {
         self.calculations = names.zip(0..).collect();
     }
 
-    /// `[header, field]`.
+    /// Reads `[header, field]`.
     pub(super) fn field(&self, node: &Node) -> Result<FieldRef, String> {
         let [header, field] = node.tuple()?;
         let member = field.text()?;

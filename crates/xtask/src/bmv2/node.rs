@@ -1,8 +1,8 @@
-//! A JSON document that knows where it is: every mistake is told with its place and with what was expected there.
+//! A JSON document with paths: every error names its place and what was expected there.
 
 use serde_json::Value;
 
-/// A value, and the way to it from the root of the document.
+/// A value, and its path from the root of the document.
 #[derive(Clone, Debug)]
 pub(super) struct Node<'a> {
     value: &'a Value,
@@ -10,12 +10,12 @@ pub(super) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The whole document; `file` is its name in errors.
+    /// Returns the whole document; `file` is its name in errors.
     pub(super) fn root(value: &'a Value, file: &str) -> Node<'a> {
         Node { value, path: format!("{file}:") }
     }
 
-    /// `path: expected this, not that`.
+    /// Formats `path: expected this, not that`.
     pub(super) fn expected(&self, expected: &str) -> String {
         let mut found = self.value.to_string();
         if found.chars().count() > 60 {
@@ -24,7 +24,7 @@ impl<'a> Node<'a> {
         format!("{} expected {expected}, not {found}", self.path)
     }
 
-    /// `path: what`.
+    /// Formats `path: what`.
     pub(super) fn error(&self, what: &str) -> String {
         format!("{} {what}", self.path)
     }
@@ -35,7 +35,7 @@ impl<'a> Node<'a> {
         Ok(Node { value, path: format!("{} {key}", self.path) })
     }
 
-    /// A field that may be missing, or null.
+    /// Returns a field, unless it is missing or null.
     pub(super) fn optional(&self, key: &str) -> Option<Node<'a>> {
         self.field(key).ok().filter(|node| !node.value.is_null())
     }
@@ -46,7 +46,7 @@ impl<'a> Node<'a> {
         Ok(items.iter().enumerate().map(node).collect())
     }
 
-    /// The items of an array of `N`.
+    /// Returns the items of an array of `N`.
     pub(super) fn tuple<const N: usize>(&self) -> Result<[Node<'a>; N], String> {
         let expected = |_| self.expected(&format!("an array of {N}"));
         self.items()?.try_into().map_err(expected)
@@ -64,12 +64,12 @@ impl<'a> Node<'a> {
         self.value.as_bool().ok_or_else(|| self.expected("true or false"))
     }
 
-    /// A text, or `None` where the document says null.
+    /// Returns a text; `None` for null.
     pub(super) fn text_or_null(&self) -> Result<Option<&'a str>, String> {
         if self.value.is_null() { Ok(None) } else { self.text().map(Some) }
     }
 
-    /// A hexadecimal number, with or without 0x, with or without a sign: its sign and its magnitude.
+    /// Returns sign and magnitude of a hexadecimal number, with or without 0x and sign.
     pub(super) fn hexadecimal(&self) -> Result<(bool, u128), String> {
         let text = self.text()?;
         let (negative, digits) =
@@ -81,7 +81,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A hexadecimal number without sign.
     pub(super) fn unsigned(&self) -> Result<u128, String> {
         match self.hexadecimal()? {
             (false, value) => Ok(value),
@@ -89,7 +88,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A hexadecimal string as bytes, the first first; as many as there are digits for.
+    /// Returns a hexadecimal string as bytes, in order, one for each two digits.
     pub(super) fn bytes(&self) -> Result<Vec<u8>, String> {
         let text = self.text()?;
         let digits = text.strip_prefix("0x").unwrap_or(text);

@@ -1,16 +1,14 @@
-//! A packet in the switch: headers as fields, metadata, and the bytes that nobody parsed.
+//! A packet in the switch: header fields, metadata, and unparsed bytes.
 
 use super::names::{FieldRef, Header, Member};
 
-/// Field values of every header and metadata instance, and the rest of the frame.
+/// Field values of all headers and metadata, and the rest of the frame.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     headers: Vec<Instance>,
-    /// What is behind the parsed headers.
     pub(super) payload: Vec<u8>,
-    /// No more than this many bytes leave the switch.
+    /// Maximum number of bytes that leave the switch.
     pub(super) truncated: Option<usize>,
-    /// Bytes that came in.
     pub(super) length: usize,
 }
 
@@ -20,13 +18,12 @@ struct Instance {
     fields: Vec<u128>,
 }
 
-/// The largest value of so many bits.
 pub(super) fn mask(bits: u32) -> u128 {
     if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
 }
 
 impl Packet {
-    /// A frame before it is parsed: no header is valid, all metadata are zero.
+    /// Creates an unparsed frame: no header is valid, all metadata are zero.
     pub(super) fn new(headers: &[Header], frame: &[u8]) -> Packet {
         let instance = |header: &Header| Instance {
             valid: header.metadata,
@@ -48,7 +45,7 @@ impl Packet {
         }
     }
 
-    /// Writes the low bits that the field has.
+    /// Writes as many low bits as the field has.
     pub(super) fn write(&mut self, field: FieldRef, value: u128) {
         if let Member::Field(index) = field.member {
             self.headers[field.header].fields[index] = value & mask(field.bits);
@@ -59,7 +56,7 @@ impl Packet {
         self.headers[header].valid
     }
 
-    /// Takes a header off the payload. `false`: there are not enough bytes, and nothing has happened.
+    /// Takes a header off the payload. Returns `false`, without effect, if bytes are missing.
     pub(super) fn extract(&mut self, index: usize, header: &Header) -> bool {
         let bytes = header.bits() as usize / 8;
         if self.payload.len() < bytes {
@@ -77,7 +74,6 @@ impl Packet {
         true
     }
 
-    /// The bytes of a header, valid or not.
     pub(super) fn emit(&self, index: usize, header: &Header, bytes: &mut Bits) {
         for (value, field) in self.headers[index].fields.iter().zip(&header.fields) {
             bytes.push(*value, field.bits);
@@ -85,7 +81,7 @@ impl Packet {
     }
 }
 
-/// `bits` bits that begin at bit `at`, counted from the first byte's highest.
+/// Returns `bits` bits from bit `at`, counted from the highest bit of the first byte.
 fn bits_of(bytes: &[u8], at: u32, bits: u32) -> u128 {
     (at..at + bits).fold(0, |value, at| {
         let bit = bytes[at as usize / 8] >> (7 - at % 8) & 1;
@@ -93,11 +89,11 @@ fn bits_of(bytes: &[u8], at: u32, bits: u32) -> u128 {
     })
 }
 
-/// Bytes made of fields, the highest bit first.
+/// Bytes made of fields, highest bit first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
     pub(super) bytes: Vec<u8>,
-    /// Bits of the last byte that are not used.
+    /// Unused bits of the last byte.
     free: u32,
 }
 
@@ -114,13 +110,13 @@ impl Bits {
         }
     }
 
-    /// A field on bytes of its own, behind zeros.
+    /// Appends a field on its own bytes, behind zeros.
     pub(super) fn push_padded(&mut self, value: u128, bits: u32) {
         self.push(0, (8 - bits % 8) % 8);
         self.push(value, bits);
     }
 
-    /// RFC 1071: the complement of the one's-complement sum of the 16-bit words.
+    /// Returns the RFC 1071 checksum: the complement of the one's-complement sum of 16-bit words.
     pub(super) fn internet_checksum(&self) -> u16 {
         let word = |pair: &[u8]| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]);
         let mut sum: u64 = self.bytes.chunks(2).map(|pair| u64::from(word(pair))).sum();
@@ -130,7 +126,7 @@ impl Bits {
         !(sum as u16)
     }
 
-    /// CRC-32 of IEEE 802.3, bits reflected.
+    /// Returns the CRC-32 of IEEE 802.3, bits reflected.
     pub(super) fn crc32(&self) -> u32 {
         let step = |crc: u32| if crc & 1 == 0 { crc >> 1 } else { crc >> 1 ^ 0xedb8_8320 };
         let byte = |crc: u32, &byte: &u8| (0..8).fold(crc ^ u32::from(byte), |crc, _| step(crc));
@@ -164,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_checksum_of_rfc_1071() {
-        // Its section 3: the sum of these is ddf2.
+        // Section 3 of RFC 1071: the sum of these is ddf2.
         let mut bits = Bits::default();
         bits.push(0x0001_f203_f4f5_f6f7, 64);
         assert_eq!(bits.internet_checksum(), !0xddf2);

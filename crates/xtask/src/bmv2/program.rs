@@ -1,5 +1,5 @@
-//! A compiled program: the JSON that p4c writes for bmv2, as far as our programs use it. Whatever else stands there is
-//! refused with its place, not passed over.
+//! A compiled program: the JSON that p4c writes for bmv2, as far as Trimline's programs use it. Anything else is
+//! refused with its place, not ignored.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use super::node::Node;
 use super::packet::mask;
 use super::table::{Match, Next, Table};
 
-/// The version of the format that is read.
+/// Supported version of the format.
 const MAJOR_VERSION: u64 = 2;
 
-/// Lists that must be empty: what nobody here interprets.
+/// Lists that must be empty, since they are not interpreted.
 const NOT_SUPPORTED: [&str; 8] = [
     "header_stacks",
     "header_unions",
@@ -39,9 +39,9 @@ pub(super) type Masked = (Vec<u8>, Vec<u8>);
 
 #[derive(Clone, Debug)]
 pub(super) struct Transition {
-    /// `None`: whatever the key is.
+    /// Required key; `None`: any key.
     pub(super) on: Option<Masked>,
-    /// `None`: the parser is done.
+    /// Next state; `None`: the parser is done.
     pub(super) next: Option<usize>,
 }
 
@@ -55,7 +55,6 @@ pub(super) struct State {
 #[derive(Clone, Debug)]
 pub(super) struct Checksum {
     pub(super) target: FieldRef,
-    /// Which calculation gives it.
     pub(super) calculation: usize,
     pub(super) condition: Option<Expression>,
     pub(super) verify: bool,
@@ -74,9 +73,8 @@ pub(super) struct Conditional {
 pub(crate) struct Program {
     pub(super) headers: Vec<Header>,
     pub(super) states: Vec<State>,
-    /// The first state; `None` parses nothing.
     pub(super) first_state: Option<usize>,
-    /// `PacketTooShort` among the program's errors.
+    /// Number of `PacketTooShort` among the program's errors.
     pub(super) too_short: u128,
     pub(super) no_error: u128,
     pub(super) deparser: Vec<usize>,
@@ -89,15 +87,12 @@ pub(crate) struct Program {
     pub(super) ingress: Option<Next>,
     pub(super) egress: Option<Next>,
     pub(super) names: Names,
-    /// Names that the target knows fields by.
+    /// Names of fields that the target uses.
     aliases: BTreeMap<String, FieldRef>,
 }
 
 impl Program {
-    /// Reads a document; `file` is its name in errors.
-    ///
-    /// # Errors
-    /// One line: where, what was expected, what is there.
+    /// Reads a document; `file` is its name in errors. An error has place, expectation and finding.
     pub(crate) fn parse(file: &str, text: &str) -> Result<Program, String> {
         let document: Value =
             serde_json::from_str(text).map_err(|error| format!("{file}: {error}"))?;
@@ -186,20 +181,18 @@ impl Program {
         })
     }
 
-    /// A field that the target knows by this name, as it is or by an alias.
+    /// Returns a field by the target's name or an alias.
     pub(super) fn target_field(&self, header: &str, member: &str) -> Option<FieldRef> {
         let alias = self.aliases.get(&format!("{header}.{member}")).copied();
         alias.or_else(|| self.names.field_named(header, member))
     }
 
-    /// The register array of this name.
     pub(super) fn register(&self, name: &str) -> Result<usize, String> {
         let known = self.names.register_named(name);
         known.ok_or_else(|| format!("the program has no register array {name:?}"))
     }
 }
 
-/// Tables and conditionals by name.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     known: BTreeMap<String, Next>,
@@ -226,7 +219,7 @@ impl Nodes {
         }
     }
 
-    /// What a node leads to: `None` where the document says null, which is the end.
+    /// Returns the next node. `None`: null, the end.
     pub(super) fn next(&self, node: &Node) -> Result<Option<Next>, String> {
         let Some(name) = node.text_or_null()? else { return Ok(None) };
         let known = self.known.get(name).copied();
@@ -234,7 +227,6 @@ impl Nodes {
     }
 }
 
-/// The only item of a list.
 fn only<'a>(root: &Node<'a>, list: &str) -> Result<Node<'a>, String> {
     let [item] = root.field(list)?.tuple()?;
     Ok(item)
@@ -356,7 +348,7 @@ fn read_parser_op(op: &Node, names: &Names) -> Result<ParserOp, String> {
     }
 }
 
-/// `None` for the default.
+/// Reads the key of a transition; `None`: the default.
 fn read_transition(node: &Node, bytes: usize) -> Result<Option<Masked>, String> {
     let value = node.field("value")?;
     // Older documents have no type, and "default" as value.
@@ -471,7 +463,6 @@ fn action_of(id: &Node, actions: &[Action]) -> Result<usize, String> {
     known.ok_or_else(|| id.expected("the id of an action"))
 }
 
-/// Arguments of an action.
 fn read_data(node: &Node, action: &Action) -> Result<Vec<u128>, String> {
     let items = node.items()?;
     if items.len() != action.parameters.len() {

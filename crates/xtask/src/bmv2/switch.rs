@@ -1,26 +1,23 @@
-//! bmv2's `simple_switch` around a program, without its clock: ingress, the queues of each port, egress.
+//! bmv2's `simple_switch` around a program, without a clock: ingress, the queues of each port, egress.
 //!
-//! What it does in time is the caller's: a packet leaves its queue when it is taken. Of the queues of a port the one of
-//! the highest priority is served first (`--priority-queues`); rates are not modelled, because they are per queue there
-//! and not per link. Clones, multicast, resubmission and recirculation are not modelled; programs that ask for them
-//! use primitives that are not read.
+//! The caller decides the time: a packet leaves its queue when it is taken. The highest priority of a port is served
+//! first (`--priority-queues`). Rates are not modelled, because bmv2 has them per queue and not per link. Clones,
+//! multicast, resubmission and recirculation are not modelled; their primitives are refused.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::control::{Command, parse_command};
-use super::draws::NodeRng;
+use super::draws::Draw;
 use super::machine::{DROP_PORT, Machine};
 use super::packet::Packet;
 use super::program::Program;
 
-/// A packet between ingress and egress.
 #[derive(Clone, Debug)]
 pub(crate) struct Queued {
     packet: Packet,
     priority: usize,
 }
 
-/// A switch that runs a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Switch<'p> {
     machine: Machine<'p>,
@@ -30,15 +27,12 @@ pub(crate) struct Switch<'p> {
 }
 
 impl<'p> Switch<'p> {
-    /// An empty switch with so many queues a port.
+    /// Creates an empty switch with `priorities` queues per port.
     pub(crate) fn new(program: &'p Program, priorities: usize) -> Switch<'p> {
         Switch { machine: Machine::new(program), ports: BTreeMap::new(), priorities }
     }
 
-    /// Obeys the commands of a control plane, one a line, as `simple_switch_CLI` takes them.
-    ///
-    /// # Errors
-    /// The line, what is wrong, what was expected.
+    /// Executes commands, one per line, as `simple_switch_CLI` does. An error names line, problem and expectation.
     pub(crate) fn configure(&mut self, commands: &str) -> Result<(), String> {
         for (index, line) in commands.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
@@ -81,20 +75,16 @@ impl<'p> Switch<'p> {
         Ok(packet.read(field) as u64)
     }
 
-    /// What the next `random` gives.
-    pub(crate) fn lay_out(&mut self, draw: NodeRng) {
+    pub(crate) fn lay_out(&mut self, draw: Draw) {
         self.machine.draws.0.push_back(draw);
     }
 
-    /// How much of it was not drawn.
     pub(crate) fn undrawn(&self) -> usize {
         self.machine.draws.0.len()
     }
 
-    /// A frame comes in by a port and goes through ingress into a queue: of which port; `None` if it is dropped.
-    ///
-    /// # Errors
-    /// The program does what no switch can do.
+    /// Sends an arriving frame through ingress into a queue. Returns the port; `None` if the frame is dropped. Refuses
+    /// what no switch can do.
     pub(crate) fn receive(&mut self, port: u64, frame: &[u8]) -> Result<Option<u64>, String> {
         let program = self.machine.program;
         let mut packet = Packet::new(&program.headers, frame);
@@ -123,7 +113,7 @@ impl<'p> Switch<'p> {
         Ok(Some(egress))
     }
 
-    /// Takes the next packet from the queues of a port. It is not yet through egress.
+    /// Takes the next packet from the queues of a port, before egress.
     pub(crate) fn take(&mut self, port: u64) -> Option<Queued> {
         let queues = self.ports.get_mut(&port)?;
         let mut queued = queues.iter_mut().rev().find_map(VecDeque::pop_front)?;
@@ -132,10 +122,8 @@ impl<'p> Switch<'p> {
         Some(queued)
     }
 
-    /// A packet that was taken goes through egress: the frame that leaves, `None` if egress dropped it.
-    ///
-    /// # Errors
-    /// The program does what no switch can do.
+    /// Sends a taken packet through egress. Returns the frame; `None` if egress dropped it. Refuses what no switch can
+    /// do.
     pub(crate) fn send(&mut self, port: u64, queued: Queued) -> Result<Option<Vec<u8>>, String> {
         let program = self.machine.program;
         let mut packet = queued.packet;
@@ -148,19 +136,12 @@ impl<'p> Switch<'p> {
         self.machine.deparse(&mut packet).map(Some)
     }
 
-    /// The frame that [`Switch::send`] would give, and nothing happens.
-    ///
-    /// # Errors
-    /// Those of [`Switch::send`].
+    /// Returns the frame that [`Switch::send`] would, without effect.
     pub(crate) fn preview(&self, port: u64, queued: &Queued) -> Result<Option<Vec<u8>>, String> {
         let (machine, ports) = (self.machine.clone(), BTreeMap::new());
         Switch { machine, ports, priorities: self.priorities }.send(port, queued.clone())
     }
 
-    /// The cell of a register array.
-    ///
-    /// # Errors
-    /// There is none.
     pub(crate) fn register(&self, array: &str, cell: usize) -> Result<u64, String> {
         let cells = &self.machine.registers[self.machine.program.register(array)?];
         let value =
@@ -168,10 +149,6 @@ impl<'p> Switch<'p> {
         Ok(*value as u64)
     }
 
-    /// The cells of a register array.
-    ///
-    /// # Errors
-    /// There is none.
     pub(crate) fn registers(&self, array: &str) -> Result<Vec<u64>, String> {
         let cells = &self.machine.registers[self.machine.program.register(array)?];
         Ok(cells.iter().map(|&cell| cell as u64).collect())

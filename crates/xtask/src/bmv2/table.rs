@@ -1,4 +1,4 @@
-//! Match-action tables: what the program says of them, and what is put into them while it runs.
+//! Match-action tables, and their contents at run time.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,6 @@ pub(super) enum Match {
     LongestPrefix,
 }
 
-/// Where the control flow goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Table(usize),
@@ -22,22 +21,20 @@ pub(super) enum Next {
 pub(super) struct Table {
     pub(super) name: String,
     pub(super) key: Vec<(FieldRef, Match)>,
-    /// Names and actions.
     pub(super) actions: Vec<(String, usize)>,
-    /// Where a hit and a miss lead, if the program asks for that.
+    /// Next nodes after a hit and a miss, if the program distinguishes these.
     pub(super) hit: Option<Option<Next>>,
     pub(super) miss: Option<Option<Next>>,
-    /// Otherwise where each action leads.
+    /// Next node after each action otherwise.
     pub(super) next: BTreeMap<usize, Option<Next>>,
     pub(super) default: Call,
     pub(super) default_is_const: bool,
     pub(super) capacity: usize,
 }
 
-/// An action and its arguments.
 pub(super) type Call = (usize, Vec<u128>);
 
-/// A part of a key: value, and how many of its first bits count.
+/// A part of a key: value, and length of the prefix that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeyPart {
     pub(super) value: u128,
@@ -50,7 +47,6 @@ pub(super) struct Entry {
     pub(super) call: Call,
 }
 
-/// What is in a table.
 #[derive(Clone, Debug)]
 pub(super) struct Contents {
     pub(super) entries: Vec<Entry>,
@@ -59,19 +55,18 @@ pub(super) struct Contents {
 
 impl KeyPart {
     fn matches(&self, field: u128, bits: u32) -> bool {
-        // A prefix of no bits matches everything, and no shift can say that.
+        // No shift can express that a prefix of 0 bits matches everything.
         let counted = mask(bits) & !(mask(bits).checked_shr(self.prefix).unwrap_or(0));
         field & counted == self.value & counted
     }
 }
 
 impl Table {
-    /// The contents before anything is put in.
     pub(super) fn empty(&self) -> Contents {
         Contents { entries: Vec::new(), default: self.default.clone() }
     }
 
-    /// The action for a packet, and where the control flow goes then.
+    /// Returns the action for a packet, and the next node.
     pub(super) fn look_up<'c>(
         &self,
         contents: &'c Contents,
@@ -81,7 +76,7 @@ impl Table {
             let mut parts = entry.key.iter().zip(&self.key);
             parts.all(|(part, (field, _))| part.matches(packet.read(*field), field.bits))
         };
-        // There is one prefix in a key at most: the sum is its length, and a constant.
+        // A key has at most one prefix: the sum is its length, and a constant.
         let prefix = |entry: &&Entry| entry.key.iter().map(|part| part.prefix).sum::<u32>();
         let hit = contents.entries.iter().filter(matches).max_by_key(prefix);
         let call = hit.map_or(&contents.default, |entry| &entry.call);
@@ -92,10 +87,7 @@ impl Table {
         (call, next)
     }
 
-    /// Puts an entry in.
-    ///
-    /// # Errors
-    /// The key is there already, or the table is full.
+    /// Adds an entry. Refuses a known key, and an entry beyond the capacity.
     pub(super) fn add(&self, contents: &mut Contents, entry: Entry) -> Result<(), String> {
         if contents.entries.iter().any(|known| known.key == entry.key) {
             return Err(format!("table {} has this key already", self.name));

@@ -1,9 +1,9 @@
-//! The interpreter against what the documents of the format say, on a program of a few lines.
+//! The interpreter against the format's documents, on a program of a few lines.
 
 use serde_json::{Value, json};
 
 use super::node::Node;
-use super::{NodeRng, Program, Switch};
+use super::{Draw, Program, Switch};
 
 fn field(header: &str, member: &str) -> Value {
     json!({"type": "field", "value": [header, member]})
@@ -27,7 +27,7 @@ fn action(id: u64, name: &str, widths: &[u64], primitives: &[Value]) -> Value {
     json!({"name": name, "id": id, "runtime_data": data, "primitives": primitives})
 }
 
-/// A header of four bytes: a, b and a checksum over both. What has 1 or 2 as `a` is looked up by `b`.
+/// A header of four bytes: a, b and a checksum over both. Packets with 1 or 2 as `a` are looked up by `b`.
 fn document() -> Value {
     let local = |index: u64| json!({"type": "runtime_data", "value": index});
     let seen = json!({"type": "register_array", "value": "seen"});
@@ -115,7 +115,7 @@ fn program(document: &Value) -> Result<Program, String> {
 
 const TABLES: &str = "table_add t go 0x40/2 => 1 0\ntable_add t go 0x48/5 => 2 1 # longer\n";
 
-/// Sends one frame through; what leaves by which port.
+/// Sends one frame through, and compares frame and port.
 #[track_caller]
 fn check(document: &Value, frame: &[u8], expected: Option<(u64, &[u8])>) {
     let program = program(document).unwrap();
@@ -140,7 +140,7 @@ fn the_longest_prefix_decides_and_the_checksum_is_written() {
 
 #[test]
 fn a_frame_too_short_for_its_header_is_not_changed() {
-    // No header, so `a` is 0 and the table is looked up with 0, which no prefix has.
+    // There is no header, so `a` is 0 and the table is looked up with 0, which no prefix has.
     check(&document(), &[1, 0x41, 9], None);
     let mut document = document();
     *document.pointer_mut("/pipelines/0/conditionals/0/expression").unwrap() =
@@ -220,7 +220,7 @@ fn what_is_drawn_was_laid_out() {
     switch.configure(TABLES).unwrap();
     let mut draw = |draw: Option<(u64, u64, u64)>| {
         if let Some((value, low, high)) = draw {
-            switch.lay_out(NodeRng { value, low, high });
+            switch.lay_out(Draw { value, low, high });
         }
         let outcome = switch.receive(0, &[1, 0x41, 0, 0]);
         assert_eq!(switch.undrawn(), 0);
@@ -251,7 +251,7 @@ fn a_hash_is_of_valid_headers_and_has_a_base_and_a_size() {
         switch.configure(&format!("{TABLES}table_add t go 0x00/8 => 1 0\n")).unwrap();
         switch.receive(0, frame).unwrap()
     };
-    // CRC-32 of the bytes 1 and 0x41 is 0x591952b8; that of nothing is 0.
+    // CRC-32 of the bytes 1 and 0x41 is 0x591952b8, of no bytes 0.
     assert_eq!(port_of("0x6", &[1, 0x41, 0, 0]), Some(9));
     assert_eq!(port_of("0x0", &[1, 0x41, 0, 0]), Some(7));
     assert_eq!(port_of("0x6", &[1]), Some(7));
@@ -264,7 +264,7 @@ fn a_hash_is_of_valid_headers_and_has_a_base_and_a_size() {
 #[test]
 fn states_are_chosen_by_value_and_mask() {
     let mut document = document();
-    // `count` is 7 where state "more" was taken.
+    // `count` is 7 after state "more".
     *document.pointer_mut("/pipelines/0/conditionals/0/expression").unwrap() =
         operation("==", field("scalars", "count"), number("0x07"));
     for (a, port) in [(1, 0), (2, 1), (3, 1), (4, 0), (0x12, 1), (0x0a, 0)] {
@@ -284,7 +284,7 @@ fn a_parser_that_goes_round_is_found() {
     assert_eq!(error, "the parser does not come to an end");
 }
 
-/// What an expression gives, as the condition that it equals a number.
+/// Evaluates an expression, through the condition that it equals a number.
 #[track_caller]
 fn gives(expression: Value, expected: &str) {
     let mut document = document();

@@ -1,4 +1,4 @@
-//! From the syntax of a crate's files to what each module defines, binds and mentions.
+//! Reads the definitions, bindings and mentions of each module from the syntax of a crate's files.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,6 @@ use syn::visit::{self, Visit};
 
 use super::{Files, Mention, Module, Path};
 
-/// Reads the module of `file` and those below it.
 pub(super) fn load(
     file: &str,
     folder: &str,
@@ -35,12 +34,11 @@ pub(super) fn load(
     Ok(())
 }
 
-/// Reads one file into its module and those inside it.
 struct Reader<'a> {
     file: String,
     path: Path,
     modules: &'a mut BTreeMap<Path, Module>,
-    /// `mod a;`: in a file of its own, which `#[path]` may name.
+    /// Modules `mod a;` with their own files, which `#[path]` may name.
     absent: Vec<(Path, Option<String>)>,
 }
 
@@ -87,7 +85,7 @@ impl Reader<'_> {
         here.mentions.push(Mention { path, line, offered, glob: false });
     }
 
-    /// Paths among the tokens of a macro, which has no grammar.
+    /// Reads the paths among the tokens of a macro, which has no grammar.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path = Path::new();
         let mut colons = 0;
@@ -193,7 +191,7 @@ fn attributes(item: &syn::Item) -> &[syn::Attribute] {
         syn::Item::Type(item) => &item.attrs,
         syn::Item::Union(item) => &item.attrs,
         syn::Item::Use(item) => &item.attrs,
-        // Crates and blocks of other languages, and what syn does not know yet.
+        // Crates and blocks of other languages, and items that syn does not know yet.
         _ => &[],
     }
 }
@@ -213,7 +211,7 @@ fn name_of(item: &syn::Item) -> Option<String> {
     Some(ident.to_string())
 }
 
-/// `#[test]`, `#[cfg(test)]` and `#[cfg(all(test, ..))]`: not in the crate that others use.
+/// Returns whether an attribute is `#[test]`, `#[cfg(test)]` or `#[cfg(all(test, ..))]`.
 fn is_test(attribute: &syn::Attribute) -> bool {
     if attribute.path().is_ident("test") {
         return true;
@@ -225,7 +223,7 @@ fn is_test(attribute: &syn::Attribute) -> bool {
         && all.unwrap_or(&condition).split(',').any(|condition| condition == "test")
 }
 
-/// What `#[path = "a.rs"]` names.
+/// Returns the file that `#[path = "a.rs"]` names.
 fn file_named(attribute: &syn::Attribute) -> Option<String> {
     let syn::Meta::NameValue(pair) = &attribute.meta else { return None };
     match &pair.value {

@@ -1,4 +1,4 @@
-//! The circles of crates that were made up.
+//! Circles of invented crates.
 
 use super::*;
 
@@ -74,7 +74,7 @@ fn arrows_of_tests_do_not_count() {
         ],
         &[],
     );
-    // What is not a test is not one by its feature either.
+    // A feature whose name contains `test` does not make a test.
     check(
         &[
             ("lib.rs", "mod a; mod b;"),
@@ -87,7 +87,7 @@ fn arrows_of_tests_do_not_count() {
 
 #[test]
 fn a_name_that_is_passed_on_belongs_to_where_it_is_defined() {
-    // b names C through its parent, and the parent has it from c.
+    // b names C through its parent, which has it from c.
     let root = "mod a; mod f { mod b; mod c; pub use c::C; pub(crate) use b::*; }";
     let files = |c| {
         [

@@ -11,28 +11,25 @@ use std::time::{Duration, Instant};
 use super::{Mutant, Table, read_all, replaced};
 use crate::claims::{self, Citations, Program, Tests};
 
-/// The copy of the workspace, and what is built of it.
 const TREE: &str = "target/mutations/tree";
 const BUILD: &str = "target/mutations/build";
 
 /// Folders that are not copied: no crate reads them.
 const SKIPPED: [&str; 8] = [".git", ".venv", "target", "out", "rtl", "docs", "__pycache__", "fuzz"];
 
-/// Which mistakes are made.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
-    /// Of this crate alone, such as `transport` or `sim`.
+    /// Restricts to a crate, such as `transport` or `sim`.
     pub(crate) package: Option<String>,
-    /// These alone.
+    /// Restricts to these mistakes.
     pub(crate) names: Vec<String>,
-    /// Part `k` of `n` of the list, from 1.
+    /// Restricts to part `k` of `n` of the list, from 1.
     pub(crate) part: Option<(usize, usize)>,
 }
 
-/// What became of the mistakes.
 pub(crate) struct Outcome {
     pub(crate) found: usize,
-    /// One line a mistake that no test finds.
+    /// One line per mistake that no test finds.
     pub(crate) missed: Vec<String>,
 }
 
@@ -42,7 +39,7 @@ impl Selection {
             && (self.names.is_empty() || self.names.contains(&mutant.name))
     }
 
-    /// Refuses what no table has.
+    /// Refuses packages and names that are in no table.
     fn check(&self, tables: &[Table]) -> Result<(), String> {
         if let Some(package) = &self.package
             && !tables.iter().any(|table| table.is_of(package))
@@ -64,11 +61,8 @@ impl Selection {
     }
 }
 
-/// Makes the mistakes of a selection, and says of each which test finds it.
-///
-/// # Errors
-/// The copy does not build or its tests fail without any mistake, a mistake that cannot be made or does not compile,
-/// or a name that none has.
+/// Makes the selected mistakes, and reports for each the tests that find it. It is an error if tests fail without a
+/// mistake, if a mistake cannot be made or compiled, or if a name is unknown.
 pub(crate) fn run(root: &Path, selection: &Selection) -> Result<Outcome, String> {
     let tables = read_all(root)?;
     selection.check(&tables)?;
@@ -115,12 +109,11 @@ pub(crate) fn parse_part(text: &str) -> Option<(usize, usize)> {
     (1..=n).contains(&k).then_some((k, n))
 }
 
-/// The places of part `k` of `n` in a list of `count`.
 fn part_of(count: usize, (k, n): (usize, usize)) -> Range<usize> {
     count * (k - 1) / n..count * k / n
 }
 
-/// Which tests fail with a mistake, and whether these are those that must.
+/// Tests that fail with a mistake, and whether these suffice.
 struct Finding {
     is_found: bool,
     by: Vec<String>,
@@ -130,11 +123,10 @@ fn seconds(start: Instant) -> String {
     format!("{:.1} s", start.elapsed().as_secs_f64())
 }
 
-/// What a run of tests that was stopped is called, and one that the system ended.
+/// Names for a test run that was stopped, and for one that the system ended.
 const NO_END: &str = "a run without end";
 const CRASH: &str = "a crash";
 
-/// Where the mistakes of one table are made.
 struct Bench<'a> {
     table: &'a Table,
     tests: Tests,
@@ -148,7 +140,6 @@ impl Bench<'_> {
         Ok(Bench { table, tests, tree: root.join(TREE), build: root.join(BUILD) })
     }
 
-    /// Whether the tests pass without a mistake.
     fn check_sound(&self, wanted: &[&Mutant], citations: &Citations) -> Result<(), String> {
         let start = Instant::now();
         let finders = wanted.iter().flat_map(|mutant| mutant.finders(citations));
@@ -163,7 +154,6 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Makes a mistake, and runs the tests that must find it.
     fn find(&self, mutant: &Mutant, citations: &Citations) -> Result<Finding, String> {
         let finders = mutant.finders(citations);
         let tests: BTreeSet<String> = finders.iter().flatten().cloned().collect();
@@ -174,7 +164,7 @@ impl Bench<'_> {
         Ok(Finding { is_found, by: failed.into_iter().collect() })
     }
 
-    /// Builds the programs of these tests, and no others.
+    /// Builds only the programs of these tests.
     fn build(&self, tests: &BTreeSet<String>) -> Result<Vec<PathBuf>, String> {
         let programs = tests.iter().filter_map(|test| self.tests.get(test)).flatten();
         let mut targets = Vec::new();
@@ -191,7 +181,7 @@ impl Bench<'_> {
             .args(targets)
             .current_dir(&self.tree)
             .env("CARGO_TARGET_DIR", &self.build)
-            // Nobody reads their backtraces.
+            // Backtraces are not read.
             .env("CARGO_PROFILE_DEV_DEBUG", "false")
             .stderr(Stdio::piped())
             .output()
@@ -210,7 +200,6 @@ impl Bench<'_> {
         Ok(tests.filter_map(|message| message["executable"].as_str()).map(PathBuf::from).collect())
     }
 
-    /// Runs these tests. Gives those that failed.
     fn failing(
         &self,
         programs: &[PathBuf],
@@ -229,7 +218,7 @@ impl Bench<'_> {
                 .arg("--exact")
                 .args(paths)
                 .current_dir(self.tree.join(self.table.package_folder()))
-                // The same cases each time, and the first failure will do.
+                // Equal cases each time, and the first failure suffices.
                 .env("PROPTEST_RNG_SEED", "1")
                 .env("PROPTEST_MAX_SHRINK_ITERS", "0")
                 .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true")
@@ -270,7 +259,7 @@ impl Bench<'_> {
         Ok(failed)
     }
 
-    /// Does something while the mistake stands in the copy.
+    /// Calls `act` while the mistake is in the copy.
     fn with<T>(
         &self,
         mutant: &Mutant,
@@ -287,7 +276,7 @@ impl Bench<'_> {
     }
 }
 
-/// The tests of a program that have these names, with their modules.
+/// Returns the tests of a program with these names, with their modules.
 fn paths(program: &Path, tests: &BTreeSet<String>) -> Result<Vec<String>, String> {
     let listed = Command::new(program).args(["--list", "--format", "terse"]).output();
     let listed = listed.map_err(|error| format!("{}: {error}", program.display()))?;
@@ -297,17 +286,17 @@ fn paths(program: &Path, tests: &BTreeSet<String>) -> Result<Vec<String>, String
     Ok(listed.filter(is_wanted).map(str::to_owned).collect())
 }
 
-/// The tests that failed, without their modules.
+/// Returns the tests that failed, without their modules.
 fn failures(log: &str) -> impl Iterator<Item = &str> {
     log.lines().filter_map(|line| {
         let path = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
-        // A test that must panic says so behind its name.
+        // A test that must panic has a note behind its name.
         let path = path.split(" - ").next().unwrap_or(path);
         path.rsplit("::").next()
     })
 }
 
-/// Makes `to` what `from` is. Files that are the same stay as they are, so that cargo builds nothing anew.
+/// Makes `to` a copy of `from`. Equal files stay, so that cargo rebuilds nothing.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
     let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     fs::create_dir_all(to).map_err(|error| failed(to, error))?;

@@ -1,8 +1,8 @@
-//! A switch that runs the program, held to a vector: the same bytes, order at each port and counts.
+//! A switch that runs the program and is compared with a vector: frames, their order at each port, and counts.
 //!
-//! The packet on the wire counts in its queue until its last bit has left (claim 3.1-i). So the traffic manager of this
-//! bench chooses a packet when the line is free, as the vectors say, and shows it to egress, which gives its place
-//! back, when the line has taken it. `simple_switch` and chips show it to egress when it is chosen: p4/README.md.
+//! A packet counts in its queue until its last bit has left (claim 3.1-i). As in the vectors, this bench chooses a
+//! packet when the line is free; egress, which frees its place in the queue, sees it when the line has taken it. In
+//! `simple_switch` and in chips egress sees it when it is chosen: p4/README.md.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -18,7 +18,6 @@ use crate::vectors::{Command, FOLDER, PORTS, Vector, list, read};
 /// Queues of a port: data and headers.
 pub(super) const PRIORITIES: usize = 2;
 
-/// Every vector of the profile, by hand and generated.
 pub(super) fn claimed(root: &Path) -> Result<Vec<Vector>, String> {
     let mut vectors = Vec::new();
     for folder in [FOLDER, GENERATED] {
@@ -32,7 +31,6 @@ pub(super) fn claimed(root: &Path) -> Result<Vec<Vector>, String> {
     Ok(vectors)
 }
 
-/// A switch as a vector configures it.
 fn switch<'p>(program: &'p Program, tables: &str, vector: &Vector) -> Result<Switch<'p>, String> {
     let mut switch = Switch::new(program, PRIORITIES);
     let tables = tables.to_owned() + &settings(&vector.choices(PROFILE)?)?;
@@ -40,10 +38,7 @@ fn switch<'p>(program: &'p Program, tables: &str, vector: &Vector) -> Result<Swi
     Ok(switch)
 }
 
-/// The program gives what every vector of the profile asks for: how many there are.
-///
-/// # Errors
-/// One line a failure.
+/// Runs the program on every vector of the profile. Returns their number, or a line per failure.
 pub(super) fn hold(root: &Path, program: &Program) -> Result<usize, Vec<String>> {
     let tables = read(root, Path::new(NDP.tables)).map_err(|error| vec![error])?;
     let vectors = claimed(root).map_err(|error| vec![error])?;
@@ -55,18 +50,11 @@ pub(super) fn hold(root: &Path, program: &Program) -> Result<usize, Vec<String>>
     if failures.is_empty() { Ok(vectors.len()) } else { Err(failures) }
 }
 
-/// Runs the program on a vector.
-///
-/// # Errors
-/// File and line of the vector, what was expected, what came.
 fn run_vector(program: &Program, tables: &str, vector: &Vector) -> Result<(), String> {
     Bench::new(switch(program, tables, vector)?).run(vector)
 }
 
-/// The command that gives the program the bounds of a service model.
-///
-/// # Errors
-/// The model is none that the program can be set to.
+/// Returns the command for the limits of a service model. Refuses a model that the program cannot have.
 pub(super) fn settings(choices: &Choices) -> Result<String, String> {
     let cannot = |what: &str| Err(format!("the program cannot be set to {what}"));
     let [header, data] = &choices.queues[..] else { return cannot("anything but two queues") };
@@ -95,15 +83,14 @@ pub(super) fn settings(choices: &Choices) -> Result<String, String> {
     ))
 }
 
-/// A frame that left, or that should.
+/// A frame with the line of the vector that served it.
 type Line = (usize, Vec<u8>);
 
-/// The switch with what is on its wires.
 pub(super) struct Bench<'p> {
     pub(super) switch: Switch<'p>,
-    /// The packet on the wire of each port, which egress has not seen, and the frame that it will be.
+    /// The packet on the wire of each port, before egress, and its final frame.
     wires: [Option<(Queued, Vec<u8>)>; PORTS],
-    /// Frames that left and were not yet expected, with the line that served them.
+    /// Frames that left and were not yet expected, with the line that served each.
     left: [VecDeque<Line>; PORTS],
 }
 
@@ -112,10 +99,7 @@ impl<'p> Bench<'p> {
         Bench { switch, wires: Default::default(), left: Default::default() }
     }
 
-    /// Obeys a vector.
-    ///
-    /// # Errors
-    /// File and line of the vector, what was expected, what came.
+    /// Runs a vector. An error names file and line, expectation and finding.
     pub(super) fn run(mut self, vector: &Vector) -> Result<(), String> {
         let fail = |line: usize, error: String| Err(format!("{}:{line}: {error}", vector.file));
         let mut last = 0;
@@ -129,7 +113,7 @@ impl<'p> Bench<'p> {
             if let Some((line, frame)) = self.left[port].front() {
                 return fail(*line, format!("surplus frame at port {port}: {}", hex(frame)));
             }
-            // What is still on the wire must leave as it was seen there.
+            // Packets still on the wire must leave as they were seen there.
             if let Err(error) = self.release(port) {
                 return fail(last, error);
             }
@@ -180,12 +164,11 @@ impl<'p> Bench<'p> {
         Ok(())
     }
 
-    /// A frame arrives.
     pub(super) fn receive(&mut self, port: usize, frame: &[u8]) -> Result<(), String> {
         self.switch.receive(port as u64, frame).map(|_| ())
     }
 
-    /// What was on the wire has left, the next packet is on it: its frame.
+    /// Puts a packet on the wire after the last one has left, and returns its frame.
     pub(super) fn serve(&mut self, port: usize) -> Result<Option<Vec<u8>>, String> {
         self.release(port)?;
         let Some(queued) = self.switch.take(port as u64) else { return Ok(None) };
@@ -195,7 +178,7 @@ impl<'p> Bench<'p> {
         Ok(Some(frame))
     }
 
-    /// The last bit of the packet on the wire has left.
+    /// Completes the packet on the wire.
     pub(super) fn release(&mut self, port: usize) -> Result<(), String> {
         let Some((queued, expected)) = self.wires[port].take() else { return Ok(()) };
         match self.switch.send(port as u64, queued)? {
@@ -204,13 +187,13 @@ impl<'p> Bench<'p> {
         }
     }
 
-    /// What vectors count, from the registers of the program.
+    /// Returns a count of the vectors, from the registers of the program.
     pub(super) fn count(&self, name: &str) -> Result<u64, String> {
         match name {
             "trimmed" | "cut_bytes" | "dropped" | "returned" => {
                 Ok(self.switch.registers(name)?.iter().sum())
             }
-            // There is nothing that draws coins or notifies.
+            // Nothing draws coins or sends notifications.
             "coins" | "notified" => Ok(0),
             _ => {
                 let (port, register) =
@@ -222,7 +205,7 @@ impl<'p> Bench<'p> {
     }
 }
 
-/// The first bytes of a frame, enough to see what it is, and how many there are.
+/// Formats the first bytes of a frame, enough to identify it, and its length.
 pub(super) fn hex(frame: &[u8]) -> String {
     let digits: String = frame.iter().take(62).map(|byte| format!("{byte:02x}")).collect();
     format!("{digits} ({} bytes)", frame.len())

@@ -1,14 +1,11 @@
-//! Changes of a compiled program, of which mistakes are made.
+//! Changes of a compiled program, from which mistakes are made.
 
 use serde_json::{Value, json};
 
 /// A mistake by its name, and the vectors that find it.
 pub(crate) type Found = (&'static str, Vec<String>);
 
-/// The mistakes and what finds each.
-///
-/// # Errors
-/// One line a mistake that nothing finds, or that could not be made.
+/// Returns each mistake with the vectors that find it, or a line per mistake without any.
 pub(super) fn sorted_out<M>(
     mutants: &[(&'static str, M)],
     finders: impl Fn(&M) -> Result<Vec<String>, String>,
@@ -26,12 +23,10 @@ pub(super) fn sorted_out<M>(
     if missed.is_empty() { Ok(found) } else { Err(missed) }
 }
 
-/// Whether a primitive is this one.
 pub(super) fn is(op: &'static str) -> impl Fn(&Value) -> bool {
     move |primitive| primitive["op"] == op
 }
 
-/// Whether a primitive writes this field.
 pub(super) fn assigns(header: &'static str, member: &'static str) -> impl Fn(&Value) -> bool {
     move |primitive| {
         primitive["op"] == "assign"
@@ -39,7 +34,7 @@ pub(super) fn assigns(header: &'static str, member: &'static str) -> impl Fn(&Va
     }
 }
 
-/// The actions of this name: p4c makes one for every call.
+/// Returns the actions of this name: p4c makes one for every call.
 pub(super) fn actions<'v>(
     program: &'v mut Value,
     name: &'static str,
@@ -48,14 +43,13 @@ pub(super) fn actions<'v>(
     actions.filter(move |action| action["name"] == name)
 }
 
-/// Takes primitives out of an action.
 pub(super) fn without(program: &mut Value, name: &'static str, which: impl Fn(&Value) -> bool) {
     for action in actions(program, name) {
         action["primitives"].as_array_mut().expect("a list").retain(|primitive| !which(primitive));
     }
 }
 
-/// Calls `change` with every object within a value.
+/// Calls `change` with every object in a value.
 pub(super) fn each_object(
     value: &mut Value,
     change: &mut impl FnMut(&mut serde_json::Map<String, Value>),
@@ -70,14 +64,14 @@ pub(super) fn each_object(
     }
 }
 
-/// Replaces an operation wherever an action uses it.
+/// Replaces an operation in every use by an action.
 pub(super) fn replace_operations(program: &mut Value, name: &'static str, old: &str, new: &str) {
     for action in actions(program, name) {
         replace_operation(action, old, new);
     }
 }
 
-/// Replaces an operation wherever a value uses it.
+/// Replaces an operation in every use by a value.
 pub(super) fn replace_operation(value: &mut Value, old: &str, new: &str) {
     each_object(value, &mut |object| {
         if object.get("op").is_some_and(|op| op == old) {
@@ -86,12 +80,12 @@ pub(super) fn replace_operation(value: &mut Value, old: &str, new: &str) {
     });
 }
 
-/// A field of the program's own metadata, as the compiler writes it.
+/// Returns a field of the program's own metadata, as the compiler writes it.
 pub(super) fn metadata(member: &str) -> Value {
     json!(["scalars", format!("metadata_t.{member}")])
 }
 
-/// Replaces a field wherever a value uses it.
+/// Replaces a field in every use by a value.
 pub(super) fn replace_field(value: &mut Value, old: &Value, new: &Value) {
     each_object(value, &mut |object| {
         if object.get("value") == Some(old) {
@@ -100,7 +94,7 @@ pub(super) fn replace_field(value: &mut Value, old: &Value, new: &Value) {
     });
 }
 
-/// Replaces a field wherever an action reads it.
+/// Replaces a field in every read by an action.
 pub(super) fn replace_read(program: &mut Value, name: &'static str, old: &Value, new: &Value) {
     for action in actions(program, name) {
         for primitive in action["primitives"].as_array_mut().into_iter().flatten() {
@@ -113,7 +107,7 @@ pub(super) fn replace_read(program: &mut Value, name: &'static str, old: &Value,
     }
 }
 
-/// The conditions that ask for a field.
+/// Returns the conditions that read a field.
 pub(super) fn conditions<'v>(
     program: &'v mut Value,
     field: &Value,

@@ -1,4 +1,4 @@
-//! The compiled program: that it is the source's, and what the compiler makes of the source today.
+//! Checks that the compiled programs belong to their sources, and compares them with today's compiler.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,15 +13,14 @@ use crate::vectors::read;
 
 use super::{Kept, NDP, OPF};
 
-/// What programs are made of, and what is made of them.
+/// Sources and compiled programs.
 const FILES: [&str; 5] = ["p4/ip.p4", NDP.source, NDP.compiled, OPF.source, OPF.compiled];
 
-/// Their hashes, as `sha256sum --check` reads them.
+/// Their hashes, in the format of `sha256sum --check`.
 const HASHES: &str = "p4/compiled.sha256";
 
 pub(super) const COMPILER: &str = "p4c-bm2-ss";
 
-/// What `sha256sum` would print in that folder.
 fn hashes(root: &Path) -> Result<String, String> {
     let mut text = String::new();
     for file in FILES {
@@ -34,10 +33,7 @@ fn hashes(root: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// Sources and compiled programs are those that were kept together.
-///
-/// # Errors
-/// One line that says which was changed, and what to do.
+/// Checks that sources and compiled programs were kept together. An error names the changed file, and the remedy.
 pub(super) fn check(root: &Path) -> Result<(), String> {
     let kept = read(root, Path::new(HASHES))?;
     let now = hashes(root)?;
@@ -54,14 +50,14 @@ pub(super) fn check(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Calls the compiler. `None`: there is none on PATH.
+/// Calls the compiler. `None`: it is not on PATH.
 fn call_compiler(root: &Path, kept: &Kept, output: &Path) -> Result<Option<()>, String> {
     let source = Path::new(kept.source);
     let folder = root.join(source.parent().unwrap_or(Path::new("")));
     let output = fs::canonicalize(output.parent().unwrap_or(Path::new(".")))
         .map(|folder| folder.join(output.file_name().unwrap_or_default()))
         .map_err(|error| format!("{}: {error}", output.display()))?;
-    // In its folder, so that no path of this machine comes into the output.
+    // In its folder, so that the output has no path of this machine.
     let called = Command::new(COMPILER)
         .current_dir(folder)
         .args(["--std", "p4-16", "-o"])
@@ -79,10 +75,7 @@ fn call_compiler(root: &Path, kept: &Kept, output: &Path) -> Result<Option<()>, 
     }
 }
 
-/// Compiles the programs and writes down which sources they are of.
-///
-/// # Errors
-/// One line: what, and where.
+/// Compiles the programs and records the hashes of their sources.
 pub(crate) fn compile(root: &Path) -> Result<usize, String> {
     for kept in [&NDP, &OPF] {
         if call_compiler(root, kept, &root.join(kept.compiled))?.is_none() {
@@ -94,7 +87,7 @@ pub(crate) fn compile(root: &Path) -> Result<usize, String> {
     Ok(3)
 }
 
-/// What says where something stood in which file, and by which compiler it was read.
+/// Removes places in source files, and the compiler's version.
 fn without_places(value: &mut Value) {
     match value {
         Value::Object(object) => {
@@ -108,11 +101,7 @@ fn without_places(value: &mut Value) {
     }
 }
 
-/// The compiler on this machine makes of a source what is kept, or something of which `hold` too says that every vector
-/// holds, and how many there are.
-///
-/// # Errors
-/// It does not.
+/// Compares the compiler's output with the kept program. If they differ, `hold` must run every vector on the new one.
 pub(super) fn compare(
     root: &Path,
     kept: &Kept,
@@ -133,7 +122,7 @@ pub(super) fn compare(
     ))
 }
 
-/// What the compiler makes of a source today, and where that is. `None`: there is no compiler.
+/// Compiles a source, and returns path and text of the output. `None`: there is no compiler.
 fn anew(root: &Path, kept: &Kept) -> Result<Option<(String, String)>, String> {
     let folder = root.join("out/p4");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -145,7 +134,7 @@ fn anew(root: &Path, kept: &Kept) -> Result<Option<(String, String)>, String> {
     Ok(Some((path.display().to_string(), text)))
 }
 
-/// Two compiled programs do the same, wherever the lines of their sources stand.
+/// Returns whether two compiled programs are equal, apart from source lines.
 fn is_same(anew: &str, kept: &str) -> Result<bool, String> {
     let document = |text: &str| -> Result<Value, String> {
         let mut value =

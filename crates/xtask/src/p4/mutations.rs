@@ -1,5 +1,5 @@
-//! Mistakes that the vectors of the profile must find: each is made in the compiled program, in its tables or in its
-//! settings, and at least one vector must then fail. The list is p4/README.md's.
+//! Mistakes in the compiled program, in its tables or in its settings, which at least one vector of the profile must
+//! find. The list is in p4/README.md.
 
 use std::path::Path;
 
@@ -15,11 +15,9 @@ use crate::bmv2::{Program, Switch};
 use crate::vectors::{Vector, read};
 
 enum Mutant {
-    /// In what the operator sets.
     Settings(fn(&mut Choices)),
-    /// In the tables: a line is replaced by another.
+    /// A mistake in the tables: a line and its replacement.
     Table(&'static str, &'static str),
-    /// In the program.
     Program(fn(&mut Value)),
 }
 
@@ -136,17 +134,14 @@ fn without_checksums(program: &mut Value) {
     }
 }
 
-/// The only condition that looks at the type of a packet is the one that leads to the return.
+/// Disables returns: the only condition that reads the packet type leads there.
 fn without_returns(program: &mut Value) {
     for conditional in conditions(program, &json!(["ndp", "kind"])) {
         conditional["true_next"] = conditional["false_next"].clone();
     }
 }
 
-/// The vectors that find each mistake.
-///
-/// # Errors
-/// One line a mistake that no vector finds, or that could not be made.
+/// Returns the vectors that find each mistake, or a line per mistake without any.
 pub(crate) fn check_all(root: &Path) -> Result<Vec<Found>, Vec<String>> {
     let read_all = || -> Result<(String, String, Vec<Vector>), String> {
         let file = |name: &str| read(root, Path::new(name));

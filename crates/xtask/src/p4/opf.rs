@@ -1,4 +1,4 @@
-//! OPF's program, held to `vectors/detour`.
+//! OPF's program, checked with `vectors/detour`.
 
 mod bench;
 mod mutations;

@@ -1,9 +1,9 @@
-//! The program on bmv2's `simple_switch`, where it is on PATH.
+//! The program on bmv2's `simple_switch`, if it is on PATH.
 //!
-//! The switch has threads and a clock, so what fills its queues depends on chance. It is asked twice. First registers are
-//! made to say that a queue is full: whatever the threads do, every packet then has one fate, and frames and registers
-//! must be those of the interpreter; between the two queues of a port order is left open. Then its queues are slow and
-//! do fill: every packet must be accounted for, in order, and every place given back.
+//! The switch has threads and a clock, so the load of its queues is random. There are two comparisons. First, registers
+//! mark queues as full: then every packet has one disposition, and frames and registers must be the interpreter's; the
+//! order between the two queues of a port is open. Then slow queues do fill: every packet must be accounted for, in
+//! order, and every place freed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,11 +19,11 @@ use super::simple_switch::{self, Arrivals, SWITCH, Shape};
 const SHAPE: Shape<'static> =
     Shape { compiled: NDP.compiled, ports: PORTS, priorities: PRIORITIES };
 
-/// bmv2's own queues drop without a word: deeper than the program's bounds.
+/// Depth of bmv2's own queues, which drop silently: larger than the program's limits.
 const DEEP: &str = "set_queue_depth 2000\n";
 
 /// Port 1 has room for everything, however late its queues are served; the data queue of port 2 is full; both queues of
-/// ports 0 and 3 are.
+/// ports 0 and 3 are full.
 const FULL: &str = "table_set_default ingress.settings ingress.set 50 54 64 1000 0xffffffff 0xffffffff 500000\n\
     register_write data_packets 2 1000\nregister_write data_packets 3 1000\n\
     register_write header_bytes 3 500000\nregister_write data_packets 0 1000\n\
@@ -43,7 +43,6 @@ const REGISTERS: [&str; 9] = [
 
 const HEAD: &str = "# claim: all\n# origin: chosen\n# profiles: p4\n";
 
-/// The frames of a vector's packets, and the ports that they come in by.
 fn frames_of(text: &str) -> Result<Arrivals, String> {
     let vector = Vector::parse(Path::new("packets for the real switch"), text)?;
     let packets = vector.commands.iter().filter_map(|(_, command)| match command {
@@ -53,7 +52,7 @@ fn frames_of(text: &str) -> Result<Arrivals, String> {
     packets.flatten().map(|(_, packet)| Ok((packet.source.index(), frame(packet)?))).collect()
 }
 
-/// Every kind of packet from every port to every port, and packets that lead nowhere.
+/// Returns every kind of packet from every port to every port, and unroutable packets.
 fn packets() -> Result<Arrivals, String> {
     let mut text = HEAD.to_owned();
     let mut names = Vec::new();
@@ -76,7 +75,7 @@ fn packets() -> Result<Arrivals, String> {
             for kind in ["trimmed", "returned"] {
                 let name = format!("p{}", names.len());
                 text.push_str(&format!("define {name} {kind} {origin}\n"));
-                // What is returned goes the other way.
+                // A returned packet goes the other way.
                 names.push((name, if kind == "returned" { from } else { to }));
             }
         }
@@ -88,7 +87,7 @@ fn packets() -> Result<Arrivals, String> {
         text.push_str(&format!("packet {to} {name}\n"));
     }
     let mut frames = frames_of(&text)?;
-    // A wrong checksum, and what is not IP.
+    // A wrong checksum, and a frame that is not IP.
     let mut damaged = frames[0].1.clone();
     damaged[24] ^= 1;
     let other = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5][..], &[7; 50]].concat();
@@ -96,10 +95,10 @@ fn packets() -> Result<Arrivals, String> {
     Ok(frames)
 }
 
-/// Frames that left each port, those of each queue in order.
+/// Frames that left each port, in order for each queue.
 type ByQueue = BTreeMap<(usize, bool), Vec<Vec<u8>>>;
 
-/// Whether a frame came out of the header queue: by its DSCP, as the tables have it.
+/// Returns whether a frame is from the header queue, by its DSCP in the tables.
 fn is_header(frame: &[u8]) -> bool {
     frame[12..14] == [8, 0] && [48, 50, 52, 54].contains(&(frame[15] >> 2))
 }
@@ -127,10 +126,8 @@ fn interpreted(program: &Program, commands: &str) -> Result<(ByQueue, Vec<Vec<u6
     Ok((left, registers.into_iter().collect::<Result<_, _>>()?))
 }
 
-/// What the switch was asked, or why not.
-///
-/// # Errors
-/// It gives something else than the interpreter, or loses a packet.
+/// Compares the switch with the interpreter. Returns what was compared or why not; a difference or a lost packet is an
+/// error.
 pub(super) fn compare(root: &Path, text: &str, tables: &str) -> Result<String, String> {
     if let Some(missing) = simple_switch::missing() {
         return Ok(format!("SKIPPED: {missing} is not on PATH; bmv2 was not asked"));
@@ -168,7 +165,7 @@ const BURST: usize = 200;
 const SLOW: &str = "table_set_default ingress.settings ingress.set 50 54 64 4 0xffffffff 0xffffffff 256\n\
     set_queue_rate 100 2\n";
 
-/// What may become of a packet of the burst.
+/// Form of a packet of the burst when it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Form {
     Whole,
@@ -176,7 +173,6 @@ enum Form {
     Returned,
 }
 
-/// The frames of the burst, and each frame's packet and form.
 type Forms = BTreeMap<Vec<u8>, (usize, Form)>;
 
 fn burst() -> Result<(Arrivals, Forms), String> {
@@ -203,7 +199,7 @@ fn slow_queues(root: &Path, tables: &str) -> Result<String, String> {
     let run = simple_switch::run(root, &SHAPE, "slow", &commands, &frames, &REGISTERS)?;
     let counts = account(&run.left, &run.registers, &forms)?;
     let [whole, trimmed, returned, dropped] = counts;
-    // How many is chance; that each happened is not: the burst takes a moment, the queue two seconds.
+    // The numbers are random, but each form must occur: the burst takes a moment, the queue two seconds.
     if [whole, trimmed, returned].contains(&0) {
         return Err(format!("{SWITCH}: {whole} whole, {trimmed} trimmed, {returned} returned"));
     }
@@ -213,8 +209,8 @@ fn slow_queues(root: &Path, tables: &str) -> Result<String, String> {
     ))
 }
 
-/// Every packet left once or was dropped, by the right port, in the order of its queue; registers count what happened,
-/// and queues are empty. Gives how many were whole, trimmed, returned and dropped.
+/// Checks that every packet left once by the right port in order, or was dropped, that registers agree, and that queues
+/// are empty. Returns the numbers of whole, trimmed, returned and dropped packets.
 fn account(
     left: &[Vec<Vec<u8>>],
     registers: &[Vec<u64>],
@@ -248,7 +244,7 @@ fn account(
         known.find(|(known, _)| **known == name).map_or(0, |(_, cells)| cells.iter().sum())
     };
     let [_, trimmed, returned, _] = counts;
-    // A header that is dropped was trimmed and returned before.
+    // A dropped header was trimmed and returned before.
     let of_headers = (trimmed + returned + lost) as u64;
     for (name, expected) in [
         ("trimmed", of_headers),
@@ -303,7 +299,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
-    /// The packets that the real switch would get meet every fate in the interpreter.
+    /// The real switch's packets meet every disposition in the interpreter.
     #[test]
     fn the_packets_meet_every_fate() {
         let text = read(&root(), Path::new(NDP.compiled)).unwrap();
@@ -318,7 +314,7 @@ mod tests {
             assert!(sum(name) > 0, "{name}");
         }
         assert_eq!(sum("refused"), 2);
-        // Nothing waits, so only what was written stands in the registers.
+        // Nothing waits, so registers hold only what was written.
         assert_eq!((sum("data_packets"), sum("data_bytes")), (3000, 0));
         assert_eq!((sum("header_packets"), sum("header_bytes")), (0, 1_000_000));
         let frames = left.values().map(Vec::len).sum::<usize>() as u64;
@@ -335,7 +331,7 @@ mod tests {
         assert!(judge(&one, &less).unwrap_err().ends_with("1 frames, not 2"));
     }
 
-    /// The burst as the interpreter would have it, without a packet served; then with mistakes.
+    /// The burst in the interpreter, without service; then with mistakes.
     #[test]
     fn a_burst_is_accounted_for() {
         let text = read(&root(), Path::new(NDP.compiled)).unwrap();

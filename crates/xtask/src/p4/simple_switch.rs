@@ -1,5 +1,4 @@
-//! bmv2's `simple_switch` as a process: frames come in and go out by capture files, tables and registers by its control
-//! plane.
+//! bmv2's `simple_switch` as a process: frames in capture files, tables and registers through its control plane.
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -11,17 +10,17 @@ use std::time::{Duration, Instant};
 pub(super) const SWITCH: &str = "simple_switch";
 const CONTROL: &str = "simple_switch_CLI";
 
-/// The port of its control plane (chosen; not bmv2's default, so that another switch is not disturbed).
+/// Port of the control plane (chosen; different from bmv2's default, to leave another switch alone).
 const CONTROL_PORT: &str = "49099";
 
-/// What it waits for its tables before the first packet.
+/// Maximum time for its tables before the first packet.
 const HEAD_START: Duration = Duration::from_secs(4);
-/// How long its packets may take.
+/// Maximum time for its packets.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// No frame for so long: there will be none.
+/// Time without a frame after which no further one is expected.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// What it needs and is not on PATH.
+/// Returns the first program that it needs and that is not on PATH.
 pub(super) fn missing() -> Option<&'static str> {
     let is_missing = |program: &&str| {
         let called = Command::new(program).arg("--help").output();
@@ -30,20 +29,16 @@ pub(super) fn missing() -> Option<&'static str> {
     [SWITCH, CONTROL].into_iter().find(is_missing)
 }
 
-/// What came out of it.
 pub(super) struct Run {
     pub(super) left: Left,
-    /// The register arrays that were asked for.
     pub(super) registers: Vec<Vec<u64>>,
 }
 
-/// Frames that left each port.
 pub(super) type Left = Vec<Vec<Vec<u8>>>;
 
-/// Frames and the ports that they come in by, in their order.
 pub(super) type Arrivals = Vec<(usize, Vec<u8>)>;
 
-/// The switch; it is ended when this is dropped.
+/// The process, which is killed on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -54,7 +49,7 @@ impl Drop for Running {
     }
 }
 
-/// Gives commands to the control plane; what it prints.
+/// Sends commands to the control plane, and returns its output.
 fn control(commands: &str) -> Result<String, String> {
     let error = |error| format!("{CONTROL}: {error}");
     let mut child = Command::new(CONTROL)
@@ -75,18 +70,14 @@ fn control(commands: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// A compiled program on the switch, and how many ports and queues it has there.
 pub(super) struct Shape<'a> {
     pub(super) compiled: &'a str,
     pub(super) ports: usize,
     pub(super) priorities: usize,
 }
 
-/// Starts a switch in a folder under `out`, gives it commands and frames, and reads the register arrays when nothing
-/// leaves it any more.
-///
-/// # Errors
-/// It does not start, or does not obey.
+/// Starts a switch in a folder under `out`, gives it commands and frames, and reads the register arrays when no more
+/// frames leave. It is an error if it does not start or refuses a command.
 pub(super) fn run(
     root: &Path,
     shape: &Shape<'_>,
@@ -96,7 +87,7 @@ pub(super) fn run(
     registers: &[&str],
 ) -> Result<Run, String> {
     let folder = root.join("out/p4").join(name);
-    // What an earlier run left would be read as this one's.
+    // Files of an earlier run would be read as this run's.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     for port in 0..shape.ports {
@@ -118,7 +109,7 @@ pub(super) fn run(
     let running = call.stdin(Stdio::null()).stdout(log).stderr(log_too).spawn();
     let mut running = Running(running.map_err(|error| format!("{SWITCH}: {error}"))?);
 
-    // It takes no comments. It takes a moment to listen.
+    // It takes no comments, and does not listen at once.
     let lines = commands.lines().filter(|line| !line.starts_with('#'));
     let commands: String = lines.map(|line| format!("{line}\n")).collect();
     while let Err(error) = control(&commands) {
@@ -159,7 +150,7 @@ pub(super) fn run(
     Ok(Run { left, registers: registers.iter().map(read).collect::<Result<_, _>>()? })
 }
 
-/// A capture file of what comes in by a port. Times say in which order the ports' packets come.
+/// Returns a capture file of the frames to a port. Times give the order across ports.
 fn pcap(frames: &[(usize, Vec<u8>)], port: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     // Magic, version 2.4, no zone, longest packet, Ethernet.
@@ -175,7 +166,7 @@ fn pcap(frames: &[(usize, Vec<u8>)], port: usize) -> Vec<u8> {
     bytes
 }
 
-/// The whole packets of a capture file.
+/// Returns the complete packets of a capture file.
 fn read_pcap(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let mut rest = bytes.get(24..).unwrap_or_default();

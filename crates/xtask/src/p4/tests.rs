@@ -1,4 +1,4 @@
-//! The compiled program against the Rust port and the wire format, on what chance gives.
+//! The compiled program against the Rust port and the wire format, on random input.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -146,12 +146,12 @@ fn step() -> impl Strategy<Value = Step> {
 const COUNTS: [&str; 4] = ["trimmed", "cut_bytes", "dropped", "returned"];
 const OF_A_PORT: [&str; 4] = ["data_packets", "data_bytes", "header_packets", "header_bytes"];
 
-/// When egress, which gives the place of a packet back, sees it.
+/// Time at which egress sees a packet and frees its place.
 #[derive(Clone, Copy, PartialEq)]
 enum Egress {
-    /// When its last bit has left, as the vectors have it.
+    /// At its last bit, as in the vectors.
     AtLastBit,
-    /// When it is chosen, as `simple_switch` has it.
+    /// When it is chosen, as in `simple_switch`.
     WhenChosen,
 }
 
@@ -162,7 +162,7 @@ fn check(choices: &Choices, steps: &[Step], egress: Egress) -> Result<(), TestCa
         harness.serve(0, port).unwrap();
         let left = bench.serve(port).unwrap();
         if egress == Egress::WhenChosen {
-            // What was on the wire has left, and nothing follows it. No port takes from a pool.
+            // The packet on the wire has left, and the next one follows. No port takes from a pool.
             harness.ports[port].release(&model, &mut Pool::none());
             bench.release(port).unwrap();
         }
@@ -197,7 +197,7 @@ fn check(choices: &Choices, steps: &[Step], egress: Egress) -> Result<(), TestCa
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The same frames in the same order, the same counts: the interpreted program and the Rust port.
+    /// Frames, order and counts of the interpreted program agree with the Rust port.
     #[test]
     fn the_program_is_the_reference(
         packets in 1..5u32,
@@ -213,7 +213,6 @@ proptest! {
     }
 }
 
-/// The two hosts, of one family.
 fn address(v6: bool, host: u16) -> IpAddr {
     if v6 {
         Ipv6Addr::new(0xfd00, host, 0, 0, 0, 0, 0, 1).into()
@@ -222,13 +221,12 @@ fn address(v6: bool, host: u16) -> IpAddr {
     }
 }
 
-/// What the program takes a DSCP for. It knows no priorities: what it does not know may only be dropped.
+/// Service of a DSCP in the program. It knows no priorities: unknown DSCPs are droppable.
 fn service_in_p4(dscp: u8) -> Service {
     let class = Profile::PAPER.class(dscp).filter(|class| class.priority() == 0);
     class.map_or(Service::Droppable, ServiceClass::service)
 }
 
-/// A frame from host 1 to host 2.
 fn whole(v6: bool, service: Service, payload: u16, sequence: u32, marks: u8) -> Vec<u8> {
     let header = Header {
         kind: Kind::Data,
@@ -249,7 +247,7 @@ fn whole(v6: bool, service: Service, payload: u16, sequence: u32, marks: u8) -> 
     bytes
 }
 
-/// A switch with no place for data and one for a header of `left` bytes.
+/// A switch without room for data and with room for one header of `left` bytes.
 fn full(left: usize) -> Bench<'static> {
     let mut choices = Choices::p4(1, 1436);
     choices.queues[1].whole = Limit::packets(0);
@@ -260,7 +258,7 @@ fn full(left: usize) -> Bench<'static> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// IPv4 and IPv6: what is trimmed, and what is returned, has the bytes that the wire format gives it.
+    /// IPv4 and IPv6: trimmed and returned packets have the bytes of the wire format.
     #[test]
     fn trimmed_and_returned_frames_are_those_of_the_wire_format(
         v6 in any::<bool>(),
@@ -286,8 +284,8 @@ proptest! {
         prop_assert_eq!(counts, [3, 3 * (bytes.len() - left) as u64, 1, 2]);
     }
 
-    /// Frames that were cut anywhere and damaged anywhere but in their addresses: trimmed when the wire format says that
-    /// a switch may, else dropped or forwarded as they are.
+    /// Frames with any cut or damage outside their addresses are trimmed if the wire format permits it, otherwise
+    /// dropped or forwarded unchanged.
     #[test]
     fn what_is_not_understood_is_not_changed(
         v6 in any::<bool>(),
@@ -327,7 +325,7 @@ proptest! {
         let expected = match service_in_p4(dscp) {
             _ if bytes.len() < 14 || !right => None,
             Service::Trimmable => match Frame::trim(&mut cut, &Profile::PAPER, false, Lengths::Updated) {
-                // IPv4 options: not by this program.
+                // This program does not support IPv4 options.
                 Ok(left) if plain || v6 => Some(cut[..left].to_vec()),
                 _ => None,
             },
@@ -335,7 +333,7 @@ proptest! {
             _ => Some(bytes.clone()),
         };
         let mut bench = full(9000);
-        // An address that is damaged leads elsewhere; the destination is not.
+        // A damaged address would lead elsewhere; the destination is intact.
         bench.receive(1, &bytes).unwrap();
         prop_assert_eq!(bench.serve(2).unwrap(), expected.clone());
         let refused: u64 = bench.switch.registers("refused").unwrap().iter().sum();

@@ -1,4 +1,4 @@
-//! The defaults that the grammar declares hold: a shipped scenario with a default written out is the same run.
+//! Declared defaults hold: a shipped scenario with a default written out is an identical run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use crate::keys::tree::{self, Entry, Node, Table, Value};
 use crate::transports::Transports;
 use trimline_transport::pfabric;
 
-/// Keys that all shipped scenarios have, or that need another key beside them.
+/// Scenarios for keys that every shipped scenario has, or that need another key beside them.
 const FURTHER: [&str; 4] = [
     "topology.star.hosts = 4\nimpairment.loss = \"1%\"\n[[workload]]\nname = \"w\"\nrandom.total = 3\nsize = \"9KB\"\n",
     "topology.star.hosts = 4\n[[phantom_queue]]\n[transport.dctcp]\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n",
@@ -21,7 +21,6 @@ const FURTHER: [&str; 4] = [
     "topology.star.hosts = 4\n[[workload]]\nname = \"w\"\nrandom.excluding = [1]\nsize = \"9KB\"\n",
 ];
 
-/// A scenario with nothing but this transport.
 fn plain(transport: &str) -> String {
     format!(
         "duration = \"1ms\"\ntopology.star.hosts = 4\n[transport.{transport}]\n[[workload]]\n\
@@ -29,7 +28,7 @@ fn plain(transport: &str) -> String {
     )
 }
 
-/// All files of a folder and those below it that end so.
+/// Finds all files in a folder and below whose names end with `end`.
 pub(super) fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -43,12 +42,11 @@ pub(super) fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The tree of a text.
 pub(super) fn parsed(name: &str, text: &str) -> Node {
     tree::parse(&Arc::new(Source::new(name, text))).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Every variant of a scenario, without sweep and schemes.
+/// Returns every variant of a scenario, without sweep and schemes.
 fn variants(name: &str, text: &str) -> Vec<Node> {
     let mut base = parsed(name, text);
     for key in ["sweep", "scheme", "schemes"] {
@@ -65,7 +63,7 @@ fn variants(name: &str, text: &str) -> Vec<Node> {
     series.node.list().unwrap().iter().map(over).collect()
 }
 
-/// The tables of a tree with their grammar, each by its way from the root.
+/// Returns the tables of a tree with grammar and path.
 pub(super) fn tables(
     node: &Node,
     form: &Form,
@@ -106,7 +104,6 @@ pub(super) fn tables(
     }
 }
 
-/// A node by its way from the root.
 pub(super) fn at<'a>(node: &'a mut Node, way: &[usize]) -> &'a mut Table {
     match (&mut node.value, way) {
         (Value::Table(table), []) => table,
@@ -116,12 +113,12 @@ pub(super) fn at<'a>(node: &'a mut Node, way: &[usize]) -> &'a mut Table {
     }
 }
 
-/// Tables may share a key: this one in this table.
+/// Identifies a key in its table: tables may share a key.
 pub(super) fn name_of(grammar: &Grammar, key: &Key) -> (usize, &'static str) {
     (std::ptr::from_ref(grammar).addr(), key.name)
 }
 
-/// A default as the file writes it: the first kind of value that may stand behind the key.
+/// Parses a default as the first type that the key takes.
 fn value(key: &Key, default: &str, language: &Language, place: &Place) -> Node {
     let integer = default.parse().ok().map(Value::Integer);
     let kinds = [default.parse().ok().map(Value::Boolean), integer];

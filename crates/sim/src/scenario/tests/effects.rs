@@ -1,4 +1,4 @@
-//! Every key can act: some small run has another result with another value of it.
+//! Every key has an effect: another value changes the result of some small run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,12 +17,12 @@ use crate::keys::quantity::Quantity;
 use crate::keys::tree::{self, Entry, Node};
 use crate::transports::Transports;
 
-/// The folder of small scenarios, one of which has each table, and of `values.txt`.
+/// Small scenarios, which together have every table, and `values.txt`.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/scenario/tests/effects");
 
-/// Keys whose effect is none on the run of one series and one seed.
+/// Keys without effect on the run of one series and one seed.
 const ACT_ELSEWHERE: [&str; 15] = [
-    // Names, and which runs there are.
+    // Names, and keys that select runs.
     "description",
     "link_event.name",
     "name",
@@ -32,18 +32,17 @@ const ACT_ELSEWHERE: [&str; 15] = [
     "schemes",
     "seeds",
     "series.name",
-    // It takes the place of the payload of each transport before a run is resolved.
+    // It replaces the payload of each transport before a run is resolved.
     "payload",
     // Both engines give the same record.
     "engine",
-    // A file that is said to have another format is refused.
+    // A file with a wrong format is refused.
     "topology.format",
     "transport.homa.cutoffs.format",
     "workload.format",
     "workload.size.format",
 ];
 
-/// Values of a form, as a file has them.
 fn values(form: &Form, language: &Language) -> Vec<String> {
     let texts = |texts: &[&str]| texts.iter().map(|text| format!("\"{text}\"")).collect();
     match form {
@@ -76,14 +75,12 @@ fn values(form: &Form, language: &Language) -> Vec<String> {
     }
 }
 
-/// A value as the tree of a file has it.
 fn node(text: &str) -> Node {
     let source =
         Arc::new(Source::new(&format!("{FOLDER}/value.toml"), &format!("value = {text}\n")));
     tree::parse(&source).unwrap().take("value").unwrap().node
 }
 
-/// The record of a scenario, or the reason why it is refused.
 fn outcome(tree: &Node, known: &Transports) -> Result<(RunRecord, Output), String> {
     let whole = Form::Table(&SCENARIO);
     whole.check(tree, Extent::Whole, &known.language()).map_err(|error| error.to_string())?;
@@ -97,7 +94,7 @@ fn outcome(tree: &Node, known: &Transports) -> Result<(RunRecord, Output), Strin
     record.map(|record| (record, output)).map_err(|error| error.to_string())
 }
 
-/// The leaf keys of a grammar and of all below it, each with its place.
+/// Returns the leaf keys of a grammar, each with its place.
 fn leaves(
     path: &str,
     form: &Form,
@@ -146,7 +143,7 @@ fn every_key_can_change_a_run() {
     leaves("", &whole, &language, &mut left);
     let all = left.len();
     let mut refused: BTreeMap<String, String> = BTreeMap::new();
-    // Beside those that all keys of a form try.
+    // Values besides the ones that all keys of a form try.
     let special = fs::read_to_string(format!("{FOLDER}/values.txt")).unwrap();
     let special: Vec<_> = special.lines().filter_map(|line| line.split_once(" = ")).collect();
     let (mut paths, mut broken) = (Vec::new(), Vec::new());

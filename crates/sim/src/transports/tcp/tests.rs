@@ -1,4 +1,4 @@
-//! What scenarios make of the TCP family.
+//! Scenarios with the TCP family.
 
 use super::super::testing::{self, plan};
 use super::*;
@@ -34,7 +34,7 @@ fn timers_have_presets_and_slow_ones_are_said() {
     }
 }
 
-/// Linux bounds the variance of a round trip by 200 ms. A scenario's `rto_min` is the minimum of the RTO alone.
+/// Linux bounds the variance of a round trip by 200 ms. A scenario's `rto_min` bounds the RTO alone.
 #[test]
 fn only_the_timers_of_linux_bound_the_variance() {
     for (keys, variance) in [

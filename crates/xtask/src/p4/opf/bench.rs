@@ -1,36 +1,34 @@
-//! A switch that runs OPF's program, held to a vector: each packet leaves by the same port, a hop older and otherwise as it
-//! came, and registers hold what the vector sees.
+//! A switch that runs OPF's program and is compared with a vector: each packet leaves by the expected port, a hop older
+//! and otherwise unchanged, and registers hold the lengths that the vector sees.
 //!
-//! The vectors say what was drawn, among how many ports: the interpreter's `random` gives the one, and the program must
-//! ask for the other.
+//! The vectors give each draw and its bound: the interpreter's `random` returns the draw, and the program must pass the
+//! bound.
 
 use std::collections::VecDeque;
 use std::path::Path;
 
-use crate::bmv2::{NodeRng, Program, Switch};
+use crate::bmv2::{Draw, Program, Switch};
 use crate::detours::{Arriving, Command, Config, PORTS, Vector, read_all};
 use crate::frames::{frame, mend_checksum};
 use crate::p4::OPF;
 use crate::p4::bench::hex;
 use crate::vectors::read;
 
-/// The TTL of the wire format's packets: the paper's `MAX_TTL`.
+/// Initial TTL in the wire format: the paper's `MAX_TTL`.
 pub(super) const MAX_TIME_TO_LIVE: u8 = 64;
 
-/// Queues of a port.
 pub(super) const PRIORITIES: usize = 1;
 
-/// What the control plane sets for a vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Setup {
     pub(super) max_time_to_live: u8,
     pub(super) limit: u8,
     pub(super) threshold: u32,
-    /// The ports that may be drawn if they are neither input nor own.
+    /// Candidate ports, before input and own port are left out.
     pub(super) targets: Vec<usize>,
     /// Ports that are left out as input, with their places among the targets.
     pub(super) inputs: Vec<(usize, usize)>,
-    /// Ports that are left out as own.
+    /// Ports that are left out as own, with their places.
     pub(super) owns: Vec<(usize, usize)>,
 }
 
@@ -40,7 +38,7 @@ impl Setup {
         Setup::among((0..PORTS).filter(is_target).collect(), config)
     }
 
-    /// As if these were the ports to switches whose links are not dead.
+    /// Creates a setup as if `targets` were the live ports to switches.
     pub(super) fn among(targets: Vec<usize>, config: &Config) -> Setup {
         let places: Vec<(usize, usize)> = targets.iter().copied().zip(0..).collect();
         Setup {
@@ -53,7 +51,7 @@ impl Setup {
         }
     }
 
-    /// The commands of the control plane.
+    /// Returns the commands of the control plane.
     pub(super) fn commands(&self) -> String {
         let Setup { max_time_to_live, limit, threshold, targets, inputs, owns } = self;
         let mut text = format!(
@@ -78,10 +76,10 @@ impl Setup {
     }
 }
 
-/// The frame of a packet that has left so many switches.
+/// Returns the frame of a packet that has left this number of switches.
 ///
 /// # Errors
-/// It would have been dropped on its way.
+/// Refuses a packet that would have been dropped on its way.
 pub(super) fn frame_of(arriving: &Arriving, switches: u8) -> Result<Vec<u8>, String> {
     let mut bytes = frame(&arriving.packet)?;
     let left = MAX_TIME_TO_LIVE.checked_sub(switches).filter(|&left| left > 0);
@@ -90,24 +88,20 @@ pub(super) fn frame_of(arriving: &Arriving, switches: u8) -> Result<Vec<u8>, Str
     Ok(bytes)
 }
 
-/// How the frames of packets are made.
 pub(super) type Encode = fn(&Arriving, u8) -> Result<Vec<u8>, String>;
 
 /// The switch with the frames that wait in it.
 pub(super) struct Bench<'p> {
     pub(super) switch: Switch<'p>,
     encode: Encode,
-    /// What each port's packets must be when they leave.
+    /// Frames that must leave each port.
     waiting: [VecDeque<Vec<u8>>; PORTS],
-    /// The port of the last packet, which must be expected.
+    /// Output port of the last packet, which the vector must expect.
     way: Option<usize>,
 }
 
 impl<'p> Bench<'p> {
-    /// A switch with the tables that are kept, and then the setup.
-    ///
-    /// # Errors
-    /// The tables do not take it.
+    /// Creates a switch with the kept tables, and then the setup.
     pub(super) fn new(
         program: &'p Program,
         tables: &str,
@@ -120,10 +114,7 @@ impl<'p> Bench<'p> {
         Ok(Bench { switch, encode, waiting: Default::default(), way: None })
     }
 
-    /// Obeys a vector.
-    ///
-    /// # Errors
-    /// File and line of the vector, what was expected, what came.
+    /// Runs a vector. An error names file and line, expectation and finding.
     pub(super) fn run(mut self, vector: &Vector) -> Result<(), String> {
         let mut last = 0;
         for (line, command) in &vector.commands {
@@ -136,12 +127,12 @@ impl<'p> Bench<'p> {
     fn obey(&mut self, command: &Command) -> Result<(), String> {
         match command {
             Command::Length { port, packets } => self.set_length(*port, *packets),
-            Command::NodeRng { places, of } => {
+            Command::Draw { places, of } => {
                 self.lay_out(places, *of);
                 Ok(())
             }
             Command::Packet(arriving) => {
-                self.check_registers()?;
+                self.check_expected()?;
                 self.way = Some(self.arrive(arriving)?);
                 Ok(())
             }
@@ -158,8 +149,8 @@ impl<'p> Bench<'p> {
         }
     }
 
-    /// Every packet was expected.
-    fn check_registers(&self) -> Result<(), String> {
+    /// Checks that the vector expected every packet.
+    fn check_expected(&self) -> Result<(), String> {
         match self.way {
             None => Ok(()),
             Some(way) => Err(format!("a packet left by port {way}, which nobody expected")),
@@ -173,11 +164,10 @@ impl<'p> Bench<'p> {
     pub(super) fn lay_out(&mut self, places: &[u32], of: u32) {
         for &place in places {
             let (value, high) = (place.into(), u64::from(of) - 1);
-            self.switch.lay_out(NodeRng { value, low: 0, high });
+            self.switch.lay_out(Draw { value, low: 0, high });
         }
     }
 
-    /// The register holds this of the port.
     pub(super) fn holds(&self, array: &str, port: usize, expected: u64) -> Result<(), String> {
         match self.switch.register(array, port)? {
             held if held == expected => Ok(()),
@@ -185,7 +175,7 @@ impl<'p> Bench<'p> {
         }
     }
 
-    /// A packet comes: the port that it leaves by.
+    /// Lets a packet arrive. Returns its output port.
     pub(super) fn arrive(&mut self, arriving: &Arriving) -> Result<usize, String> {
         let bytes = (self.encode)(arriving, arriving.switches)?;
         let way = self.switch.receive(arriving.input as u64, &bytes)?;
@@ -195,7 +185,7 @@ impl<'p> Bench<'p> {
         self.undrawn().map(|()| way)
     }
 
-    /// Everything that was laid out was drawn.
+    /// Checks that all scripted draws were drawn.
     fn undrawn(&self) -> Result<(), String> {
         match self.switch.undrawn() {
             0 => Ok(()),
@@ -203,7 +193,6 @@ impl<'p> Bench<'p> {
         }
     }
 
-    /// The next packet of the port begins to leave.
     pub(super) fn serve(&mut self, port: usize) -> Result<(), String> {
         let Some(queued) = self.switch.take(port as u64) else { return Ok(()) };
         let left = self.switch.send(port as u64, queued)?;
@@ -219,10 +208,10 @@ impl<'p> Bench<'p> {
         }
     }
 
-    /// Every packet was expected, every draw drawn; what still waits leaves as it should.
+    /// Checks that every packet and every scripted draw occurred, and drains the queues.
     pub(super) fn finish(mut self) -> Result<(), String> {
         self.undrawn()?;
-        self.check_registers()?;
+        self.check_expected()?;
         for port in 0..PORTS {
             while !self.waiting[port].is_empty() {
                 let before = self.waiting[port].len();
@@ -236,10 +225,7 @@ impl<'p> Bench<'p> {
     }
 }
 
-/// The program gives what every vector of detour asks for: how many there are.
-///
-/// # Errors
-/// One line a failure.
+/// Runs the program on every vector of detours. Returns their number, or a line per failure.
 pub(in crate::p4) fn hold(root: &Path, program: &Program) -> Result<usize, Vec<String>> {
     let tables = read(root, Path::new(OPF.tables)).map_err(|error| vec![error])?;
     let vectors = read_all(root).map_err(|error| vec![error])?;

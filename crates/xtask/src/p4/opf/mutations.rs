@@ -1,5 +1,5 @@
-//! Mistakes that the vectors of deflection must find: each is made in what the control plane sets, in the tables or in the
-//! compiled program, and at least one vector must then fail. The list is p4/README.md's.
+//! Mistakes in the control plane's settings, in the tables or in the compiled program, which at least one vector of
+//! detours must find. The list is in p4/README.md.
 
 use std::path::Path;
 
@@ -16,12 +16,10 @@ use crate::p4::change::{
 use crate::vectors::read;
 
 enum Mutant {
-    /// In what the control plane sets for a vector.
     Set(fn(&mut Setup, &Config)),
-    /// In the DSCPs that are taken for unscheduled data: one that is not, or one that is missing.
+    /// A DSCP that is wrongly taken for unscheduled data, or one that is missing.
     Marks(&'static str),
     Lacks(&'static str),
-    /// In the program.
     InProgram(fn(&mut Value)),
 }
 
@@ -213,7 +211,7 @@ const MUTANTS: [(&str, Mutant); 43] = [
     ),
 ];
 
-/// Two places are compared, and each with that of no target, which is a constant: only of the former.
+/// Changes only the comparison of two places. Each is also compared with a constant, the place of no target.
 fn left_out_twice(program: &mut Value) {
     for action in actions(program, "ingress.count_candidates") {
         each_object(action, &mut |object| {
@@ -225,14 +223,13 @@ fn left_out_twice(program: &mut Value) {
     }
 }
 
-/// The draws of the program, in order.
 fn draws(program: &mut Value) -> impl Iterator<Item = &mut Value> {
     let primitives = actions(program, "ingress.draw")
         .flat_map(|action| action["primitives"].as_array_mut().into_iter().flatten());
     primitives.filter(|primitive| is("modify_field_rng_uniform")(primitive))
 }
 
-/// What is drawn first is taken for both.
+/// Uses the first draw for both.
 fn one_draw(program: &mut Value) {
     let drawn: Vec<Value> =
         draws(program).map(|draw| draw["parameters"][0]["value"].clone()).collect();
@@ -245,7 +242,7 @@ fn one_draw(program: &mut Value) {
     }
 }
 
-/// A draw gives places up to another one.
+/// Shifts the upper bound of a draw.
 fn bound(program: &mut Value, which: usize, by: i8) {
     if let Some(draw) = draws(program).nth(which) {
         let high = draw["parameters"][2].clone();
@@ -256,7 +253,7 @@ fn bound(program: &mut Value, which: usize, by: i8) {
     }
 }
 
-/// What is written is what should have been at the departure before; `refused` of the port keeps it, where no vector looks.
+/// Writes the value of the previous departure, kept in `refused` of the port, which no vector reads.
 fn written_late(program: &mut Value) {
     let kept = json!({"type": "register_array", "value": "refused"});
     let before = json!({"type": "field", "value": metadata("length")});
@@ -272,10 +269,7 @@ fn written_late(program: &mut Value) {
     }
 }
 
-/// The vectors that find each mistake.
-///
-/// # Errors
-/// One line a mistake that no vector finds, or that could not be made.
+/// Returns the vectors that find each mistake, or a line per mistake without any.
 pub(in crate::p4) fn check_all(root: &Path) -> Result<Vec<Found>, Vec<String>> {
     let read_all = || -> Result<(String, String, Vec<Vector>), String> {
         let file = |name: &str| read(root, Path::new(name));

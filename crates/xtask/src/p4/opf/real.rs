@@ -1,8 +1,8 @@
-//! OPF's program on bmv2's `simple_switch`, where it is on PATH.
+//! OPF's program on bmv2's `simple_switch`, if it is on PATH.
 //!
-//! The switch draws for itself and has threads, so where a detoured packet goes is chance. Registers are made to say that
-//! a port is hot to which only data goes that is detoured: then every packet has the ports that it may leave by, each of
-//! which chance must find, and frames and counts are those of the interpreter.
+//! The switch draws by itself and has threads, so the path of a detoured packet is random. Registers mark a port as hot
+//! to which only detoured data goes. Then every packet has a set of possible ports, each of which must occur, and
+//! frames and counts are the interpreter's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::p4::simple_switch::{self, Arrivals, SWITCH, Shape};
 const SHAPE: Shape<'static> =
     Shape { compiled: OPF.compiled, ports: PORTS, priorities: PRIORITIES };
 
-/// Hot, and for data that is detoured; hot, and for what is not; as long as the threshold.
+/// A hot port for data that is detoured; a hot port for other packets; a port as long as the threshold.
 const HOT: usize = 0;
 const BUSY: usize = 7;
 const FULL_ENOUGH: usize = 1;
@@ -27,17 +27,16 @@ const LENGTHS: &str = "register_write queue_length 0 1000\nregister_write queue_
 
 const REGISTERS: [&str; 3] = ["deflected", "refused", "queue_length"];
 
-/// So many that no target is left out by chance: of the long one fifteen of sixteen draws say nothing.
+/// Enough packets that no target is missed by chance: one draw in sixteen selects the long port.
 const DETOURED: u32 = 400;
 
-/// The targets of the tables that are kept.
 const TARGETS: [usize; 4] = [2, 3, 4, 5];
 
-/// What is sent, and what may become of it.
+/// Arriving frames, and the permitted outcomes.
 #[derive(Default)]
 struct Plan {
     arrivals: Arrivals,
-    /// What each frame is when it leaves, and by which ports it may.
+    /// Ports by which each frame may leave, by the frame as it leaves.
     leaving: BTreeMap<Vec<u8>, BTreeSet<usize>>,
     detoured: u64,
     refused: u64,
@@ -62,7 +61,7 @@ impl Plan {
         }
     }
 
-    /// Every kind of packet, and what cannot be forwarded.
+    /// Plans every kind of packet, and packets that cannot be forwarded.
     fn new() -> Result<Plan, String> {
         let mut plan = Plan::default();
         for index in 0..DETOURED {
@@ -102,7 +101,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Each packet left once, as it should, by a port that it may leave by; chance found each; registers count it.
+    /// Checks that each packet left once as required by a permitted port, that every such port occurred, and that
+    /// registers agree.
     fn judge(&self, left: &[Vec<Vec<u8>>], registers: &[Vec<u64>]) -> Result<(), String> {
         let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
         for (port, frames) in left.iter().enumerate() {
@@ -141,10 +141,7 @@ impl Plan {
     }
 }
 
-/// What the switch was asked, or why not.
-///
-/// # Errors
-/// It does what the interpreter does not.
+/// Compares the switch with the interpreter. Returns what was compared or why not; a difference is an error.
 pub(in crate::p4) fn compare(root: &Path, _: &str, tables: &str) -> Result<String, String> {
     if let Some(missing) = simple_switch::missing() {
         return Ok(format!("SKIPPED: {missing} is not on PATH; bmv2 was not asked of OPF"));
@@ -163,7 +160,7 @@ pub(in crate::p4) fn compare(root: &Path, _: &str, tables: &str) -> Result<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bmv2::{NodeRng, Program, Switch};
+    use crate::bmv2::{Draw, Program, Switch};
     use crate::p4::simple_switch::Left;
     use crate::vectors::read;
 
@@ -171,7 +168,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
-    /// What the real switch would be asked, of the interpreter; then with mistakes.
+    /// The interpreter gets the real switch's input; then with mistakes.
     #[test]
     fn the_packets_leave_as_they_may() {
         let file = |name: &str| read(&root(), Path::new(name)).unwrap();
@@ -185,7 +182,7 @@ mod tests {
             let of: u64 = if TARGETS.contains(input) { 3 } else { 4 };
             if index < DETOURED as usize {
                 for value in [index as u64 / 3 % of, index as u64 / 12 % of] {
-                    switch.lay_out(NodeRng { value, low: 0, high: of - 1 });
+                    switch.lay_out(Draw { value, low: 0, high: of - 1 });
                 }
             }
             switch.receive(*input as u64, bytes).unwrap();

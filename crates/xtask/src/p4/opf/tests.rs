@@ -1,5 +1,5 @@
-//! The compiled program against the decision of the switch crate, on what chance gives, and what it does where the
-//! vectors are silent.
+//! The compiled program against the switch crate's decision on random input, and its behaviour where the vectors are
+//! silent.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,14 +30,12 @@ fn tables() -> &'static str {
     TABLES.get_or_init(|| file(OPF.tables))
 }
 
-/// The switch of the tables that are kept, with these lines behind them.
 fn switch(commands: &str) -> Switch<'static> {
     let mut switch = Switch::new(program(), PRIORITIES);
     switch.configure(&(tables().to_owned() + commands)).expect("the tables take it");
     switch
 }
 
-/// The same packet over IPv6.
 fn frame_of_v6(arriving: &Arriving, switches: u8) -> Result<Vec<u8>, String> {
     let v4 = frame_of(arriving, switches)?;
     let mut bytes = [&v4[..12], &[0x86, 0xdd]].concat();
@@ -56,14 +54,14 @@ fn frame_of_v6(arriving: &Arriving, switches: u8) -> Result<Vec<u8>, String> {
 enum Step {
     Length(usize, u16),
     Serve(usize),
-    /// A packet, and of which its draws are remainders.
+    /// A packet, and two numbers whose remainders are its draws.
     Arrive(Arriving, [u32; 2]),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let packet = (0..8usize, 0..PORTS, 0..PORTS, 0..5u8, 0..8u8, any::<u8>(), any::<[u32; 2]>());
     let arrive = packet.prop_map(|(kind, input, own, switches, priority, sequence, draws)| {
-        // Of headers and control packets the wire format knows no priority.
+        // The wire format has no priority for headers and control packets.
         let (kind, priority) = match kind {
             0 => ("scheduled", priority),
             1 => ("control", 0),
@@ -123,7 +121,7 @@ fn check(config: &Config, steps: &[Step], encode: Encode) -> Result<(), TestCase
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The same ports, the same registers, the same frames: the interpreted program and the decision of the switch crate.
+    /// Ports, registers and frames agree with the switch crate's decision.
     #[test]
     fn the_program_decides_as_the_reference(
         threshold in 0..5u32,
@@ -138,7 +136,7 @@ proptest! {
     }
 }
 
-/// A marked frame by port 0 to host `own`, which is changed, with its checksum mended.
+/// A marked frame by port 0 to host `own`, changed, with a valid checksum.
 fn marked(own: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let packet = packet_of("marked", (0, own), 0, 7).unwrap();
     let mut bytes = frame_of(&Arriving { input: 0, own, switches: 0, packet }, 0).unwrap();
@@ -147,7 +145,7 @@ fn marked(own: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     bytes
 }
 
-/// What leaves by which port, and nothing is drawn.
+/// Forwards a frame without a draw. Returns output port and frame.
 fn forwarded(switch: &mut Switch<'_>, bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
     let port = switch.receive(0, bytes).unwrap()?;
     let queued = switch.take(port).expect("it is queued there");
@@ -183,7 +181,7 @@ fn as_long_as_nothing_is_set_nothing_is_detoured() {
 fn a_frame_that_is_not_ip_is_forwarded_as_it_is() {
     let mut bytes = marked(2, |_| {});
     bytes[12..14].copy_from_slice(&[0x88, 0xb5]);
-    // Even where no DSCP, which is what it has, is taken for unscheduled.
+    // Even if its DSCP, 0, is taken for unscheduled.
     let mut switch = switch(&format!("{HOT}table_add ingress.unscheduled_dscp ingress.mark 0 =>"));
     assert_eq!(forwarded(&mut switch, &bytes), Some((2, bytes)));
 }
@@ -205,7 +203,7 @@ fn sum(header: &[u8]) -> u32 {
     (sum & 0xffff) + (sum >> 16)
 }
 
-/// The checksum is mended without being reckoned anew, at every value; also with options.
+/// The checksum is updated incrementally, at every value; also with options.
 #[test]
 fn the_checksum_follows_the_ttl() {
     let mut switch = switch("");
@@ -230,13 +228,13 @@ fn the_checksum_follows_the_ttl() {
     options[24..26].copy_from_slice(&checksum.to_be_bytes());
     let (_, left) = forwarded(&mut switch, &options).unwrap();
     assert_eq!((left[22], sum(&left[14..38])), (63, 0xffff));
-    // Nobody checks it; what was wrong stays wrong.
+    // The checksum is not verified: a wrong one stays wrong.
     options[25] ^= 1;
     let (_, left) = forwarded(&mut switch, &options).unwrap();
     assert!(sum(&left[14..38]) != 0xffff);
 }
 
-/// The port of each of many flows to hosts behind set 1.
+/// Output ports of many flows to hosts behind set 1.
 fn ways(switch: &mut Switch<'_>, input: u64, flows: u16) -> Vec<u64> {
     let way = |flow: u16| {
         let bytes = marked(2, |bytes| {
@@ -259,7 +257,7 @@ fn flows_are_spread_over_a_set_and_keep_their_port() {
     }
     assert_ne!(first, ways(&mut one, 3, 64), "what came by another port draws anew");
 
-    // Another switch that chooses by other bits divides the flows of each port again.
+    // Another switch that uses other bits divides the flows of each port again.
     let mut other = switch(
         "table_clear ingress.ipv4_route\ntable_add ingress.ipv4_route ingress.spread 10.1.0.0/16 => 1 2 3\n",
     );
@@ -277,7 +275,7 @@ fn a_set_without_its_member_leads_nowhere() {
     assert_eq!(switch.register("refused", 0), Ok(1));
 }
 
-/// The tables that are kept are those that the bench sets where ports 2 to 5 lead to switches.
+/// The kept tables equal the bench's, with ports 2 to 5 to switches.
 #[test]
 fn the_tables_are_the_switch_of_the_vectors() {
     let mut to_switch = [false; PORTS];
