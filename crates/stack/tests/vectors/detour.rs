@@ -9,7 +9,7 @@ use trimline_switch::{
     Choices, DropList, OutputPort, Pool, Port, PortContext, QueueView, ServiceModel,
 };
 
-use super::detours::{Arriving, Command, Config, PORTS, SplitMix, packet_of, read_all};
+use super::detours::{Arriving, Command, Config, PORTS, ScriptedDraws, packet_of, read_all};
 
 /// The TTL that hosts send with here: more switches than any vector counts.
 const INITIAL_TTL: u8 = 200;
@@ -24,7 +24,7 @@ struct Switch<'a> {
     ports: [Port<1>; PORTS],
     detoured: [u64; PORTS],
     frames: Frames,
-    draws: SplitMix,
+    draws: ScriptedDraws,
     way: Option<usize>,
 }
 
@@ -98,7 +98,7 @@ impl Switch<'_> {
     fn context<T>(
         &mut self,
         port: usize,
-        act: impl FnOnce(&mut Port<1>, &mut PortContext<'_, ServiceModel, Frames, SplitMix>) -> T,
+        act: impl FnOnce(&mut Port<1>, &mut PortContext<'_, ServiceModel, Frames, ScriptedDraws>) -> T,
     ) -> T {
         let (mut pool, mut drop_list, model) = (Pool::none(), DropList::new(), model());
         let mut context = PortContext {
@@ -167,7 +167,7 @@ fn every_vector_of_detour_holds_for_frames() {
             ports: [const { Port::new() }; PORTS],
             detoured: [0; PORTS],
             frames: Frames::new(Profile::PAPER, Lengths::Updated),
-            draws: SplitMix::default(),
+            draws: ScriptedDraws::default(),
             way: None,
         };
         for (line, command) in &vector.commands {

@@ -40,7 +40,7 @@ pub struct Config {
     /// neither the end of the data, nor LAST, nor the class. NDP itself believes each header (false).
     pub doubts_headers: bool,
     /// Whole packets of a connection that one ACK answers at most, and pulls that it asks for together
-    /// (module `delayed_ack`): 1 to [`DelayedAck::MAX`](trimline_packet::Joined::MOST). 1, each its own, is NDP's.
+    /// (module `delayed_ack`): 1 to [`DelayedAck::MAX`](trimline_packet::DelayedAck::MAX). 1, each its own, is NDP's.
     pub ack_every: u8,
     /// Pulls that slow down while packets are trimmed before the last switch (module `core_rate`); `None`, at the rate
     /// of the link whatever becomes of the packets, is NDP's.
