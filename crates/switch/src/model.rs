@@ -53,7 +53,7 @@ pub enum Scheduler {
         weights: [u32; MAX_QUEUES],
     },
     /// The waiting queue with the lowest number; queue 0 at no more than a rate (FastLane 3.3.1). For a port that has a
-    /// clock: [`RateLimited`](crate::Capped).
+    /// clock: [`RateLimited`](crate::RateLimited).
     RateLimited(Cap),
 }
 
@@ -86,7 +86,7 @@ pub enum Order {
     Arrival,
     /// The first one of the flow that has the most urgent packet; and a packet that finds no room evicts those that are
     /// less urgent than itself, the least urgent first (pFabric). For the last queue of a port that looks at urgencies:
-    /// [`PriorityDrop`](crate::Urgent).
+    /// [`PriorityDrop`](crate::PriorityDrop).
     Urgency,
 }
 
@@ -141,7 +141,7 @@ pub enum Marker {
         pmax: u32,
     },
     /// By how long data has waited, when its transmission starts (CoDel, RFC 8289, which drops where this signals). For a
-    /// port that knows since when: [`CodelPort`](crate::Sojourn).
+    /// port that knows since when: [`CodelPort`](crate::CodelPort).
     CoDel {
         /// A wait that is not too long.
         target: TimeDelta,
@@ -382,11 +382,11 @@ fn may_be_urgent(choices: &QueueChoices) -> bool {
 /// What a model asks of a port beyond [`Port`](crate::Port), each of which costs something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demands {
-    /// A cap on a rate: [`RateLimited`](crate::Capped).
+    /// A cap on a rate: [`RateLimited`](crate::RateLimited).
     pub clock: bool,
-    /// When packets arrived: [`CodelPort`](crate::Sojourn).
+    /// When packets arrived: [`CodelPort`](crate::CodelPort).
     pub sojourn: bool,
-    /// Packets from the middle of a queue: [`PriorityDrop`](crate::Urgent).
+    /// Packets from the middle of a queue: [`PriorityDrop`](crate::PriorityDrop).
     pub urgency: bool,
 }
 

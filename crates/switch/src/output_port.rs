@@ -171,7 +171,7 @@ impl<W: Wrapper> QueueView for W {
 
 /// An output port: packets enter it, and one at a time leaves it for the wire.
 pub trait OutputPort: QueueView + Default + Send + Sync {
-    /// An idle port with the model of this number, where ports differ ([`PerPort`](crate::Varied)).
+    /// An idle port with the model of this number, where ports differ ([`PerPort`](crate::PerPort)).
     fn with_model(_number: u16) -> Self {
         Self::default()
     }

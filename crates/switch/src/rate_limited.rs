@@ -8,7 +8,7 @@ use crate::output_port::{OutputPort, Wrapper};
 use crate::pool::Pool;
 use crate::port_context::PortContext;
 
-/// A port with a clock for its first queue ([`Scheduler::RateLimited`](crate::Scheduler::Capped)): each packet of it waits
+/// A port with a clock for its first queue ([`Scheduler::RateLimited`](crate::Scheduler::RateLimited)): each packet of it waits
 /// until the one before has had its time at the cap's rate. Under a model without a cap it is the port inside.
 ///
 /// Over any time the queue so begins no more bytes than the rate brings, and one packet; with
