@@ -1,5 +1,5 @@
-//! pHost endpoints held to their paper: one endpoint against packets made by hand, and endpoints against each other over
-//! links that lose, double and reorder.
+//! pHost endpoints checked against their paper: one endpoint against handmade packets, and endpoints against each other
+//! over links that lose, double and reorder.
 
 mod impaired;
 mod lone;

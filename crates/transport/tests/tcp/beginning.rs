@@ -1,4 +1,4 @@
-//! How a connection begins and how a message ends, a packet at a time.
+//! The begin of a connection and the end of a message, one packet at a time.
 
 use trimline_packet::{Flags, Kind, Packet};
 use trimline_transport::Disposition;
@@ -36,7 +36,7 @@ fn a_syn_carries_one_segment() {
     assert!(rest.iter().all(|packet| !packet.header.flags.contains(Flags::SYN)));
 }
 
-/// RFC 9293 3.10.7.4: a SYN that comes again is answered again and changes nothing.
+/// RFC 9293 3.10.7.4: a repeated SYN is answered again and changes nothing.
 #[test]
 fn every_syn_is_answered() {
     let mut receiver = Lone::receiver(&config());
@@ -62,19 +62,19 @@ fn nothing_begins_without_a_syn_or_where_nobody_listens() {
     let mut receiver = Lone::receiver(&config());
     assert_eq!(receiver.answers(&without), []);
     assert_eq!(Lone::deaf(&config()).answers(&syn()), []);
-    // After it has begun a segment needs none.
+    // Once the connection has begun a segment needs no SYN.
     assert_eq!(receiver.answers(&syn()).len(), 1);
     assert_eq!(receiver.answers(&without)[0].header.sequence, 1);
 }
 
-/// RFC 9293 3.6.1: a late copy of a SYN does not begin a connection anew that is over.
+/// RFC 9293 3.6.1: a late copy of a SYN does not reopen a closed connection.
 #[test]
 fn a_connection_that_was_forgotten_does_not_begin_anew() {
     let mut receiver = Lone::forgetful(&config());
     assert_eq!((receiver.answers(&syn()), receiver.answers(&segment(0))), (vec![], vec![]));
 }
 
-/// RFC 9293 3.10.7.4: the end is acknowledged at once, each time that it comes, and told once.
+/// RFC 9293 3.10.7.4: each copy of the end is acknowledged at once, and the end is reported once.
 #[test]
 fn the_end_is_acknowledged_each_time_and_told_once() {
     let mut receiver = Lone::receiver(&Config { ack_every: 2, ..config() });
@@ -95,7 +95,7 @@ fn the_end_is_acknowledged_each_time_and_told_once() {
     assert_eq!((receiver.seen().packets, receiver.seen().duplicates), (3, 2));
 }
 
-/// The sender's half of it: nothing is armed or sent any more.
+/// The sender's end arms no timer and sends nothing any more.
 #[test]
 fn a_sender_whose_end_is_acknowledged_is_silent() {
     let mut sender = Lone::sender(&standing(4), Some(3));

@@ -1,5 +1,5 @@
-//! TCP endpoints held to their RFCs: endpoints against each other over a virtual link that drops, marks, loses,
-//! doubles and holds.
+//! TCP endpoints checked against their RFCs: endpoints against each other over a virtual link that drops, marks, loses,
+//! doubles and delays.
 
 mod beginning;
 mod impaired;
