@@ -1,5 +1,5 @@
-//! Workloads with a payload of their own, paths that a pair of hosts keeps, memory in cells, and credits that are
-//! discarded: set-ups of the critique of NDP (University of Cambridge, TR-933).
+//! Workloads with their own payload, paths per pair of hosts, memory in cells, and discarded credits: set-ups of the
+//! critique of NDP (University of Cambridge, TR-933).
 
 use std::collections::BTreeSet;
 
@@ -18,8 +18,7 @@ fn run(text: &str) -> RunRecord {
     both(&plan(text).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// One flow between the farthest hosts: its packets have the payload of the workload, and it fares as with a transport
-/// of that payload.
+/// One flow between the farthest hosts: the workload's payload works like that of a transport.
 #[test]
 fn a_payload_of_a_workload_is_that_of_its_packets() {
     for transport in ["ndp", "tcp", "dctcp", "mptcp", "dcqcn", "pfabric", "cbr"] {
@@ -37,14 +36,14 @@ fn a_payload_of_a_workload_is_that_of_its_packets() {
         let all = scenario("payload = \"1500B\"", "");
         let other = all.flows.iter().next().expect("a flow");
         assert_eq!(flow.ideal_fct_ps, other.ideal_fct_ps, "{transport}");
-        // The window of pFabric is so many packets of the transport's payload.
+        // The window of pFabric counts packets of the transport's payload.
         if transport != "pfabric" {
             assert_eq!(flow, other, "{transport}");
         }
     }
 }
 
-/// What both ends reckon by one payload takes no other.
+/// Transports whose ends both compute with one payload accept no other.
 #[test]
 fn a_payload_of_a_workload_is_refused_where_receivers_reckon_by_one() {
     let last_hops = "switch.port = [{ layer = \"tor\", direction = \"down\", last_hop = true }]";
@@ -63,7 +62,7 @@ fn a_payload_of_a_workload_is_refused_where_receivers_reckon_by_one() {
     }
 }
 
-/// Two flows into one host share its link; each keeps to its payload.
+/// Two flows into one host share its link; each keeps its payload.
 #[test]
 fn flows_of_several_payloads_share_a_fabric() {
     let record = run("topology.star.hosts = 3\ntransport.ndp = {}\n\
@@ -109,7 +108,7 @@ fn turns_of_bytes_share_links_by_bytes() {
     assert!(refused.unwrap_err().contains("s.toml:2:22: a turn of 0 B"));
 }
 
-/// A window in bytes is as large for packets of another payload.
+/// A window in bytes is equal for packets of another payload.
 #[test]
 fn a_window_in_bytes_is_as_large_whatever_the_payload() {
     let in_flight = |window: &str| {
@@ -121,7 +120,7 @@ fn a_window_in_bytes_is_as_large_whatever_the_payload() {
         ));
         record.flows.iter().map(|flow| flow.packets_sent).collect::<Vec<_>>()
     };
-    // 100 us pass before the first pull is heard.
+    // 100 us pass before the first pull arrives.
     assert_eq!(in_flight("initial_window = 6"), [6, 6]);
     assert_eq!(in_flight("initial_window_bytes = \"54KB\""), [6, 36]);
 }
@@ -162,7 +161,7 @@ fn a_payload_that_cannot_be_is_refused() {
     assert!(aeolus.contains("transport ndp, whose probes"), "{aeolus}");
 }
 
-/// Switch ports with at least one packet of a closed loop of a hundred flows from host 0 to host 15.
+/// Returns the switch ports that a closed loop of flows from host 0 to host 15 uses.
 fn ports_in_use(transport: &str, spraying: &str, seed: u64) -> BTreeSet<usize> {
     let record = run(&format!(
         "seeds = [{seed}]\ntopology.fattree.k = 4\ntransport.{transport} = {{}}\n\
@@ -196,8 +195,8 @@ fn a_transport_that_keeps_to_no_path_has_none_for_a_pair() {
     assert!(error.contains("\"per-pair\" paths, which this transport does not choose"), "{error}");
 }
 
-/// A packet of 1 B of payload has 65 B on the wire and takes 96 B in cells of 32 B, 47.7 % more. Two senders at line rate
-/// fill a queue of 960 B: it keeps 14 such packets, or 10 in cells.
+/// A packet of 1 B of payload has 65 B on the wire and takes 96 B in cells of 32 B, 47.7 % more. Two senders at line
+/// rate fill a queue of 960 B: it keeps 14 such packets, or 10 in cells.
 #[test]
 fn a_packet_takes_whole_cells_of_its_queue() {
     let delivered = |cells: &str| {
