@@ -1,4 +1,4 @@
-//! Replays the inputs of the fuzz targets, so that what fuzzing found once stays found.
+//! Replays the inputs of the fuzz targets.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use trimline_packet::wire::{Frame, Profile};
 #[path = "../../../fuzz/properties.rs"]
 mod properties;
 
-/// Every input of a target, with its name.
+/// Returns every input of a target, with its name.
 fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut inputs: Vec<_> = fs::read_dir(&folder)

@@ -1,4 +1,4 @@
-//! The parser of quantities: what it prints it reads, and it reads what its predecessors read.
+//! The parser of quantities: it reads what it prints, and what its predecessors read.
 
 use proptest::prelude::*;
 use trimline_packet::quantity::{self, BYTES, DURATIONS, Fault, RATES, SHARES, Units, scaled};
@@ -10,7 +10,7 @@ proptest! {
         let number = number >> shift;
         let rate = BitRate::from_bps(number.max(1));
         prop_assert_eq!(quantity::rate(&rate.to_string()), Ok(rate));
-        // Of many zeros, so that a larger unit is printed.
+        // With many zeros, so that a larger unit is printed.
         let round = BitRate::from_bps((number % 1000 + 1) * [1, 1_000_000, 1_000_000_000][shift as usize % 3]);
         prop_assert_eq!(quantity::rate(&round.to_string()), Ok(round));
         let time = TimeDelta::from_ps(number);
@@ -75,7 +75,7 @@ fn what_was_read_before_is_read_as_what_it_was() {
                 // The switch knew no share finer than ten billionths.
                 Ok(share) if kind == "share" && share % 10 != 0 => {}
                 Ok(read) => assert_eq!(in_switch(read), value, "{row}"),
-                // It cut off what is no whole number.
+                // It truncated to whole numbers.
                 Err(fault) => {
                     assert!(fault.problem.contains("no whole number"), "{row}: {fault}");
                     refused += 1;
