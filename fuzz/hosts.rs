@@ -216,8 +216,8 @@ impl World {
     }
 }
 
-/// Connections, frames, forgeries, times and clocks in any order: no panic, kept bytes stay within bounds, and
-/// everything ends once applications and peers are gone.
+/// Any connections, frames, forgeries, times and clocks: no panic, bounded memory, and an end once applications and
+/// peers are gone.
 pub(crate) fn core(bytes: &[u8]) {
     let mut choices = Choices(bytes);
     let first = choices.any();

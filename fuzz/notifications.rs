@@ -28,8 +28,8 @@ fn sum(bytes: &[u8]) -> u16 {
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
-/// Sends a frame into a full port. The bits of its first byte: the frame is between the two hosts; senders are notified
-/// of packets without payload; the port orders by priority, which its fillers lack.
+/// Sends a frame into a full port. Its first byte says: the frame is between the two hosts; senders are notified of
+/// packets without payload; the port orders by priority, which its fillers lack.
 pub(crate) fn notification(bytes: &[u8]) {
     let Some((&choices, bytes)) = bytes.split_first() else { return };
     let tells_control = choices & 2 != 0;

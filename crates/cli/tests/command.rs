@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A scratch directory, removed at the end of the test.
+/// A scratch directory, removed after the test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -26,7 +26,7 @@ impl Scratch {
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// Returns the names below the scratch directory, hidden ones included, sorted.
+    /// Returns the names in the scratch directory, hidden ones included, sorted.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(&self.0)
             .unwrap()
@@ -57,7 +57,7 @@ impl Drop for Scratch {
 const INCAST: &str = "topology.star.hosts = 9\n[[workload]]\nname = \"reply\"\nsize = \"90KB\"\n\
                       incast = { receiver = 0, senders = 8 }\n";
 
-/// A scenario in which packets and pauses go round in a ring.
+/// A scenario whose packets and pauses go round in a ring.
 const RING: &str = "topology.leafspine = { leaves = 3, spines = 1, hosts_per_leaf = 2 }\nduration = \"20ms\"\n\
                     transport.cbr = {}\nswitch = { profile = \"drop-tail\", pfc = { xoff = \"5pkt\" } }\n\
                     output.ports = true\n\
@@ -119,8 +119,7 @@ fn a_run_leaves_a_directory_and_the_same_bytes_again() {
     assert!(scratch.read("out/incast/seed-1/ports.csv").starts_with("name,packets,bytes,"));
 }
 
-/// A release build wrote the golden files; this test runs in a debug build, and `make test` repeats it in a release
-/// build.
+/// A release build wrote the golden files; this is a debug build, and `make test` repeats it in a release build.
 #[test]
 fn every_build_and_every_engine_writes_the_golden_bytes() {
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
@@ -298,8 +297,8 @@ const SWEEP: &str = "seeds = \"1..2\"\ntopology.star.hosts = 9\n[[workload]]\nna
                      incast = { receiver = 0, senders = 8 }\n[sweep]\nworkload.reply.incast.senders = [2, 5, 8]\n\
                      [[series]]\nname = \"a\"\n[[series]]\nname = \"b\"\nswitch.data_queue = \"4pkt\"\n";
 
-/// Returns the text of every file below a folder, by path: manifests only, or all others. No two runs share a
-/// manifest's bytes, so manifests show which runs were repeated.
+/// Returns the text of every file below a folder, by path: only manifests, or all others. A repeated run has another
+/// manifest.
 fn results(folder: &Path, manifests: bool) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -440,8 +439,8 @@ fn every_example_runs() {
     }
 }
 
-/// Virtual time alone ends no run: it waits for payload that arrives, a flow that is to start and a link that comes
-/// back. A run that cannot end is given up, with a warning.
+/// A run waits for payload that arrives, a flow that is to start and a link that comes back. A run that cannot end is
+/// given up, with a warning.
 #[test]
 fn a_run_without_a_duration_goes_on_while_anything_does() {
     let scratch = Scratch::new("patience");
@@ -582,7 +581,7 @@ fn reproduce_judges_and_says_so_in_json() {
     assert!(summary.lines().count() == 3 && !summary.lines().any(is_wide), "{summary}");
 }
 
-/// Cached runs do not cover runs with their own settings.
+/// Cached runs do not cover other settings.
 #[test]
 fn cached_runs_beside_settings_are_refused() {
     let scratch = Scratch::new("kept-settings");

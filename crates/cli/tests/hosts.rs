@@ -1,4 +1,4 @@
-//! The commands for real packets, run by a user without privileges, and their messages for wrong input.
+//! The commands for real packets, run without privileges, and their messages for wrong input.
 
 #[path = "hosts/operators.rs"]
 mod operators;
@@ -107,7 +107,7 @@ fn requests_are_answered_over_udp_without_any_right() {
     }
 }
 
-/// Checked requests are answered. A server that requires checks refuses others, and says so; path options are read.
+/// A server that requires checks refuses other requests; path options are read.
 #[test]
 fn requests_are_checked_where_both_ends_ask() {
     let place = Place::new("check");
@@ -143,7 +143,6 @@ fn options_of_the_path_that_cannot_be_are_refused() {
     }
 }
 
-/// Hosts answer only hosts with the same key.
 #[test]
 fn a_key_is_shared_or_nothing_is_answered() {
     let place = Place::new("key");
@@ -227,7 +226,7 @@ fn ended(child: &mut Child, within: Duration) -> Option<(bool, String)> {
     None
 }
 
-/// Either end is killed in the middle; the other one ends within the timeout and names the silent peer.
+/// Either end is killed in the middle; the other one names the silent peer within the timeout.
 #[test]
 fn a_command_whose_peer_is_killed_ends_and_says_so() {
     let place = Place::new("killed");
@@ -266,7 +265,7 @@ fn a_command_whose_peer_is_killed_ends_and_says_so() {
     assert!(!success && said.contains("127.0.1.99 was not heard"), "{said}");
 }
 
-/// Returns a listener, and a sender that sends its standard input.
+/// Returns a listener, and a sender of its standard input.
 fn two_ends(place: &Place, subnet: u8, listen: impl FnOnce(&mut Command)) -> (Ends, Ends) {
     let (near, far) = (format!("127.0.{subnet}.1"), format!("127.0.{subnet}.2"));
     let mut listener = place.program("trimline", &["cat", "listen", "--udp", "-a", &far]);
@@ -277,8 +276,7 @@ fn two_ends(place: &Place, subnet: u8, listen: impl FnOnce(&mut Command)) -> (En
     (listener, Ends(sender.stdin(Stdio::piped()).spawn().unwrap()))
 }
 
-/// Ctrl-C or SIGTERM at either end while idle. The other end does not wait for half a minute, and says how much
-/// arrived.
+/// Ctrl-C or SIGTERM at either end while idle. The other end says at once how much arrived.
 #[test]
 fn a_command_that_is_stopped_tells_its_peer_at_once() {
     let place = Place::new("stopped");
@@ -304,7 +302,7 @@ fn a_command_that_is_stopped_tells_its_peer_at_once() {
     }
 }
 
-/// Outputs that take nothing: full, broken, closed before the command began.
+/// The outputs are full, broken, or closed before the command began.
 #[test]
 fn an_output_that_fails_ends_both_commands_and_both_say_why() {
     let place = Place::new("output");
@@ -398,8 +396,8 @@ fn killed(mut one: Ends, other: &mut Ends) -> Duration {
     start.elapsed()
 }
 
-/// Kills at many moments either end of `cat`, or the server or client of `rpc`. The other process ends within the
-/// timeout and names the silent peer; a server goes on.
+/// Kills at many moments either end of `cat`, or the server or client of `rpc`. The other process names the silent peer
+/// within the timeout; a server goes on.
 #[test]
 fn kills_at_any_moment_leave_nobody_waiting() {
     const AT_ONCE: usize = 4;
@@ -428,7 +426,7 @@ fn kills_at_any_moment_leave_nobody_waiting() {
     println!("{all} kills; who was left ended after {longest:.1?} at most, with a time-out of 1 s");
 }
 
-/// A second process at an address fails because it is taken, and a client at its own address accepts nothing.
+/// A second process fails, and a client's own address accepts nothing.
 #[test]
 fn an_address_is_one_process_alone() {
     let place = Place::new("taken");
@@ -446,7 +444,7 @@ fn an_address_is_one_process_alone() {
     assert!(said.contains("refused") && said.contains("0 of 1 answered"), "{said}");
 }
 
-/// In namespaces of a user namespace, where the kernel lets users have one.
+/// The kernel must let users have user namespaces.
 #[test]
 fn the_testbed_runs_without_root_or_says_why_not() {
     let place = Place::new("testbed");

@@ -162,8 +162,8 @@ fn flows(folder: &Path) -> Vec<BTreeMap<String, String>> {
     lines.map(|row| header.iter().cloned().zip(row).collect()).collect()
 }
 
-/// Each form of a connection matrix of htsim: with and without numbers, starts and triggers of every kind, failures,
-/// priorities, words in any order, comments.
+/// Matrices with and without numbers, starts and triggers of every kind, failures, priorities, words in any order,
+/// comments.
 #[test]
 fn every_shape_of_a_connection_matrix_runs_unchanged() {
     let star = "Nodes 16\nConnections 2\n";

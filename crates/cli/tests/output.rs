@@ -1,4 +1,4 @@
-//! The program's outputs and its errors where it cannot write: folders of results, standard output.
+//! The program's outputs and its errors: folders of results, standard output.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -134,7 +134,7 @@ fn a_folder_that_is_a_link_gets_the_result_where_it_leads() {
     assert!(said(&refused).contains(described), "{}", said(&refused));
 }
 
-/// Lost output is an error; a reader that has gone away is not.
+/// A reader that has gone away is no error.
 #[test]
 fn standard_output_that_takes_nothing_is_said() {
     let scratch = Scratch::new("full");

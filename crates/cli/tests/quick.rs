@@ -156,7 +156,7 @@ fn series_are_run_one_after_the_other_and_judged_together() {
     assert_eq!(verdicts(&folder), part, "a mistake loses nothing");
 }
 
-/// Results of the other series, from another scenario or other seeds, would not be made again.
+/// Other scenarios or seeds would not make them again.
 #[test]
 fn results_of_other_series_are_not_lost() {
     let folder = scratch("lost", EXPECTED);

@@ -1,4 +1,4 @@
-//! Files of other simulators: the inputs of the fuzz target, and random changes of them.
+//! Files of other simulators: the fuzz target's inputs, and random changes.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn the_inputs_of_the_fuzz_target() {
     corpus.iter().for_each(|bytes| properties::formats(bytes));
 }
 
-/// The published workloads, unchanged: each is read by its first line alone, and is built in.
+/// Each published workload is read by its first line alone, and is built in.
 #[test]
 fn every_published_file_of_sizes_is_read_as_it_is() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("distributions");
@@ -61,7 +61,6 @@ fn every_published_file_of_sizes_is_read_as_it_is() {
     }
 }
 
-/// The fuzz target's scenarios.
 #[test]
 fn the_scenarios_of_the_fuzz_target() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

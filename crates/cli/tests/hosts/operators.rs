@@ -25,7 +25,7 @@ impl Lines {
         lines
     }
 
-    /// Waits for a line with all of these words; removes it and the lines before it.
+    /// Waits for a line with all of these words; removes it and earlier lines.
     fn wait_for(&self, described: &[&str]) -> String {
         let start = Instant::now();
         loop {
@@ -88,7 +88,7 @@ fn counters_of_a_server_are_read_at_a_socket() {
     assert!(said.contains("expected unix:PATH"), "{said}");
 }
 
-/// A message of 3 MB takes 5 s at this rate, and the first answer longer than the dead-peer timeout of two seconds.
+/// A message of 3 MB takes 5 s at this rate, and its first answer longer than the dead-peer timeout of two seconds.
 #[test]
 fn a_server_that_is_heard_is_waited_for() {
     let place = Place::new("heard");
@@ -138,7 +138,7 @@ fn both_ends_of_a_transfer_say_how_far_it_is() {
     far.wait_for(&["\"event\":\"transferred\"", "\"bytes\":300000"]);
 }
 
-/// A switch reports events of its ports, reloads its configuration, and drains on SIGTERM.
+/// A switch reports its ports' events, reloads its configuration, and drains on SIGTERM.
 #[test]
 fn a_switch_is_watched_changed_and_stopped() {
     let Some(network) = allowed(TestNetwork::build(Shape::Star(2), 1500)) else { return };

@@ -1,4 +1,4 @@
-//! Aeolus (SIGCOMM 2020) on a switch with selective drop: unscheduled losses of an incast return without a timeout.
+//! Aeolus (SIGCOMM 2020) on a switch with selective drop: unscheduled losses return without a timeout.
 
 use trimline_metrics::{FlowEnd, RunRecord};
 use trimline_sim::scenario::Scenario;
@@ -41,7 +41,6 @@ fn an_incast_of_homa_ends_without_a_timeout() {
     assert!(dropped(&whole) == 0 && last_us(&whole) < 700, "{} us", last_us(&whole));
 }
 
-/// NDP without switches that trim.
 #[test]
 fn an_incast_of_ndp_ends_without_a_timeout_on_switches_that_do_not_trim() {
     let transport = |aeolus: bool| {

@@ -28,7 +28,7 @@ fn with(plan: &Plan, threads: usize, records_in_memory: usize) -> RunRecord {
     run_with(plan, resources, &mut |_| ControlFlow::Continue(())).expect("the plan can be run")
 }
 
-/// Short flows by the thousand, on lossy links that reorder, so packets come late.
+/// Short flows by the thousand, on lossy links that reorder.
 fn many(transport: &str, time_wait: &str) -> Plan {
     plan(&format!(
         "duration = \"12ms\"\ntopology.fattree.k = 4\n{transport}time_wait = \"{time_wait}\"\n\
@@ -46,7 +46,7 @@ const NDP: &str = "[transport.ndp]\ninitial_window = 12\n";
 const TCP: &str =
     "[transport.tcp]\nrto_min = \"1ms\"\nrto_initial = \"1ms\"\nack_delay = \"50us\"\n";
 
-/// Flow ids are reused hundreds of times here, without time-wait at once: late packets meet other flows.
+/// Flow ids are reused hundreds of times, or at once without time-wait: late packets meet other flows.
 #[test]
 fn neither_memory_nor_threads_nor_engine_make_a_difference() {
     for (transport, time_wait) in [(NDP, "1ms"), (NDP, "0us"), (TCP, "2ms"), (TCP, "0us")] {
@@ -63,7 +63,7 @@ fn neither_memory_nor_threads_nor_engine_make_a_difference() {
     }
 }
 
-/// Late packets do not reopen a forgotten flow, and a remembered flow answers them. The memory has no other effect.
+/// Late packets do not reopen a forgotten flow, and a remembered flow answers them.
 #[test]
 fn all_flows_end_however_soon_they_are_forgotten() {
     for time_wait in [0, 100, 5_000] {
@@ -78,7 +78,7 @@ fn all_flows_end_however_soon_they_are_forgotten() {
     }
 }
 
-/// A matrix as htsim's `gen_allreduce.py` writes it: rings in which each host sends on after it has received.
+/// A matrix as htsim's `gen_allreduce.py` writes it: rings in which each host sends after it has received.
 pub(crate) fn ring(hosts: &[u32], steps: usize, size: u64) -> String {
     let (mut connections, mut triggers) = (Vec::new(), Vec::new());
     for start in 0..hosts.len() {
@@ -154,8 +154,7 @@ fn a_barrier_waits_for_other_hosts_and_shots_come_one_by_one() {
     assert!(starts[2] > starts[0].min(starts[1]) && starts[3] > starts[0].max(starts[1]));
 }
 
-/// The total of a file includes flows that never start: a multishot trigger with more flows than activations, and a
-/// flow that waits for one which the run's end cuts off.
+/// A multishot trigger has more flows than activations, and a flow waits for one which the run's end cuts off.
 #[test]
 fn flows_that_wait_for_a_trigger_at_the_end_are_counted() {
     let text = "Nodes 16\nConnections 5\nTriggers 2\n0->1 start 0 size 9000 send_done_trigger 1\n\
@@ -177,7 +176,6 @@ fn flows_that_wait_for_a_trigger_at_the_end_are_counted() {
     assert_eq!(ends, BTreeMap::from(expected));
 }
 
-/// A server's service time depends only on the request.
 #[test]
 fn service_times_are_drawn_by_request() {
     let text = |more: &str| {

@@ -4,7 +4,7 @@
 use crate::plans::{fattree, plan, run, workload};
 use trimline_sim::plan::{EngineChoice, Matrix};
 
-/// Returns the completion times at receiver and sender of one transfer between pods, in picoseconds.
+/// Returns completion times at receiver and sender of a transfer between pods, in ps.
 fn transfer(packets: u64, initial_window: u32) -> (u64, u64) {
     let times: Vec<_> = [EngineChoice::Windows, EngineChoice::Heap]
         .into_iter()

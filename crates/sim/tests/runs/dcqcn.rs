@@ -39,7 +39,7 @@ fn paper() -> dcqcn::Config {
     dcqcn::Config::published(BitRate::from_gbps(40))
 }
 
-/// Returns both flows' rates in bit/s, in each interval of `every` milliseconds.
+/// Returns both flows' rates in bit/s, every `every` ms.
 fn shares(every: u64, count: u64) -> Vec<[u64; 2]> {
     let delivered = |ms: u64| -> [u64; 2] {
         let record = run(&two_flows(TimeDelta::from_ms(ms)));
@@ -54,8 +54,8 @@ fn shares(every: u64, count: u64) -> Vec<[u64; 2]> {
     ends.windows(2).map(rate).collect()
 }
 
-/// The paper's Figure 13 has two flows of 40 Gb/s through one bottleneck, with these parameters. The test checks when
-/// they first stay within a fifth of each other, and that the link is full.
+/// The paper's Figure 13 has two flows of 40 Gb/s through one bottleneck, with these parameters. Checked: when they
+/// first stay within a fifth of each other, and a full link.
 #[test]
 fn two_flows_meet_at_equal_shares() {
     let shares = shares(10, 11);

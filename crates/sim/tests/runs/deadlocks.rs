@@ -1,5 +1,5 @@
-//! Cycles of paused ports: a cycle that stands as long as a pause lasts ends the run, on every engine; others pass.
-//! `random_networks` checks that routes up and down make no cycle.
+//! Cycles of paused ports: a cycle as long as a pause ends the run, on every engine; others pass. `random_networks`
+//! checks that routes up and down make no cycle.
 
 use std::ops::ControlFlow;
 
@@ -20,8 +20,8 @@ use crate::plans::{fattree, plan, run, same_everywhere, workload};
 
 const PACKET: u32 = 9064;
 
-/// Leaves below one spine, which sends packets of a leaf to the next one. Each leaf's first host sends to that of the
-/// leaf behind the next: the load between leaves is twice a link's rate.
+/// Leaves below one spine, which sends packets of a leaf to the next one. Each leaf's first host sends to the first
+/// host of the leaf behind the next: the load between leaves is twice a link's rate.
 fn ring(leaves: u32) -> Plan {
     let topology = Clos {
         tiers: 2,
@@ -107,7 +107,7 @@ fn last_departure(plan: &Plan, ports: &[String]) -> u64 {
     departures.map(|event| event.time_ps).max().expect("data")
 }
 
-/// Control packets have their own queue here, which is never paused and comes first.
+/// Control packets have their own queue, which is never paused.
 #[test]
 fn a_class_is_stuck_while_another_is_not() {
     let mut plan = ring(3);
@@ -121,7 +121,7 @@ fn a_class_is_stuck_while_another_is_not() {
     assert_eq!(deadlock(&same_everywhere(&plan, 3)), round(3));
 }
 
-/// Packets sent while a link is down are lost: the ring goes on, and is stuck again.
+/// A link that is down loses packets: the ring goes on, and is stuck again.
 #[test]
 fn a_cycle_that_comes_apart_is_counted_and_its_time_begins_anew() {
     let mut plan = ring(3);
@@ -145,8 +145,7 @@ fn a_cycle_that_comes_apart_is_counted_and_its_time_begins_anew() {
     assert_eq!(record.pause_cycles.passed, 1);
 }
 
-/// Without fixed routes these flows wait for the spine, and the spine for the leaves below; at half the rate no port in
-/// the ring waits.
+/// Without fixed routes the flows wait for the spine, and the spine for the leaves; at half the rate no port waits.
 #[test]
 fn without_detours_or_with_less_traffic_nothing_is_stuck() {
     let straight = Plan { fixed_routes: vec![], ..ring(3) };

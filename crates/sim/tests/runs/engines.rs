@@ -22,7 +22,7 @@ fn the_engines_agree_and_every_sized_flow_completes() {
         println!("case {number}: TRIMLINE_CASE={number} cargo test -p trimline-sim --test runs");
         let mut plan = case(number);
         if number % 4 == 3 {
-            // Long-lived and larger flows than those of `random_networks`.
+            // Long-lived and larger flows than in `random_networks`.
             unsettle(&mut plan, &mut SplitMix::new(number));
         }
         if number % 5 == 2 {
@@ -75,7 +75,7 @@ fn adding_a_flow_moves_no_other_flows_draws() {
 }
 
 /// A transmission of 72.5 us is longer than the ring of lookahead windows, and epochs end every 50 us inside a window:
-/// an event at the ring's far end must not be skipped as idle time.
+/// events at the ring's far end are no idle time.
 #[test]
 fn what_comes_near_at_the_end_of_an_idle_ring_is_not_skipped() {
     let slow = LinkSpec::new(BitRate::from_gbps(1), TimeDelta::from_ns(100));

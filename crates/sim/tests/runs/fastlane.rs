@@ -5,8 +5,8 @@ use trimline_sim::scenario::Scenario;
 
 use crate::plans::same_everywhere;
 
-/// An incast of fifteen hosts, each with 30 KB, in a FatTree of sixteen; until all flows have ended. Ports with a cap
-/// may idle while packets wait: engines and one to three threads agree on when.
+/// An incast of fifteen hosts with 30 KB each, in a FatTree of sixteen. Ports with a cap may idle while packets wait:
+/// engines and threads agree on when.
 fn incast(keys: &str) -> RunRecord {
     let text = format!(
         "topology.fattree.k = 4\nseeds = [3]\n{keys}\n[[workload]]\nname = \"i\"\n\
@@ -54,7 +54,7 @@ fn tcp_that_is_told_of_drops_does_not_wait_for_time_outs() {
     assert!(timeouts < slow_timeouts && end < slow_end, "{timeouts} {slow_timeouts} {dropped}");
 }
 
-/// FastLane 3.3.2: a notification without room is dropped; a cap that leaves no room makes FastLane wait for timeouts.
+/// FastLane 3.3.2: notifications without room are dropped, so timeouts decide.
 #[test]
 fn a_tiny_cap_and_memory_lose_notifications() {
     let bounds = "cap = \"0.01%\", memory = \"64B\", work_conserving = false";
@@ -66,7 +66,7 @@ fn a_tiny_cap_and_memory_lose_notifications() {
     assert!(dropped > 0 && received < notified && timeouts > 0, "{dropped} {received} {notified}");
 }
 
-/// FastLane 5: CoDel triggers quenches, which resend nothing.
+/// FastLane 5: quenches resend nothing.
 #[test]
 fn senders_are_quenched_where_codel_would_mark() {
     let record = incast(&format!(

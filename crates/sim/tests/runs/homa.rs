@@ -4,7 +4,7 @@ use trimline_metrics::{FlowEnd, FlowRecord, RunRecord};
 use trimline_sim::scenario::Scenario;
 use trimline_sim::suites::plans::same_everywhere;
 
-/// 144 hosts with the parameters of the simulator of Homa's authors; `keys` adds keys of the transport.
+/// 144 hosts with the authors' simulator's parameters; `keys` adds keys of the transport.
 fn network(keys: &str, rest: &str) -> RunRecord {
     let text = format!(
         "topology.leafspine = {{ leaves = 9, spines = 4, hosts_per_leaf = 16 }}\n\
@@ -25,7 +25,7 @@ fn receiver_ps(flow: FlowRecord) -> u64 {
     flow.fct_receiver_ps.expect("a message that was delivered")
 }
 
-/// One message alone: two links within a rack, four across, each packet stored and forwarded.
+/// Two links within a rack, four across, each packet stored and forwarded.
 #[test]
 fn a_message_alone_takes_its_time_to_the_picosecond() {
     for acks in ["", ", acks = false, linger = \"50us\""] {
@@ -37,7 +37,7 @@ fn a_message_alone_takes_its_time_to_the_picosecond() {
     }
 }
 
-/// GRANTs come as fast as the link sends, so a long message takes no longer than its packets.
+/// GRANTs come as fast as the link sends.
 #[test]
 fn a_long_message_alone_never_waits_for_a_grant() {
     let record = network("", &pairs("across", "[40, 20]", "1442000B"));
@@ -49,7 +49,6 @@ fn a_long_message_alone_never_waits_for_a_grant() {
     assert_eq!(sent, 1001);
 }
 
-/// Short messages overtake a long one on the link of one receiver.
 #[test]
 fn a_short_message_hardly_waits_for_a_long_one() {
     let rest = pairs("long", "[40, 20], [41, 20]", "3MB")
@@ -73,8 +72,7 @@ fn every_message_of_an_incast_arrives_through_queues_that_drop() {
     assert!(resent > 100, "128 times 10 KB do not fit 64 packets: {resent} sent again");
 }
 
-/// The sender has ended while the message still crosses slow links: the run waits for it, as long as the flow is
-/// remembered.
+/// The message still crosses slow links: the run waits as long as the flow is remembered.
 #[test]
 fn a_run_waits_for_what_is_on_its_way_when_the_last_sender_has_ended() {
     let message = "links.delay = \"1ms\"\n".to_owned() + &pairs("message", "[0, 1]", "14420B");

@@ -11,8 +11,8 @@ fn flow(name: &str, pair: (u32, u32), size: u64, start: TimeDelta) -> Workload {
     Workload { start, ..workload(name, Matrix::Pairs(vec![pair]), Some(size)) }
 }
 
-/// Returns the FCT of the short flow in us: host 75 sends 3600 KB to host 32, and 1 ms later 90 KB to host 81, in a
-/// FatTree of 128 hosts.
+/// Returns the short flow's FCT in us: host 75 sends 3600 KB to host 32, and 1 ms later 90 KB to host 81, in a FatTree
+/// of 128 hosts.
 fn short_flow(order: Order) -> f64 {
     let long = flow("long", (75, 32), 3_600_000, TimeDelta::ZERO);
     let short = flow("short", (75, 81), 90_000, TimeDelta::from_ms(1));
@@ -23,8 +23,8 @@ fn short_flow(order: Order) -> f64 {
     short.fct_receiver_ps.expect("it ends") as f64 / 1e6
 }
 
-/// The expected values: fair queueing by connection (csg-htsim: 194 at the sender) and a NIC of one queue (the authors'
-/// simulator: 237 at the sender).
+/// The values are known for fair queueing by connection (csg-htsim: 194 at the sender) and for a NIC of one queue (the
+/// authors' simulator: 237 at the sender).
 #[test]
 fn a_short_flow_beside_a_long_one_takes_what_its_hosts_order_says() {
     let (fair, arrival) = (short_flow(Order::Fair), short_flow(Order::Arrival));
@@ -34,8 +34,8 @@ fn a_short_flow_beside_a_long_one_takes_what_its_hosts_order_says() {
     assert_eq!(short_flow(Order::RetransmissionsFirst), arrival);
 }
 
-/// Two connections of a host: one has more to send than its window, the other sends ten segments later. From one queue
-/// these leave behind the first window, 100 segments of 7.25 us less those that have left.
+/// One connection has more to send than its window, the other sends ten segments later. In one queue these wait for the
+/// first window, 100 segments of 7.25 us less those that have left.
 #[test]
 fn a_fifo_of_tcp_is_in_order_of_arrival_and_acks_overtake_it() {
     let short_flow = |order: &str| {
@@ -63,8 +63,8 @@ fn a_fifo_of_tcp_is_in_order_of_arrival_and_acks_overtake_it() {
     assert!((fifo.1 - turns.1).abs() < 0.02 * turns.1, "{turns:?} {fifo:?}");
 }
 
-/// Messages of one packet beside four long flows, on new and on persistent connections: pushed packets take turns, in
-/// the first window and in later ones. Before that messages took 396 us.
+/// Pushed packets take turns, in the first window and in later ones. Before that messages took 396 us beside four long
+/// flows.
 #[test]
 fn messages_of_one_packet_take_turns_on_any_connection() {
     for connection in [Connection::New, Connection::Persistent] {

@@ -13,7 +13,7 @@ fn link(clos: &Clos, name: &str) -> LinkId {
     links.into_iter().find(|(known, _)| known == name).expect("a link of this name").1
 }
 
-/// Both directions of a link change.
+/// A change of both directions of a link.
 pub(crate) fn event(clos: &Clos, us: u64, name: &str, change: LinkChange) -> LinkEvent {
     let at = TimeDelta::from_us(us);
     LinkEvent { at, link: link(clos, name), both_directions: true, change }
@@ -32,7 +32,7 @@ fn lost(record: &RunRecord, link: &str) -> LinkCounters {
         .counters
 }
 
-/// Runs one flow of 30 packets alone, all pushed, from host 0 to host 1 of a star, with link events.
+/// Runs one flow of 30 pushed packets alone, from host 0 to host 1 of a star, with link events.
 fn alone(events: impl Fn(&Clos) -> Vec<LinkEvent>) -> RunRecord {
     let clos = star(2);
     let flow = workload("one", Matrix::Pairs(vec![(0, 1)]), Some(30 * 9000));
@@ -99,7 +99,7 @@ fn a_restored_link_has_its_first_rate_again() {
     );
 }
 
-/// A permutation under a failure of one core link from 1 to 11 ms, which hosts learn after 1 ms.
+/// A permutation in which one core link fails from 1 to 11 ms; hosts know after 1 ms.
 fn failure(spraying: Spraying, duration_us: u64, restore: bool) -> RunRecord {
     let clos = fattree(4);
     let mut flow = workload("p", Matrix::Permutation, None);

@@ -43,7 +43,7 @@ const SCHEMES: [(&str, &str); 10] = [
     ),
 ];
 
-/// Six pairs for all schemes: packets of one size start together, so that many arrive at one instant.
+/// Six pairs for all schemes: packets of one size start together and often arrive together.
 const PAIRS: &str = "pairs = [[1, 0], [2, 0], [3, 0], [0, 4], [5, 4], [4, 1]]\nsize = \"300KB\"";
 
 /// Runs one network at 10 Gb/s times `faster`; its flows start after `start_us`.
@@ -113,8 +113,8 @@ fn when_it_starts_does_not_matter() {
     }
 }
 
-/// Ten times the rate and a tenth of every time: the run is ten times as fast. Timers in whole microseconds round.
-/// CUBIC's window grows with time itself (RFC 9438 4.2), so it is another transport at another rate.
+/// Ten times the rate and a tenth of every time. Timers in whole microseconds round. CUBIC's window grows with time
+/// itself (RFC 9438 4.2), so it is another transport at another rate.
 #[test]
 fn how_fast_everything_is_does_not_matter() {
     for (name, scheme) in SCHEMES {

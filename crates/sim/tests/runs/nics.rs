@@ -7,7 +7,7 @@ use trimline_sim::scenario::Scenario;
 
 use crate::plans::{run, same_everywhere};
 
-/// One long TCP flow between two hosts at 10 Gb/s, with more keys of a scenario.
+/// One long TCP flow between two hosts at 10 Gb/s, and more keys.
 fn one_flow(besides: &str) -> Plan {
     let text = format!(
         "duration = \"40ms\"\nwarm_up = \"20ms\"\ntopology.star.hosts = 3\n\
@@ -36,7 +36,7 @@ fn bytes_an_ack(record: &RunRecord) -> f64 {
     bytes as f64 / host(record, 1).sent as f64
 }
 
-/// HULL table 2: one ACK answers a coalesced batch; without coalescing, every second segment has its own.
+/// HULL table 2: without coalescing, every second segment has an ACK.
 #[test]
 fn joined_segments_have_one_ack() {
     let every = run(&one_flow("host.cpu = { gro = \"0B\" }"));
@@ -50,7 +50,7 @@ fn joined_segments_have_one_ack() {
     assert!(counted.interrupts * 31 < counted.frames, "{counted:?}");
 }
 
-/// At 1.5 us a frame a processor carries 667,000 frames a second, whatever the link.
+/// 1.5 us a frame are 667,000 frames a second, whatever the link.
 #[test]
 fn a_processor_is_the_bottleneck_when_frames_cost_more_than_the_link() {
     let record = run(&one_flow("host.cpu = { packet_cost = \"1500ns\", ring = 4096 }"));
@@ -85,7 +85,7 @@ fn bursts_cost_the_sender_time() {
     assert!(host(&off, 0).sending_ps > 38_000_000_000, "{:?}", host(&off, 0));
 }
 
-/// A NIC queue holds the packets of all connections, in order: packets beyond it are lost, and sent again.
+/// A NIC queue holds all connections' packets, in order.
 #[test]
 fn a_full_queue_loses_packets_and_every_flow_ends() {
     let text = "topology.star.hosts = 4\nlinks.rate = \"10Gbps\"\nlinks.delay = \"1us\"\n\
@@ -119,7 +119,6 @@ fn bursts_end_where_a_host_has_nothing_more_to_send() {
     assert_eq!(host(&record, 0).bursts, 2 * flows);
 }
 
-/// Frames beyond the ring are lost, and sent again.
 #[test]
 fn a_full_ring_loses_frames_and_every_flow_ends() {
     let text = "topology.star.hosts = 4\nlinks.rate = \"10Gbps\"\nlinks.delay = \"1us\"\n\
@@ -137,7 +136,6 @@ fn a_full_ring_loses_frames_and_every_flow_ends() {
     assert_eq!(counted.frames + counted.ring_dropped, sent + 3, "nothing else is lost");
 }
 
-/// The stages act alone and together, on both engines, with one thread and with two.
 #[test]
 fn hosts_with_stages_are_the_same_on_both_engines_and_on_threads() {
     let queue = "host.fifo = { queue = \"60KB\", burst_cost = \"2us\" }";

@@ -1,6 +1,5 @@
-//! Priority flow control (IEEE 802.1Qbb): when a pause acts, the headroom, and lost frames, which stop no sender for
-//! good. `random_networks` and `every_transport` also check that nothing is dropped, and that engines and threads
-//! agree.
+//! Priority flow control (IEEE 802.1Qbb): pauses, headroom, and lost frames, which stop no sender for good.
+//! `random_networks` and `every_transport` also check that nothing is dropped, and that engines and threads agree.
 
 use trimline_metrics::timeline::{Event, PacketKind, What};
 use trimline_metrics::{LinkPlace, RunRecord};
@@ -15,7 +14,7 @@ use crate::plans::{both, fattree, plan, run, star, workload};
 
 const PACKET: u32 = 9064;
 
-/// Senders at line rate with packets of `payload` bytes; an input of a switch pauses its sender at `xoff` bytes.
+/// Senders at line rate with packets of `payload` bytes; inputs pause them at `xoff` bytes.
 fn constant(hosts: u32, pairs: &[(u32, u32)], payload: u16, xoff: u32) -> Plan {
     let matrix = Matrix::Pairs(pairs.to_vec());
     let mut plan = plan(star(hosts), 1, vec![workload("w", matrix, None)]);
@@ -104,7 +103,7 @@ fn a_pause_acts_a_frame_and_a_link_after_the_crossing() {
     }
 }
 
-/// With a full reverse direction a frame waits for the packet on the wire, and overtakes the queue.
+/// With a full reverse direction a frame overtakes the queue.
 #[test]
 fn a_frame_waits_for_one_packet_at_most() {
     let pairs = [(1, 0), (2, 0), (0, 1), (3, 1)];
@@ -141,8 +140,8 @@ fn a_frame_waits_for_one_packet_at_most() {
 /// they fit, and with one byte less the third is lost.
 #[test]
 fn the_headroom_of_a_link_is_needed_to_the_byte() {
-    // All hosts begin together, so that a packet begins in the reverse direction whenever one arrives. With so many
-    // senders no packet of the input leaves meanwhile.
+    // All hosts begin together, so that a packet begins in the reverse direction whenever one arrives. With 60 senders
+    // no packet of the input leaves meanwhile.
     let mut pairs: Vec<(u32, u32)> = (1..=60).map(|sender| (sender, 0)).collect();
     pairs.extend([(61, 1), (62, 1)]);
     // The order of two packets at one instant decides whether all of it is needed.
@@ -160,7 +159,7 @@ fn the_headroom_of_a_link_is_needed_to_the_byte() {
     assert!(lost[3] > lost[2], "none");
 }
 
-/// Frames are lost too: classes go on by themselves, and stop again.
+/// Classes go on by themselves, and stop again.
 #[test]
 fn a_frame_that_is_lost_stops_nobody_for_good() {
     let mut plan = constant(3, &[(1, 0), (2, 0)], 9000, 5 * PACKET);
@@ -184,7 +183,6 @@ fn a_frame_that_is_lost_stops_nobody_for_good() {
     }
 }
 
-/// Pauses reach from the receiver's switch to the hosts of other pods, without loss.
 #[test]
 fn pauses_travel_from_switch_to_switch() {
     let pairs: Vec<(u32, u32)> = (4..16).map(|host| (host, 0)).collect();
@@ -269,7 +267,7 @@ fn a_packet_counts_to_its_last_bit_whatever_its_port_does_meanwhile() {
 /// Half of 65535 times 512 bits at 10 Gb/s.
 const RENEWAL_PS: u64 = 1_677_696_000;
 
-/// The pauses of a link end when it fails: its sender goes on, and gets new frames when it is back.
+/// The sender goes on when its link fails, and gets new frames when the link is back.
 #[test]
 fn a_link_that_fails_forgets_its_pauses() {
     let mut plan = slow_receiver();

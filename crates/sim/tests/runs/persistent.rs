@@ -43,7 +43,7 @@ fn resent(flow: &FlowRecord) -> u64 {
     flow.retransmissions_signalled + flow.retransmissions_return + flow.retransmissions_timeout
 }
 
-/// Returns the slowdowns of messages of 1 MB, one after another, on a path of thirty packets.
+/// Returns the slowdowns of successive messages of 1 MB on a path of thirty packets.
 fn slowdowns(transport: &str, connection: &str, gap: &str) -> Vec<f64> {
     let record = both(&plan(&format!(
         "topology.star.hosts = 2\nlinks.delay = \"50us\"\n{transport}[[workload]]\nname = \"w\"\n\
@@ -57,8 +57,7 @@ fn slowdowns(transport: &str, connection: &str, gap: &str) -> Vec<f64> {
     record.flows.iter().map(over_ideal).collect()
 }
 
-/// From two segments five round trips pass before the window fills the path: half of the time again. A kept window
-/// fills it at once.
+/// From two segments five round trips pass before the window fills the path: half of the time again.
 #[test]
 fn tcp_keeps_its_window_over_messages() {
     let tcp = |more: &str| {
@@ -87,7 +86,7 @@ fn tcp_keeps_its_window_over_messages() {
     }
 }
 
-/// NDP 3.2-p: data behind LAST is pushed again, so a persistent connection makes no message faster.
+/// NDP 3.2-p: data behind LAST is pushed again.
 #[test]
 fn a_message_of_ndp_takes_as_long_on_a_new_connection() {
     let ndp = "[transport.ndp]\ninitial_window = 8\n";
@@ -127,7 +126,7 @@ fn a_message_waits_at_its_source_until_the_one_before_was_acknowledged() {
             assert_eq!((message.packets_sent, message.delivered_bytes), (0, 0), "{message:?}");
             assert_eq!((message.end, message.fct_receiver_ps), (FlowEnd::RunEnded, None));
         }
-        // The message under way has its own counts, without those of earlier messages.
+        // The message under way has its own counts.
         assert!(messages[ended].delivered_bytes <= 90_000 && messages[ended].packets_sent <= 10);
         assert_eq!(
             record.packets_delivered,
@@ -158,7 +157,6 @@ fn hostile(transport: &str, more: &str) -> Plan {
 const NDP: &str = "[transport.ndp]\ninitial_window = 12\n";
 const TIMERS: &str = "rto_min = \"1ms\"\nrto_initial = \"1ms\"\nack_delay = \"50us\"\n";
 
-/// Every message ends, with its own bytes and packets, on every engine.
 #[test]
 fn messages_are_counted_apart_on_lossy_links() {
     let tcp = |name: &str| format!("[transport.{name}]\npayload = \"1500B\"\n{TIMERS}");
@@ -195,7 +193,6 @@ fn messages_are_counted_apart_on_lossy_links() {
     }
 }
 
-/// Records of messages do not depend on how many stay in memory.
 #[test]
 fn records_of_messages_leave_memory() {
     let plan = hostile(NDP, "");
@@ -226,7 +223,7 @@ fn a_hundred_thousand_messages_have_a_record_each() {
     }
 }
 
-/// Only bytes of a message that arrived after the warm-up are measured.
+/// Only bytes after the warm-up are measured.
 #[test]
 fn a_message_that_began_before_the_warm_up_ended_counts_from_then() {
     for warm_up in [333, 400, 1000, 1234] {
@@ -248,7 +245,7 @@ fn a_message_that_began_before_the_warm_up_ended_counts_from_then() {
     }
 }
 
-/// A request on a persistent connection keeps its client and its query.
+/// A request keeps its client and its query.
 #[test]
 fn a_request_on_a_persistent_connection_has_the_answer_that_it_has_on_its_own() {
     let served = |connection: &str| -> BTreeMap<(u32, u32, u64), u64> {
@@ -279,7 +276,7 @@ fn a_request_on_a_persistent_connection_has_the_answer_that_it_has_on_its_own() 
     assert_eq!(persistent.values().collect::<BTreeSet<_>>().len(), 480);
 }
 
-/// A timeline names the message of a packet, and changes nothing.
+/// A timeline changes nothing.
 #[test]
 fn a_timeline_names_messages() {
     let text = "topology.star.hosts = 2\n[[workload]]\nname = \"w\"\npairs = [[0, 1]]\nsize = \"27KB\"\n\
@@ -347,7 +344,6 @@ fn a_plan_that_keeps_what_takes_no_message_is_refused() {
     assert_eq!(endless, RunError::Workload(expected.to_owned()));
 }
 
-/// Two flows of a matrix between the same hosts are two messages.
 #[test]
 fn pairs_that_stand_twice_share_a_connection() {
     let mut twice = workload("w", Matrix::Pairs(vec![(0, 1), (2, 1), (0, 1)]), Some(45_000));
@@ -361,7 +357,7 @@ fn pairs_that_stand_twice_share_a_connection() {
     assert!(delivered_at(second) > acknowledged_at(first) && second.start_ps == 0);
 }
 
-/// Messages of one workload do not wait for those of another: both share the link from the beginning.
+/// Messages of two workloads do not wait for each other.
 #[test]
 fn each_workload_has_connections_of_its_own() {
     let persistent = |name: &str| {

@@ -30,7 +30,7 @@ fn asking(transport: &str, connection: &str, load: &str) -> Plan {
 
 const DCTCP: &str = "[transport.dctcp]\nhandshake = \"standing\"\nrto_min = \"1ms\"\n";
 
-/// A request and its answer: when the client asked, the request left and the connection was idle again.
+/// A request and its answer: when the client asked, the request left and the connection was idle.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     at: u64,
@@ -38,7 +38,7 @@ struct Asked {
     over: u64,
 }
 
-/// The delay above which a request waited for a connection: the host's own answers keep its link busy for less.
+/// Delays above this mean a wait for a connection: the host's own answers keep its link busy for less.
 const LATE: u64 = 100 * US;
 
 impl Asked {
@@ -82,10 +82,10 @@ fn before(pair: &[Asked], this: &Asked, at: u64) -> usize {
     pair.iter().filter(|one| one.left < this.left && at < one.over).count()
 }
 
-/// No more connections of a pool are busy than it has, and no connection is idle while a request waits.
+/// A pool never has more busy connections than its size, nor an idle one while a request waits.
 #[test]
 fn a_client_takes_an_idle_connection_or_waits_for_the_first() {
-    // NDP pushes first windows, one behind the other: a request waits for those of answers.
+    // NDP pushes first windows in sequence: a request waits for the answers' windows.
     for (transport, is_prompt) in [(DCTCP, true), ("[transport.ndp]\n", false)] {
         let mut waited = 0;
         for each in [1, 2, 16] {
@@ -109,7 +109,7 @@ fn a_client_takes_an_idle_connection_or_waits_for_the_first() {
     }
 }
 
-/// A request that is bound to the least busy connection may wait beside an idle one.
+/// A request may wait beside an idle connection.
 #[test]
 fn what_waits_for_the_least_busy_connection_stays_there() {
     let idle_beside = |when_busy: &str| {
@@ -126,7 +126,7 @@ fn what_waits_for_the_least_busy_connection_stays_there() {
     assert!(idle_beside("least-busy") > 3);
 }
 
-/// HULL 6.2: a small answer does not wait for a large one unless all connections are busy.
+/// HULL 6.2: a small answer waits only if all connections are busy.
 #[test]
 fn small_answers_do_not_wait_for_large_ones() {
     let slowest = |each: u32| {
@@ -140,7 +140,7 @@ fn small_answers_do_not_wait_for_large_ones() {
             unit: Some("us".into()),
             ..Spec::default()
         };
-        // The keys of a pool's messages are those of any flow.
+        // A pool's messages have the keys of any flow.
         ["mean", "p50", "p90", "p99.9"]
             .map(|reduce| Measure::try_from(spec(reduce)).unwrap().of(&record).unwrap())
     };
@@ -152,7 +152,7 @@ fn small_answers_do_not_wait_for_large_ones() {
     assert!(one_mean > 1.3 * mean, "{one_mean} {mean}");
 }
 
-/// Messages without a request take idle connections too, at most `each` of a pair at a time.
+/// At most `each` messages of a pair are under way.
 #[test]
 fn flows_of_any_matrix_have_pools() {
     for matrix in ["random = {}", "permutation = {}", "incast = { receiver = 1, senders = 3 }"] {
@@ -177,7 +177,7 @@ fn flows_of_any_matrix_have_pools() {
     }
 }
 
-/// The summary has the offered load, and the realised load of the flows that began.
+/// The realised load counts flows that began.
 #[test]
 fn offered_and_realised_load_are_reported() {
     let record = both(&asking(DCTCP, "{ each = 16 }", "40%"));
@@ -197,7 +197,6 @@ fn offered_and_realised_load_are_reported() {
     assert!((25.0..55.0).contains(&realised), "{realised}");
 }
 
-/// A flow's draws do not depend on the number of connections, nor on other flows.
 #[test]
 fn the_pool_moves_no_other_draw() {
     let drawn = |connection: &str| {

@@ -32,8 +32,8 @@ fn shape(choices: &mut SplitMix) -> Clos {
     }
 }
 
-/// One flow alone between random hosts, in a network with random delays everywhere. No link between switches is slower
-/// than the hosts' links.
+/// One flow alone between random hosts, with random delays everywhere. No link between switches is slower than the
+/// hosts' links.
 fn alone(number: u64) -> Plan {
     let mut choices = SplitMix::new(number);
     let mut clos = shape(&mut choices);
@@ -76,8 +76,8 @@ fn alone(number: u64) -> Plan {
     plan
 }
 
-/// Returns the latest arrival of a flow alone whose packets leave at the link's rate, in order. A short last packet
-/// that does not overtake the full ones takes its time behind them.
+/// Returns the latest arrival of a flow alone at the link's rate, in order. A short last packet that does not overtake
+/// the full ones takes its time behind them.
 fn latest(plan: &Plan, flow: &FlowRecord) -> u64 {
     let payload = u64::from(plan.transports[0].payload_bytes());
     let size = flow.size_bytes.expect("a size");
@@ -93,7 +93,7 @@ fn latest(plan: &Plan, flow: &FlowRecord) -> u64 {
     plan.topology.ideal_completion(from, to, behind, wire(payload), end).as_ps() + of_last
 }
 
-/// Checks that the slowdown of a flow alone is 1, or as much more as its short last packet takes.
+/// Checks that a flow alone has slowdown 1, or as much more as its short last packet takes.
 fn check_alone(number: u64, plan: &Plan, flow: &FlowRecord, took: Option<u64>) {
     let (took, ideal) = took.zip(flow.ideal_fct_ps).expect("it ends");
     let links =
@@ -192,7 +192,7 @@ fn a_link_that_changes_keeps_its_framing() {
     );
 }
 
-/// A switch's latency is before its queue: packets in the queue do not wait for it again.
+/// A switch's latency is before its queue.
 #[test]
 fn a_latency_delays_queues_and_does_not_slow_them() {
     let times = |latency| {
@@ -206,7 +206,7 @@ fn a_latency_delays_queues_and_does_not_slow_them() {
     assert!((2_000_000..20_000_000).contains(&late), "{late}");
 }
 
-/// Each of the two hosts delays a flow by less than the spread; the mean delay of a lone packet is the spread.
+/// Each host delays a flow by less than the spread; the mean delay of a lone packet is the spread.
 #[test]
 fn a_spread_delays_by_no_more_than_itself() {
     let spread = TimeDelta::from_us(4);
@@ -227,7 +227,7 @@ fn a_spread_delays_by_no_more_than_itself() {
     assert!((3_700_000..4_300_000).contains(&mean), "{mean}");
 }
 
-/// Hosts keep their packets in order: on one path no packet is taken for lost, however much the delay varies.
+/// On one path no packet is taken for lost, however much the delay varies.
 #[test]
 fn a_spread_reorders_nothing() {
     let flow = workload("one", Matrix::Pairs(vec![(0, 1)]), Some(900_000));

@@ -58,7 +58,7 @@ fn run_of(scheme: &str, gbps: u64, payload: u64, workload: &str) -> Run {
     run_on_links(scheme, &format!("rate = \"{gbps}Gbps\""), payload, workload)
 }
 
-/// As [`run_of`], with the links of a key.
+/// Returns the run of [`run_of`] with the links of a key.
 fn run_on_links(scheme: &str, links: &str, payload: u64, workload: &str) -> Run {
     let text = format!(
         "schemes = [\"{scheme}\"]\nlinks = {{ {links}, delay = \"500ns\" }}\n\
@@ -69,8 +69,8 @@ fn run_on_links(scheme: &str, links: &str, payload: u64, workload: &str) -> Run 
     scenario.runs.into_iter().next().expect("a run")
 }
 
-/// Packets of each flow of the incast: as much as the link sends in 150 us, so that all flows together exceed five
-/// times the longest queue of a port; at least 200.
+/// Packets of each flow of the incast: as much as the link sends in 150 us, so that all flows exceed five times the
+/// longest queue of a port; at least 200.
 fn packets_of(gbps: u64, payload: u64) -> u64 {
     (gbps * 150_000 / 8).div_ceil(payload + HEADER).max(200)
 }
@@ -209,7 +209,7 @@ fn derived(plan: &Plan) -> String {
 }
 
 /// Returns the longest time of a flow on an idle path whose window begins at ten packets and doubles each round trip: a
-/// handshake, a round trip for each window shorter than one, and the rest at the link's rate.
+/// handshake, a round trip for each shorter window, and the rest at the link's rate.
 fn slow_start_ps(plan: &Plan, packets: u64, ideal_ps: u64) -> u64 {
     let chosen = &plan.transports[0];
     let round_trip =

@@ -18,7 +18,7 @@ fn plan(text: &str) -> Plan {
     scenario.unwrap_or_else(|error| panic!("{error}\n{text}")).runs.remove(0).plan
 }
 
-/// An incast of eight flows to host 0, two of them chosen, with the port that they share.
+/// An incast of eight flows to host 0; two flows and their shared port are chosen.
 fn incast(transport: &str) -> Plan {
     plan(&format!(
         "topology.star.hosts = 9\n{transport}\noutput.series = {{ every = \"20us\", flows = [[1, 0], [2, 0]], \
@@ -27,7 +27,7 @@ fn incast(transport: &str) -> Plan {
     ))
 }
 
-/// A port that has sent its last packet holds nothing, though no event runs it any more.
+/// A port after its last packet holds nothing, though no event runs it.
 #[test]
 fn queues_are_empty_after_silence() {
     let text = "duration = \"1ms\"\ntopology.star.hosts = 3\ntransport.cbr.rate = \"1Gbps\"\n\

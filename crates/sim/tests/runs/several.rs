@@ -68,7 +68,7 @@ fn a_transport_that_does_nothing_slows_nobody() {
     assert!(of(&beside, "beside").iter().all(|flow| flow.start_ps > 20_000_000_000));
 }
 
-/// Two transports that could each fill the link of host 0 get half of its bytes each, whatever their packets.
+/// Two transports that could each fill host 0's link get half of its bytes each, whatever their packets.
 #[test]
 fn data_of_a_host_takes_turns_by_bytes() {
     for payload_bytes in [1500, 9000] {

@@ -1,6 +1,6 @@
 //! Switches whose ports share memory by dynamic thresholds (Choudhury and Hahne 1998). Every run checks now and then
-//! that pools hold what their queues hold, within their size; `every_transport` and `random_networks` compare engines
-//! and threads.
+//! that pools hold their queues, within their size; `every_transport` and `random_networks` compare engines and
+//! threads.
 
 use crate::plans::{both, plan, star, workload};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
@@ -59,8 +59,8 @@ fn hot_ports_share_as_the_dynamic_threshold_says() {
     }
 }
 
-/// A packet's memory is free when its last bit leaves, not before, also at a port that then is idle; an arrival
-/// elsewhere at that instant finds it free.
+/// Memory is free when the packet's last bit leaves, also at a port that then is idle; an arrival elsewhere at that
+/// instant finds it free.
 #[test]
 fn memory_returns_with_the_last_bit_whichever_port_held_it() {
     let dropped = |later_ps: u64| {
@@ -85,8 +85,8 @@ fn memory_returns_with_the_last_bit_whichever_port_held_it() {
     assert_eq!(dropped(900_000), 0, "after it");
 }
 
-/// A port that is full and alone leaves room for a burst to another one. Memory divided among ports would drop the
-/// burst, and a limit of its own would have stopped the first port earlier.
+/// A full port leaves room for a burst to another one. Memory divided among ports would drop the burst, and a limit of
+/// its own would have stopped the first port earlier.
 #[test]
 fn what_one_port_leaves_another_can_use() {
     let lost = |memory, alpha| {

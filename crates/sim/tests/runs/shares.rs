@@ -4,8 +4,8 @@ use trimline_sim::scenario::Scenario;
 
 use crate::plans::run;
 
-/// Returns the min over three seeds of Jain's index of ten DCTCP flows into one host, 50 to 60 ms after they began,
-/// windows of two to four segments.
+/// Returns the min over three seeds of Jain's index of ten DCTCP flows into one host, from 50 to 60 ms, windows of two
+/// to four segments.
 fn min_jain_of_dctcp(grows_when_marked: bool) -> f64 {
     let text = format!(
         "topology.fattree.hosts = 128\nseeds = \"1..3\"\nduration = \"60ms\"\nwarm_up = \"50ms\"\n\
@@ -31,7 +31,7 @@ fn min_jain(text: &str) -> f64 {
     each.fold(f64::INFINITY, f64::min)
 }
 
-/// htsim's DCTCP shares more evenly because an ACK with an echo lets the window grow.
+/// htsim's DCTCP shares more evenly: an ACK with an echo lets the window grow.
 #[test]
 fn growth_by_every_ack_makes_the_shares_even() {
     let (even, plain) = (min_jain_of_dctcp(true), min_jain_of_dctcp(false));
@@ -40,8 +40,8 @@ fn growth_by_every_ack_makes_the_shares_even() {
 }
 
 /// A mark leaves no window of one segment, whose ACK would be delayed by 40 ms: Jain's index of long flows into one
-/// host with each transport's defaults, from 10 to 110 ms after the first began, min of two seeds. More senders of
-/// MPTCP have more subflows than the queue has packets.
+/// host with each transport's defaults, from 10 to 110 ms, min of two seeds. More senders of MPTCP have more subflows
+/// than the queue has packets.
 #[test]
 fn delayed_acks_starve_no_flow_that_answers_marks() {
     for (transport, senders) in [
@@ -63,8 +63,8 @@ fn delayed_acks_starve_no_flow_that_answers_marks() {
     }
 }
 
-/// Some of 32 flows that begin within 1 ms lose their whole first window. The timeout leaves one segment, and each ACK
-/// has a mark: the flows still recover. Jain's index from 210 to 310 ms, min of three seeds.
+/// Some of 32 flows that begin within 1 ms lose their first window; the timeout leaves one segment. Jain's index from
+/// 210 to 310 ms, min of three seeds.
 #[test]
 fn flows_that_timed_out_come_back_where_every_ack_has_a_mark() {
     let jain = min_jain(

@@ -88,8 +88,7 @@ fn loss_damage_and_reordering() {
     check(&plan);
 }
 
-/// Threads meet less often than every lookahead window: the top tier's links are longer than the others. A round may
-/// exceed the ring.
+/// The top tier's longer links let threads meet less often than every lookahead window. A round may exceed the ring.
 #[test]
 fn a_long_top_tier() {
     let spec = |gbps, ns| LinkSpec::new(BitRate::from_gbps(gbps), TimeDelta::from_ns(ns));
@@ -161,7 +160,7 @@ fn an_interrupted_run_ends_with_what_there_is() {
     assert_eq!(alone, interrupted(4));
 }
 
-/// The other threads must not wait for ever.
+/// Other threads must not wait for ever.
 #[test]
 fn a_panic_ends_the_run() {
     let panics = || {

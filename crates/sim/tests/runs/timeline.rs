@@ -177,7 +177,7 @@ fn kinds(record: &RunRecord) -> BTreeMap<&'static str, u64> {
     kinds
 }
 
-/// A packet has its name from the transport's paper.
+/// The names come from the transports' papers.
 #[test]
 fn packets_have_the_names_of_their_transports() {
     let own = ["pull", "nack", "syn", "syn-ack", "probe", "rts", "token", "grant", "resend", "cnp"];

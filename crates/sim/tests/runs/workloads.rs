@@ -228,7 +228,7 @@ fn every_host_asks_in_an_open_loop() {
     assert!(answers <= requests && answers * 10 > requests * 9, "{answers} of {requests}");
 }
 
-/// FastLane 5: a group's responses are alike and add up to its total; servers repeat where hosts are few.
+/// FastLane 5: a group's responses add up to its total.
 #[test]
 fn groups_of_answers_are_alike_and_their_servers_repeat_where_hosts_are_few() {
     let record = record(

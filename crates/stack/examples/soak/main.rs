@@ -2,13 +2,13 @@
 //! `cargo run --release --package trimline-stack --example soak -- SECONDS`.
 //!
 //! Five hosts around a software switch, each process in a network namespace. One pair transfers messages of one to two
-//! megabytes and is killed; another pair does so and is never killed. Ten threads of a fifth host flood them with
-//! forged packets. Every second a fault occurs: a kill -9 of an end or of the switch, a link that goes down, a process
-//! that is stopped for a while. Every process's clock wraps within seconds of its start.
+//! megabytes and is killed; another pair is never killed. Ten threads of a fifth host flood them with forged packets.
+//! Every second a fault occurs: a kill -9 of an end or of the switch, a link that goes down, a process that is stopped
+//! for a while. Every process's clock wraps within seconds of its start.
 //!
-//! At the end the soak prints the transfers with the right checksum, the growth of memory of hosts and switch, and the
-//! load of idle processes. It fails if a process ended that was not killed, if a transfer had a wrong checksum, or if
-//! memory grew by more than 64 MB.
+//! At the end the soak prints the transfers with the right checksum, the growth of memory, and the load of idle
+//! processes. It fails on too few transfers, on a wrong checksum, on a process that ended by itself or is busy while
+//! idle, and on memory that grew by more than 64 MB.
 
 mod ends;
 mod flood;
@@ -63,7 +63,7 @@ struct Soak<'a> {
     /// State of the RNG, equal in every run.
     draw: u64,
     events: BTreeMap<&'static str, u64>,
-    /// Maximum memory of each role's processes in KB, killed ones included: of the first quarter, and of all.
+    /// Max memory of each role's processes in KB, killed ones included: of the first quarter, and of all.
     memory_kb: BTreeMap<&'static str, (u64, u64)>,
 }
 

@@ -65,7 +65,7 @@ fn a_packet_far_ahead_takes_no_more_than_one_in_order() {
     }
 }
 
-/// A peer leaves out the first packet and sends all others.
+/// The first packet is left out, all others are sent.
 #[test]
 fn what_waits_for_one_packet_is_bounded() {
     let mut server = server(|config| config.limits.early_bytes = 8 << 20);
@@ -84,7 +84,7 @@ fn what_waits_for_one_packet_is_bounded() {
     assert!(held < 12 << 20, "{held} B of 42 MB");
 }
 
-/// Many connections of one peer, or of many peers: the host has a total limit.
+/// Many connections of one peer, or of many peers, share a total limit.
 #[test]
 fn what_a_host_keeps_in_all_is_bounded() {
     for peers in [1, 200] {
@@ -111,7 +111,7 @@ fn what_a_host_keeps_in_all_is_bounded() {
     }
 }
 
-/// A trimmed header has no payload to keep, and a copy's payload is already there.
+/// A trimmed header has no payload to keep, and a copy's payload is there.
 #[test]
 fn headers_and_copies_find_room_where_there_is_none() {
     let mut server = server(|config| config.limits.early_bytes = 3000);
@@ -131,7 +131,7 @@ fn headers_and_copies_find_room_where_there_is_none() {
     assert_eq!(server.statistics().without_room, 1);
 }
 
-/// An application that only uses `accept` has no list of readable connections.
+/// An application that only uses `accept` has no list.
 #[test]
 fn lists_that_nobody_asks_for_do_not_grow() {
     let mut server = server(|_| {});

@@ -66,7 +66,7 @@ fn messages_go_both_ways_checked_and_streams_do_not() {
     assert_eq!(two.server.receive(far), Err(Failure::Closed));
 }
 
-/// A server of an older version does not listen on such a port, and a server that requires checks refuses others.
+/// An older server does not listen on such a port, and a server that requires checks refuses others.
 #[test]
 fn ends_that_do_not_agree_about_checks_are_refused() {
     let mut two = Two::new(|_| {});

@@ -12,7 +12,7 @@ use trimline_stack::switch::{self, Fabric, Runner};
 /// 2^63 ps: a real clock wraps there.
 const EPOCH: TimeDelta = TimeDelta::from_ps(1 << 63);
 
-/// A transfer goes on when the clock wraps: timers, pacing, keepalives and deadlines.
+/// A transfer, its timers, pacing, keepalives and deadlines go on when the clock wraps.
 #[test]
 fn what_is_under_way_survives_a_clock_that_begins_again() {
     for (lossy, message) in [(false, 3_000_000), (true, 3_000_000), (true, 5)] {
@@ -39,7 +39,7 @@ fn what_is_under_way_survives_a_clock_that_begins_again() {
     }
 }
 
-/// Hosts with a real clock of that age notice the wrap by themselves.
+/// The hosts' real clock is close to its end.
 #[test]
 fn a_host_notices_that_its_clock_begins_again() {
     let age = Duration::from_nanos(((1u128 << 63) / 1000) as u64) - Duration::from_millis(150);
@@ -74,7 +74,7 @@ fn a_host_notices_that_its_clock_begins_again() {
     }
 }
 
-/// A switch between two in-memory interfaces; its clock wraps while frames cross it.
+/// The clock wraps while frames cross the switch.
 #[test]
 fn a_switch_notices_that_its_clock_begins_again() {
     let age = Duration::from_nanos(((1u128 << 63) / 1000) as u64) - Duration::from_millis(100);
@@ -110,7 +110,7 @@ fn a_switch_notices_that_its_clock_begins_again() {
     assert_eq!(got, sent);
 }
 
-/// Returns the hosts that get a frame to `to` from host `from`; three hosts around a switch that learns.
+/// Returns the hosts that get a frame to `to` from host `from`; three hosts around a learning switch.
 fn arrives(fabric: &mut Fabric, now: Time, from: u32, to: u8) -> Vec<u32> {
     let mut frame = request(address(2), 1, b"x");
     frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, to]);
@@ -122,7 +122,6 @@ fn arrives(fabric: &mut Fabric, now: Time, from: u32, to: u8) -> Vec<u32> {
     seen
 }
 
-/// Learned addresses still expire after the clock wrapped.
 #[test]
 fn learned_addresses_grow_old_after_the_clock_has_begun_again() {
     let mut text = "rate = \"1Gbps\"\n[[switch]]\nname = \"s\"\nforwarding = \"l2\"\n".to_owned();
@@ -143,7 +142,7 @@ fn learned_addresses_grow_old_after_the_clock_has_begun_again() {
     assert_eq!(arrives(&mut fabric, ms(310_000), 2, 1), [0, 1], "it was not heard for 300 s");
 }
 
-/// A deadline in two months is in the future, though half an epoch is shorter.
+/// Two months are in the future, though half an epoch is shorter.
 #[test]
 fn a_deadline_in_two_months_is_waited_for() {
     let (io, _other) = mem::pair(1500).unwrap();

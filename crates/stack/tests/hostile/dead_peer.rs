@@ -62,7 +62,7 @@ fn a_peer_that_is_gone_is_given_up_in_time_by_both_ends() {
     }
 }
 
-/// The restarted server does not know the connection, and answers so.
+/// The restarted server does not know the connection.
 #[test]
 fn a_peer_that_was_started_again_is_given_up_when_it_says_so() {
     let mut two = Two::new(|_| {});
@@ -72,7 +72,7 @@ fn a_peer_that_was_started_again_is_given_up_when_it_says_so() {
     assert_eq!(end(&mut two.client, near), Some(Failure::Refused(Cause::NoService)));
 }
 
-/// A host that was stopped for an hour received nothing meanwhile, and gives no peer up for that.
+/// A host that was stopped for an hour received nothing meanwhile.
 #[test]
 fn a_host_that_slept_gives_its_peers_time_to_be_heard() {
     let mut two = Two::new(|_| {});
@@ -83,7 +83,7 @@ fn a_host_that_slept_gives_its_peers_time_to_be_heard() {
     assert_eq!((end(&mut two.client, near), end(&mut two.server, far)), (None, None));
 }
 
-/// Connections that strangers open and abandon end without the application.
+/// Connections that strangers abandon end without the application.
 #[test]
 fn what_strangers_began_ends_by_itself() {
     let mut server = server(|_| {});
@@ -149,7 +149,7 @@ fn of_ten_thousand_idle_connections_none_is_given_up() {
     assert_eq!((given_up, two.server.connections()), (0, COUNT));
 }
 
-/// Frames lost at the interface may have been the answers: the verdict is delayed, but not for ever.
+/// Frames lost at the interface may have been the answers.
 #[test]
 fn an_interface_that_overran_delays_a_verdict() {
     let cases = [(0..0, 30..34), (28_000..29_000, 35..40), (20_000..100_000, 60..64)];

@@ -123,7 +123,6 @@ fn a_header_behind_the_true_end_is_not_waited_for() {
     }
 }
 
-/// A repeated header of one attempt draws no second answer.
 #[test]
 fn a_header_draws_one_answer_for_each_attempt() {
     let (mut two, _) = under_way(&[7; 20_000], |_| {});
@@ -230,7 +229,7 @@ fn ack(sequence: u32) -> Vec<u8> {
     forge(1, 2, Service::Control, fields, &[])
 }
 
-/// A keepalive repeats the number of an ACKed packet, without its bytes.
+/// A keepalive has the number of an ACKed packet, without its bytes.
 #[test]
 fn a_question_is_not_the_packet_that_never_arrived() {
     let mut two = Two::new(|_| {});
@@ -258,7 +257,7 @@ fn a_question_is_not_the_packet_that_never_arrived() {
     assert!(two.server.read(far, &mut bytes).is_err());
 }
 
-/// An attacker ACKs a packet that never arrives. Both ends fail, and no message with a hole is delivered.
+/// An attacker ACKs a packet that never arrives. No message with a hole is delivered.
 #[test]
 fn a_packet_that_somebody_else_acked_ends_the_connection() {
     for missing in [0, 9, 19] {
@@ -326,7 +325,7 @@ struct World {
     loses: u64,
     /// True if the attacker also forges packets that end the connection or inject bytes.
     is_rough: bool,
-    /// True if the attacker has injected bytes. Then a message's end may be missing, undetectably for a receiver.
+    /// True if the attacker has injected bytes. Then a message's end may be missing, undetectably.
     has_put: bool,
 }
 

@@ -39,7 +39,6 @@ fn an_address_belongs_to_one_process_and_to_its_interface() {
     one.namespace.inside(act).unwrap();
 }
 
-/// Two processes with an address each share an interface: neither answers for the other.
 #[test]
 fn two_hosts_on_one_interface_leave_each_other_alone() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -75,7 +74,7 @@ fn two_hosts_on_one_interface_leave_each_other_alone() {
 }
 
 /// Exchanges a message between a host on UDP sockets and a host on an interface without neighbour entries, whose kernel
-/// must ask for the next hop. Returns both hosts.
+/// must ask for the next hop. Returns both.
 fn sockets_to_interface(network: &TestNetwork) -> (Host<Udp>, Host<AfPacket>) {
     for host in &network.hosts {
         host.namespace.ip(&[format!("neigh flush nud permanent dev {}", host.interface)]).unwrap();
@@ -116,7 +115,7 @@ fn hosts_on_sockets_and_on_interfaces_talk() {
     assert_eq!(server.unreadable(), 0);
 }
 
-/// The sockets' kernel leaves checksums and segmentation to a virtual device.
+/// The kernel leaves checksums and segmentation to a virtual device.
 #[test]
 fn what_a_kernel_left_to_a_device_is_done_by_the_receiver() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -126,7 +125,7 @@ fn what_a_kernel_left_to_a_device_is_done_by_the_receiver() {
     assert_eq!(server.unreadable(), 0, "{:?}", server.statistics());
 }
 
-/// A host has two cables with equal link-local addresses: a client on the first cable asks the server there.
+/// A host has two cables with equal link-local addresses: a client on the first asks the server there.
 #[test]
 fn an_address_of_a_link_is_looked_for_on_that_link() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -206,7 +205,7 @@ fn without_a_kernel_the_way_back_is_the_frames() {
     assert_eq!(b.rx_burst(8, &mut |_| {}).unwrap(), 1);
 }
 
-/// The kernel looks for each stranger's address, which does not exist, and the host does not wait.
+/// The kernel looks for each stranger's address, which does not exist.
 #[test]
 fn strangers_that_nobody_finds_hold_nobody_up() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -240,7 +239,7 @@ fn strangers_that_nobody_finds_hold_nobody_up() {
     }
 }
 
-/// A peer silently gets another Ethernet address. The kernel must be made to ask; the host then uses the new address.
+/// A peer silently gets another Ethernet address. The kernel must be made to ask; the host uses the new address.
 #[test]
 fn a_peer_with_another_ethernet_address_is_found_again() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -265,7 +264,7 @@ fn a_peer_with_another_ethernet_address_is_found_again() {
     }
 }
 
-/// A switch forwards frames for the hosts behind it, so its interfaces must be promiscuous. A host only takes its own.
+/// A switch forwards frames for the hosts behind it; a host only takes its own.
 #[test]
 fn the_interfaces_of_a_switch_are_promiscuous_and_those_of_hosts_are_not() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -289,7 +288,7 @@ fn the_interfaces_of_a_switch_are_promiscuous_and_those_of_hosts_are_not() {
     assert_eq!(promiscuity(), "0");
 }
 
-/// The ring holds 512 unread frames; further frames are counted.
+/// The ring holds 512 unread frames.
 #[test]
 fn frames_that_find_the_ring_full_are_counted() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };

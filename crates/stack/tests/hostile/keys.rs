@@ -33,8 +33,8 @@ fn hosts_that_share_a_key_talk() {
     assert_eq!((forged(&two.client), forged(&two.server)), (0, 0));
 }
 
-/// A key changes in steps: first all hosts accept both keys, then all send with the new one, then the old one is
-/// removed. Hosts at neighbouring steps talk. A third key is never accepted.
+/// First all hosts accept both keys, then all send with the new one, then the old one is removed. Hosts at neighbouring
+/// steps talk. A third key is never accepted.
 #[test]
 fn a_key_changes_while_hosts_talk() {
     let (old, new) = (Key::new([1; 16]), Key::new([2; 16]));
@@ -79,7 +79,7 @@ fn a_key_changes_while_hosts_talk() {
     }
 }
 
-/// A header that seems to be cut before its tag may be forged, so it is refused too.
+/// A header that seems to be cut before its tag may be forged.
 #[test]
 fn who_has_no_key_or_another_one_is_not_heard() {
     for (other, trimmed_bytes) in [(None, 70), (Some(2), 70), (None, 64), (Some(2), 64)] {
@@ -104,7 +104,7 @@ fn who_has_no_key_or_another_one_is_not_heard() {
     }
 }
 
-/// Returns a server, and the first frame of a connection that needs no token, both with a key.
+/// Returns a server, and the first frame of a connection without a token, both with a key.
 fn first_frame(profile: Profile) -> (Core, Vec<u8>) {
     let change = |config: &mut Config| {
         config.share(Key::new([1; 16]));
@@ -122,7 +122,7 @@ fn first_frame(profile: Profile) -> (Core, Vec<u8>) {
     (server(change), client.frame().to_vec())
 }
 
-/// An attacker that changes a packet can fix its sums, but not its tag.
+/// An attacker can fix the sums, but not the tag.
 #[test]
 fn a_packet_that_was_changed_is_refused() {
     let profile = Profile::PAPER;
@@ -157,8 +157,7 @@ fn a_packet_that_was_changed_is_refused() {
     assert_eq!((forged(&server), server.connections()), (0, 1), "as it was");
 }
 
-/// Trimmed headers, genuine and forged, from switches that keep the tag and that cut it off: without a tag they cannot
-/// be told apart.
+/// Genuine and forged trimmed headers: without a tag they cannot be told apart.
 #[test]
 fn a_header_is_believed_where_its_tag_is_left() {
     for (trimmed_bytes, is_known) in [(64, false), (69, false), (70, true), (128, true)] {

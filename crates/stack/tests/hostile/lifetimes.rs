@@ -23,7 +23,7 @@ fn a_request_that_comes_again_long_after_time_wait_is_known() {
     }
 }
 
-/// A connection that the peer reset stays until the application abandons it. Its number opens nothing meanwhile.
+/// The failed connection stays until the application abandons it.
 #[test]
 fn a_connection_that_failed_takes_no_second_beginning() {
     let mut server = server(|_| {});
@@ -50,7 +50,6 @@ fn a_connection_that_failed_takes_no_second_beginning() {
     );
 }
 
-/// The answer may take longer than the protocol remembers a finished request.
 #[test]
 fn an_answer_that_takes_longer_than_time_wait_arrives() {
     let mut client = Core::new(config(2));
@@ -105,7 +104,7 @@ fn what_has_ended_is_forgotten() {
     assert!(server.accept().is_some());
 }
 
-/// An attacker that guessed a connection's number, but no pull counter, pulls no more than the peer.
+/// An attacker that guessed a connection's number, but no pull counter, gains nothing.
 #[test]
 fn a_pull_of_what_was_never_sent_pulls_a_window_at_most() {
     for (counter, expected) in [(40, 40), (1_000_000, 64), (u32::MAX, 0)] {
@@ -123,7 +122,7 @@ fn a_pull_of_what_was_never_sent_pulls_a_window_at_most() {
     }
 }
 
-/// A stream opened by a late answer would have no owner, and pull for ever.
+/// A stream opened by a late answer would pull for ever.
 #[test]
 fn an_answer_on_an_abandoned_connection_leaves_nothing() {
     let mut two = Two::new(|_| {});

@@ -110,7 +110,7 @@ fn a_message_that_does_not_end_is_refused_by_both_ends() {
     assert_eq!(two.client.receive(near), Err(Failure::Refused(Cause::TooLong)));
 }
 
-/// A request with a forged source address: the answers to that address end, though they are never ACKed.
+/// The source address is forged, so the answers are never ACKed.
 #[test]
 fn what_a_forged_request_draws_ends_with_the_silence() {
     let mut server = server(|_| {});

@@ -52,8 +52,7 @@ fn ask(host: &mut Host<AfPacket>, message: &[u8]) -> io::Result<Vec<u8>> {
     host.receive(connection, TimeDelta::from_ms(5000))
 }
 
-/// Either end's link goes down for 0.3 s, during requests and while idle: every request is answered, and no host spins
-/// meanwhile.
+/// Either end's link goes down for 0.3 s, during requests and while idle. No host spins meanwhile.
 #[test]
 fn a_link_that_flaps_costs_time_and_nothing_else() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -186,8 +185,8 @@ fn ask_from(network: &TestNetwork, ethernet: [u8; 6], wait_ms: u64) -> io::Resul
     host.receive(connection, TimeDelta::from_ms(wait_ms))
 }
 
-/// A port's link flaps, and interfaces are deleted, remade, and moved away and back: other ports go on, and each port
-/// works when its interface is back.
+/// A port's link flaps, and interfaces are deleted, remade, and moved away and back. Each port works when its interface
+/// is back.
 #[test]
 fn a_switch_loses_no_more_than_the_port_and_that_not_for_ever() {
     let Some(network) = allowed(TestNetwork::build(Shape::Star(3), 1500)) else { return };

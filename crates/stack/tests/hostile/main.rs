@@ -1,5 +1,5 @@
 //! Hosts under attack, on broken links and over long times. Virtual time where possible, otherwise real interfaces in
-//! the test's own namespaces; a test prints SKIPPED where the machine forbids them.
+//! own namespaces; a test prints SKIPPED where the machine forbids them.
 
 mod ahead;
 mod causes;

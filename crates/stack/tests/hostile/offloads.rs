@@ -52,7 +52,7 @@ fn transfer(network: &TestNetwork) -> f64 {
     BYTES as f64 * 8.0 / start.elapsed().as_secs_f64()
 }
 
-/// With offloads a pair of hosts is nearly as fast as without, and the switch reports the offload. Both rates:
+/// TCP is nearly as fast with offloads, and the switch reports them. Both rates:
 /// `cargo test -p trimline-stack --test hostile offloads -- --nocapture`.
 #[test]
 fn a_kernel_with_offloads_is_as_fast_through_a_switch() {

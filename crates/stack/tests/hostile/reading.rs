@@ -3,7 +3,7 @@
 use super::two::Two;
 use super::*;
 
-/// A client writes into an unread stream until its buffers are full. Then the server reads.
+/// A client writes until its buffers are full. Then the server reads.
 #[test]
 fn a_receiver_that_does_not_read_stops_pulling_and_goes_on_when_it_does() {
     let mut two = Two::new(|_| {});
@@ -69,8 +69,7 @@ fn messages_that_nobody_takes_stop_the_sender() {
     assert_eq!(two.client.send(near, &[1; 10_000]), Err(Failure::Full), "the sender hears of it");
 }
 
-/// Messages that are taken whole together exceed the peer's limit. The one without room fails, and makes room for the
-/// others. No message waits for ever.
+/// Whole messages exceed the peer's limit. The one without room fails, and makes room for the others.
 #[test]
 fn long_messages_of_one_peer_do_not_wait_for_each_other() {
     let mut two = Two::new(|config| config.limits.peer_unacked = 1 << 30);
@@ -112,7 +111,7 @@ fn long_messages_of_one_peer_do_not_wait_for_each_other() {
     assert!(two.data - before < 20, "{} packets in a second", two.data - before);
 }
 
-/// Unread streams of one peer are not pulled beyond the peer's limit, and all go on.
+/// Unread streams are not pulled beyond the peer's limit.
 #[test]
 fn streams_of_one_peer_share_its_room() {
     let mut two = Two::new(|config| config.limits.peer_bytes = 2 << 20);

@@ -32,7 +32,7 @@ fn arrived(io: &mut Mem) -> usize {
     io.rx_burst(1000, &mut |_| {}).unwrap()
 }
 
-/// Sends `count` frames of over 1000 bytes from `source` to host 1.
+/// Sends `count` frames of over 1000 bytes from host 2 to host 1, with this source.
 fn send(far: &mut Mem, source: u8, count: usize) {
     for _ in 0..count {
         let frame = Forged::syn(address(source), 1).frame(&[7; 1000], &[]);
@@ -40,7 +40,7 @@ fn send(far: &mut Mem, source: u8, count: usize) {
     }
 }
 
-/// Frames from a wrong address are refused and counted; the switch reports the source once.
+/// Refused frames are counted; the switch reports the source once.
 #[test]
 fn a_port_with_port_security_refuses_forged_sources() {
     for (security, expected) in [("", 4), ("port_security = {}", 1)] {
@@ -66,8 +66,7 @@ fn a_port_with_port_security_refuses_forged_sources() {
     }
 }
 
-/// A rate and an address change while frames wait, without loss. A change that is not possible leaves everything as it
-/// was.
+/// A rate and an address change while frames wait. A refused change leaves everything as it was.
 #[test]
 fn a_configuration_changes_without_loss_or_not_at_all() {
     let slow = config("rate = \"1Mbps\"", "");
@@ -102,7 +101,6 @@ fn a_configuration_changes_without_loss_or_not_at_all() {
     assert_eq!(runner.fabric().held(), 0);
 }
 
-/// A change of addresses moves an address to another port.
 #[test]
 fn an_address_moves_to_another_port() {
     let before = config("rate = \"1Gbps\"", "");
@@ -128,7 +126,7 @@ fn an_address_moves_to_another_port() {
     assert_eq!((arrived(&mut near), arrived(&mut far)), (0, 1));
 }
 
-/// A draining switch sends what it has and takes nothing more, and ends in time even if frames are left.
+/// A draining switch takes nothing more, and ends in time even if frames are left.
 #[test]
 fn a_switch_drains_before_it_ends_and_not_for_ever() {
     // On a real clock: a queue of 8 at 10 Mb/s takes 10 ms, at 10 Kb/s many seconds.

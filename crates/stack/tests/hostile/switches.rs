@@ -54,7 +54,7 @@ fn switch_of(mtus: [usize; 2], fails: bool) -> (Runner<Frail>, [Mem; 2], Clock) 
     (Runner::new(fabric, ports, clock.clone(), Idle::Poll).unwrap(), [near, far], clock)
 }
 
-/// Sends frames from host 2 to host 1. Returns the number that arrived, the number refused, and all news.
+/// Sends frames from host 2 to host 1. Returns the numbers that arrived and were refused, and all news.
 fn send(fails: bool, frames: &[Vec<u8>]) -> (usize, u64, Vec<PortNews>) {
     let (mut runner, [mut near, mut far], clock) = switch_of([200, 1500], fails);
     let (mut got, mut news) = (0, Vec::new());
@@ -70,7 +70,7 @@ fn send(fails: bool, frames: &[Vec<u8>]) -> (usize, u64, Vec<PortNews>) {
     (got, runner.refused(), news)
 }
 
-/// The switch also counts losses that no port counts.
+/// Some losses have no port.
 #[test]
 fn frames_that_a_switch_loses_are_counted_by_reason() {
     let (mut runner, [_near, mut far], clock) = switch_of([200, 1500], false);

@@ -45,7 +45,7 @@ fn a_forged_request_draws_one_short_frame_and_leaves_nothing() {
     assert_eq!((server.statistics().challenged, server.next()), (1, Time::NEVER));
 }
 
-/// The service's answers are much longer than requests, but unvalidated clients get none.
+/// The service's answers are much longer than requests.
 #[test]
 fn a_flood_of_forged_requests_draws_less_than_three_times_its_bytes() {
     let mut server = server(validating);
@@ -67,7 +67,7 @@ fn a_flood_of_forged_requests_draws_less_than_three_times_its_bytes() {
     assert!((1000..=5000).contains(&(frames + later.len())), "{frames}");
 }
 
-/// A new peer takes one more round trip, once. Later requests go with the first packets.
+/// A new peer takes one more round trip. Later requests go with the first packets.
 #[test]
 fn a_peer_is_asked_once() {
     let mut two = Two::new(validating);
@@ -86,7 +86,7 @@ fn a_peer_is_asked_once() {
     }
 }
 
-/// A first window that was not kept is sent again whole: no packet waits for a timeout or for its own pull.
+/// No packet waits for a timeout or for its own pull.
 #[test]
 fn a_first_window_that_was_not_kept_goes_again() {
     for message in [100, 20_000, 2_000_000] {
@@ -120,8 +120,8 @@ fn lost_challenges_and_servers_that_start_again_cost_time_alone() {
     assert_eq!(two.server.statistics().challenged, 1);
 }
 
-/// A switch that trims a first packet cuts off its token. The server keeps nothing, and the packet returns to its
-/// sender as if a switch had returned it.
+/// A switch that trims a first packet cuts off its token. The server keeps nothing, and the packet returns as if a
+/// switch had returned it.
 #[test]
 fn first_packets_that_are_cut_are_sent_again_at_once() {
     let mut two = Two::new(validating);
@@ -147,7 +147,7 @@ fn first_packets_that_are_cut_are_sent_again_at_once() {
     assert_eq!(two.server.receive(far).unwrap().map(|got| got.len()), Some(10_000));
 }
 
-/// A challenge is only accepted on a connection opened here, for a packet that was sent, before any answer.
+/// A challenge needs a connection opened here, a packet that was sent, and no answer yet.
 #[test]
 fn forged_challenges_change_nothing() {
     let mut two = Two::new(|_| {});
@@ -177,7 +177,6 @@ fn forged_challenges_change_nothing() {
     assert_eq!(two.server.receive(far), Ok(Some(vec![8; 1_000_000])));
 }
 
-/// A token is only valid for the address that received it.
 #[test]
 fn a_token_is_worth_nothing_from_elsewhere() {
     let mut server = server(validating);

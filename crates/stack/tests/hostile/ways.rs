@@ -101,7 +101,7 @@ fn a_way_that_is_not_known_yet_is_asked_for_again_soon() {
     assert_eq!(world.run_to(460), 1, "its request came again, and is ACKed");
 }
 
-/// A flood of strangers causes no repeated queries of the kernel.
+/// A flood of strangers causes no repeated queries.
 #[test]
 fn only_peers_with_something_here_are_asked_for_again() {
     let mut world = World::new(1, |_| {});
@@ -121,7 +121,7 @@ fn only_peers_with_something_here_are_asked_for_again() {
     }
 }
 
-/// The MTU matters for what the host sends, not for what the interface could carry.
+/// The MTU matters for what the host sends.
 #[test]
 fn a_host_that_sends_short_packets_does_not_mind_a_smaller_mtu() {
     for (payload, minds) in [(900, false), (1200, true)] {

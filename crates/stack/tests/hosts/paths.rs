@@ -171,7 +171,7 @@ fn slow() -> Fabrics {
     Fabrics { bad: "rate = \"1Gbps\"", ..Fabrics::default() }
 }
 
-/// Runs a flow of 30 MB. Returns its time in us, the share of packets on the bad path in thousandths, and the sender's
+/// Runs a flow of 30 MB. Returns its time in us, the bad path's share of packets in thousandths, and the sender's
 /// scores.
 fn flow_of_30_mb(fabrics: Fabrics, change: impl Fn(&mut Config)) -> (u64, u64, Vec<PathStatus>) {
     let mut world = world(1, fabrics, change);
@@ -247,7 +247,7 @@ fn on_healthy_paths_nothing_is_removed() {
     assert!(trimmed > 100, "{trimmed} trimmed");
 }
 
-/// A request ends before it knows its paths: the scores of other requests tell.
+/// A request ends before it knows its paths.
 #[test]
 fn requests_avoid_a_path_that_other_requests_found_dead() {
     let dead = Fabrics { bad: "impairment = { loss = \"100%\" }", ..Fabrics::default() };

@@ -119,7 +119,7 @@ fn acks_ride_with_requests_and_answers() {
     assert_eq!([frames([true, false]), frames([false, true])], [301, 300]);
 }
 
-/// A packet without room carries no ACK, and a lost packet's ACK is repeated.
+/// A packet without room carries no ACK.
 #[test]
 fn messages_of_any_length_leave_room_for_acks() {
     for bytes in

@@ -214,8 +214,8 @@ fn the_higher_class_is_delivered_first() {
     assert_eq!(order, [2, 0]);
 }
 
-/// Returns the order in which two messages of 300 KB arrive, each on its own connection; `change` gets the client's
-/// connections and the server's.
+/// Returns the order in which two messages of 300 KB arrive, each on its own connection; `change` gets both ends'
+/// connections.
 fn order_with(change: impl Fn(&mut Pair, Time, [Connection; 2], &[Connection])) -> Vec<u8> {
     let mut pair = Pair::with(1500, Impairments::default(), 0, false, |config| {
         // The receiver paces both; its first window is small.

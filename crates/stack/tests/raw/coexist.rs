@@ -24,7 +24,7 @@ fn setting() -> Setting {
     }
 }
 
-/// NDP's half is 49 %; the bounds allow over an eighth of the port to each side for the machine.
+/// NDP's half is 49 %; over an eighth of the port to each side is the machine's.
 #[test]
 fn long_flows_share_a_port_that_has_a_queue_for_each() {
     let Some((one, count)) = allowed(coexist::long_flows(&setting())) else { return };

@@ -17,7 +17,7 @@ fn interfaces(of: &Namespace) -> Vec<String> {
     list.lines().filter_map(name).collect()
 }
 
-/// A leftover namespace has no name and could not be found, but its cable into our namespace would be left too.
+/// A leftover namespace has no name, but its cable into our namespace would be left too.
 #[test]
 fn a_testbed_that_is_killed_leaves_nothing() {
     if let Ok(witness) = std::env::var(WITNESS) {

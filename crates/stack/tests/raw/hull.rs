@@ -24,7 +24,7 @@ fn measured(marker: Marker, has_ecn: bool) -> Option<Measured> {
 const PHANTOM: Marker =
     Marker::Phantom { drain: BitRate::from_bps(45_000_000), threshold: ByteCount::new(6000) };
 
-/// Without a phantom queue the port is full; with one it gives up some of its rate and most of the wait.
+/// A phantom queue gives up some of the port's rate and most of the wait.
 #[test]
 fn a_phantom_queue_takes_the_wait_away_that_a_full_queue_has() {
     let Some(plain) = measured(Marker::None, true) else { return };
@@ -52,7 +52,7 @@ fn a_phantom_queue_takes_the_wait_away_that_a_full_queue_has() {
     assert!(wait * 4.0 < full, "{wait} us beside {full} us");
 }
 
-/// RFC 3168: a flow without ECN is never marked, so a phantom queue does not slow it.
+/// RFC 3168: a phantom queue does not slow a flow without ECN.
 #[test]
 fn flows_without_ecn_pass_a_phantom_queue_unmarked() {
     let Some(one) = measured(PHANTOM, false) else { return };

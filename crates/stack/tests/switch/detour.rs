@@ -105,7 +105,7 @@ fn only_marked_data_leaves_by_another_port() {
     }
 }
 
-/// OPF's published prototype: a port's length is what its last packet found. Hot ports are known late.
+/// OPF's published prototype: a port's length is what its last packet found, so hot ports are known late.
 #[test]
 fn queues_are_seen_as_the_last_to_leave_found_them() {
     let detoured_at = |seen: &str| {
@@ -188,7 +188,7 @@ fn spraying_among_equal_ports_only() {
     assert!(packets.values().all(|&packets| (15..=45).contains(&packets)), "{packets:?}");
 }
 
-/// A flow whose frames carry a TTL of hosts that are far away, or that use a larger initial TTL.
+/// A TTL of hosts that are far away, or of a larger initial TTL.
 #[test]
 fn a_ttl_above_the_initial_one_is_no_licence() {
     let detoured_of = |ttl: u8| {

@@ -146,7 +146,7 @@ fn untold(fabric: &Fabric, reason: Untold) -> u64 {
     all.iter().find(|(known, _)| *known == reason).unwrap().1
 }
 
-/// A star with a slow cable to host 3, and memory for two notifications of any length.
+/// A star with a slow cable to host 3, and memory for two notifications.
 fn narrow(hosts: u8, keys: &str, switch: &str) -> Fabric {
     let mut text = format!(
         "seed = 1\npayload = 1000\nrate = \"100Mbps\"\nprofile = \"fastlane\"\npackets = 3\n\
@@ -251,7 +251,7 @@ fn senders_of_what_carries_nothing_are_told_where_that_is_asked_for() {
     }
 }
 
-/// Data of this protocol draws notifications too, with ports swapped.
+/// Notifications of this protocol's data have swapped ports.
 #[test]
 fn frames_of_this_protocol_are_told_of_as_before() {
     for v6 in [false, true] {
@@ -270,7 +270,7 @@ fn frames_of_this_protocol_are_told_of_as_before() {
     }
 }
 
-/// fastlane-3.4.1-b: a drop without a sender to notify is counted by its reason.
+/// fastlane-3.4.1-b: such drops are counted by their reason.
 #[test]
 fn nobody_is_told_of_what_has_no_sender_to_tell() {
     let of = |sent: Sent, change: &dyn Fn(&mut Vec<u8>)| {
@@ -380,7 +380,7 @@ fn nobody_is_told_of_what_has_no_sender_to_tell() {
     }
 }
 
-/// A flooded frame may arrive as one copy though another is dropped.
+/// One copy may arrive though another is dropped.
 #[test]
 fn nobody_is_told_of_copies_of_what_goes_everywhere() {
     let mut fabric = star(4, &head(""), "forwarding = \"l2\"", "");
@@ -398,8 +398,7 @@ fn nobody_is_told_of_copies_of_what_goes_everywhere() {
 /// Arrival time and host of a frame, and its bytes.
 type Arrived = (Time, u32, Vec<u8>);
 
-/// Hosts 1 and 2 send to host 3 at full rate. Returns when notifications began to leave for host 1, all arrivals, and
-/// the fabric.
+/// Hosts 1 and 2 send to host 3 at full rate. Returns when notifications left for host 1, all arrivals, and the fabric.
 fn crowded(head: &str, host: &str, ms: u64) -> (Vec<Time>, Vec<Arrived>, Fabric) {
     let mut fabric = star(3, head, "", host);
     fabric.watch_notifications(0);
@@ -435,7 +434,7 @@ fn a_cap_that_does_not_conserve_work_holds_over_any_time() {
     assert!(port.dropped > 0, "more were made than go: {port:?}");
 }
 
-/// fastlane-3.3.1-b: nothing else waits, so notifications go at once.
+/// fastlane-3.3.1-b.
 #[test]
 fn notifications_go_at_once_while_nothing_else_waits() {
     let (times, _, fabric) = crowded(&head(""), "", 20);
@@ -446,7 +445,6 @@ fn notifications_go_at_once_while_nothing_else_waits() {
     assert_eq!(times.len() as u64 + other.packets, port.notified);
 }
 
-/// Each port's cap is a share of its own rate.
 #[test]
 fn a_cap_follows_the_rate_of_its_port() {
     let text = |rates: [&str; 3]| {
@@ -485,7 +483,7 @@ fn a_cap_follows_the_rate_of_its_port() {
     }
 }
 
-/// fastlane-3.2-c: at the next switch too, though the packet's protocol is unknown there.
+/// fastlane-3.2-c: the packet's protocol is unknown there.
 #[test]
 fn a_notification_goes_before_data_at_the_next_switch() {
     let mut text = head(
@@ -524,7 +522,7 @@ fn a_notification_goes_before_data_at_the_next_switch() {
     assert!(back.all(|(_, bytes)| bytes[22] == 61));
 }
 
-/// A packet that claims to be a notification but is as long as data does not go first.
+/// The packet claims to be a notification but is as long as data.
 #[test]
 fn no_packet_goes_first_that_is_longer_than_a_notification() {
     let mut fabric = star(3, &head(""), "", "");

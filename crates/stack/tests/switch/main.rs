@@ -143,7 +143,7 @@ fn a_flood_of_forged_addresses_does_not_displace_those_that_are_known() {
     assert_eq!(received_by(&mut fabric, s(304), 0, mac(2), mac(1)), [1]);
 }
 
-/// Switches on one path must not choose by the same hash: the second would send all its flows one way.
+/// With one hash the second switch would send all its flows one way.
 #[test]
 fn two_tiers_of_hashing_use_all_ways() {
     let mut text = String::from("rate = \"10Gbps\"\nseed = 3\n");
@@ -270,7 +270,7 @@ fn both_families_are_trimmed_with_lengths_as_configured() {
     }
 }
 
-/// NDP 3.3: TCP's packets have a queue of their own, and half of the link.
+/// NDP 3.3: TCP has its own queue, and half of the link.
 #[test]
 fn ndp_and_tcp_share_a_link_under_deficit_round_robin() {
     let mut fabric = star(3, "rate = \"1Gbps\"\npackets = 8\ndroppable_queue = 200", "", "");
@@ -297,7 +297,6 @@ fn ndp_and_tcp_share_a_link_under_deficit_round_robin() {
     assert_eq!(dropped, 0, "TCP's queue is long enough");
 }
 
-/// A traffic kind that was idle has saved nothing up.
 #[test]
 fn an_idle_kind_of_traffic_comes_back_to_its_share_and_no_more() {
     let mut fabric = star(3, "rate = \"1Gbps\"\npackets = 200\ndroppable_queue = 200", "", "");

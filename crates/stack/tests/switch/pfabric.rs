@@ -47,7 +47,7 @@ fn named(name: u8, mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// Sends frames to host 3 in sequence, while the first is on its slow cable. The Ethernet address selects the sender.
-/// Returns what leaves, with its host.
+/// Returns the leaving frames with their hosts.
 fn sent(fabric: &mut Fabric, frames: &[Vec<u8>]) -> Vec<(u32, Vec<u8>)> {
     let mut now = Time::ZERO + TimeDelta::from_ms(1);
     let mut out = Vec::new();
@@ -79,7 +79,7 @@ fn small(v6: bool) -> Sent {
     Sent { payload: 400, v6, ..DATA }
 }
 
-/// pfabric-a: the flow with the most urgent packet sends its first packet; over IPv4 and IPv6.
+/// pfabric-a: the flow's first packet goes; over IPv4 and IPv6.
 #[test]
 fn the_flow_of_the_most_urgent_packet_sends_in_order() {
     for v6 in [false, true] {
@@ -92,7 +92,7 @@ fn the_flow_of_the_most_urgent_packet_sends_in_order() {
     }
 }
 
-/// pfabric-b: the last of the least urgent packets is evicted; a newcomer that is no more urgent is dropped.
+/// pfabric-b: a newcomer that is no more urgent is dropped.
 #[test]
 fn the_least_urgent_packet_loses_its_place() {
     let mut fabric = network("pfabric", 4);
@@ -105,7 +105,7 @@ fn the_least_urgent_packet_loses_its_place() {
     assert!(fabric.untold().is_none());
 }
 
-/// pfabric-c: a packet without a priority goes first and is not evicted, from any sender.
+/// pfabric-c: the sender does not matter, nor other claims of the packet.
 #[test]
 fn what_says_nothing_goes_first_and_keeps_its_place() {
     let mut fabric = network("pfabric", 4);
@@ -118,7 +118,7 @@ fn what_says_nothing_goes_first_and_keeps_its_place() {
     assert_eq!(order(&mut fabric, &frames), [2, 3]);
 }
 
-/// fastlane-3.4.2-a, 3.2-b: evicted packets draw notifications too, each by the port of its packet.
+/// fastlane-3.4.2-a, 3.2-b.
 #[test]
 fn senders_of_evicted_packets_are_told_by_their_own_ports() {
     let mut fabric = network("fastlane-pfabric", 3);
@@ -137,7 +137,7 @@ fn senders_of_evicted_packets_are_told_by_their_own_ports() {
     assert_eq!(fabric.untold().unwrap().iter().map(|(_, count)| count).sum::<u64>(), 0);
 }
 
-/// Returns whether a frame's priority counts: a rival whose priority value is higher only than 0 then goes before it.
+/// Returns whether a frame's priority counts: a rival whose priority value is higher only than 0 then goes first.
 fn says(bytes: Vec<u8>) -> bool {
     let mut fabric = network("pfabric", 4);
     let rival = named(2, of_flow(9, urgent(small(false), 1)));
@@ -216,7 +216,7 @@ fn what_cannot_be_read_says_nothing() {
     assert!(!says(changed(&|bytes| bytes[16] = 0x7f)));
 }
 
-/// Frames that are cut anywhere, with any header byte changed, pass or are dropped.
+/// Frames are cut anywhere, with any header byte changed.
 #[test]
 fn no_frame_is_too_hostile() {
     for profile in ["pfabric", "fastlane-pfabric"] {

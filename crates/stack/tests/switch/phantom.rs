@@ -103,8 +103,8 @@ fn head(phantom: &str) -> String {
     )
 }
 
-/// Checks that the port marks what the phantom queue alone marks at the same instants, and changes only the ECN field
-/// and its checksum. Returns the number of marks.
+/// Checks that the port marks as a phantom queue alone at the same instants, and changes only the ECN field and its
+/// checksum. Returns the number of marks.
 fn check(keys: &str, clock: Clock, v6: bool, gap_us: u64) -> u64 {
     let mut fabric = star(3, &head(keys), "", "");
     let sent = frames(v6, 400);
@@ -147,7 +147,6 @@ fn a_port_marks_as_the_phantom_queue_says() {
     }
 }
 
-/// A marking queue and a phantom queue: neither counts the other's marks.
 #[test]
 fn a_port_counts_marks_of_its_queue_and_its_phantom_queue_apart() {
     let head = "rate = \"100Mbps\"\nprofile = \"ecn\"\necn_threshold = 5\npackets = 1000\n\
@@ -162,7 +161,6 @@ fn a_port_counts_marks_of_its_queue_and_its_phantom_queue_apart() {
     assert_eq!(port.marked, marked);
 }
 
-/// After a wrap of the clock later frames are marked as without it.
 #[test]
 fn a_clock_that_begins_again_empties_no_phantom_queue() {
     let (gap, second) = (TimeDelta::from_us(66), TimeDelta::from_ms(1000));
@@ -184,7 +182,7 @@ fn a_clock_that_begins_again_empties_no_phantom_queue() {
     assert_eq!(marks(true), marks(false));
 }
 
-/// One port has a phantom queue, and ports without it mark nothing.
+/// One port has a phantom queue; the others mark nothing.
 #[test]
 fn a_phantom_queue_is_that_of_its_port() {
     let text = |host: &str, head: &str| {
@@ -254,8 +252,7 @@ fn a_phantom_queue_that_cannot_be_is_refused_by_its_place() {
     assert!(said("threshold = \"10B\", tick = \"1us\"").contains("warning: `clock`"));
 }
 
-/// Two hosts send ten frames each at once: in every pair one frame waits one transmission longer. The wait is from the
-/// last bit in to the first bit out (HULL 5.2).
+/// In every pair one frame waits one transmission longer, from the last bit in to the first bit out (HULL 5.2).
 #[test]
 fn how_long_frames_wait_is_counted_where_it_is_asked_for() {
     let mut fabric = star(3, "rate = \"100Mbps\"\nprofile = \"drop-tail\"\npackets = 1000", "", "");

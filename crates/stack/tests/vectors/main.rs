@@ -286,8 +286,8 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
     }
 }
 
-/// Returns whether all packets have a wire form. No frame is shorter than 64 bytes, and data of this protocol carries
-/// its length where other transports carry a priority; under a model with priorities data is TCP.
+/// Returns whether all packets have a wire form. No frame is shorter than 64 bytes, and data of this protocol has its
+/// length where other transports have a priority; under a model with priorities data is TCP.
 fn has_frames(vector: &Vector, by_urgency: bool) -> bool {
     vector.commands.iter().all(|(_, command)| match command {
         Command::Packet { packets, .. } | Command::Expect { packets, .. } => {

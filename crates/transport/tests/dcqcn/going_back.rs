@@ -1,4 +1,4 @@
-//! Go-back-N: every lost packet arrives in the end, in order and once.
+//! Go-back-N: every packet arrives in the end, in order and once.
 
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{ByteCount, Kind, Time};
@@ -109,7 +109,7 @@ fn time_outs_double_until_something_is_acknowledged_and_64_times_at_most() {
     is_over(&pair, 1);
 }
 
-/// Bursts are reordered on their way into a queue with room for one packet: a few packets of each arrive, in any order.
+/// Bursts are reordered into a queue with room for one packet, which takes a few packets of each, in any order.
 #[test]
 fn a_flow_ends_whose_bursts_are_reordered_and_mostly_lost() {
     for seed in 0..20 {
@@ -126,7 +126,7 @@ fn a_flow_ends_whose_bursts_are_reordered_and_mostly_lost() {
     }
 }
 
-/// After three timeouts in a row a sender sends one packet, and one more per arrival until all sent packets arrived.
+/// After three timeouts in a row a sender sends one packet, and one more per arrival.
 #[test]
 fn after_three_time_outs_a_sender_is_careful() {
     let mut pair = Pair::new(&Config { ack_every: 200, ..config() });
@@ -156,7 +156,7 @@ fn after_three_time_outs_a_sender_is_careful() {
     assert_eq!((pair.sent(0, |_| true).len(), asked.len()), (40, 2));
 }
 
-/// Two flows time out together, and the first of two packets that arrive together is lost.
+/// Two flows time out together, and the first of two simultaneous packets is lost.
 #[test]
 fn two_flows_that_always_meet_do_not_meet_for_ever() {
     let mut pair = Pair::new(&config());
@@ -170,7 +170,7 @@ fn two_flows_that_always_meet_do_not_meet_for_ever() {
     assert!(first.len() > 8 && together <= 5, "{together} of {}", first.len());
 }
 
-/// Returns whether two times differ by less than 10 us, a few packet times.
+/// Returns whether two times differ by less than 10 us.
 fn near(one: Time, other: Time) -> bool {
     one.as_ps().abs_diff(other.as_ps()) < 10_000_000
 }
@@ -189,7 +189,7 @@ fn an_ack_answers_so_many_packets_and_the_last_one() {
     assert_eq!(acks, [4, 8, 10]);
 }
 
-/// At 10 Mb/s a packet takes 1.2 ms, longer than the timeout, so each packet asks for an ACK.
+/// A packet takes 1.2 ms at 10 Mb/s, longer than the timeout, so each asks for an ACK.
 #[test]
 fn a_slow_flow_with_few_acks_does_not_time_out() {
     let config = Config { ack_every: 200, increase_timer: us(1_000_000) - Time::ZERO, ..config() };

@@ -63,7 +63,6 @@ pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
     pub(crate) table: Table,
     nic_free: Time,
-    /// Arrivals, in order of time.
     arrivals: VecDeque<(Time, Packet)>,
     /// Before this time the queue in front of the host has no room.
     has_room: Time,
@@ -80,7 +79,7 @@ pub(crate) struct Pair {
     pub(crate) now: Time,
     pub(crate) hosts: [Host; 2],
     pub(crate) fate: Impairment,
-    /// Packets that arrive within this time after an arrival are lost.
+    /// Packets within this time after an arrival are lost.
     pub(crate) gap: TimeDelta,
     config: Config,
 }

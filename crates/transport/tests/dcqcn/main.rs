@@ -1,4 +1,4 @@
-//! DCQCN endpoints checked against their paper, over a link that drops, marks and delays.
+//! DCQCN endpoints against their paper, over a link that drops, marks and delays.
 
 mod going_back;
 mod link;

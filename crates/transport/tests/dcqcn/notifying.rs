@@ -9,7 +9,7 @@ fn is_cnp(packet: &Packet) -> bool {
     packet.marks & MARK_CNP != 0
 }
 
-/// Runs an endless flow; every data packet that leaves between `from` and `to`, in us, is marked.
+/// Runs an endless flow whose data packets from `from` to `to`, in us, are marked.
 fn marked(config: &Config, from: u64, to: u64, until: u64) -> Pair {
     let mut pair = Pair::new(config);
     pair.fate = Box::new(move |now, packet| {
@@ -46,7 +46,7 @@ fn a_packet_without_a_mark_is_not_told_of() {
     assert_eq!(pair.hosts[0].endpoint.alpha(0, us(1000)), ALPHA_ONE);
 }
 
-/// Reads the values that a trace would show, for a flow that gets one CNP.
+/// A trace's view of a flow that gets one CNP.
 #[test]
 fn rate_and_alpha_can_be_looked_at_and_looking_changes_nothing() {
     let pair = marked(&config(), 100, 101, 3000);

@@ -1,4 +1,4 @@
-//! Packets that no Homa host sends: no panic, no data beyond a message, and honest messages still end.
+//! Packets that no Homa host sends: no panic, no data beyond a message, and honest messages end.
 
 use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};

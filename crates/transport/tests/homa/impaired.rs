@@ -1,4 +1,4 @@
-//! Hosts against each other over links that lose, double and reorder every kind of packet.
+//! Hosts over links that lose, double and reorder every kind of packet.
 
 use proptest::prelude::*;
 use trimline_packet::{Kind, Time, TimeDelta};
@@ -47,7 +47,7 @@ proptest! {
         prop_assert!(world.is_each_once());
     }
 
-    /// An outage twice as long as the longest wait, which is 1024 times the first.
+    /// The outage is twice the longest wait, which is 1024 times the first.
     #[test]
     fn every_message_ends_after_an_outage_longer_than_any_timer(seed in any::<u64>()) {
         let mut world = world(&config(), seed, 20);
@@ -57,7 +57,7 @@ proptest! {
     }
 }
 
-/// Without loss no packet is sent twice, and there is no RESEND.
+/// Without loss there is no RESEND either.
 #[test]
 fn nothing_is_sent_twice_where_nothing_is_lost() {
     for ending in [Ending::Acknowledged, Ending::Silent(TimeDelta::from_us(200))] {

@@ -1,4 +1,4 @@
-//! One host, and packets that the test carries.
+//! One host; the test carries its packets.
 
 use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::{
@@ -15,8 +15,7 @@ pub(crate) fn us(count: u64) -> Time {
     Time::from_ps(count * 1_000_000)
 }
 
-/// The authors' parameters at 10 Gb/s with three scheduled levels, but packets of 1000 B (three of them unscheduled)
-/// and a packet time of 1 us.
+/// The authors' parameters at 10 Gb/s with three scheduled levels, but packets of 1000 B (three unscheduled) and 1 us.
 pub(crate) fn config() -> Config {
     Config {
         payload_bytes: 1000,
@@ -61,7 +60,6 @@ impl Lone {
         lone
     }
 
-    /// Opens a message of `bytes` bytes.
     pub(crate) fn open(&mut self, connection: u32, bytes: Option<u64>) {
         let command = Command::Open {
             peer: HostId::new(PEER),
@@ -84,7 +82,7 @@ impl Lone {
         self.endpoint.handle_packet(self.now, packet, &mut self.table)
     }
 
-    /// Handles the timers that are due now.
+    /// Handles due timers.
     pub(crate) fn expire(&mut self) {
         self.endpoint.handle_timeout(self.now, &mut self.table);
         assert!(self.endpoint.poll_timeout() > self.now, "a timer that was handled is past");
@@ -97,12 +95,12 @@ impl Lone {
         packet
     }
 
-    /// Returns every packet that the NIC would take now.
+    /// Returns all packets that the NIC takes now.
     pub(crate) fn all(&mut self) -> Vec<Packet> {
         core::iter::from_fn(|| self.next()).collect()
     }
 
-    /// Returns connection, number and priority of the packets that the NIC would take now, which must all be data.
+    /// Returns connection, number and priority of the packets that the NIC takes now, all data.
     pub(crate) fn data(&mut self) -> Vec<(u32, u32, u8)> {
         let packets = self.all();
         assert!(packets.iter().all(|packet| packet.header.kind == Kind::Data), "{packets:?}");
@@ -113,7 +111,7 @@ impl Lone {
         packets.iter().map(of).collect()
     }
 
-    /// Returns connection, sequence and `extra` of the packets that the NIC would take now, all of kind `kind`.
+    /// Returns connection, sequence and `extra` of the packets that the NIC takes now, all of kind `kind`.
     pub(crate) fn said(&mut self, kind: Kind) -> Vec<(u32, u32, u32)> {
         let packets = self.all();
         assert!(packets.iter().all(|packet| packet.header.kind == kind), "{packets:?}");
@@ -124,7 +122,7 @@ impl Lone {
         packets.iter().map(of).collect()
     }
 
-    /// Returns when the next packet goes if no event comes first, in microseconds.
+    /// Returns when the next packet goes by itself, in us.
     pub(crate) fn sends_at(&self) -> Option<u64> {
         let at = self.endpoint.transmit_at(Allowed::ALL);
         (at != Time::NEVER).then(|| at.as_ps().div_ceil(1_000_000))
@@ -162,7 +160,7 @@ pub(crate) fn control(kind: Kind, flags: u8, connection: u32, sequence: u32, ext
     Packet::control(HostId::new(PEER), HOST, header)
 }
 
-/// The peer grants the packets before `sequence`, with a priority.
+/// The peer grants the packets before `sequence`.
 pub(crate) fn grant(connection: u32, sequence: u32, priority: u32) -> Packet {
     control(Kind::Pull, 0, connection, sequence, priority)
 }
@@ -198,14 +196,14 @@ pub(crate) fn data_from(peer: u32, connection: u32, sequence: u32, packets: u16)
     packet
 }
 
-/// The first peer repeats its first packet to ask for an answer.
+/// The first peer repeats its first packet for an answer.
 pub(crate) fn asking(connection: u32, packets: u16) -> Packet {
     let mut packet = data(connection, 0, packets);
     packet.header.flags = packet.header.flags.with_attempt(1);
     packet
 }
 
-/// A peer sends its probe behind packet `last` of a message of `packets` packets.
+/// A probe of a peer behind packet `last`.
 pub(crate) fn probe(peer: u32, last: u32, packets: u16) -> Packet {
     let mut packet = control(Kind::Nack, Flags::FROM_OPENER | Flags::SYN, peer, last, 0);
     packet.source = HostId::new(peer);

@@ -1,4 +1,4 @@
-//! A receiver's GRANTs (to which message, when, with which priority) and RESENDs.
+//! A receiver's GRANTs and RESENDs.
 
 use trimline_packet::{Flags, Kind, Service, Time};
 use trimline_transport::flow::Event;
@@ -7,7 +7,7 @@ use trimline_transport::{Disposition, Endpoint as _};
 
 use crate::lone::{Lone, asking, busy, config, data, data_from, probe, us};
 
-/// Receives the first packet of a message from a peer of its own.
+/// Receives a message's first packet from a peer of its own.
 fn begin(lone: &mut Lone, peer: u32, packets: u16) {
     lone.receive(&data_from(peer, peer, 0, packets));
 }

@@ -184,7 +184,7 @@ fn a_sender_that_serves_others_says_busy() {
     assert_eq!(lone.data(), [(2, 0, 6), (1, 1, 5), (1, 2, 5)]);
 }
 
-/// Returns the first `count` times at which the first packet is sent again.
+/// Returns the first `count` times at which the first packet is repeated.
 fn asked(lone: &mut Lone, count: usize) -> Vec<u64> {
     let mut times = Vec::new();
     while times.len() < count {

@@ -43,7 +43,7 @@ fn a_message_whose_probe_is_to_go_has_not_ended_by_silence() {
     assert_eq!(lone.events().len(), 1);
 }
 
-/// Lost packets are granted again, before packets that were never sent.
+/// Lost packets are granted before packets that were never sent.
 #[test]
 fn what_was_lost_is_granted_first() {
     let mut lone = Lone::listening(aeolus());
@@ -82,7 +82,7 @@ fn a_probe_alone_makes_a_message_known() {
     assert_eq!((off.next(), off.table.len()), (None, 0));
 }
 
-/// A packet that comes behind the probe was on its way, and is not asked for.
+/// A packet behind the probe was on its way, and is not asked for.
 #[test]
 fn what_comes_late_is_not_lost() {
     let mut lone = Lone::listening(aeolus());
@@ -96,7 +96,6 @@ fn what_comes_late_is_not_lost() {
     assert_eq!(lone.said(Kind::Ack), [(7, 3, 0)]);
 }
 
-/// Packets that the receiver asks for after a probe have the priority that it names.
 #[test]
 fn what_was_lost_goes_as_what_is_granted() {
     let mut lone = Lone::new(aeolus());

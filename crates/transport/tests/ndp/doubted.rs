@@ -1,5 +1,4 @@
-//! Trimmed headers that anyone may have forged (`Config::doubts_headers`): the receiver answers them and believes
-//! nothing in them.
+//! Trimmed headers that may be forged (`Config::doubts_headers`): the receiver answers them and trusts nothing in them.
 
 use trimline_packet::{Flags, Kind, Packet, Time, TimeDelta};
 use trimline_transport::ndp::{Command, Config};
@@ -10,7 +9,7 @@ use crate::lone::*;
 
 const SYN: u8 = Flags::SYN;
 
-/// A receiver with a window of four that has packets 0, 1 and 2 of connection 1, and only their pulls to send.
+/// A receiver with a window of four, packets 0, 1 and 2 of connection 1, and only their pulls to send.
 fn receiver(last: u8) -> Lone {
     let mut lone =
         Lone::new(Config { doubts_headers: true, initial_window: 4, pull_ack: false, ..config() });
@@ -45,8 +44,7 @@ fn draws(lone: &mut Lone, header: &Packet) -> (usize, u32) {
     (nacks, pulled)
 }
 
-/// Answered headers belong to the receive stream, not to its flow id: a send stream that reuses the id has no headers
-/// to forget.
+/// Answered headers belong to a receive stream: a send stream that reuses its flow id has none.
 #[test]
 fn a_slot_in_which_headers_were_answered_may_send() {
     let mut lone = receiver(0);
@@ -107,7 +105,7 @@ fn a_header_names_no_last_packet() {
     assert_eq!((lone.next().map(|packet| packet.header.kind), pulls(&lone)), (Some(Kind::Ack), 0));
 }
 
-/// The first packets of the next message may all have been trimmed.
+/// All first packets of the next message may be trimmed.
 #[test]
 fn a_header_behind_the_last_packet_is_pulled_and_the_pull_repeated_for_a_while() {
     let mut lone = receiver(Flags::LAST);

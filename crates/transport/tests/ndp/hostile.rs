@@ -1,4 +1,4 @@
-//! Packets that no NDP host would send, and an endpoint that must survive them.
+//! Packets that no NDP host sends, at an endpoint that must survive them.
 
 use proptest::prelude::*;
 use trimline_packet::{
@@ -70,7 +70,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
-    /// Checks that nothing panics, no timer runs wild, and input bounds output.
+    /// No panic, no runaway timer, and input bounds output.
     #[test]
     fn any_packets_in_any_order(steps in prop::collection::vec(step(), 1..400)) {
         let penalty = PathPenalty {

@@ -10,7 +10,7 @@ use trimline_transport::ndp::{Config, CoreRate, PathPenalty};
 
 use crate::link::{Fate, Network, config, us};
 
-/// Sends `packets` DATA packets from host 0 to host 1. `fate` gets each packet and the count of its kind before it.
+/// Sends `packets` DATA packets from host 0 to host 1. `fate` gets each packet and the earlier count of its kind.
 pub(crate) fn two(
     config: &Config,
     packets: u64,
@@ -150,8 +150,8 @@ fn every_packet_comes_back_once() {
     assert_eq!((statistics.returns, statistics.timeouts), (100, 0));
 }
 
-/// The receiver drops owed pulls when it learns LAST, and packets that come back use up the rest: only a repeated PULL
-/// frees the remaining packets. NDP 3.2.1-d.
+/// The receiver drops owed pulls at LAST, and returned packets use up the rest: only a repeated PULL frees the others.
+/// NDP 3.2.1-d.
 #[test]
 fn returned_packets_do_not_strand_the_end_of_a_flow() {
     let network = two(&config(), 30, |packet, count| {
@@ -182,7 +182,7 @@ fn a_connection_opens_from_a_packet_in_the_middle_of_the_first_window() {
     assert_eq!(network.hosts[0].endpoint.sender_statistics(0).timeouts, 0);
 }
 
-/// With the scoreboard a dead path is left out most of the time. NDP 3.2.3-d.
+/// The scoreboard leaves a dead path out most of the time. NDP 3.2.3-d.
 #[test]
 fn a_dead_path_is_left_out() {
     let dead = |packet: &Packet| packet.header.path.get() == 3 && packet.header.kind == Kind::Data;
@@ -309,8 +309,8 @@ fn run(weather: &Weather) -> Network {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Every flow ends, every byte arrives, no packet is sent without a credit; the link asserts that no packet is
-    /// delivered twice and no pull counter falls. NDP 3.2-i, 3.2.2-c.
+    /// Every flow ends, and no packet goes without a credit; the link asserts single delivery and that no pull counter
+    /// falls. NDP 3.2-i, 3.2.2-c.
     #[test]
     fn every_flow_survives_the_weather(weather in weather()) {
         let network = run(&weather);
@@ -352,7 +352,6 @@ proptest! {
         }
     }
 
-    /// Calls without a reason change nothing.
     #[test]
     fn early_calls_are_harmless(weather in weather()) {
         let quiet = run(&Weather { idle_calls: 0, ..weather.clone() });
@@ -363,7 +362,7 @@ proptest! {
     }
 }
 
-/// Packets of the first window carry SYN, also when resent, and no others do. All paths exist. NDP 3.2.2-a.
+/// Resent packets of the first window carry SYN too. All paths exist. NDP 3.2.2-a.
 #[test]
 fn first_window_packets_carry_syn_and_no_others_do() {
     let network = two(&Config { initial_window: 6, ..config() }, 40, |packet, count| {

@@ -1,7 +1,7 @@
 //! A virtual network: hosts around one switch, or around a chain of switches.
 //!
-//! A packet leaves its host at the rate of the NIC. It passes the impairment (a node that may drop, trim, return,
-//! double or delay each packet), then the ports before its destination, with a data queue and a header queue each.
+//! A packet leaves at the NIC's rate, passes the impairment (drop, trim, return, double or delay), then the ports to
+//! its destination, with a data queue and a header queue each.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -50,7 +50,7 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// A directory like the simulator's: keys in a map, flow ids reused.
+/// A directory like the simulator's, which reuses flow ids.
 #[derive(Debug)]
 pub(crate) struct Table {
     slots: BTreeMap<(u32, u32, bool, bool), u32>,
@@ -112,7 +112,7 @@ pub(crate) struct Host {
     pub(crate) directory: Table,
     nic_free: Time,
     wake: Time,
-    /// Packet numbers handed to the application, by (peer, connection).
+    /// Packet numbers given to the application, by (peer, connection).
     pub(crate) received: BTreeMap<(u32, u32), BTreeSet<u32>>,
     pub(crate) events: Vec<(Time, Event)>,
     pub(crate) sent: Vec<(Time, Packet)>,
@@ -239,7 +239,7 @@ impl Network {
         self.serve(host);
     }
 
-    /// Returns the key of the receive stream at the peer of `from`, which opened the connection.
+    /// Returns the key of the receive stream of a connection that `from` opened.
     pub(crate) fn receiving(from: usize, connection: u32) -> Key {
         Key {
             peer: HostId::new(from as u32),
@@ -264,7 +264,6 @@ impl Network {
         self.happenings.insert((at, class, self.number), happening);
     }
 
-    /// Runs until `until`.
     pub(crate) fn run(&mut self, until: Time) {
         while let Some(entry) = self.happenings.first_entry() {
             let (at, _, _) = *entry.key();
@@ -287,7 +286,7 @@ impl Network {
         self.now = until;
     }
 
-    /// Runs to the next event. Returns false, and does nothing, if that is after `limit`.
+    /// Runs to the next event. Returns false, and does nothing, if it is after `limit`.
     pub(crate) fn step(&mut self, limit: Time) -> bool {
         let next = self.happenings.first_key_value().map(|(&(at, ..), _)| at);
         let next = next.filter(|&at| at <= limit);
@@ -361,7 +360,7 @@ impl Network {
         self.enter_at(arrives, packet);
     }
 
-    /// Puts a packet on the wire before the first port to its destination, past the impairment.
+    /// Puts a packet on the wire to its destination, past the impairment.
     pub(crate) fn enter_at(&mut self, at: Time, packet: Packet) {
         let destination = packet.destination.index();
         if self.ports[destination].is_empty() {

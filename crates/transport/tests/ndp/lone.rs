@@ -33,7 +33,7 @@ impl Lone {
         lone
     }
 
-    /// Returns an endpoint with a stream to send; its first packets are not yet taken.
+    /// Returns an endpoint with a stream to send, before its first packet.
     pub(crate) fn sender(config: Config, packets: Option<u64>) -> Lone {
         let mut lone = Lone::new(config);
         lone.open(1, packets.map(|packets| packets * 9000));
@@ -86,7 +86,7 @@ impl Lone {
         self.endpoint.handle_packet(self.now, packet, &mut self.directory)
     }
 
-    /// Returns the packet that the NIC would take now.
+    /// Returns the packet that the NIC takes now.
     pub(crate) fn next(&mut self) -> Option<Packet> {
         let promised = self.endpoint.transmit_at(Allowed::ALL) <= self.now;
         let packet = self.endpoint.poll_transmit(self.now, Allowed::ALL);
@@ -94,7 +94,7 @@ impl Lone {
         packet
     }
 
-    /// Returns every packet that the NIC would take now.
+    /// Returns all packets that the NIC takes now.
     pub(crate) fn all(&mut self) -> Vec<Packet> {
         let mut packets = Vec::new();
         while let Some(packet) = self.next() {
@@ -103,14 +103,14 @@ impl Lone {
         packets
     }
 
-    /// Returns the sequence numbers of the packets that the NIC would take now, which must all be DATA.
+    /// Returns the sequence numbers of the packets that the NIC takes now, all DATA.
     pub(crate) fn data(&mut self) -> Vec<u32> {
         let packets = self.all();
         assert!(packets.iter().all(|packet| packet.header.kind == Kind::Data), "{packets:?}");
         packets.iter().map(|packet| packet.header.sequence).collect()
     }
 
-    /// Returns kind and sequence number (PULL: counter) of every packet that the NIC would take now.
+    /// Returns kind and sequence number (PULL: counter) of all packets that the NIC takes now.
     pub(crate) fn kinds(&mut self) -> Vec<(Kind, u32)> {
         self.all().iter().map(|packet| (packet.header.kind, packet.header.sequence)).collect()
     }

@@ -1,4 +1,4 @@
-//! Extensions of NDP's paper: delayed ACKs, pulls at the rate of the core, turns of bytes.
+//! Extensions of NDP's paper: delayed ACKs, pulls at the core's rate, turns of bytes.
 
 use std::num::NonZeroU16;
 
@@ -25,7 +25,7 @@ fn named(packet: &Packet) -> Vec<u32> {
     older.chain([packet.header.sequence]).collect()
 }
 
-/// Returns the next packet that goes out, and its time.
+/// Returns the next packet, and its time.
 fn next_after(lone: &mut Lone) -> (Time, Packet) {
     let at = lone.endpoint.transmit_at(Allowed::ALL).min(lone.endpoint.poll_timeout());
     lone.pass(at.max(lone.now));
@@ -85,7 +85,7 @@ fn the_end_of_a_message_and_what_came_before_wait_for_nothing() {
     assert_eq!(lone.kinds(), [(Kind::Ack, 0)]);
 }
 
-/// An ACK echoes one attempt, so packets of different attempts need two ACKs.
+/// An ACK echoes one attempt.
 #[test]
 fn packets_of_two_attempts_have_two_acks() {
     let mut lone = Lone::new(joining(6));
@@ -108,7 +108,7 @@ fn an_ack_that_finds_no_pull_goes_alone_after_a_quarter_of_the_time_out() {
     assert_eq!(ack.header.delayed_ack().and_then(|delayed_ack| delayed_ack.pulls), None);
 }
 
-/// Pulls of many other connections would hold up the ACK.
+/// Other connections' pulls would hold up the ACK.
 #[test]
 fn no_ack_waits_in_a_long_queue_of_pulls() {
     let mut lone = Lone::new(joining(6));
@@ -146,7 +146,6 @@ fn a_sender_takes_each_packet_of_a_joined_ack_and_the_low_half_of_the_counter() 
     assert_eq!(lone.endpoint.sender_progress(slot).pulls, 70_000);
 }
 
-/// Over a link without impairment a flow is as fast with a sixth of the control packets.
 #[test]
 fn a_flow_is_as_fast_with_a_sixth_of_the_answers() {
     let run = |ack_every| {
@@ -171,7 +170,7 @@ fn receiver(core_rate: Option<CoreRate>) -> Lone {
     lone
 }
 
-/// Receives 64 whole packets of another flow's first window, `between` apart.
+/// Receives 64 whole packets of another first window, `between` apart.
 fn receive_whole_packets(lone: &mut Lone, between: TimeDelta) {
     for sequence in 0..64 {
         lone.pass(lone.now + between);
@@ -187,8 +186,7 @@ fn next_gap(lone: &mut Lone) -> TimeDelta {
     next_after(lone).0 - first
 }
 
-/// Returns the time between two pulls after `headers` headers of pulled packets, trimmed in the core or at the last
-/// hop.
+/// Returns the time between two pulls after `headers` headers of pulled packets, from the core or the last hop.
 fn gap_after(core_rate: Option<CoreRate>, headers: u32, flags: u8, marks: u8) -> TimeDelta {
     let mut lone = receiver(core_rate);
     for sequence in 1..=headers {
@@ -227,8 +225,7 @@ fn whole_packets_give_the_rate_back() {
     assert_eq!(next_gap(&mut lone), GAP);
 }
 
-/// While whole packets come without a gap, first windows included, headers do not slow pulls below that rate: the core
-/// carries it.
+/// While whole packets come without a gap, first windows included, the core carries that rate.
 #[test]
 fn no_cut_goes_below_the_rate_at_which_whole_packets_come() {
     let gap = |between: TimeDelta| {
@@ -258,7 +255,7 @@ fn what_came_long_ago_does_not_come_now() {
     assert_eq!(next_gap(&mut lone), GAP * 4);
 }
 
-/// The first packets of a burst give the rate at once, whatever came before.
+/// The first packets of a burst give the rate, whatever came before.
 #[test]
 fn a_burst_that_begins_has_the_rate_at_which_it_comes() {
     let silences = [TimeDelta::ZERO, GAP * 64, GAP * 1000];
@@ -317,7 +314,7 @@ fn turns_of_bytes_share_a_receiver_by_bytes() {
     assert_eq!(order(0, 17), [(1, 2), (2, 12)]);
 }
 
-/// A first window of 54 KB is six packets of 9000 B or 36 of 1500 B; later data is pushed up to as much.
+/// A first window of 54 KB is six packets of 9000 B or 36 of 1500 B; so is a push of later data.
 #[test]
 fn windows_in_bytes_follow_the_payload() {
     for (payload, expected) in [(None, 6), (NonZeroU16::new(1500), 36)] {

@@ -18,7 +18,7 @@ fn ps(ps: u64) -> Time {
     Time::from_ps(ps)
 }
 
-/// A configuration in which pulls do not ride in ACKs.
+/// A configuration without riding pulls.
 fn plain() -> Config {
     Config { pull_ack: false, ..config() }
 }
@@ -248,7 +248,6 @@ mod last {
         assert!(matches!(lone.events()[..], [Event::Delivered { .. }]));
     }
 
-    /// Each message of a connection is one event, also if one packet holds all of it.
     #[test]
     fn messages_of_one_packet_are_delivered_one_by_one() {
         let mut lone = Lone::new(plain());
@@ -293,7 +292,7 @@ mod pull_order {
         assert_eq!(pulls(&mut lone, us(100)), [(1, 1), (2, 1), (3, 1), (1, 2), (1, 3)]);
     }
 
-    /// NDP 6.2, figure 21: the pull of a connection that sends seldom goes out promptly. NDP 3.2-g.
+    /// NDP 6.2, figure 21: the pull of a sparse connection goes out promptly. NDP 3.2-g.
     #[test]
     fn a_sparse_connection_waits_for_one_pull_of_each_other() {
         let mut lone = Lone::new(plain());

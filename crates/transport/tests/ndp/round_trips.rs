@@ -10,7 +10,7 @@ fn ms(ms: u64) -> Time {
     Time::ZERO + TimeDelta::from_ms(ms)
 }
 
-/// A sender with a window of four packets, and more to send.
+/// A sender with a window of four packets and more to send.
 fn sender() -> Lone {
     let follows =
         FollowsPath { min_rto: TimeDelta::from_ms(20), grows_from: Some(TimeDelta::from_ms(1)) };
@@ -22,12 +22,11 @@ fn sender() -> Lone {
     lone
 }
 
-/// Returns the window of the sender.
 fn window(lone: &Lone) -> u32 {
     lone.endpoint.window(lone.slot(sending(1)))
 }
 
-/// An ACK that carries the pull that its packet drew.
+/// An ACK with the pull that its packet drew.
 fn pulled(sequence: u32) -> Packet {
     with_pull(ack(sequence), sequence + 1)
 }
@@ -65,7 +64,7 @@ fn a_time_out_follows_smoothed_round_trips_and_their_variation() {
     assert_eq!(lone.data(), [1, 2, 3]);
 }
 
-/// Karn: the answer to an earlier transmission measures nothing, and later transmissions wait longer.
+/// Karn: the answer to an earlier transmission measures nothing.
 #[test]
 fn an_answer_that_comes_after_its_time_out_doubles_the_next_ones() {
     let mut lone = sender();
@@ -97,7 +96,7 @@ fn a_window_grows_by_a_packet_for_each_ack_in_which_a_pull_rides() {
     }
 }
 
-/// A trimmed packet waits for its pull, and the sender forfeits one pull.
+/// A trimmed packet waits for its pull, and the sender forfeits one.
 #[test]
 fn a_packet_that_was_trimmed_or_lost_was_one_too_many() {
     let mut lone = sender();

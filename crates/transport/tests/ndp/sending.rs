@@ -13,7 +13,7 @@ fn window(initial_window: u32) -> Config {
     Config { initial_window, ..config() }
 }
 
-/// Returns a sender that has sent its first window, and those packets.
+/// Returns a sender after its first window, and those packets.
 fn pushed(config: Config, packets: Option<u64>) -> (Lone, Vec<Packet>) {
     let mut lone = Lone::sender(config, packets);
     let sent = lone.all();
@@ -98,8 +98,8 @@ fn retransmissions_go_before_new_data() {
     assert_eq!(lone.data(), [2, 1, 4]);
 }
 
-/// The unused part of a short flow's window is no credit: 15 packets each of a hundred senders would be resent up to
-/// twice over without a PULL. NDP 3.2-j.
+/// An unused rest of a window is no credit: 15 packets each of a hundred senders would be resent up to twice over
+/// without a PULL. NDP 3.2-j.
 #[test]
 fn a_flow_shorter_than_its_window_waits_for_pulls_too() {
     let (mut lone, sent) = pushed(window(30), Some(3));
@@ -220,7 +220,7 @@ mod returned_headers {
         assert_eq!(lone.endpoint.sender_statistics(0).returns, 3);
     }
 
-    /// Condition 2: all other packets of the first window were also returned. NDP 3.2.4-j.
+    /// Condition 2: all other packets of the first window were returned too. NDP 3.2.4-j.
     #[test]
     fn when_the_whole_first_window_came_back_the_last_one_is_resent() {
         let (mut lone, sent) = pushed(window(4), None);
@@ -310,8 +310,7 @@ mod returned_headers {
         }
     }
 
-    /// The PULL overtook its ACK, and the pulled packet came back in between: the ACK says that no PULL is expected any
-    /// more. NDP 3.2.4-l.
+    /// The PULL overtook its ACK, and the pulled packet came back in between. NDP 3.2.4-l.
     #[test]
     fn what_came_back_too_early_is_resent_when_no_pull_is_expected_any_more() {
         let (mut lone, sent) = pushed(window(1), None);
@@ -323,8 +322,8 @@ mod returned_headers {
         assert_eq!(lone.data(), [1]);
     }
 
-    /// Returned packets have used all credit, and the receiver dropped its last pulls: the receiver repeats its last
-    /// PULL, so the sender learns that no other will come. NDP 3.2.1-d.
+    /// Returned packets have used all credit, and the receiver dropped its last pulls: a repeated PULL says that no
+    /// other will come. NDP 3.2.1-d.
     #[test]
     fn a_repeated_pull_frees_packets_that_wait_for_pulls_which_were_dropped() {
         let (mut lone, sent) = pushed(window(3), Some(3));
@@ -428,7 +427,7 @@ mod timers {
         assert_eq!(lone.data(), [1]);
     }
 
-    /// The timer was put off to the backstop; a packet that is sent meanwhile brings it forward. NDP 3.2-s.
+    /// The timer was put off to the backstop; a packet sent meanwhile brings it forward. NDP 3.2-s.
     #[test]
     fn a_packet_sent_while_the_backstop_runs_has_its_own_rto() {
         let (mut lone, _) = pushed(window(1), None);
@@ -464,8 +463,8 @@ mod timers {
         assert_eq!(lone.endpoint.sender_statistics(0).timeouts, 1);
     }
 
-    /// Packets that the backstop resends are answered, and any packet restarts the time; but only a PULL shows that
-    /// owed pulls still come. NDP 3.2-t.
+    /// Packets that the backstop resends are answered, and any packet restarts the time; only a PULL shows that owed
+    /// pulls still come. NDP 3.2-t.
     #[test]
     fn the_backstop_doubles_until_a_pull_arrives() {
         let (mut lone, sent) = pushed(window(1), None);
@@ -615,7 +614,7 @@ mod path_sets {
         }
     }
 
-    /// Runs rounds of eight packets, with the answer `bad` for path 3; returns the paths of the last three rounds.
+    /// Runs rounds of eight packets, with the answer `bad` for path 3; returns the last three rounds' paths.
     fn rounds(lone: &mut Lone, counter: &mut u32, count: usize, bad: Kind) -> BTreeSet<PathId> {
         let mut paths = BTreeSet::new();
         for round in 0..count {
@@ -654,7 +653,7 @@ mod path_sets {
         assert_eq!(rounds(&mut lone, &mut counter, 3, Kind::Ack).len(), 8);
     }
 
-    /// A timed-out packet counts against its own path. NDP 3.2.3-c.
+    /// NDP 3.2.3-c.
     #[test]
     fn losses_are_counted_for_the_path_that_the_packet_took() {
         let mut lone = Lone::sender(penalty(), None);
@@ -684,7 +683,7 @@ mod path_sets {
         assert!(paths.len() >= 6, "{paths:?}");
     }
 
-    /// The answer to an earlier transmission says nothing about the path of the later one. NDP 3.2.3-a.
+    /// An answer to an earlier transmission says nothing about a later path. NDP 3.2.3-a.
     #[test]
     fn an_answer_counts_for_the_attempt_that_earned_it() {
         let (mut lone, sent) = pushed(window(1), None);
@@ -749,7 +748,7 @@ mod life {
         assert_eq!(lone.data(), [0]);
     }
 
-    /// A new stream ignores entries that an earlier stream with its flow id left in the host's queues.
+    /// Entries of an earlier stream in the host's queues are not its own.
     #[test]
     fn a_half_in_a_slot_that_is_assigned_again_starts_anew() {
         let mut lone = Lone::sender(window(8), None);

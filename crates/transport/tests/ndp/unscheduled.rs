@@ -7,7 +7,7 @@ use crate::impaired::two;
 use crate::link::{Fate, Network, config, us};
 use crate::lone::*;
 
-/// Returns an endless sender that has sent its first window, and those packets.
+/// Returns an endless sender after its first window, and those packets.
 fn pushed(initial_window: u32, marked: u32) -> (Lone, Vec<Packet>) {
     let mut lone = Lone::sender(Config { initial_window, marked, ..config() }, None);
     let sent = lone.all();
@@ -35,7 +35,7 @@ fn aeolus(initial_window: u32) -> Config {
     Config { initial_window, marked: initial_window, aeolus: true, ..config() }
 }
 
-/// Aeolus: a probe of 64 bytes goes behind the last unscheduled packet, on its path and in its queues.
+/// Aeolus: the probe has 64 bytes, and the path and queues of the last unscheduled packet.
 #[test]
 fn a_probe_goes_behind_what_goes_unasked() {
     for (packets, last) in [(None, 2), (Some(9), 2), (Some(3), 2), (Some(2), 1)] {
@@ -71,7 +71,7 @@ fn what_was_answered_needs_no_probe() {
     assert_eq!(lone.next(), None);
 }
 
-/// A probe draws NACKs and pulls for missing packets, as their headers would.
+/// A probe draws NACKs and pulls as missing packets' headers would.
 #[test]
 fn a_probe_is_answered_with_what_was_lost() {
     let probe = |last: u32, mask: u8| {
@@ -109,7 +109,7 @@ fn a_probe_is_answered_with_what_was_lost() {
     assert_eq!(whole.kinds(), []);
 }
 
-/// A loss in the first window costs a round trip; without a probe it costs a timeout.
+/// Without a probe the loss costs a timeout.
 #[test]
 fn what_was_lost_unasked_comes_a_round_trip_later() {
     let ended = |config: &Config| -> Time {

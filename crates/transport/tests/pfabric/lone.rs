@@ -1,4 +1,4 @@
-//! One host, and packets that the test carries. Times are microseconds.
+//! One host; the test carries its packets. Times are in us.
 
 use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::{
@@ -46,7 +46,7 @@ impl Lone {
         lone
     }
 
-    /// Opens a flow of `bytes` bytes, whose packets take four paths.
+    /// Opens a flow whose packets take four paths.
     pub(crate) fn open(&mut self, connection: u32, bytes: Option<u64>) {
         let command = Command::Open {
             peer: PEER,
@@ -72,7 +72,7 @@ impl Lone {
         self
     }
 
-    /// Handles the timers that are due now.
+    /// Handles due timers.
     pub(crate) fn expire(&mut self) {
         self.endpoint.handle_timeout(self.now, &mut self.table);
         assert!(self.endpoint.poll_timeout() > self.now, "a timer that was handled is past");
@@ -93,19 +93,19 @@ impl Lone {
         core::iter::from_fn(|| self.next()).collect()
     }
 
-    /// Returns kind and number of every packet that the NIC would take now.
+    /// Returns kind and number of all packets that the NIC takes now.
     pub(crate) fn sent(&mut self) -> Vec<(Kind, u32)> {
         self.all().iter().map(|packet| (packet.header.kind, packet.header.sequence)).collect()
     }
 
-    /// Returns the numbers of the packets that the NIC would take now, which must all be data.
+    /// Returns the numbers of the packets that the NIC takes now, all data.
     pub(crate) fn data(&mut self) -> Vec<u32> {
         let sent = self.sent();
         assert!(sent.iter().all(|&(kind, _)| kind == Kind::Data), "{sent:?}");
         sent.into_iter().map(|(_, number)| number).collect()
     }
 
-    /// Receives a packet, then returns the numbers of the data that the NIC would take.
+    /// Receives a packet, then returns the data that the NIC takes.
     pub(crate) fn data_after(&mut self, packet: &Packet) -> Vec<u32> {
         self.receive(packet);
         self.data()
@@ -121,7 +121,7 @@ fn header(kind: Kind, flags: u8, sequence: u32, extra: u32) -> Header {
     Header { kind, flags: Flags::from_bits(flags), path, connection, sequence, extra }
 }
 
-/// The peer's ACK of a packet; all packets before `base` have arrived.
+/// The peer's ACK of a packet, with all before `base`.
 pub(crate) fn ack(sequence: u32, base: u32) -> Packet {
     Packet::control(PEER, HOST, header(Kind::Ack, 0, sequence, base))
 }

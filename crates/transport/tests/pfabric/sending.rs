@@ -13,7 +13,7 @@ fn fastlane() -> Config {
     Config { fastlane: true, ..config() }
 }
 
-/// pFabric 4.3: a flow begins with a window of the bandwidth-delay product and keeps to it.
+/// pFabric 4.3: a flow keeps to a window of the bandwidth-delay product.
 #[test]
 fn a_window_goes_at_once_and_one_more_for_each_that_arrives() {
     let mut lone = Lone::with(config(), 20);
@@ -43,7 +43,7 @@ fn a_window_goes_at_once_and_one_more_for_each_that_arrives() {
     assert_eq!(lone.endpoint.sender_statistics(0).packets_sent, 20);
 }
 
-/// pFabric 4.1, FastLane 4.2.2: priority by the remaining bytes, or by the whole flow.
+/// pFabric 4.1, FastLane 4.2.2: the priority is the remaining bytes, or the whole flow.
 #[test]
 fn packets_say_how_urgent_they_are_and_the_most_urgent_flow_sends_first() {
     for (priority, left, again) in
@@ -74,7 +74,7 @@ fn packets_say_how_urgent_they_are_and_the_most_urgent_flow_sends_first() {
     assert_eq!(sizes, [64, 1500, 65]);
 }
 
-/// pFabric 4.3: only a short timeout finds losses, without back-off; then comes slow start.
+/// pFabric 4.3: only a short timeout finds losses, without back-off.
 #[test]
 fn a_timeout_resends_what_is_missing_in_slow_start() {
     let mut lone = Lone::with(config(), 20);
@@ -103,7 +103,7 @@ fn a_timeout_resends_what_is_missing_in_slow_start() {
     assert_eq!((statistics.timeouts, statistics.retransmissions_timeout), (1, 7));
 }
 
-/// A returned probe does not show that the flow is known: data still carries SYN.
+/// A returned probe does not show that the flow is known.
 #[test]
 fn data_makes_the_flow_known_until_an_ack_comes() {
     let mut lone = Lone::with(config(), 20);
@@ -119,7 +119,7 @@ fn data_makes_the_flow_known_until_an_ack_comes() {
     assert_eq!(has_syn(&mut lone), Some(false));
 }
 
-/// pFabric 4.3: after five timeouts in a row a flow probes until an answer comes.
+/// pFabric 4.3: the flow probes until an answer comes.
 #[test]
 fn a_flow_probes_after_five_timeouts() {
     let mut lone = Lone::with(config(), 20);
@@ -148,7 +148,7 @@ fn a_flow_probes_after_five_timeouts() {
     assert_eq!((statistics.timeouts, statistics.probes), (8, 4));
 }
 
-/// FastLane 3.4.2: a probe first, then one packet, and one more with each that arrives.
+/// FastLane 3.4.2.
 #[test]
 fn what_was_dropped_is_resent_behind_a_probe_one_two_four() {
     let mut lone = Lone::with(fastlane(), 40);
@@ -172,7 +172,7 @@ fn what_was_dropped_is_resent_behind_a_probe_one_two_four() {
     assert_eq!((statistics.notifications, statistics.probes), (7, 1));
 }
 
-/// FastLane 3.4.2: each notification starts a new probe.
+/// FastLane 3.4.2.
 #[test]
 fn a_further_notification_begins_anew_with_a_probe() {
     let mut lone = Lone::with(fastlane(), 40);

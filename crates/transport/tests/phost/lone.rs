@@ -1,4 +1,4 @@
-//! One host, and packets that the test carries. Times are in halves of a packet time.
+//! One host; the test carries its packets. Times are in halves of a packet time.
 
 use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::{
@@ -59,7 +59,6 @@ impl Lone {
         lone
     }
 
-    /// Opens a flow of `bytes` bytes.
     pub(crate) fn open(&mut self, connection: u32, bytes: Option<u64>, paths: u16) {
         let command = Command::Open {
             peer: PEER,
@@ -73,7 +72,6 @@ impl Lone {
         self.endpoint.handle_command(self.now, command, &mut self.table);
     }
 
-    /// Opens a flow of `packets` packets.
     pub(crate) fn open_packets(&mut self, connection: u32, packets: u64) {
         self.open(connection, Some(packets * 1436), 4);
     }
@@ -87,7 +85,7 @@ impl Lone {
         self.endpoint.handle_packet(self.now, packet, &mut self.table)
     }
 
-    /// Handles the timers that are due now.
+    /// Handles due timers.
     pub(crate) fn expire(&mut self) {
         self.endpoint.handle_timeout(self.now, &mut self.table);
         assert!(self.endpoint.poll_timeout() > self.now, "a timer that was handled is past");
@@ -97,19 +95,19 @@ impl Lone {
         self.endpoint.poll_transmit(self.now, Allowed::ALL)
     }
 
-    /// Returns every packet that the NIC would take now.
+    /// Returns all packets that the NIC takes now.
     pub(crate) fn all(&mut self) -> Vec<Packet> {
         core::iter::from_fn(|| self.next()).collect()
     }
 
-    /// Returns the numbers of the packets that the NIC would take now, which must all be of this kind.
+    /// Returns the numbers of the packets that the NIC takes now, all of this kind.
     pub(crate) fn numbers(&mut self, kind: Kind) -> Vec<u32> {
         let packets = self.all();
         assert!(packets.iter().all(|packet| packet.header.kind == kind), "{packets:?}");
         packets.iter().map(|packet| packet.header.sequence).collect()
     }
 
-    /// Returns when the next packet goes if no event comes first, in halves of a packet time.
+    /// Returns when the next packet goes by itself, in halves of a packet time.
     pub(crate) fn sends_at(&self) -> Option<u64> {
         let at = self.endpoint.transmit_at(Allowed::ALL);
         (at != Time::NEVER).then(|| at.as_ps().div_ceil(HALF_PS))

@@ -169,7 +169,7 @@ fn free_tokens_count_as_unanswered() {
     assert_eq!(lone.sends_at(), Some(4 + 50));
 }
 
-/// Returns the gaps between tokens behind a window of unanswered ones, in halves of a packet time.
+/// Returns the gaps between tokens beyond a full window, in halves of a packet time.
 fn gaps(lone: &mut Lone, count: usize) -> Vec<u64> {
     let times: Vec<u64> = lone.tokens(count + 1).iter().map(|&(side, _, _)| side).collect();
     times.windows(2).map(|pair| pair[1] - pair[0]).collect()
@@ -209,7 +209,7 @@ fn a_round_that_brings_nothing_is_repeated_more_and_more_slowly() {
     assert!(waits.is_sorted() && waits[8] >= 100, "{waits:?}");
 }
 
-/// Returns the flows that the next tokens are for: three flows with this many packets, without data.
+/// Returns the flows of the next tokens: three flows with this many packets, without data.
 fn served(order: Order, packets: [u32; 3], classes: [u8; 3]) -> Vec<u32> {
     let mut lone = Lone::listening(Config { receiver_order: order, token_window: 3, ..config() });
     for (flow, (packets, class)) in (0..).zip(packets.into_iter().zip(classes)) {

@@ -11,7 +11,7 @@ use crate::lone::{Lone, ack, config, sides, token};
 
 const RTS: u8 = Flags::SYN | Flags::FROM_OPENER;
 
-/// Returns what a flow's RTS announces (packets, packets on free tokens), and the number of packets that follow it.
+/// Returns the RTS of a flow (packets, free packets), and the packets behind it.
 fn announced(packets: Option<u64>, config: Config) -> (u32, u32, usize) {
     let mut lone = Lone::new(config);
     lone.open(1, packets.map(|packets| packets * 1436), 4);
@@ -122,7 +122,7 @@ fn an_rts_is_repeated_until_somebody_is_heard() {
     assert_eq!(lone.numbers(Kind::Pull), [20]);
 }
 
-/// A token restarts the wait for the RTS, which is no shorter than before.
+/// A token restarts the wait, which gets no shorter.
 #[test]
 fn a_token_puts_the_rts_off() {
     let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
@@ -146,7 +146,7 @@ fn a_token_puts_the_rts_off() {
     }
 }
 
-/// Returns the flows of the packets that leave: three flows with this many packets and two tokens each.
+/// Returns the flows of leaving packets: three flows with this many packets and two tokens each.
 fn served(order: Order, packets: [u64; 3]) -> Vec<u32> {
     let mut lone = Lone::new(Config { free_tokens: 0, sender_order: order, ..config() });
     for (flow, packets) in (0..).zip(packets) {

@@ -1,4 +1,4 @@
-//! One suite for every transport; a function that makes a host selects the transport.
+//! One suite for every transport, by the function that makes its host.
 
 mod hosts;
 mod paused;

@@ -1,5 +1,5 @@
-//! Links that pause classes of packets: every transport promises exactly the packets that are ready and not paused. A
-//! connection with its own payload keeps to it beside others.
+//! Links that pause classes of packets: a transport promises exactly the packets that are ready and not paused. A
+//! connection keeps to its own payload beside others.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU16;

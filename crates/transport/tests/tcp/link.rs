@@ -1,5 +1,5 @@
-//! A virtual network: hosts with NICs of one rate, and before each destination a queue that drops packets beyond its
-//! capacity and marks above a threshold. An impairment may drop, double or delay packets before the queue.
+//! A virtual network: hosts with NICs of one rate, and before each destination a queue that drops what does not fit and
+//! marks above a threshold. An impairment may drop, double or delay packets before it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -92,7 +92,7 @@ impl HostTables for Table {
 pub(crate) enum Fate {
     Pass,
     Drop,
-    /// Drops the packet where the first delay ends, and notifies its sender from there.
+    /// Drops the packet at the end of the first delay, and notifies its sender from there.
     Notify,
     Twice,
     Hold(TimeDelta),
@@ -137,7 +137,7 @@ pub(crate) struct Network {
     pub(crate) delay: TimeDelta,
     /// Capacity of a queue, in packets.
     pub(crate) capacity: usize,
-    /// The chance in 100,000 that a segment is dropped at a full queue; it is proportional to the queue's length.
+    /// The chance in 100,000 that a segment is dropped at a full queue; less in a shorter queue.
     pub(crate) early: u64,
     /// A packet with ECT that finds more packets than this is marked.
     pub(crate) mark_above: usize,
@@ -239,8 +239,7 @@ impl Network {
         self.serve(from);
     }
 
-    /// Runs until connection 1 of a host has reported `times` acknowledged messages. Returns whether it did before
-    /// `limit`.
+    /// Runs until connection 1 of a host has reported `times` acknowledgements. Returns whether it did before `limit`.
     pub(crate) fn run_until_acknowledged(
         &mut self,
         from: usize,
@@ -261,7 +260,6 @@ impl Network {
         self.happenings.insert((at, self.number), happening);
     }
 
-    /// Runs until `until`.
     pub(crate) fn run(&mut self, until: Time) {
         while let Some(entry) = self.happenings.first_entry() {
             let (at, _) = *entry.key();
@@ -423,7 +421,7 @@ impl Network {
         })
     }
 
-    /// Returns the number of segments that host 0, or host 3 behind the same queue, got from another host.
+    /// Returns the segments that host 0, or host 3 behind the same queue, got from another host.
     pub(crate) fn received(&self, from: u32) -> usize {
         let at = |host: &Host| host.received.get(&(from, 1)).map_or(0, BTreeSet::len);
         at(&self.hosts[0]) + self.hosts.get(3).map_or(0, at)

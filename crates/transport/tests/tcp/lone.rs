@@ -14,7 +14,7 @@ use crate::link::{Table, config, us};
 const SENDER: HostId = HostId::new(1);
 const RECEIVER: HostId = HostId::new(0);
 
-/// An established connection: it sends the first window at once, and the window does not grow by itself.
+/// An established connection: it sends its window at once, and the window does not grow by itself.
 pub(crate) fn standing(window: u16) -> Config {
     Config {
         handshake: Handshake::Standing,
@@ -36,7 +36,7 @@ impl Lone {
         Lone { now: Time::ZERO, endpoint, directory: Table::new(1) }
     }
 
-    /// A host that has opened a connection and has `segments` segments to send, all still to be taken.
+    /// A host with an open connection and segments to send.
     pub(crate) fn sender(config: &Config, segments: Option<u64>) -> Lone {
         let mut lone = Lone::new(SENDER, config);
         let payload = u64::from(config.payload_bytes);
@@ -75,13 +75,13 @@ impl Lone {
         self.endpoint.handle_command(self.now, command, &mut self.directory);
     }
 
-    /// Sets the time in microseconds; handles no timer.
+    /// Sets the time in us; handles no timer.
     pub(crate) fn at(&mut self, time: u64) -> &mut Lone {
         self.now = us(time);
         self
     }
 
-    /// Handles the timers up to `until`, in microseconds.
+    /// Handles the timers up to `until`, in us.
     pub(crate) fn pass(&mut self, until: u64) -> &mut Lone {
         while self.endpoint.poll_timeout() <= us(until) {
             self.expire();
@@ -95,7 +95,7 @@ impl Lone {
         assert!(self.endpoint.poll_timeout() > self.now, "a timer that was handled is past");
     }
 
-    /// Returns the microsecond of the next timeout, if it comes by `limit`, without other events before.
+    /// Returns the time of the next timeout in us, if it comes by `limit`, without other events before.
     pub(crate) fn timeout(&mut self, limit: u64) -> Option<u64> {
         let before = self.sent().timeouts;
         while self.sent().timeouts == before {
@@ -111,7 +111,6 @@ impl Lone {
         self.endpoint.handle_packet(self.now, packet, &mut self.directory)
     }
 
-    /// Receives a packet `times` times.
     pub(crate) fn receive_times(&mut self, times: usize, packet: &Packet) -> &mut Lone {
         for _ in 0..times {
             self.receive(packet);
@@ -119,29 +118,29 @@ impl Lone {
         self
     }
 
-    /// Returns the packets that the host sends when it receives `packet`.
+    /// Returns the packets that the host sends after `packet`.
     pub(crate) fn answers(&mut self, packet: &Packet) -> Vec<Packet> {
         self.receive(packet);
         self.all()
     }
 
-    /// Returns the segments that the host sends when it receives `packet`.
+    /// Returns the segments that the host sends after `packet`.
     pub(crate) fn data_after(&mut self, packet: &Packet) -> Vec<u32> {
         self.receive(packet);
         self.data()
     }
 
-    /// Returns the packet that the NIC would take now.
+    /// Returns the packet that the NIC takes now.
     pub(crate) fn next(&mut self) -> Option<Packet> {
         self.endpoint.poll_transmit(self.now, Allowed::ALL)
     }
 
-    /// Returns every packet that the NIC would take now.
+    /// Returns all packets that the NIC takes now.
     pub(crate) fn all(&mut self) -> Vec<Packet> {
         core::iter::from_fn(|| self.next()).collect()
     }
 
-    /// Returns the segments that the NIC would take now.
+    /// Returns the segments that the NIC takes now.
     pub(crate) fn data(&mut self) -> Vec<u32> {
         let packets = self.all();
         assert!(packets.iter().all(|packet| packet.wire_bytes > 64), "{packets:?}");
@@ -158,12 +157,12 @@ impl Lone {
         self.endpoint.poll_timeout()
     }
 
-    /// Returns the statistics of the send stream.
+    /// Statistics of the send stream.
     pub(crate) fn sent(&self) -> &SenderStatistics {
         self.endpoint.sender_statistics(0)
     }
 
-    /// Returns the statistics of the receive stream.
+    /// Statistics of the receive stream.
     pub(crate) fn seen(&self) -> &ReceiverStatistics {
         self.endpoint.receiver_statistics(0)
     }

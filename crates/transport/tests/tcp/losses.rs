@@ -1,4 +1,4 @@
-//! A sender's loss detection and retransmission, one ACK at a time.
+//! Loss detection and retransmission, ACK by ACK.
 
 use trimline_packet::Packet;
 use trimline_transport::tcp::Config;
@@ -7,7 +7,7 @@ use crate::lone::*;
 
 const SEGMENT: u64 = 1 << 16;
 
-/// Returns a sender that has sent its first window, and its segments from 0.
+/// Returns a sender after its first window, and its segments from 0.
 fn pushed(config: &Config) -> (Lone, Vec<Packet>) {
     let mut sender = Lone::sender(config, None);
     let sent = sender.all();
@@ -16,8 +16,8 @@ fn pushed(config: &Config) -> (Lone, Vec<Packet>) {
 }
 
 /// RFC 5681 3.2, RFC 3042: the first two duplicate ACKs send a new segment each, the third resends the oldest one
-/// whatever the window, and each further duplicate is a segment less in the network. RFC 6582 3.2: a partial ACK
-/// resends the next hole, and takes back the duplicates of what it acknowledged.
+/// whatever the window, and each further one is a segment less in the network. RFC 6582 3.2: a partial ACK resends the
+/// next hole, and takes back the duplicates of what it acknowledged.
 #[test]
 fn fast_recovery_without_blocks_is_that_of_the_rfc() {
     let (mut sender, _) = pushed(&standing(8));
@@ -39,7 +39,7 @@ fn fast_recovery_without_blocks_is_that_of_the_rfc() {
     assert_eq!(duplicates, [vec![15], vec![16], vec![10]]);
 }
 
-/// RFC 6582 3.2 step 3: a partial ACK resends the next hole though the window is full.
+/// RFC 6582 3.2 step 3: a partial ACK resends the next hole.
 #[test]
 fn a_partial_ack_does_not_ask_the_window() {
     let (mut sender, _) = pushed(&standing(8));
@@ -49,7 +49,7 @@ fn a_partial_ack_does_not_ask_the_window() {
     assert_eq!(sender.data_after(&ack(2)), [2]);
 }
 
-/// RFC 5681 2: an ACK is a duplicate only while segments are outstanding, and only with the greatest number so far.
+/// RFC 5681 2: only an ACK with the greatest number is a duplicate.
 #[test]
 fn an_old_ack_or_one_of_nothing_outstanding_is_no_duplicate() {
     let (mut sender, _) = pushed(&standing(4));
@@ -66,7 +66,7 @@ fn an_old_ack_or_one_of_nothing_outstanding_is_no_duplicate() {
     assert!(sender.data_after(&ack(5)).contains(&5));
 }
 
-/// RFC 9293 3.10.7.4: an ACK of a segment that was never sent is dropped.
+/// RFC 9293 3.10.7.4.
 #[test]
 fn an_ack_of_what_was_never_sent_changes_nothing() {
     let (mut sender, _) = pushed(&standing(4));
@@ -76,7 +76,7 @@ fn an_ack_of_what_was_never_sent_changes_nothing() {
     assert_eq!(sender.data_after(&ack(1)), [4]);
 }
 
-/// RFC 6582 3.2 step 1 and 4: after a timeout duplicates show no loss until all earlier segments are acknowledged.
+/// RFC 6582 3.2 step 1 and 4: duplicates count again once all earlier segments are acknowledged.
 #[test]
 fn duplicates_after_a_timeout_begin_no_recovery() {
     let (mut sender, _) = pushed(&standing(8));
@@ -92,7 +92,7 @@ fn duplicates_after_a_timeout_begin_no_recovery() {
     assert_eq!((sender.sent().retransmissions_fast, sender.sent().timeouts), (0, 1));
 }
 
-/// RFC 9293 3.8.6: the receive window bounds what is outstanding.
+/// RFC 9293 3.8.6.
 #[test]
 fn the_receive_window_bounds_what_is_outstanding() {
     let mut sender = Lone::sender(&Config { receive_window: 5, ..standing(8) }, None);
@@ -100,7 +100,7 @@ fn the_receive_window_bounds_what_is_outstanding() {
     assert_eq!(sender.data_after(&ack(2)), [5, 6]);
 }
 
-/// RFC 7661 4: a window that is not used does not grow.
+/// RFC 7661 4.
 #[test]
 fn an_unused_window_does_not_grow() {
     for threshold in [10, 100] {
@@ -114,7 +114,7 @@ fn an_unused_window_does_not_grow() {
     }
 }
 
-/// A sender and a receiver: carries a segment there, and its ACK back.
+/// A sender and a receiver.
 struct Pair {
     sender: Lone,
     receiver: Lone,
@@ -150,8 +150,8 @@ impl Pair {
     }
 }
 
-/// RFC 6675 4: a segment is lost when three beyond it have arrived (IsLost); lost segments go before new ones (NextSeg
-/// 1, 2) and as the estimate of the network allows (SetPipe).
+/// RFC 6675 4: IsLost; lost segments go before new ones (NextSeg 1, 2) and as the estimate of the network allows
+/// (SetPipe).
 #[test]
 fn a_segment_is_lost_when_three_beyond_it_arrived() {
     let mut pair = Pair::new(10);
@@ -164,7 +164,7 @@ fn a_segment_is_lost_when_three_beyond_it_arrived() {
     assert_eq!(pair.sender.sent().retransmissions_fast, 2);
 }
 
-/// RFC 6675 5 (C): the first retransmission ignores the window, the others wait for it, lowest first.
+/// RFC 6675 5 (C): the first retransmission ignores the window, the others go lowest first.
 #[test]
 fn retransmissions_wait_for_the_window() {
     let mut pair = Pair::new(10);
@@ -174,7 +174,7 @@ fn retransmissions_wait_for_the_window() {
     assert_eq!(sent, expected);
 }
 
-/// RFC 6675 2: an ACK without a new block is no duplicate.
+/// RFC 6675 2.
 #[test]
 fn with_blocks_a_duplicate_says_something_new() {
     let mut pair = Pair::new(10);
@@ -183,7 +183,7 @@ fn with_blocks_a_duplicate_says_something_new() {
     assert_eq!(pair.sender.sent().retransmissions_fast, 0);
 }
 
-/// RFC 2018 5, RFC 6675 5.1: a timeout resends only what the receiver does not have.
+/// RFC 2018 5, RFC 6675 5.1.
 #[test]
 fn a_timeout_does_not_resend_what_was_sacked() {
     let mut pair = Pair::new(8);
@@ -193,7 +193,7 @@ fn a_timeout_does_not_resend_what_was_sacked() {
     assert_eq!(pair.deliver(0), [1, 3]);
 }
 
-/// RFC 6675 4: a resent segment is not lost again because of segments that were sent before it.
+/// RFC 6675 4.
 #[test]
 fn what_was_resent_is_not_lost_by_what_went_before() {
     let mut pair = Pair::new(8);

@@ -14,8 +14,8 @@ fn ecn(window: u16) -> Config {
     Config { ecn: true, ..standing(window) }
 }
 
-/// RFC 3168 6.1.3: the receiver echoes from the first mark on until the sender says that it has acted, also when that
-/// segment is marked itself. 6.1.4: an ACK is not ECN-capable.
+/// RFC 3168 6.1.3: the echo goes on if the segment that would end it is marked itself. 6.1.4: an ACK is not
+/// ECN-capable.
 #[test]
 fn a_mark_is_echoed_until_the_sender_has_acted() {
     let mut receiver = Lone::receiver(&ecn(8));
@@ -28,8 +28,7 @@ fn a_mark_is_echoed_until_the_sender_has_acted() {
     assert_eq!(receiver.seen().marked, 2);
 }
 
-/// RFC 3168 6.1.1, 6.1.2: data is ECN-capable and the SYN is not; the first echo of a window halves the window and the
-/// next new segment says so. Further echoes change nothing and stop growth.
+/// RFC 3168 6.1.1, 6.1.2: data is ECN-capable, the SYN is not; further echoes change nothing and stop growth.
 #[test]
 fn an_echo_halves_the_window_once_and_the_next_segment_says_so() {
     let mut sender = Lone::sender(&Config { handshake: Handshake::ThreeWay, ..ecn(8) }, None);
@@ -52,7 +51,7 @@ fn an_echo_halves_the_window_once_and_the_next_segment_says_so() {
     assert_eq!(sender.window(), 2 * SEGMENT);
 }
 
-/// As in htsim's DCTCP: behind the reduction the window grows by one segment in a window of data, marked or not.
+/// htsim's DCTCP: the reduced window grows by one segment in a window of data, marked or not.
 #[test]
 fn where_marks_do_not_hold_back_growth_an_echo_opens_the_window() {
     let mut sender = Lone::sender(&Config { grows_when_marked: true, ..ecn(8) }, None);
@@ -68,7 +67,7 @@ fn where_marks_do_not_hold_back_growth_an_echo_opens_the_window() {
     assert!(sender.window() > reduced + SEGMENT / 2, "{}", sender.window());
 }
 
-/// RFC 3168 6.1.5, 6.1.2: a resent segment is not ECN-capable; a new segment says that the window was reduced.
+/// RFC 3168 6.1.5, 6.1.2: a new segment says that the window was reduced.
 #[test]
 fn what_is_resent_has_no_marks() {
     let mut sender = Lone::sender(&ecn(8), None);

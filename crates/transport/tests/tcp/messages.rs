@@ -11,7 +11,7 @@ use crate::link::{Fate, Network, config, us};
 
 const SEGMENT: u64 = 1436;
 
-/// Messages: bytes, and the microseconds that pass before each is handed over.
+/// Messages: bytes, and the microseconds before each.
 fn messages() -> impl Strategy<Value = Vec<(u64, u64)>> {
     // At once; within a round trip; beyond the RTO; beyond time-wait and the range of a short time stamp.
     let idle = prop_oneof![Just(0u64), 1u64..200, 10_000u64..60_000, Just(700_000)];
@@ -37,7 +37,6 @@ fn any_loss() -> impl Strategy<Value = u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Every byte of every message arrives once, and each message is one event at either end.
     #[test]
     fn message_after_message_arrives_and_is_told_of_once(
         config in any_config(),
@@ -78,7 +77,7 @@ proptest! {
         prop_assert_eq!(notified, [messages.len(); 2], "at the end");
     }
 
-    /// Messages that overlap may count as one; their bytes still arrive.
+    /// Messages that overlap may count as one.
     #[test]
     fn messages_that_are_handed_over_early_arrive_too(
         config in any_config(),
@@ -105,8 +104,8 @@ proptest! {
     }
 }
 
-/// The last ACKs of a message end a subflow's repair of a timeout. The next message finds the subflow in order: its
-/// first ACK was once taken for an answer to what that timeout had resent.
+/// A message's last ACKs end a subflow's repair of a timeout. The next message's first ACK was once taken for an answer
+/// to that timeout's retransmission.
 #[test]
 fn a_repair_that_ends_after_its_message_is_over_for_the_next_one() {
     let several = Config {
@@ -136,7 +135,7 @@ fn a_repair_that_ends_after_its_message_is_over_for_the_next_one() {
     }
 }
 
-/// A path with a round trip of 1 ms, so that a window is sent long before its answer.
+/// A path with a round trip of 1 ms: a window goes long before its answer.
 fn long_path(config: &Config, paths: usize) -> Network {
     let mut network = Network::new(2, paths, config);
     network.delay = TimeDelta::from_us(500);
@@ -144,15 +143,15 @@ fn long_path(config: &Config, paths: usize) -> Network {
     network
 }
 
-/// Runs a message. Returns the window of the first subflow when it was acknowledged.
+/// Runs a message. Returns the window of the first subflow at its end.
 fn finish(network: &mut Network, times: usize) -> u64 {
     let limit = network.now + TimeDelta::from_ms(10_000);
     assert!(network.run_until_acknowledged(1, times, limit), "message {times}");
     network.hosts[1].endpoint.window(0, 0) >> 16
 }
 
-/// Sends a message as large as the window, `idle` after another one. Returns the segments that go before its first ACK
-/// can be back, and the window.
+/// Sends a message of a window's size, `idle` after another. Returns the segments before its first ACK can be back, and
+/// the window.
 fn burst(config: &Config, idle: u64) -> (u64, u64) {
     let mut network = long_path(config, 2);
     network.open(1, 0, 1, Some(200));
@@ -191,7 +190,7 @@ fn a_window_is_kept_however_long_nobody_sends() {
     }
 }
 
-/// RFC 5681 4.1: the window restarts after an idle RTO, if configured.
+/// RFC 5681 4.1.
 #[test]
 fn a_window_restarts_after_more_than_an_rto_where_it_is_asked_for() {
     for config in family() {
@@ -215,7 +214,7 @@ fn a_window_restarts_after_more_than_an_rto_where_it_is_asked_for() {
     assert!(small < 10 && finish(&mut network, 2) <= small + 1, "{small}");
 }
 
-/// The first mark after a long time without marks reduces the window as little as it would have before.
+/// The first mark after a long time without marks takes as little of the window as before.
 #[test]
 fn alpha_is_kept() {
     let config = Config {
@@ -241,7 +240,7 @@ fn alpha_is_kept() {
 }
 
 /// Returns the windows of a CUBIC sender before and after a long message, in 2^-16 segments. `wait` spends the seconds
-/// between the sender's only loss and this message.
+/// since its only loss.
 fn growth_after(config: &Config, wait: impl FnOnce(&mut Network)) -> (u64, u64) {
     let mut network = long_path(config, 1);
     let mut is_first = true;
@@ -267,8 +266,8 @@ fn window(network: &Network) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// RFC 9438 4.2, 5.8: seconds of short messages, in sequence or overlapping, are no time of growth, like a pause.
-    /// The long message may come before the last short one is acknowledged.
+    /// RFC 9438 4.2, 5.8: seconds of short messages, in sequence or overlapping, count as a pause. The long message may
+    /// come before the last short one is acknowledged.
     #[test]
     fn time_that_the_application_limits_is_no_time_of_growth(
         ms in 1_000u64..6_000,
@@ -304,7 +303,7 @@ proptest! {
     }
 }
 
-/// RFC 9438 4.2: the curve does not rise while there is nothing to send.
+/// RFC 9438 4.2.
 #[test]
 fn time_without_data_is_no_time_of_growth() {
     let config = Config { control: Control::Cubic, sack: true, initial_threshold: 10, ..config() };
@@ -320,7 +319,7 @@ fn time_without_data_is_no_time_of_growth() {
     assert!((begun..3 * begun).contains(&window), "from {begun} to {window}");
 }
 
-/// A connection was acknowledged while all of a subflow's segments were lost: the subflow still carries later messages.
+/// The connection was acknowledged while all of a subflow's segments were lost.
 #[test]
 fn a_subflow_that_had_lost_everything_carries_later_messages() {
     for healed in [true, false] {

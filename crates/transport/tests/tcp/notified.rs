@@ -1,4 +1,4 @@
-//! Hosts' reactions to switches that notify of drops (FastLane 3.4.1), or of congestion (Source Quench).
+//! Reactions to notifications of drops (FastLane 3.4.1) and of congestion (Source Quench).
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ fn beyond(number: u32, bytes: u32) -> Packet {
     packet
 }
 
-/// Drops the first transmissions of these segments, and notifies the sender.
+/// Drops the first transmissions of these segments, with notifications.
 fn telling(segments: &[u32]) -> impl FnMut(Time, &Packet) -> Fate + 'static {
     let mut left: BTreeSet<u32> = segments.iter().copied().collect();
     move |_, packet| {
@@ -40,7 +40,7 @@ fn telling(segments: &[u32]) -> impl FnMut(Time, &Packet) -> Fate + 'static {
     }
 }
 
-/// Returns when a flow of two segments was acknowledged; the first transmissions of `lost` are dropped.
+/// Returns the completion time of a flow of two segments; the first transmissions of `lost` are dropped.
 fn two_packets(config: &Config, lost: &[u32]) -> TimeDelta {
     let mut network = Network::new(2, 1, config);
     network.impairment = Box::new(telling(lost));
@@ -53,7 +53,7 @@ fn two_packets(config: &Config, lost: &[u32]) -> TimeDelta {
     network.acknowledged_at(1).expect("the flow ends") - Time::ZERO
 }
 
-/// FastLane 2.1: without notifications a flow of two packets waits for a timeout.
+/// FastLane 2.1: without notifications the loss costs a timeout.
 #[test]
 fn a_lone_loss_in_a_flow_of_two_packets_costs_a_round_trip() {
     for handshake in [Handshake::ThreeWay, Handshake::FastOpen, Handshake::Standing] {
@@ -74,7 +74,7 @@ fn a_lone_loss_in_a_flow_of_two_packets_costs_a_round_trip() {
     }
 }
 
-/// FastLane 3.4.1: a timeout has resent what earlier packets carried, and acknowledged segments are not missing.
+/// FastLane 3.4.1: a timeout has resent earlier packets, and acknowledged ones are not missing.
 #[test]
 fn a_stale_notification_changes_nothing() {
     let mut lone = Lone::sender(&fastlane(8), Some(20));
@@ -103,7 +103,7 @@ fn a_stale_notification_changes_nothing() {
     assert_eq!((lone.data_after(&notified(0, 1)), lone.window()), (vec![], window));
 }
 
-/// FastLane 3.4.1: every packet carries the number of the flow's timeouts.
+/// FastLane 3.4.1.
 #[test]
 fn packets_count_the_timeouts_of_their_flow() {
     let config = Config { handshake: Handshake::ThreeWay, ..fastlane(2) };
@@ -119,7 +119,7 @@ fn packets_count_the_timeouts_of_their_flow() {
     assert_eq!(said(&mut lone), [2]);
 }
 
-/// FastLane 3.4.1: at most half the window at a time, the lowest numbers first, nothing new meanwhile.
+/// FastLane 3.4.1: at most half the window goes, lowest numbers first.
 #[test]
 fn half_a_window_is_resent_at_a_time_in_order_and_nothing_new() {
     let mut lone = Lone::sender(&fastlane(8), Some(100));
@@ -132,7 +132,7 @@ fn half_a_window_is_resent_at_a_time_in_order_and_nothing_new() {
     // 0 and 1 come; 4 comes out of order.
     assert_eq!(lone.data_after(&ack(1)), []);
     assert_eq!(lone.data_after(&ack(2)), []);
-    // 2 has come: 3 to 6 are in the network, three of them resent.
+    // 2 has come: 3 to 6 are in the network; three are resent.
     assert_eq!(lone.data_after(&ack(3)), [7]);
     assert_eq!(lone.data_after(&ack(7)), [], "nothing new before the last hole is closed");
     // FastLane 3.4.1: and then half the window.
@@ -140,7 +140,7 @@ fn half_a_window_is_resent_at_a_time_in_order_and_nothing_new() {
     assert_eq!((lone.window() >> 16, lone.sent().retransmissions_notified), (4, 5));
 }
 
-/// Cumulative ACKs hide segments that were resent behind a hole: only the count of bytes shows them.
+/// Cumulative ACKs hide segments resent behind a hole; the count of bytes shows them.
 #[test]
 fn the_count_of_bytes_frees_a_place() {
     let mut lone = Lone::sender(&fastlane(4), Some(100));
@@ -158,7 +158,7 @@ fn the_count_of_bytes_frees_a_place() {
     assert_eq!(lone.data_after(&beyond(0, 1436)), []);
 }
 
-/// FastLane 3.4.1: the smallest number goes whatever max_sim is, since cumulative ACKs wait for it.
+/// FastLane 3.4.1: the smallest number ignores max_sim, since cumulative ACKs wait for it.
 #[test]
 fn the_smallest_number_is_resent_at_once() {
     let mut lone = Lone::sender(&fastlane(4), Some(100));
@@ -172,7 +172,7 @@ fn the_smallest_number_is_resent_at_once() {
     assert_eq!(lone.data_after(&notified(1, 0)), [], "it is not the smallest");
 }
 
-/// FastLane 3.4.1: max_sim falls with each further try of a segment.
+/// FastLane 3.4.1: max_sim falls with each try of a segment.
 #[test]
 fn fewer_are_resent_at_a_time_the_more_often_one_is_dropped() {
     let mut lone = Lone::sender(&fastlane(16), Some(100));
@@ -198,7 +198,7 @@ fn fewer_are_resent_at_a_time_the_more_often_one_is_dropped() {
     assert_eq!(lone.data(), [4], "one at least");
 }
 
-/// FastLane 4.1.2: duplicate ACKs only show that packets came out of order.
+/// FastLane 4.1.2: they only show reordering.
 #[test]
 fn duplicate_acks_resend_nothing() {
     let mut lone = Lone::sender(&fastlane(8), Some(8));
@@ -211,7 +211,7 @@ fn duplicate_acks_resend_nothing() {
     assert_eq!(lone.timeout(11_000), Some(10_000));
 }
 
-/// FastLane 3.4.1: each new ACK sets the inflation of the window; among duplicates the maximum counts.
+/// FastLane 3.4.1: each new ACK sets the inflation; among duplicates the maximum counts.
 #[test]
 fn bytes_out_of_order_inflate_the_window() {
     let mut lone = Lone::sender(&fastlane(4), Some(100));
@@ -232,7 +232,7 @@ fn bytes_out_of_order_inflate_the_window() {
     assert_eq!(lone.data_after(&beyond(0, 1)), [2]);
 }
 
-/// Gives a receiver the segments of a list. Returns number, extra bytes and option of its last ACK.
+/// Gives a receiver the listed segments. Returns number, extra bytes and option of its last ACK.
 fn received(sequences: &[(u32, u16)]) -> (u32, u32, u8) {
     let mut lone = Lone::receiver(&fastlane(8));
     let mut last = None;
@@ -245,7 +245,7 @@ fn received(sequences: &[(u32, u16)]) -> (u32, u32, u8) {
     (last.header.sequence, last.header.extra, last.marks >> 4)
 }
 
-/// FastLane 3.4.1: an ACK carries the bytes that have arrived beyond its number.
+/// FastLane 3.4.1.
 #[test]
 fn acks_say_how_many_bytes_lie_beyond_their_number() {
     let full = 1436;
@@ -258,7 +258,6 @@ fn acks_say_how_many_bytes_lie_beyond_their_number() {
     assert_eq!(received(&[(1, full), (0, full), (3, full), (2, full), (5, 9)]), (4, 9, 7));
 }
 
-/// A segment that a notification resends does not put the timer off.
 #[test]
 fn a_segment_that_was_told_of_leaves_the_timer() {
     let mut sender = Lone::sender(&fastlane(8), None);
@@ -267,7 +266,7 @@ fn a_segment_that_was_told_of_leaves_the_timer() {
     assert_eq!(sender.timeout(100_000), Some(10_000));
 }
 
-/// FastLane 3.4.1: control packets are resent at once.
+/// FastLane 3.4.1.
 #[test]
 fn a_syn_and_its_answer_are_resent_at_once() {
     let config = Config { handshake: Handshake::ThreeWay, ..fastlane(2) };
@@ -291,7 +290,6 @@ fn a_syn_and_its_answer_are_resent_at_once() {
     assert_eq!(receiver.answers(&answer), [], "data has come: so had the answer");
 }
 
-/// Only the last ACK needs to be resent.
 #[test]
 fn an_ack_is_resent_unless_another_has_said_as_much() {
     let mut lone = Lone::receiver(&fastlane(8));
@@ -312,7 +310,7 @@ fn an_ack_is_resent_unless_another_has_said_as_much() {
     assert_eq!(plain.answers(&notified(&ack)), []);
 }
 
-/// FastLane 2.2.1: a quench halves the window once per window of data, and nothing is resent.
+/// FastLane 2.2.1: the window is halved once per window of data.
 #[test]
 fn a_quench_halves_the_window_once_and_resends_nothing() {
     let quench = Config { notifications: Notifications::Quench, ..standing(16) };
@@ -337,7 +335,7 @@ fn a_quench_halves_the_window_once_and_resends_nothing() {
     assert_eq!((lone.data_after(&notified(0, 0)), lone.window() >> 16), (vec![], 16));
 }
 
-/// After a timeout a drop halves the window in slow start once per flight.
+/// A drop halves the window in slow start once per flight.
 #[test]
 fn a_drop_after_a_timeout_halves_the_window_that_has_grown() {
     let mut lone = Lone::sender(&fastlane(8), Some(100));
@@ -374,7 +372,7 @@ fn incast(config: &Config, senders: u32, segments: u64, capacity: usize, untold:
     network
 }
 
-/// FastLane 3.3.2: notifications help also when some are lost; then timeouts decide.
+/// FastLane 3.3.2: some notifications help; then timeouts decide.
 #[test]
 fn every_flow_ends_however_many_notifications_are_lost() {
     let config = Config { notifications: FASTLANE, ..config() };

@@ -1,4 +1,4 @@
-//! Connections with several subflows, one packet at a time.
+//! Connections with several subflows, packet by packet.
 
 use trimline_packet::Packet;
 use trimline_transport::tcp::Config;
@@ -23,7 +23,7 @@ fn pushed(receive_window: u16) -> Lone {
     sender
 }
 
-/// RFC 8684 3.3.4: the receive window is of the connection, whatever a subflow has acknowledged.
+/// RFC 8684 3.3.4: the window ignores what a subflow has acknowledged.
 #[test]
 fn the_receive_window_is_of_the_connection() {
     let mut sender = pushed(8);
@@ -36,8 +36,7 @@ fn the_receive_window_is_of_the_connection() {
     assert_eq!(names(&sent).iter().map(|&(_, data)| data).collect::<Vec<_>>(), [10, 11]);
 }
 
-/// RFC 8684 3.3.6: a timeout of one subflow offers its outstanding segments to the other one, once, without those that
-/// the connection has acknowledged.
+/// RFC 8684 3.3.6: segments are offered once, unless the connection has acknowledged them.
 #[test]
 fn a_timeout_offers_what_is_outstanding_to_the_other_subflow() {
     let mut sender = pushed(8);
@@ -55,7 +54,7 @@ fn a_timeout_offers_what_is_outstanding_to_the_other_subflow() {
     assert_eq!(names(&sender.all()), [(0, 0)]);
 }
 
-/// RFC 8684 3.3.6: segments that the connection has acknowledged are not offered.
+/// RFC 8684 3.3.6.
 #[test]
 fn what_the_connection_has_is_not_offered() {
     let mut sender = pushed(8);
@@ -64,7 +63,7 @@ fn what_the_connection_has_is_not_offered() {
     assert_eq!(names(&sender.all()), [(0, 0), (1, 2), (1, 4)]);
 }
 
-/// RFC 8684 3.3.6: a subflow does not take back the segments that it has offered.
+/// RFC 8684 3.3.6.
 #[test]
 fn a_subflow_does_not_take_what_it_offered() {
     let mut sender = pushed(16);
@@ -75,8 +74,8 @@ fn a_subflow_does_not_take_what_it_offered() {
     assert_eq!(names(&sent), [(0, 9), (0, 10)]);
 }
 
-/// RFC 8684 3.3.2: every ACK carries the connection's number. The answer to a SYN repeated behind data acknowledges
-/// that data on its subflow; without the connection's number a full window would stay closed for ever.
+/// RFC 8684 3.3.2: the answer to a SYN repeated behind data acknowledges that data on its subflow; without the
+/// connection's number a full window would stay closed for ever.
 #[test]
 fn the_answer_to_a_syn_that_comes_again_says_how_far_the_connection_is() {
     let config = Config { subflows: 2, receive_window: 1, ..standing(4) };

@@ -13,7 +13,7 @@ fn without_bound(window: u16) -> Config {
     Config { rto_min: TimeDelta::from_us(1), ..standing(window) }
 }
 
-/// RFC 6298 5.1: a running timer is not put off.
+/// RFC 6298 5.1.
 #[test]
 fn a_segment_sent_later_does_not_put_the_timer_off() {
     let mut sender = Lone::sender(&standing(4), None);
@@ -22,7 +22,7 @@ fn a_segment_sent_later_does_not_put_the_timer_off() {
     assert_eq!(sender.timeout(100_000), Some(10_000));
 }
 
-/// RFC 6298 5.3: the timer restarts when new data is acknowledged, and at no duplicate.
+/// RFC 6298 5.3: duplicates do not restart the timer.
 #[test]
 fn new_data_acknowledged_starts_the_timer_anew() {
     let mut sender = Lone::sender(&standing(4), None);
@@ -33,7 +33,7 @@ fn new_data_acknowledged_starts_the_timer_anew() {
     assert_eq!(sender.timeout(100_000), Some(20_000));
 }
 
-/// RFC 6675 6: the timer restarts when fast recovery resends the oldest segment, and not with later ones.
+/// RFC 6675 6: only the resent oldest segment restarts the timer.
 #[test]
 fn fast_recovery_starts_the_timer_anew() {
     let mut sender = Lone::sender(&standing(8), None);
@@ -45,7 +45,7 @@ fn fast_recovery_starts_the_timer_anew() {
     assert_eq!(sender.timeout(100_000), Some(15_000));
 }
 
-/// RFC 6298 5.2: the timer stops when no data is outstanding.
+/// RFC 6298 5.2.
 #[test]
 fn the_timer_stops_when_nothing_is_outstanding() {
     let mut sender = Lone::sender(&standing(4), None);
@@ -54,7 +54,7 @@ fn the_timer_stops_when_nothing_is_outstanding() {
     assert_eq!(sender.timeout(10_000_000), None);
 }
 
-/// RFC 6298 3 and 5: a resent segment gives no sample, and the back-off stays until the next sample.
+/// RFC 6298 3 and 5: the back-off stays until the next sample.
 #[test]
 fn what_was_resent_measures_no_round_trip() {
     for next_sample in [false, true] {
@@ -72,7 +72,7 @@ fn what_was_resent_measures_no_round_trip() {
     }
 }
 
-/// RFC 6298 3: a segment that an earlier block reported gives no sample.
+/// RFC 6298 3.
 #[test]
 fn what_was_sacked_measures_no_round_trip() {
     let config = Config { sack: true, ..without_bound(2) };
@@ -101,7 +101,7 @@ fn answered(losses: u64) -> Lone {
     sender
 }
 
-/// RFC 6298 2.2: the handshake is the first sample.
+/// RFC 6298 2.2.
 #[test]
 fn the_handshake_is_the_first_sample() {
     let mut sender = answered(0);
@@ -109,7 +109,7 @@ fn the_handshake_is_the_first_sample() {
     assert_eq!(sender.timeout(100_000), Some(400));
 }
 
-/// RFC 6298 3, RFC 5681 3.1: a resent SYN gives no sample, and the window is then one segment.
+/// RFC 6298 3, RFC 5681 3.1: the window is then one segment.
 #[test]
 fn a_syn_that_was_resent_measures_no_round_trip() {
     let mut sender = answered(1);
@@ -117,7 +117,7 @@ fn a_syn_that_was_resent_measures_no_round_trip() {
     assert_eq!(sender.timeout(100_000), Some(30_100));
 }
 
-/// RFC 5681 3.1: the first timeout sets the threshold, and timeouts of the same segment leave it.
+/// RFC 5681 3.1.
 #[test]
 fn a_second_timeout_leaves_the_threshold() {
     let config = Config { initial_threshold: u16::MAX, ..standing(16) };
@@ -136,7 +136,7 @@ fn a_second_timeout_leaves_the_threshold() {
     assert_eq!(windows, [2, 3, 4, 5, 6, 7, 8, 8]);
 }
 
-/// Senders over round trips of 10 us to 1 s, with any minimum of the RTO. Only the first timeout is always long.
+/// Senders over round trips of 10 us to 1 s, with any minimum RTO. Only the first timeout is always long.
 fn any_sender() -> impl Strategy<Value = (Config, u64)> {
     let control = prop_oneof![
         Just(Control::NewReno),
@@ -167,7 +167,7 @@ fn any_sender() -> impl Strategy<Value = (Config, u64)> {
     )
 }
 
-/// Runs a transfer over a path with this round trip in microseconds and this rate in Gb/s; segment `lost` is lost once.
+/// Runs a transfer over a path with this round trip in us and rate in Gb/s; segment `lost` is lost once.
 fn transfer(
     config: &Config,
     (round_trip, gbps): (u64, u64),
@@ -198,8 +198,7 @@ fn transfer(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// RFC 6298 (2.3): no timeout comes before the ACK of a steady path, whatever the window, and whether the handshake
-    /// or a segment was the first sample.
+    /// RFC 6298 (2.3): the window varies, and the handshake or a segment is the first sample.
     #[test]
     fn a_steady_path_has_no_timeout(
         (config, round_trip) in any_sender(),
@@ -222,7 +221,7 @@ proptest! {
         prop_assert_eq!((statistics.timeouts, statistics.packets_sent), (0, segments));
     }
 
-    /// RFC 5681 3.2, RFC 6675 6: one retransmission repairs one loss in the middle of a long transfer.
+    /// RFC 5681 3.2, RFC 6675 6: one retransmission repairs the loss.
     #[test]
     fn one_loss_in_a_long_transfer_has_no_timeout(
         (config, round_trip) in any_sender(),

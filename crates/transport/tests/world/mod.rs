@@ -1,4 +1,4 @@
-//! Hosts of any transport against each other, over links that lose, double and reorder every kind of packet.
+//! Hosts of any transport over links that lose, double and reorder every kind of packet.
 
 use std::collections::BTreeMap;
 
@@ -78,10 +78,10 @@ pub(crate) struct World<E> {
     pub(crate) limit: Time,
     pub(crate) port: Option<Port>,
     pub(crate) check: Option<Check<E>>,
-    /// Counts of deliveries and of acknowledgements, by connection.
+    /// Deliveries and acknowledgements by connection.
     pub(crate) delivered: BTreeMap<u32, u32>,
     pub(crate) acknowledged: BTreeMap<u32, u32>,
-    /// Count of acceptances of each packet: host, flow id, sequence.
+    /// Acceptances of each packet: host, flow id, sequence.
     pub(crate) accepted: BTreeMap<(usize, u32, u32), u32>,
 }
 
@@ -110,7 +110,7 @@ impl<E: Endpoint<Command = Command, Event = Event>> World<E> {
         }
     }
 
-    /// Opens all flows, of up to 60 kB: to host 0 if it has a port, else to any other host.
+    /// Opens all flows, of up to 60 kB: to host 0 if it has a port, else to any host.
     pub(crate) fn open_all(&mut self) {
         let hosts = self.hosts.len() as u32;
         for flow in 0..FLOWS {
@@ -266,7 +266,7 @@ impl<E: Endpoint<Command = Command, Event = Event>> World<E> {
         end
     }
 
-    /// Returns whether every flow was delivered and acknowledged once, and every packet accepted once.
+    /// True if every flow was delivered and acknowledged once, and every packet accepted once.
     pub(crate) fn is_each_once(&self) -> bool {
         self.delivered.len() == FLOWS as usize
             && self.delivered.values().chain(self.acknowledged.values()).all(|&count| count == 1)
