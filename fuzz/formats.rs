@@ -1,11 +1,10 @@
-//! What must hold for every text that somebody calls a file of another simulator. The fuzz target and the tests of
-//! the simulator run the same.
+//! Properties of any text as a file of another simulator. The fuzz target and the simulator's tests share them.
 
 use trimline_sim::formats::sizes::{Form, Reading, SizeDistribution, WHOLE};
 use trimline_sim::formats::{FormatError, connection_matrix, hpcc, htsim_topology};
 use trimline_sim::scenario::Scenario;
 
-/// Every parser on one text.
+/// Runs every parser on one text.
 pub(crate) fn formats(bytes: &[u8]) {
     connection_matrix(bytes);
     htsim_topology(bytes);
@@ -44,7 +43,7 @@ pub(crate) fn hpcc_flows(bytes: &[u8]) {
     }
 }
 
-/// Every form of a distribution.
+/// Runs every form of a distribution.
 pub(crate) fn sizes(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for form in [Form::Hpcc, Form::Homa, Form::Dcpim] {
@@ -61,7 +60,7 @@ pub(crate) fn sizes(bytes: &[u8]) {
     }
 }
 
-/// A scenario with everything that is laid over it. Texts that name files are left alone: the disk is no input.
+/// Parses a scenario with all its overlays. Texts that name files are skipped: the disk is no input.
 pub(crate) fn scenario(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if text.contains("file") {
@@ -81,7 +80,7 @@ pub(crate) fn scenario(bytes: &[u8]) {
     }
 }
 
-/// A mistake names a line that there is.
+/// Checks that a mistake names an existing line.
 fn well<T>(read: Result<T, FormatError>, text: &str) -> Option<T> {
     match read {
         Ok(read) => Some(read),
@@ -93,7 +92,7 @@ fn well<T>(read: Result<T, FormatError>, text: &str) -> Option<T> {
     }
 }
 
-/// Sizes rise with the draw, and the mean lies between the smallest and the largest.
+/// Checks that sizes rise with the draw, and that the mean does not exceed the largest.
 fn distribution(sizes: &SizeDistribution) {
     let drawn: Vec<u64> = (0..64).map(|n| sizes.size(WHOLE / 64 * n)).collect();
     assert!(drawn.is_sorted() && drawn[0] >= 1, "{drawn:?}");

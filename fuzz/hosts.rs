@@ -1,4 +1,4 @@
-//! What must hold of two hosts whatever happens between them. The fuzz target and the tests of the stack run the same.
+//! Invariants of two hosts under any events. The fuzz target and the stack's tests share them.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -8,16 +8,16 @@ use trimline_stack::host::{Config, Connection, Core, Key, Streams};
 
 const SERVICE: u16 = 7;
 
-/// Frames on their way; more are lost.
+/// Max frames on their way; more are lost.
 const ON_THE_WAY: usize = 64;
 
-/// Bytes that a host may keep of the other, in all, here.
+/// Max bytes that a host may keep of the other.
 const ROOM: u64 = 200_000;
 
 /// Half a turn of the clock.
 const EPOCH: TimeDelta = TimeDelta::from_ps(1 << 63);
 
-/// Bytes as choices.
+/// Choices from the input bytes.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -27,7 +27,7 @@ impl Choices<'_> {
         Some(first)
     }
 
-    /// The next, 0 when there are none.
+    /// Returns the next byte, or 0 at the end.
     fn any(&mut self) -> u8 {
         self.next().unwrap_or(0)
     }
@@ -63,7 +63,7 @@ fn host(number: usize, choices: u8) -> Core {
     core
 }
 
-/// A packet of somebody who knows the numbers of connections.
+/// A packet of an attacker that knows the numbers of connections.
 fn forged(choices: &mut Choices<'_>, to: usize) -> Vec<u8> {
     let kinds = [Kind::Data, Kind::Ack, Kind::Nack, Kind::Pull, Kind::Reset];
     let kind = kinds[usize::from(choices.any()) % kinds.len()];
@@ -117,7 +117,7 @@ fn forged(choices: &mut Choices<'_>, to: usize) -> Vec<u8> {
     bytes
 }
 
-/// Two hosts, and what happens between them.
+/// Two hosts, and the frames between them.
 struct World {
     hosts: [Core; 2],
     now: Time,
@@ -126,7 +126,7 @@ struct World {
 }
 
 impl World {
-    /// What is due by now, and what is sent then.
+    /// Handles due timers, and sends.
     fn act(&mut self) {
         for (number, host) in self.hosts.iter_mut().enumerate() {
             host.expire(self.now);
@@ -142,7 +142,7 @@ impl World {
         }
     }
 
-    /// Everything arrives in order.
+    /// Delivers all frames in order.
     fn arrive(&mut self) {
         for (host, frames) in self.hosts.iter_mut().zip(&mut self.on_the_way) {
             frames.drain(..).for_each(|frame| host.receive_frame(self.now, &frame));
@@ -153,7 +153,7 @@ impl World {
         let host = &mut self.hosts[number];
         let all = &self.connections[number];
         let Some(&one) = all.get(usize::from(choices.any()) % all.len().max(1)) else { return };
-        // What cannot be had is an error, which may be any.
+        // Any error is allowed.
         match choices.any() % 6 {
             0 => drop(host.send(one, &vec![5; usize::from(choices.any()) * 40 + 1])),
             1 => drop(host.write(one, &vec![6; usize::from(choices.any()) * 40])),
@@ -195,7 +195,7 @@ impl World {
                 let frame = forged(choices, number);
                 self.hosts[number].receive_frame(self.now, &frame);
             }
-            // From microseconds to hours: past time-outs, time-wait, the silence, the life of tokens.
+            // From microseconds to hours: past timeouts, time-wait, the silence, the life of tokens.
             96..=119 => {
                 let scale = u32::from(choices.any() % 24);
                 let span = TimeDelta::from_ns((u64::from(choices.any()) + 1) << scale << 10);
@@ -207,7 +207,7 @@ impl World {
                     self.now = self.now.max(next);
                 }
             }
-            // The clock begins again.
+            // The clock wraps.
             _ => {
                 self.hosts.iter_mut().for_each(|host| host.set_back(EPOCH));
                 self.now = self.now.set_back(EPOCH);
@@ -216,13 +216,13 @@ impl World {
     }
 }
 
-/// Connections, frames, forgeries, times and clocks in any order: nothing panics, what is kept stays within its
-/// bounds, and when applications and peers are gone everything ends.
+/// Any connections, frames, forgeries, times and clocks: no panic, bounded memory, and an end once applications and
+/// peers are gone.
 pub(crate) fn core(bytes: &[u8]) {
     let mut choices = Choices(bytes);
     let first = choices.any();
     let hosts = [0, 1].map(|number| host(number, first));
-    // Shortly before the clock begins again, or at its beginning.
+    // Shortly before the clock wraps, or at its beginning.
     let now =
         if first & 4 != 0 { EPOCH.saturating_sub(TimeDelta::from_ms(50)) } else { TimeDelta::ZERO };
     let mut world = World {
@@ -239,7 +239,7 @@ pub(crate) fn core(bytes: &[u8]) {
         world.step(choice, &mut choices);
         world.act();
         for host in &world.hosts {
-            // And what is read in order beside it.
+            // And data that is read in order beside it.
             assert!(host.kept() <= ROOM + 2 * 20_000, "{} B are kept", host.kept());
         }
     }

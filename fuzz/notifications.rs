@@ -1,11 +1,10 @@
-//! What must hold of a frame that a full port drops and tells of, whatever its bytes are. The fuzz target and the tests of
-//! the stack run the same.
+//! Invariants of a frame that a full port drops, for any bytes. The fuzz target and the stack's tests share them.
 
 use trimline_packet::wire::Profile;
 use trimline_packet::{Time, TimeDelta};
 use trimline_stack::switch::{Config, Fabric};
 
-/// Host 2's cable is slow, and its port holds three packets.
+/// A switch whose host 2 has a slow cable; its port holds three packets.
 const SWITCH: &str = "seed = 1\nrate = \"1Gbps\"\npackets = 3\npayload = 1000\n\
                       [[switch]]\nname = \"s\"\nforwarding = \"l2\"\n\
                       [[host]]\nswitch = \"s\"\ninterface = \"p1\"\n\
@@ -21,7 +20,7 @@ fn filler(from: u8, to: u8) -> Vec<u8> {
     frame
 }
 
-/// Sixty-four bytes with their FCS, or what the fixed headers need.
+/// Max bytes of a notification: 64 with its FCS, or what the fixed headers need.
 const LONGEST: usize = 98;
 
 fn sum(bytes: &[u8]) -> u16 {
@@ -29,8 +28,8 @@ fn sum(bytes: &[u8]) -> u16 {
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
-/// A frame that finds a full port. Its first byte says whether it is between the two hosts, whatever its bytes are, whether
-/// senders of what carries nothing are told, and whether the port is in order of urgency, which what fills it does not say.
+/// Sends a frame into a full port. Its first byte says: the frame is between the two hosts; senders are notified of
+/// packets without payload; the port orders by priority, which its fillers lack.
 pub(crate) fn notification(bytes: &[u8]) {
     let Some((&choices, bytes)) = bytes.split_first() else { return };
     let tells_control = choices & 2 != 0;
@@ -68,7 +67,7 @@ pub(crate) fn notification(bytes: &[u8]) {
     let seen = fabric.counters().nth(1).expect("two ports").2.since(&before);
     let untold: u64 =
         fabric.untold().expect("senders are told").iter().map(|(_, count)| count).sum();
-    // Whatever comes is sent on, told of, or dropped for a reason that is counted.
+    // Every frame is sent on, notified, or dropped for a counted reason.
     assert_eq!((fabric.held(), back.len() as u64), (0, seen.notified));
     let is_notification = seen.dropped - untold;
     assert!(

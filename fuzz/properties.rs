@@ -1,10 +1,10 @@
-//! What must hold for every input. The fuzz targets and the tests of the packet crate run the same.
+//! Properties of any input. The fuzz targets and the packet crate's tests share them.
 
 use core::net::{IpAddr, Ipv4Addr};
 
 use trimline_packet::wire::{Fields, Frame, Lengths, Parsed, Profile, Records, View};
 
-/// A frame from the network: whatever the profiles understand of it survives emit and parse.
+/// A frame from the network: whatever a profile accepts survives emit and parse.
 pub(crate) fn parse_frame(bytes: &[u8]) {
     for (_, profile) in Profile::ALL {
         if let Ok(parsed) = Frame::new(bytes).and_then(|frame| frame.parse(&profile)) {
@@ -49,7 +49,7 @@ fn fields(bytes: &[u8], profile: &Profile) -> Option<Fields> {
     Some(parsed.datagram.fields)
 }
 
-/// Two IPv4 addresses and a header: an accepted header is emitted as it came.
+/// Two IPv4 addresses and a header: an accepted header is emitted unchanged.
 pub(crate) fn header(bytes: &[u8]) {
     let Some((addresses, bytes)) = bytes.split_first_chunk::<8>() else { return };
     let Ok(view) = View::new(bytes) else { return };

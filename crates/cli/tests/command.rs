@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A scratch directory, removed at the end of the test.
+/// A scratch directory, removed after the test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -26,7 +26,7 @@ impl Scratch {
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// Names below the scratch directory, hidden ones included, sorted.
+    /// Returns the names in the scratch directory, hidden ones included, sorted.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(&self.0)
             .unwrap()
@@ -57,7 +57,7 @@ impl Drop for Scratch {
 const INCAST: &str = "topology.star.hosts = 9\n[[workload]]\nname = \"reply\"\nsize = \"90KB\"\n\
                       incast = { receiver = 0, senders = 8 }\n";
 
-/// Packets that go round, and pauses with them.
+/// A scenario whose packets and pauses go round in a ring.
 const RING: &str = "topology.leafspine = { leaves = 3, spines = 1, hosts_per_leaf = 2 }\nduration = \"20ms\"\n\
                     transport.cbr = {}\nswitch = { profile = \"drop-tail\", pfc = { xoff = \"5pkt\" } }\n\
                     output.ports = true\n\
@@ -84,7 +84,7 @@ fn a_deadlock_is_a_result_that_says_so() {
     let more = ["spine 0 down 2", "tor 2 up 0", "spine 0 down 0"];
     assert_eq!(summary["pauses"]["deadlock"], serde_json::json!([links, more].concat()));
     assert!(scratch.read("out/seed-1/pauses.csv").contains("\ntor 0 up 0,"));
-    // It would end so every time: nobody runs it again.
+    // The run would end the same way every time, so it is not repeated.
     let again = scratch.trimline(&["run", "s.toml", "--out", "out", "--resume", "--quiet"]);
     let said = String::from_utf8(again.stderr).unwrap();
     assert!(said.contains("resumed: 1 of 1 runs are there"), "{said}");
@@ -119,8 +119,7 @@ fn a_run_leaves_a_directory_and_the_same_bytes_again() {
     assert!(scratch.read("out/incast/seed-1/ports.csv").starts_with("name,packets,bytes,"));
 }
 
-/// The golden files were written by a release build; this test runs in a debug build. `make test` does the
-/// same in a release build.
+/// A release build wrote the golden files; this is a debug build, and `make test` repeats it in a release build.
 #[test]
 fn every_build_and_every_engine_writes_the_golden_bytes() {
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
@@ -161,7 +160,7 @@ fn several_runs_have_a_directory_each() {
         assert!(table.contains(&format!("seed-{seed}")), "{table}");
     }
     assert!(scratch.read("out/incast/summary.json").contains("\"half_width\""));
-    // Mean and interval over the seeds stand on the terminal too; of one seed there is none.
+    // The terminal shows mean and interval over the seeds; with one seed there is none.
     let interval = table.lines().skip_while(|line| !line.starts_with("mean over seeds")).nth(2);
     assert!(
         interval.is_some_and(|line| line.starts_with("reply") && line.contains(" ± ")),
@@ -181,7 +180,7 @@ fn a_folder_holds_the_runs_of_one_command() {
     scratch.write("incast.toml", INCAST);
     succeeded(&scratch.trimline(&["run", "incast.toml", "--seeds", "1..3"]));
     scratch.write("out/incast/notes.txt", "mine");
-    // Fewer seeds of something else: the third run of the first experiment must not be averaged in.
+    // Fewer seeds of another experiment: the first one's third run must not be averaged in.
     let other = ["run", "incast.toml", "--seeds", "1..2", "--set", "links.rate=100Gbps"];
     let output = scratch.trimline(&other);
     succeeded(&output);
@@ -191,10 +190,10 @@ fn a_folder_holds_the_runs_of_one_command() {
     let left = results(&scratch.0.join("out/incast"), true);
     let left: Vec<&String> = left.keys().collect();
     assert_eq!(left, ["seed-1/manifest.json", "seed-2/manifest.json"]);
-    // What is the same stays until it is done again, and a file of the user's stays.
+    // Equal results stay until they are made again, and a file of the user stays.
     assert_eq!(said(&scratch.trimline(&other)), "");
     assert_eq!(scratch.read("out/incast/notes.txt"), "mine");
-    // Another scenario's folder is left alone, and that is said before anything runs.
+    // Another scenario's folder is left alone; the command fails before anything runs.
     scratch.write("other.toml", INCAST);
     let refused =
         scratch.trimline(&["run", "other.toml", "--seeds", "1..2", "--out", "out/incast"]);
@@ -298,8 +297,8 @@ const SWEEP: &str = "seeds = \"1..2\"\ntopology.star.hosts = 9\n[[workload]]\nna
                      incast = { receiver = 0, senders = 8 }\n[sweep]\nworkload.reply.incast.senders = [2, 5, 8]\n\
                      [[series]]\nname = \"a\"\n[[series]]\nname = \"b\"\nswitch.data_queue = \"4pkt\"\n";
 
-/// Text of every file below a folder, by its path there, but for manifests: those tell whether a run was done
-/// again by their bytes, which no two runs share.
+/// Returns the text of every file below a folder, by path: only manifests, or all others. A repeated run has another
+/// manifest.
 fn results(folder: &Path, manifests: bool) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -317,7 +316,7 @@ fn results(folder: &Path, manifests: bool) -> BTreeMap<String, String> {
     found
 }
 
-/// Which runs have another manifest than before: they were done again.
+/// Returns the runs whose manifest changed: they were repeated.
 fn done_again(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
     let differs = |name: &&String| before.get(*name) != after.get(*name);
     after.keys().filter(differs).cloned().collect()
@@ -361,7 +360,7 @@ fn a_sweep_that_was_stopped_goes_on_and_comes_to_the_same_bytes() {
     succeeded(&scratch.trimline(&["run", "sweep.toml"]));
     assert_eq!(done_again(&before, &results(&out, true)).len(), 12);
 
-    // Another scenario, other settings, another program: nothing of theirs is mixed in.
+    // Results of another scenario, other settings, or another program are not mixed in.
     let before = results(&out, true);
     scratch.write("sweep.toml", &SWEEP.replace("4pkt", "5pkt"));
     let changed = scratch.trimline(&["run", "sweep.toml", "--resume"]);
@@ -415,7 +414,7 @@ fn a_reproduction_goes_on_and_comes_to_the_same_verdict() {
     let again = done_again(&before, &results(&out, true));
     assert_eq!(again, [1, 2].map(|seed| format!("runs/packets-1/seed-{seed}/manifest.json")));
 
-    // A run that the scenario has no more does not stay.
+    // A run that the scenario no longer has is removed.
     succeeded(&scratch.trimline(&["reproduce", "ndp/base", "--no-plot", "--resume"]));
     assert!(!out.join("runs/packets-1/seed-2").exists());
 }
@@ -440,8 +439,8 @@ fn every_example_runs() {
     }
 }
 
-/// Virtual time alone ends nothing: payload that arrives, a flow that is to start and a link that comes back are
-/// waited for. What cannot end is given up, and the command says so.
+/// A run waits for payload that arrives, a flow that is to start and a link that comes back. A run that cannot end is
+/// given up, with a warning.
 #[test]
 fn a_run_without_a_duration_goes_on_while_anything_does() {
     let scratch = Scratch::new("patience");
@@ -582,7 +581,7 @@ fn reproduce_judges_and_says_so_in_json() {
     assert!(summary.lines().count() == 3 && !summary.lines().any(is_wide), "{summary}");
 }
 
-/// What is kept says nothing of runs with settings of their own.
+/// Cached runs do not cover other settings.
 #[test]
 fn cached_runs_beside_settings_are_refused() {
     let scratch = Scratch::new("kept-settings");
@@ -750,7 +749,7 @@ fn workloads_of_one_run_have_transports_of_their_own() {
     succeeded(&scratch.trimline(&["run", "mixed.toml"]));
     let rows = scratch.read("out/mixed/seed-1/flows.csv");
     assert_eq!(rows.matches(",completed").count(), 8, "{rows}");
-    // Without the package there are the tables of the runs, and what brings the other one is said.
+    // Without the package there are the runs' tables, and a hint how to get the other one.
     let report = scratch.trimline(&["report", "out/mixed"]);
     assert_eq!(report.status.code(), Some(2));
     assert!(said(&report).contains("`pip install .` brings all of it"), "{}", said(&report));
@@ -786,10 +785,10 @@ fn schemes_are_named_or_stand_in_a_file() {
     assert!(refused(&["--schemes", "own.toml"]).contains("own.toml:2:8: scheme `mine` says no"));
     let own = "[[scheme]]\nname = \"mine\"\nlike = \"tcp\"\nswitch.profile = \"qos\"\n";
     scratch.write("own.toml", own);
-    // Everything is right: what lacks is the package that makes the table.
+    // Everything is right, but the package that makes the table is missing.
     let output = scratch.trimline(&["compare", "work.toml", "--schemes", "own.toml"]);
     assert!(succeeded(&output).contains("mine/seed-1"));
-    // The same in a scenario.
+    // The schemes in a scenario.
     scratch.write("both.toml", &format!("schemes = [\"hull\", \"mine\"]\n{scenario}{own}"));
     let text = succeeded(&scratch.trimline(&["explain", "both.toml"]));
     for line in ["profile drop-tail", "class 3 to class 0, each", "phantom"] {

@@ -1,4 +1,4 @@
-//! The commands for real packets as a user without rights calls them, and what they say to wrong input.
+//! The commands for real packets, run without privileges, and their messages for wrong input.
 
 #[path = "hosts/operators.rs"]
 mod operators;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The user whom files belong to that belong to nobody.
+/// The user id of `nobody`.
 const NOBODY: u32 = 65_534;
 
-/// A folder with the programs where every user may run them.
+/// A folder with the programs, which every user may run.
 struct Place(PathBuf);
 
 impl Place {
@@ -34,7 +34,7 @@ impl Place {
         Place(path)
     }
 
-    /// A program in this folder, run by nobody if this user may choose.
+    /// A program in this folder, run as `nobody` if this user is root.
     fn program(&self, name: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.0.join(name));
         command.args(arguments).current_dir(&self.0).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -107,8 +107,7 @@ fn requests_are_answered_over_udp_without_any_right() {
     }
 }
 
-/// Checked requests are answered. A server that wants no others refuses them, and says so; the options of the path are
-/// read.
+/// A server that requires checks refuses other requests; path options are read.
 #[test]
 fn requests_are_checked_where_both_ends_ask() {
     let place = Place::new("check");
@@ -144,7 +143,6 @@ fn options_of_the_path_that_cannot_be_are_refused() {
     }
 }
 
-/// Hosts with a key answer those who have the same.
 #[test]
 fn a_key_is_shared_or_nothing_is_answered() {
     let place = Place::new("key");
@@ -184,7 +182,7 @@ fn a_key_is_shared_or_nothing_is_answered() {
         let (said, _) = ping(other);
         assert!(said.contains("0 of 1 answered"), "{other:?}: {said}");
     }
-    // A server that knows the new key alone does not believe a client that sends with the old one.
+    // A server that only has the new key refuses a client that sends with the old one.
     let (said, _) = ping(&["--key", "both"]);
     assert!(said.contains("0 of 1 answered"), "{said}");
     let (_, problem) = ping(&["--key", "open"]);
@@ -207,14 +205,14 @@ fn a_file_crosses_over_udp() {
     let output = send.stdin(fs::File::open(place.0.join("sent")).unwrap()).output().unwrap();
     let (_, said) = describe(&output);
     assert!(output.status.success(), "{said}");
-    // How fast it was.
+    // The rate.
     assert!(said.starts_with("300000 B in ") && said.ends_with(" Gb/s\n"), "{said}");
     let mut listener = listener;
     assert!(listener.0.wait().unwrap().success());
     assert!(fs::read(place.0.join("got")).unwrap() == sent);
 }
 
-/// What a command said and how it ended, if it ended in time.
+/// Returns success and standard error of a command, if it ended in time.
 fn ended(child: &mut Child, within: Duration) -> Option<(bool, String)> {
     let start = Instant::now();
     while start.elapsed() < within {
@@ -228,7 +226,7 @@ fn ended(child: &mut Child, within: Duration) -> Option<(bool, String)> {
     None
 }
 
-/// Either end is killed in the middle; the other one ends within the time-out and says who was not heard.
+/// Either end is killed in the middle; the other one names the silent peer within the timeout.
 #[test]
 fn a_command_whose_peer_is_killed_ends_and_says_so() {
     let place = Place::new("killed");
@@ -238,7 +236,7 @@ fn a_command_whose_peer_is_killed_ends_and_says_so() {
         let listen =
             ["cat", "listen", "--udp", "-a", &far, "--dead-peer-timeout", "2", "--from", &near];
         let mut listener = Ends(place.program("trimline", &listen).spawn().unwrap());
-        // Nobody reads what the listener writes, so the protocol goes on though its output is blocked.
+        // The listener's output is not read, so the protocol goes on though its output is blocked.
         let _output = listener.0.stdout.take();
         std::thread::sleep(Duration::from_millis(200));
         let send = ["cat", "send", &far, "--udp", "-a", &near, "--dead-peer-timeout", "2"];
@@ -246,7 +244,7 @@ fn a_command_whose_peer_is_killed_ends_and_says_so() {
             Ends(place.program("trimline", &send).stdin(Stdio::piped()).spawn().unwrap());
         let mut input = sender.0.stdin.take().unwrap();
         input.write_all(&[7; 100_000]).unwrap();
-        // Standard input is blocked for longer than the time-out: nobody gives anybody up.
+        // Standard input is blocked for longer than the timeout: neither end gives up.
         std::thread::sleep(Duration::from_millis(3500));
         assert!(sender.0.try_wait().unwrap().is_none() && listener.0.try_wait().unwrap().is_none());
         let (killed, other) = if dies == "listener" {
@@ -258,7 +256,7 @@ fn a_command_whose_peer_is_killed_ends_and_says_so() {
         let (success, said) = ended(&mut other.0, Duration::from_secs(6)).expect("it ends");
         assert!(!success && said.contains("was not heard for 2 s, since"), "{dies}: {said}");
     }
-    // Nobody was ever there.
+    // No host was ever there.
     let send =
         ["cat", "send", "127.0.1.99", "--udp", "-a", "127.0.1.1", "--dead-peer-timeout", "1"];
     let mut sender = Ends(place.program("trimline", &send).stdin(Stdio::piped()).spawn().unwrap());
@@ -267,7 +265,7 @@ fn a_command_whose_peer_is_killed_ends_and_says_so() {
     assert!(!success && said.contains("127.0.1.99 was not heard"), "{said}");
 }
 
-/// A listener, and a sender of what is written into its standard input.
+/// Returns a listener, and a sender of its standard input.
 fn two_ends(place: &Place, subnet: u8, listen: impl FnOnce(&mut Command)) -> (Ends, Ends) {
     let (near, far) = (format!("127.0.{subnet}.1"), format!("127.0.{subnet}.2"));
     let mut listener = place.program("trimline", &["cat", "listen", "--udp", "-a", &far]);
@@ -278,8 +276,7 @@ fn two_ends(place: &Place, subnet: u8, listen: impl FnOnce(&mut Command)) -> (En
     (listener, Ends(sender.stdin(Stdio::piped()).spawn().unwrap()))
 }
 
-/// Ctrl-C and a request to terminate, at either end, while nothing is under way. The other end does not wait for half a
-/// minute, and says how much arrived.
+/// Ctrl-C or SIGTERM at either end while idle. The other end says at once how much arrived.
 #[test]
 fn a_command_that_is_stopped_tells_its_peer_at_once() {
     let place = Place::new("stopped");
@@ -305,7 +302,7 @@ fn a_command_that_is_stopped_tells_its_peer_at_once() {
     }
 }
 
-/// Outputs that take nothing: full, broken, closed before the command began.
+/// The outputs are full, broken, or closed before the command began.
 #[test]
 fn an_output_that_fails_ends_both_commands_and_both_say_why() {
     let place = Place::new("output");
@@ -329,18 +326,18 @@ fn an_output_that_fails_ends_both_commands_and_both_say_why() {
     assert!(said.contains("standard output is closed"), "{said}");
 }
 
-/// How many processes are killed: `TRIMLINE_KILLS=200 cargo test -p trimline-cli --test hosts kills -- --nocapture`.
+/// Returns the number of kills: `TRIMLINE_KILLS=200 cargo test -p trimline-cli --test hosts kills -- --nocapture`.
 fn kills() -> usize {
     std::env::var("TRIMLINE_KILLS").map_or(8, |count| count.parse().expect("a number"))
 }
 
-/// The number of an address pair, and a moment that differs from round to round.
+/// Returns an address pair and a moment, both by round.
 fn pair(round: usize) -> ([String; 2], Duration) {
     let place = |last: usize| format!("127.{}.{}.{last}", 10 + round / 250, round % 250);
     ([place(1), place(2)], Duration::from_millis((round * 37 % 300) as u64))
 }
 
-/// One end of a transfer without end is killed. Gives how long the other one lived.
+/// Kills one end of an endless transfer. Returns how long the other one lived.
 fn kill_of_cat(place: &Place, round: usize, kills_listener: bool) -> Duration {
     let ([near, far], moment) = pair(round);
     let listen = ["cat", "listen", "--udp", "-a", &far, "--dead-peer-timeout", "1"];
@@ -359,7 +356,7 @@ fn kill_of_cat(place: &Place, round: usize, kills_listener: bool) -> Duration {
     }
 }
 
-/// A server of requests is killed in the midst of them.
+/// Kills a server during requests. Returns how long the client lived.
 fn kill_of_server(place: &Place, round: usize) -> Duration {
     let ([near, far], moment) = pair(round);
     let serve = ["rpc", "serve", "--udp", "-a", &far];
@@ -373,7 +370,7 @@ fn kill_of_server(place: &Place, round: usize) -> Duration {
     killed(server, &mut client)
 }
 
-/// A client is killed in the midst of its requests: the server answers the next one.
+/// Kills a client during its requests: the server answers the next one.
 fn kill_of_client(place: &Place, round: usize) {
     let ([near, far], moment) = pair(round);
     let serve = ["rpc", "serve", "--udp", "-a", &far];
@@ -389,7 +386,7 @@ fn kill_of_client(place: &Place, round: usize) {
     assert!(server.0.try_wait().unwrap().is_none(), "{round}: the server has ended");
 }
 
-/// Kills one and waits for the other, which must fail in words.
+/// Kills one and waits for the other, which must fail with a message. Returns the wait.
 fn killed(mut one: Ends, other: &mut Ends) -> Duration {
     assert!(one.0.try_wait().unwrap().is_none() && other.0.try_wait().unwrap().is_none());
     drop(one);
@@ -399,8 +396,8 @@ fn killed(mut one: Ends, other: &mut Ends) -> Duration {
     start.elapsed()
 }
 
-/// Kills at many moments: of either end of `cat`, of the server and of the client of `rpc`. Who is left ends within the
-/// time-out and says whom it did not hear; a server goes on.
+/// Kills at many moments either end of `cat`, or the server or client of `rpc`. The other process names the silent peer
+/// within the timeout; a server goes on.
 #[test]
 fn kills_at_any_moment_leave_nobody_waiting() {
     const AT_ONCE: usize = 4;
@@ -429,7 +426,7 @@ fn kills_at_any_moment_leave_nobody_waiting() {
     println!("{all} kills; who was left ended after {longest:.1?} at most, with a time-out of 1 s");
 }
 
-/// A second process at an address hears that it is taken, and a client at its own address accepts nothing.
+/// A second process fails, and a client's own address accepts nothing.
 #[test]
 fn an_address_is_one_process_alone() {
     let place = Place::new("taken");
@@ -438,7 +435,7 @@ fn an_address_is_one_process_alone() {
     std::thread::sleep(Duration::from_millis(300));
     let (_, said) = describe(&place.run("trimline", &serve));
     assert!(said.contains("127.0.2.2") && said.contains("in use"), "{said}");
-    // A client that waits is no server.
+    // A waiting client is no server.
     let ping = ["ping", "127.0.2.2", "--udp", "-a", "127.0.2.3", "-c", "3", "--gap", "700"];
     let _client = Ends(place.program("trimline", &ping).spawn().unwrap());
     std::thread::sleep(Duration::from_millis(200));
@@ -447,7 +444,7 @@ fn an_address_is_one_process_alone() {
     assert!(said.contains("refused") && said.contains("0 of 1 answered"), "{said}");
 }
 
-/// In namespaces of a user namespace, where the kernel lets users have one.
+/// The kernel must let users have user namespaces.
 #[test]
 fn the_testbed_runs_without_root_or_says_why_not() {
     let place = Place::new("testbed");
@@ -459,7 +456,7 @@ fn the_testbed_runs_without_root_or_says_why_not() {
         assert!(output.status.success());
         return;
     }
-    // How quick it was is not asked: 0, or 1 for a finding that does not hold.
+    // Speed does not matter here: 0, or 1 for a finding that does not hold.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{said}{problem}");
     for carrier in ["raw echo", "NDP", "TFO", "TCP, one connection"] {
         assert!(said.contains(carrier), "{said}{problem}");

@@ -92,7 +92,7 @@ fn a_flow_of_size_0_sends_until_the_end() {
     let output = trimline(&folder, &described);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{text}");
-    // The file says no rate: what was taken is said.
+    // The file has no rate, so the program prints the rate that it took.
     let rate = "note: a.cm says no rate: links of 10 Gb/s and 1us; others with --topology, or --set links.rate=100Gbps";
     assert_eq!(text.trim_end(), rate);
     let flows = fs::read_to_string(folder.join("out/seed-1/flows.csv")).unwrap();
@@ -138,7 +138,7 @@ fn flows_of_hpcc_run_as_they_are() {
     let flows = fs::read_to_string(folder.join("out/seed-1/flows.csv")).unwrap();
     assert!(flows.contains("flows,0,,0,1,20000,10000000,0,"), "{flows}");
     assert!(flows.contains("flows,0,,1,0,9000,20000000,0,"), "{flows}");
-    // Such a file does not say how many hosts there are.
+    // Such a file does not have the number of hosts.
     let output = trimline(&folder, &["run", "flow.txt"]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -154,7 +154,7 @@ fn formats_lists_every_distribution() {
     }
 }
 
-/// The rows of flows.csv, each by column.
+/// Returns the rows of flows.csv, each by column.
 fn flows(folder: &Path) -> Vec<BTreeMap<String, String>> {
     let text = fs::read_to_string(folder.join("out/seed-1/flows.csv")).unwrap();
     let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned));
@@ -162,15 +162,15 @@ fn flows(folder: &Path) -> Vec<BTreeMap<String, String>> {
     lines.map(|row| header.iter().cloned().zip(row).collect()).collect()
 }
 
-/// Each shape that a connection matrix of htsim has: with and without numbers, starts and triggers of every kind,
-/// failures, priorities, words in any order, comments.
+/// Matrices with and without numbers, starts and triggers of every kind, failures, priorities, words in any order,
+/// comments.
 #[test]
 fn every_shape_of_a_connection_matrix_runs_unchanged() {
     let star = "Nodes 16\nConnections 2\n";
     for (name, text, ended) in [
         ("bidir.cm", format!("{star}0->13 start 0 size 90000\n13->0 start 0 size 90000\n"), 2),
         ("incast.tm", format!("# two\n{star}8->0 id 1 start 0 size 90000\n9->0 id 2 size 90000 start 40\n"), 2),
-        // By its first word.
+        // Recognised by its first word.
         ("foo", format!("{star}8->0 id 1 start 0 size 90000\n\n9->0 id 2 start 1.5e6 size 9\n"), 2),
         (
             "serial.cm",

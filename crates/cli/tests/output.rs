@@ -1,4 +1,4 @@
-//! Where the program writes, and what it says where it cannot: folders of results, standard output.
+//! The program's outputs and its errors: folders of results, standard output.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ impl Scratch {
         fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Names in it, hidden ones included, sorted.
+    /// Returns the names in it, hidden ones included, sorted.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).unwrap();
         let mut names: Vec<String> =
@@ -73,7 +73,7 @@ fn two_commands_do_not_mix_in_one_folder() {
     first.wait().unwrap();
     assert_eq!(second.status.code(), Some(2));
     assert!(said(&second).contains("another command is writing its results there"));
-    // A command that was killed holds nothing.
+    // A command that was killed holds no lock.
     succeeded(&scratch.trimline(&["run", "endless.toml", "--set", "duration=1us"]));
 }
 
@@ -134,7 +134,7 @@ fn a_folder_that_is_a_link_gets_the_result_where_it_leads() {
     assert!(said(&refused).contains(described), "{}", said(&refused));
 }
 
-/// Nothing that was printed is lost without a word; a reader that has gone away is no error.
+/// A reader that has gone away is no error.
 #[test]
 fn standard_output_that_takes_nothing_is_said() {
     let scratch = Scratch::new("full");
@@ -158,7 +158,7 @@ fn standard_output_that_takes_nothing_is_said() {
         let output = scratch.command(arguments).stdout(writer).output().unwrap();
         succeeded(&output);
     }
-    // It goes on until somebody stops it: who has gone away has.
+    // The command goes on until it is stopped, and a closed reader stops it.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let every = ["stats", "stats.json", "--every", "0.1"];

@@ -1,4 +1,4 @@
-//! The quick tier of `trimline reproduce`: some of the runs, each as it is in the full tier.
+//! The quick tier of `trimline reproduce`: a subset of the full tier's runs, unchanged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ const SCENARIO: &str = "name = \"tiny\"\nseeds = \"1..3\"\n[topology.star]\nhost
     workload.w.incast.senders = [1, 4, 8]\n[[series]]\nname = \"paper\"\n[[series]]\nname = \"p4\"\n\
     switch.profile = \"p4\"\n";
 
-/// Two findings that the quick tier judges, one of which it has no run.
+/// Three findings: the quick tier judges two, and has no run of the third.
 const EXPECTED: &str = "title = \"tiny\"\n[quick]\nseries = [\"paper\"]\nat.senders = [1, 8]\n\
     [[finding]]\nname = \"one\"\nsource = \"s\"\nseries = \"paper\"\nflows = 1\nmeasure = { quantity = \"fct\", at = \"receiver\", \
     reduce = \"max\", unit = \"us\" }\nhi = 1000.0\n\
@@ -40,7 +40,7 @@ fn reproduce(folder: &Path, more: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Every run below a folder: its name and its flows.csv.
+/// Returns the name and flows.csv of every run below a folder.
 fn runs(folder: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.join("a/tiny/runs")];
@@ -98,7 +98,7 @@ fn the_table_says_what_was_not_judged() {
     let mut lines = table.lines().rev();
     let (counts, last) = (lines.next().unwrap(), lines.next().unwrap());
     assert!(last.starts_with("p4 ") && last.ends_with("not judged"), "{table}");
-    // What is not judged counts nowhere.
+    // A finding that is not judged counts nowhere.
     assert_eq!(counts, "findings with a range: 2 of 2 hold; with a sign alone: 0 of 0 hold");
 }
 
@@ -132,7 +132,7 @@ fn series_are_run_one_after_the_other_and_judged_together() {
     };
     assert_eq!(judged(&part), [true, true, false]);
 
-    // What is there of the other series stays, with --resume or without; then all is judged, as by one command.
+    // Runs of the other series stay, with --resume or without; then all findings are judged, as by one command.
     assert_eq!(reproduce(&folder, &series("p4")).status.code(), Some(1));
     let both = runs(&out);
     assert_eq!(both.len(), 18);
@@ -142,7 +142,7 @@ fn series_are_run_one_after_the_other_and_judged_together() {
     assert_eq!(reproduce(&folder, &[]).status.code(), Some(1));
     assert_eq!(verdicts(&folder), whole);
 
-    // A series that lacks a seed is not judged by the others.
+    // A series that lacks a seed is not judged from its other seeds.
     fs::remove_dir_all(out.join("a/tiny/runs/p4/senders=4/seed-2")).unwrap();
     let resumed = reproduce(&folder, &["--series", "paper", "--resume"]);
     let said = String::from_utf8(resumed.stderr).unwrap();
@@ -156,7 +156,7 @@ fn series_are_run_one_after_the_other_and_judged_together() {
     assert_eq!(verdicts(&folder), part, "a mistake loses nothing");
 }
 
-/// Nobody would make again what another scenario, or other seeds, left of the other series.
+/// Other scenarios or seeds would not make them again.
 #[test]
 fn results_of_other_series_are_not_lost() {
     let folder = scratch("lost", EXPECTED);
@@ -180,7 +180,7 @@ fn results_of_other_series_are_not_lost() {
     refused(&["--series", "p4"], "9");
     refused(&["--series", "p4", "--resume"], "9");
 
-    // What was stopped before its end is no loss; what is asked for is made again.
+    // An interrupted run is no loss; requested runs are made again.
     for path in ["senders=1/seed-1", "senders=1/seed-2", "senders=1/seed-3", "senders=4/seed-1"] {
         let manifest = out.join("a/tiny/runs/paper").join(path).join("manifest.json");
         let text = fs::read_to_string(&manifest).unwrap();

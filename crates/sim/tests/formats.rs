@@ -1,4 +1,4 @@
-//! Files of other simulators: every input of the fuzz target, and what chance makes of them.
+//! Files of other simulators: the fuzz target's inputs, and random changes.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn the_inputs_of_the_fuzz_target() {
     corpus.iter().for_each(|bytes| properties::formats(bytes));
 }
 
-/// The published workloads, as they are: each is read by its first line alone, and is one of the built-in ones.
+/// Each published workload is read by its first line alone, and is built in.
 #[test]
 fn every_published_file_of_sizes_is_read_as_it_is() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("distributions");
@@ -48,7 +48,7 @@ fn every_published_file_of_sizes_is_read_as_it_is() {
         let scenario = format!(
             "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\nrandom = {{}}\nsize.file = {file:?}\n"
         );
-        // The two of Homa whose sizes may be bytes or packets want to be told.
+        // Two files of Homa need the unit: their sizes may be bytes or packets.
         let is_unclear = form == Form::Homa && read.largest() < 1_000_000;
         let notified =
             scenario.replace(&format!("{file:?}"), &format!("{file:?}\nsize.packet = \"1B\""));
@@ -61,7 +61,6 @@ fn every_published_file_of_sizes_is_read_as_it_is() {
     }
 }
 
-/// Scenarios as the fuzz target has them.
 #[test]
 fn the_scenarios_of_the_fuzz_target() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

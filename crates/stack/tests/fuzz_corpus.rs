@@ -1,5 +1,4 @@
-//! Replays the inputs of the fuzz targets of this crate, so that what fuzzing found once stays found, and some that
-//! chance draws.
+//! Replays the inputs of this crate's fuzz targets, and random ones.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +10,7 @@ mod hosts;
 #[path = "../../../fuzz/notifications.rs"]
 mod notifications;
 
-/// The inputs of a target.
+/// Returns the inputs of a target.
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let read = |entry: std::io::Result<fs::DirEntry>| {
@@ -57,7 +56,7 @@ proptest! {
         notifications::notification(&bytes);
     }
 
-    /// Packets of every kind, cut anywhere and damaged anywhere.
+    /// Packets of every kind, cut and damaged anywhere.
     #[test]
     fn notifications_survive_packets_that_are_cut_and_damaged(
         input in prop::sample::select(corpus("notification")),

@@ -9,7 +9,7 @@ use trimline_testbed::network::{Shape, TestNetwork};
 
 use super::*;
 
-/// The lines that a child says on standard error, as they come.
+/// The lines of a child's standard error, as they come.
 #[derive(Clone)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 
@@ -25,7 +25,7 @@ impl Lines {
         lines
     }
 
-    /// Waits for a line with all of these words, which is taken away with those before it.
+    /// Waits for a line with all of these words; removes it and earlier lines.
     fn wait_for(&self, described: &[&str]) -> String {
         let start = Instant::now();
         loop {
@@ -88,8 +88,7 @@ fn counters_of_a_server_are_read_at_a_socket() {
     assert!(said.contains("expected unix:PATH"), "{said}");
 }
 
-/// A message of 3 MB takes 5 s at this rate, and the first answer more than the two seconds in which somebody should be
-/// heard.
+/// A message of 3 MB takes 5 s at this rate, and its first answer longer than the dead-peer timeout of two seconds.
 #[test]
 fn a_server_that_is_heard_is_waited_for() {
     let place = Place::new("heard");
@@ -100,7 +99,7 @@ fn a_server_that_is_heard_is_waited_for() {
     let load = [&load[..], &["--bytes", "1500000", "--rate", "4Mbps"]].concat();
     let (said, problem) = describe(&place.run("trimline", &load));
     assert!(said.contains("1 answered, 0 not"), "{said}{problem}");
-    // Nobody is there.
+    // No host is there.
     let load =
         ["rpc", "load", "127.0.51.9", "--udp", "-a", "127.0.51.2", "-c", "1", "--log", "json"];
     let output = place.run("trimline", &load);
@@ -139,7 +138,7 @@ fn both_ends_of_a_transfer_say_how_far_it_is() {
     far.wait_for(&["\"event\":\"transferred\"", "\"bytes\":300000"]);
 }
 
-/// A switch says what happens to its ports, takes another configuration over, and drains when it is asked to end.
+/// A switch reports its ports' events, reloads its configuration, and drains on SIGTERM.
 #[test]
 fn a_switch_is_watched_changed_and_stopped() {
     let Some(network) = allowed(TestNetwork::build(Shape::Star(2), 1500)) else { return };

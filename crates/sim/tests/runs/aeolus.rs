@@ -1,10 +1,10 @@
-//! Aeolus (SIGCOMM 2020) on a switch that drops selectively: what an incast loses unasked comes again without a time-out.
+//! Aeolus (SIGCOMM 2020) on a switch with selective drop: unscheduled losses return without a timeout.
 
 use trimline_metrics::{FlowEnd, RunRecord};
 use trimline_sim::scenario::Scenario;
 use trimline_sim::suites::plans::same_everywhere;
 
-/// 32 hosts that each send 20,000 B to another one at once, with time-outs of 50 ms.
+/// 32 hosts each send 20,000 B to another one at once, with timeouts of 50 ms.
 fn incast(transport: &str, switch: &str) -> RunRecord {
     let text = format!(
         "topology.star.hosts = 33\nlinks.delay = \"500ns\"\n{transport}\n{switch}\n\
@@ -36,12 +36,11 @@ fn an_incast_of_homa_ends_without_a_timeout() {
     assert!(dropped(&with) > 50 && last_us(&with) < 900, "{} us", last_us(&with));
     let without = incast(&transport(false), switch);
     assert!(last_us(&without) > 50_000, "{} us", last_us(&without));
-    // Without the switch's part nothing is lost, and probes change little.
+    // Without selective drop nothing is lost, and probes change little.
     let whole = incast(&transport(true), "");
     assert!(dropped(&whole) == 0 && last_us(&whole) < 700, "{} us", last_us(&whole));
 }
 
-/// NDP without switches that trim.
 #[test]
 fn an_incast_of_ndp_ends_without_a_timeout_on_switches_that_do_not_trim() {
     let transport = |aeolus: bool| {

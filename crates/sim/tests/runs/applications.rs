@@ -1,4 +1,4 @@
-//! Applications, and the flows that they start: many, short, forgotten and numbered again.
+//! Applications and their flows: many, short, forgotten and renumbered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,13 +22,13 @@ fn plan(text: &str) -> Plan {
     scenario.unwrap_or_else(|error| panic!("{error}\n{text}")).runs.remove(0).plan
 }
 
-/// The record with so much memory.
+/// Runs the plan with this many records in memory.
 fn with(plan: &Plan, threads: usize, records_in_memory: usize) -> RunRecord {
     let resources = Resources { threads, records_in_memory };
     run_with(plan, resources, &mut |_| ControlFlow::Continue(())).expect("the plan can be run")
 }
 
-/// Short flows by the thousand, on lossy links that reorder, so that packets come late.
+/// Short flows by the thousand, on lossy links that reorder.
 fn many(transport: &str, time_wait: &str) -> Plan {
     plan(&format!(
         "duration = \"12ms\"\ntopology.fattree.k = 4\n{transport}time_wait = \"{time_wait}\"\n\
@@ -46,7 +46,7 @@ const NDP: &str = "[transport.ndp]\ninitial_window = 12\n";
 const TCP: &str =
     "[transport.tcp]\nrto_min = \"1ms\"\nrto_initial = \"1ms\"\nack_delay = \"50us\"\n";
 
-/// Places are used hundreds of times here, and with no time-wait at once: late packets meet other flows' places.
+/// Flow ids are reused hundreds of times, or at once without time-wait: late packets meet other flows.
 #[test]
 fn neither_memory_nor_threads_nor_engine_make_a_difference() {
     for (transport, time_wait) in [(NDP, "1ms"), (NDP, "0us"), (TCP, "2ms"), (TCP, "0us")] {
@@ -63,8 +63,7 @@ fn neither_memory_nor_threads_nor_engine_make_a_difference() {
     }
 }
 
-/// A flow that was forgotten is not opened again by what is late, and one that was not is answered: how long flows are
-/// remembered shows in nothing but that.
+/// Late packets do not reopen a forgotten flow, and a remembered flow answers them.
 #[test]
 fn all_flows_end_however_soon_they_are_forgotten() {
     for time_wait in [0, 100, 5_000] {
@@ -79,7 +78,7 @@ fn all_flows_end_however_soon_they_are_forgotten() {
     }
 }
 
-/// A matrix as htsim's `gen_allreduce.py` writes them: rings in which each host sends on when it has what comes before.
+/// A matrix as htsim's `gen_allreduce.py` writes it: rings in which each host sends after it has received.
 pub(crate) fn ring(hosts: &[u32], steps: usize, size: u64) -> String {
     let (mut connections, mut triggers) = (Vec::new(), Vec::new());
     for start in 0..hosts.len() {
@@ -120,8 +119,8 @@ fn a_trigger_at_another_host_acts_one_way_later() {
         }
         assert_eq!(record.flows.len(), 56);
         assert!(record.flows.iter().all(|flow| flow.end == FlowEnd::Completed));
-        // Of the ring that begins at host 0: at 5 the flow to 10 starts when 0 has its last ACK, and so on. Between
-        // pods six links of 1 us, and 64 bytes on each.
+        // In the ring from host 0 the flow from 5 to 10 starts when 0 has its last ACK, and so on. Between pods six
+        // links of 1 us, and 64 bytes on each.
         let flows: Vec<FlowRecord> = record.flows.iter().collect();
         let of = |source: u32, index: u64| {
             flows.iter().find(|flow| (flow.source, flow.index) == (source, index)).unwrap()
@@ -155,8 +154,7 @@ fn a_barrier_waits_for_other_hosts_and_shots_come_one_by_one() {
     assert!(starts[2] > starts[0].min(starts[1]) && starts[3] > starts[0].max(starts[1]));
 }
 
-/// The total is the file's, whatever has started: a multishot trigger that has more flows than activations, and a flow
-/// that waits for one which the run's end cuts off.
+/// A multishot trigger has more flows than activations, and a flow waits for one which the run's end cuts off.
 #[test]
 fn flows_that_wait_for_a_trigger_at_the_end_are_counted() {
     let text = "Nodes 16\nConnections 5\nTriggers 2\n0->1 start 0 size 9000 send_done_trigger 1\n\
@@ -178,7 +176,6 @@ fn flows_that_wait_for_a_trigger_at_the_end_are_counted() {
     assert_eq!(ends, BTreeMap::from(expected));
 }
 
-/// What a server does with a request follows from the request, whatever else there is.
 #[test]
 fn service_times_are_drawn_by_request() {
     let text = |more: &str| {
@@ -213,7 +210,7 @@ fn service_times_are_drawn_by_request() {
 
 #[test]
 fn hosts_that_are_left_out_are_never_asked() {
-    // Few hosts, of which all others are listed, and many, of which some are drawn until they fit.
+    // Few hosts: the rest is listed. Many hosts: servers are drawn until they fit.
     for hosts in [5u32, 40] {
         let record = both(&plan(&format!(
             "topology.star.hosts = {hosts}\n[[workload]]\nname = \"q\"\nsize = \"1KB\"\n\

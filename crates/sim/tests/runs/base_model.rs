@@ -1,10 +1,10 @@
-//! The exact values of the base model: 10 Gb/s, 1 us a link, six links, 9000 B of payload behind
-//! 64 B of header, store and forward. Derived by hand from the model, equal to the picosecond.
+//! Exact values of the base model: 10 Gb/s, 1 us a link, six links, 9000 B of payload behind 64 B of header, store and
+//! forward. Derived by hand, equal to the picosecond.
 
 use crate::plans::{fattree, plan, run, workload};
 use trimline_sim::plan::{EngineChoice, Matrix};
 
-/// Completion times at the receiver and at the sender of one transfer between pods, in picoseconds.
+/// Returns completion times at receiver and sender of a transfer between pods, in ps.
 fn transfer(packets: u64, initial_window: u32) -> (u64, u64) {
     let times: Vec<_> = [EngineChoice::Windows, EngineChoice::Heap]
         .into_iter()

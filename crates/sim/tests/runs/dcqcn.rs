@@ -1,4 +1,4 @@
-//! DCQCN in lossless networks: flows meet at equal shares, and nothing is lost.
+//! DCQCN in lossless networks: flows meet at equal shares, without loss.
 
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_sim::plan::{Lossless, Matrix, Plan};
@@ -12,7 +12,7 @@ use crate::plans::{plan, run, star, workload};
 const PAYLOAD: u16 = 1024;
 const PACKET: u32 = 1088;
 
-/// The paper's parameters at 40 Gb/s: two endless flows into one host, the second one a millisecond after the first.
+/// The paper's parameters at 40 Gb/s: two endless flows into one host, the second a millisecond later.
 fn two_flows(duration: TimeDelta) -> Plan {
     let mut clos: Clos = star(3);
     clos.host_link.rate = BitRate::from_gbps(40);
@@ -39,7 +39,7 @@ fn paper() -> dcqcn::Config {
     dcqcn::Config::published(BitRate::from_gbps(40))
 }
 
-/// Bits a second of both flows in each interval of so many milliseconds.
+/// Returns both flows' rates in bit/s, every `every` ms.
 fn shares(every: u64, count: u64) -> Vec<[u64; 2]> {
     let delivered = |ms: u64| -> [u64; 2] {
         let record = run(&two_flows(TimeDelta::from_ms(ms)));
@@ -54,8 +54,8 @@ fn shares(every: u64, count: u64) -> Vec<[u64; 2]> {
     ends.windows(2).map(rate).collect()
 }
 
-/// The paper's Figure 13 shows two flows of 40 Gb/s through one bottleneck, with these parameters. What is looked at here
-/// is when they first stay within a fifth of each other, and that the link is full.
+/// The paper's Figure 13 has two flows of 40 Gb/s through one bottleneck, with these parameters. Checked: when they
+/// first stay within a fifth of each other, and a full link.
 #[test]
 fn two_flows_meet_at_equal_shares() {
     let shares = shares(10, 11);

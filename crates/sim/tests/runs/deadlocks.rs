@@ -1,5 +1,5 @@
-//! Cycles of paused ports: one that stands for as long as a pause lasts ends the run, whoever drives it; others pass.
-//! That routes up and down make none, `random_networks` looks at.
+//! Cycles of paused ports: a cycle as long as a pause ends the run, on every engine; others pass. `random_networks`
+//! checks that routes up and down make no cycle.
 
 use std::ops::ControlFlow;
 
@@ -20,8 +20,8 @@ use crate::plans::{fattree, plan, run, same_everywhere, workload};
 
 const PACKET: u32 = 9064;
 
-/// Leaves below one spine, which sends what comes from a leaf to the next one. Of each leaf the first host sends to
-/// that of the leaf behind the next: what goes from one leaf to the next is twice what a link takes.
+/// Leaves below one spine, which sends packets of a leaf to the next one. Each leaf's first host sends to the first
+/// host of the leaf behind the next: the load between leaves is twice a link's rate.
 fn ring(leaves: u32) -> Plan {
     let topology = Clos {
         tiers: 2,
@@ -50,7 +50,7 @@ fn ring(leaves: u32) -> Plan {
     plan
 }
 
-/// Packets at so many Mb/s.
+/// Packets at this rate in Mb/s.
 fn constant(megabits: u64) -> Chosen {
     Cbr.with(cbr::Config {
         payload_bytes: 9000,
@@ -71,7 +71,7 @@ fn deadlock(record: &RunRecord) -> Vec<String> {
 
 /// 65535 times 512 bits at 10 Gb/s.
 const QUANTUM_PS: u64 = 3_355_392_000;
-/// Between two looks.
+/// The time between two checks.
 const STRIDE_PS: u64 = 50_000_000;
 
 /// The links of a ring's cycle, from its lowest port on.
@@ -89,14 +89,14 @@ fn a_ring_of_paused_ports_ends_the_run_with_its_links() {
         assert_eq!(same_everywhere(&plan, 3), record);
         assert_eq!(deadlock(&record), round(leaves));
         assert!(record.interrupted && record.pause_cycles.passed == 0, "{:?}", record.pause_cycles);
-        // Data waits for ever, and the last has left its port a pause before the end.
+        // Data waits for ever, and left a port for the last time a pause before the end.
         let last = last_departure(&plan, &round(leaves));
         let stood = record.simulated_ps - last;
         assert!((QUANTUM_PS..QUANTUM_PS + 2 * STRIDE_PS).contains(&stood), "{last} {stood}");
     }
 }
 
-/// When data began to leave one of these ports for the last time.
+/// Returns when data last began to leave one of these ports.
 fn last_departure(plan: &Plan, ports: &[String]) -> u64 {
     let places = ports.iter().map(|port| link(plan, port)).collect();
     let watch =
@@ -107,7 +107,7 @@ fn last_departure(plan: &Plan, ports: &[String]) -> u64 {
     departures.map(|event| event.time_ps).max().expect("data")
 }
 
-/// The same with a queue of their own for control packets, which is never stopped and comes first.
+/// Control packets have their own queue, which is never paused.
 #[test]
 fn a_class_is_stuck_while_another_is_not() {
     let mut plan = ring(3);
@@ -121,7 +121,7 @@ fn a_class_is_stuck_while_another_is_not() {
     assert_eq!(deadlock(&same_everywhere(&plan, 3)), round(3));
 }
 
-/// What a port sends while its link is down is lost: the ring goes on, and is stuck again.
+/// A link that is down loses packets: the ring goes on, and is stuck again.
 #[test]
 fn a_cycle_that_comes_apart_is_counted_and_its_time_begins_anew() {
     let mut plan = ring(3);
@@ -138,15 +138,14 @@ fn a_cycle_that_comes_apart_is_counted_and_its_time_begins_anew() {
     assert_eq!(deadlock(&record), round(3));
     assert_eq!(record.pause_cycles.passed, 1);
     assert!(record.simulated_ps > back * 1_000_000 + QUANTUM_PS, "{}", record.simulated_ps);
-    // One that stands when the time is over has not ended the run.
+    // A cycle that stands when the time is over has not ended the run.
     plan.duration = Some(TimeDelta::from_us(fails));
     let record = same_everywhere(&plan, 3);
     assert!(!record.interrupted && deadlock(&record).is_empty());
     assert_eq!(record.pause_cycles.passed, 1);
 }
 
-/// Without fixed routes the same flows at the same rates wait for the spine, and it for the leaves below; with half of the
-/// rate nobody waits in the ring.
+/// Without fixed routes the flows wait for the spine, and the spine for the leaves; at half the rate no port waits.
 #[test]
 fn without_detours_or_with_less_traffic_nothing_is_stuck() {
     let straight = Plan { fixed_routes: vec![], ..ring(3) };

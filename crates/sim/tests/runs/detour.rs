@@ -1,5 +1,5 @@
-//! Detour: who is detoured, where to, how often, and what it does to a run. The decision alone is tested where it is
-//! made (`switch/src/detour.rs`); that engines and threads agree, `random_networks` looks at, too.
+//! Detours: which packets, where to, how often, and their effect on a run. `switch/src/detour.rs` tests the decision
+//! alone; `random_networks` compares engines and threads.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,10 +15,10 @@ use trimline_transport::{cbr, ndp};
 
 use crate::plans::{self, fattree, plan, run, same_everywhere, workload};
 
-/// Packets of a data queue.
+/// Capacity of a data queue, in packets.
 const QUEUE: u32 = 16;
 
-/// Eight hosts of other pods send a window to each of the two hosts of one ToR, of a FatTree with 16 hosts.
+/// Eight hosts of other pods each send a window to the two hosts of one ToR, in a FatTree with 16 hosts.
 fn incast(size: u64, model: Option<DetourModel>) -> Plan {
     let pairs = (0..2).flat_map(|to| (4..12).map(move |from| (from, to))).collect();
     let mut plan = plan(fattree(4), 12, vec![workload("w", Matrix::Pairs(pairs), Some(size))]);
@@ -60,7 +60,7 @@ fn detours_save_packets_from_the_trim_and_cost_links() {
     assert!(opf.paths.iter().all(|path| path.up_to_bytes == Some(131_072)));
 }
 
-/// In debug builds the window engine asserts that a switch whose ports it takes for apart detours nothing.
+/// Debug builds assert that a switch whose ports the lookahead window engine treats as independent detours nothing.
 #[test]
 fn data_of_every_class_makes_a_port_busy() {
     let mut plan = incast(90_000, Some(DetourModel::dibs()));
@@ -72,7 +72,7 @@ fn data_of_every_class_makes_a_port_busy() {
 #[test]
 fn what_is_scheduled_keeps_its_way() {
     let model = DetourModel { hot: Some(Hot::Above(0)), ..DetourModel::opf(0) };
-    // Of each flow two packets are marked.
+    // Two packets of each flow are marked.
     let mut plan = incast(900_000, Some(model));
     let ndp = ndp::Config { marked: 2, ..plans::ndp(12) };
     plan.transports = vec![Ndp.with(ndp)];
@@ -82,7 +82,7 @@ fn what_is_scheduled_keeps_its_way() {
     assert!(arrived > 0 && arrived <= 2 * 16, "{arrived} packets of {} flows", record.flows.len());
 }
 
-/// A threshold that no queue passes, and no detour at all: the same but for the file with the ways.
+/// Without a detour only the file with the paths differs.
 #[test]
 fn a_switch_that_never_detours_changes_nothing() {
     let never = DetourModel { hot: None, ..DetourModel::opf(0) };
@@ -94,7 +94,7 @@ fn a_switch_that_never_detours_changes_nothing() {
     }
 }
 
-/// What leaves a port never comes back by the same link at once, goes to no other's host, and to no dead link.
+/// A detoured packet does not go straight back, to another host, or to a dead link.
 #[test]
 fn no_packet_goes_where_it_may_not() {
     let mut plan = incast(90_000, Some(DetourModel::opf(2)));
@@ -145,7 +145,7 @@ fn no_packet_goes_where_it_may_not() {
     assert!(detours > 20 && moves > 20, "{detours} detours, {moves} moves");
 }
 
-/// The registers of a switch: what is seen of a port is what was written when a packet last began to leave it.
+/// Ingress sees a port's values as its last departing packet wrote them.
 #[test]
 fn what_ingress_sees_is_what_egress_wrote() {
     let with = |seen| {
@@ -169,7 +169,6 @@ fn a_host_throws_away_what_is_for_another() {
     assert!(record.flows.iter().all(|flow| flow.fct_sender_ps.is_some()));
 }
 
-/// Random packet spraying is what switches do that choose the way of every packet themselves.
 #[test]
 fn spraying_is_the_choice_of_switches() {
     let mean = |change: fn(&mut Plan)| {
@@ -190,11 +189,11 @@ fn spraying_is_the_choice_of_switches() {
     assert!((sprayed / chosen - 1.0).abs() < 0.01, "{sprayed} and {chosen}");
 }
 
-/// Ways that are not up and down close a circle of paused ports: the run says so and ends.
+/// Paths that are not up and down close a cycle of paused ports: the run reports it.
 #[test]
 fn dibs_over_pauses_may_stand_still() {
     let packet = 9064;
-    // Queues that stop their senders are never full.
+    // Queues that pause their senders are never full.
     let busy = DetourModel { hot: Some(Hot::Above(2)), ..DetourModel::dibs() };
     let mut plan = incast(1, Some(busy));
     plan.workloads[0].size = Size::LongLived;

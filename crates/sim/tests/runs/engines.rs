@@ -1,6 +1,6 @@
-//! The window engine and the heap engine give equal records on random small networks: topologies,
-//! profiles, workloads, tiny queues that return headers, switch-random paths, limits inside windows; every
-//! fourth with links that change, lose and reorder.
+//! The lookahead window engine and the heap engine give equal records on random small networks: topologies, profiles,
+//! workloads, tiny queues that return headers, switch-random paths, limits inside windows; every fourth with links that
+//! change, lose and reorder.
 //!
 //! A failure prints the case number; `TRIMLINE_CASE=n` replays it alone.
 
@@ -22,7 +22,7 @@ fn the_engines_agree_and_every_sized_flow_completes() {
         println!("case {number}: TRIMLINE_CASE={number} cargo test -p trimline-sim --test runs");
         let mut plan = case(number);
         if number % 4 == 3 {
-            // Long-lived and larger flows than those of `random_networks`.
+            // Long-lived and larger flows than in `random_networks`.
             unsettle(&mut plan, &mut SplitMix::new(number));
         }
         if number % 5 == 2 {
@@ -58,7 +58,7 @@ fn the_same_seed_gives_the_same_record_and_another_seed_another() {
 
 #[test]
 fn adding_a_flow_moves_no_other_flows_draws() {
-    // Two racks that share no port: what happens in one cannot reach the other, except by draws.
+    // Two racks that share no port can affect each other only by draws.
     let pairs = |pairs: &[(u32, u32)]| Matrix::Pairs(pairs.to_vec());
     let there = |workloads| {
         let record = run(&plan(fattree(6), 23, workloads));
@@ -74,8 +74,8 @@ fn adding_a_flow_moves_no_other_flows_draws() {
     assert_eq!(alone, there(vec![other, first]));
 }
 
-/// A transmission of 72.5 us is longer than the ring of windows, and runs stop every 50 us inside a window:
-/// what comes into the ring at its far end must not be skipped as idle time.
+/// A transmission of 72.5 us is longer than the ring of lookahead windows, and epochs end every 50 us inside a window:
+/// events at the ring's far end are no idle time.
 #[test]
 fn what_comes_near_at_the_end_of_an_idle_ring_is_not_skipped() {
     let slow = LinkSpec::new(BitRate::from_gbps(1), TimeDelta::from_ns(100));

@@ -1,4 +1,4 @@
-//! Every transport of the list under every switch profile.
+//! Every built-in transport under every switch profile.
 
 use trimline_sim::suites::every_profile;
 use trimline_sim::transports::Transports;

@@ -1,12 +1,12 @@
-//! Switches that tell senders of drops or of congestion, and hosts that act on it (FastLane).
+//! Switches that notify senders of drops or congestion, and hosts that react (FastLane).
 
 use trimline_metrics::RunRecord;
 use trimline_sim::scenario::Scenario;
 
 use crate::plans::same_everywhere;
 
-/// An incast of fifteen hosts, each with 30 KB, in a FatTree of sixteen; until all flows have ended. Ports with a cap wait
-/// though packets wait: both engines and one to three threads agree on when.
+/// An incast of fifteen hosts with 30 KB each, in a FatTree of sixteen. Ports with a cap may idle while packets wait:
+/// engines and threads agree on when.
 fn incast(keys: &str) -> RunRecord {
     let text = format!(
         "topology.fattree.k = 4\nseeds = [3]\n{keys}\n[[workload]]\nname = \"i\"\n\
@@ -23,7 +23,7 @@ fn incast(keys: &str) -> RunRecord {
 const TCP: &str = "payload = \"1436B\", handshake = \"standing\", initial_window = 21, rto_min = \"1ms\", \
                    rto_initial = \"1ms\", ack_every = 1";
 
-/// Time-outs, notifications that senders acted on, notifications of ports, drops, and the last flow's end.
+/// Returns timeouts, notifications used by senders, notifications of ports, drops, and the last flow's end.
 fn seen(record: &RunRecord) -> (u64, u64, u64, u64, u64) {
     let flows = |of: fn(&trimline_metrics::FlowRecord) -> u64| {
         record.flows.iter().map(|flow| of(&flow)).sum()
@@ -38,7 +38,7 @@ fn seen(record: &RunRecord) -> (u64, u64, u64, u64, u64) {
     )
 }
 
-/// FastLane 2.1: told of drops nobody waits for a time-out.
+/// FastLane 2.1.
 #[test]
 fn tcp_that_is_told_of_drops_does_not_wait_for_time_outs() {
     let notified = incast(&format!(
@@ -54,7 +54,7 @@ fn tcp_that_is_told_of_drops_does_not_wait_for_time_outs() {
     assert!(timeouts < slow_timeouts && end < slow_end, "{timeouts} {slow_timeouts} {dropped}");
 }
 
-/// FastLane 3.3.2: what finds no room is dropped; a cap that leaves nothing makes FastLane wait for time-outs.
+/// FastLane 3.3.2: notifications without room are dropped, so timeouts decide.
 #[test]
 fn a_tiny_cap_and_memory_lose_notifications() {
     let bounds = "cap = \"0.01%\", memory = \"64B\", work_conserving = false";
@@ -66,7 +66,7 @@ fn a_tiny_cap_and_memory_lose_notifications() {
     assert!(dropped > 0 && received < notified && timeouts > 0, "{dropped} {received} {notified}");
 }
 
-/// FastLane 5: quenches are triggered by CoDel, and nothing is resent because of them.
+/// FastLane 5: quenches resend nothing.
 #[test]
 fn senders_are_quenched_where_codel_would_mark() {
     let record = incast(&format!(

@@ -1,10 +1,10 @@
-//! Homa on the network of its authors: exact times, priorities, and what happens when packets are lost.
+//! Homa on its authors' network: exact times, priorities, and losses.
 
 use trimline_metrics::{FlowEnd, FlowRecord, RunRecord};
 use trimline_sim::scenario::Scenario;
 use trimline_sim::suites::plans::same_everywhere;
 
-/// 144 hosts, and the numbers of the simulator of Homa's authors; `keys` are more of the transport's.
+/// 144 hosts with the authors' simulator's parameters; `keys` adds keys of the transport.
 fn network(keys: &str, rest: &str) -> RunRecord {
     let text = format!(
         "topology.leafspine = {{ leaves = 9, spines = 4, hosts_per_leaf = 16 }}\n\
@@ -25,7 +25,7 @@ fn receiver_ps(flow: FlowRecord) -> u64 {
     flow.fct_receiver_ps.expect("a message that was delivered")
 }
 
-/// One message alone: two links within a rack, four across, each packet stored and forwarded.
+/// Two links within a rack, four across, each packet stored and forwarded.
 #[test]
 fn a_message_alone_takes_its_time_to_the_picosecond() {
     for acks in ["", ", acks = false, linger = \"50us\""] {
@@ -37,7 +37,7 @@ fn a_message_alone_takes_its_time_to_the_picosecond() {
     }
 }
 
-/// GRANTs come as fast as the link sends: a long message alone takes no longer than its packets.
+/// GRANTs come as fast as the link sends.
 #[test]
 fn a_long_message_alone_never_waits_for_a_grant() {
     let record = network("", &pairs("across", "[40, 20]", "1442000B"));
@@ -49,7 +49,6 @@ fn a_long_message_alone_never_waits_for_a_grant() {
     assert_eq!(sent, 1001);
 }
 
-/// Short messages go past a long one that fills the link of the same receiver.
 #[test]
 fn a_short_message_hardly_waits_for_a_long_one() {
     let rest = pairs("long", "[40, 20], [41, 20]", "3MB")
@@ -57,7 +56,7 @@ fn a_short_message_hardly_waits_for_a_long_one() {
         + "start = \"1ms\"\n";
     let record = network("", &rest);
     let short = record.flows.iter().find(|flow| flow.size_bytes == Some(300)).expect("it");
-    // A packet of the long one that is on the wire at each of three ports.
+    // A packet of the long message is on the wire at each of three ports.
     let time = receiver_ps(short);
     assert!(time < 4_000_000 + 2 * 1_230_400, "{time} ps");
 }
@@ -73,7 +72,7 @@ fn every_message_of_an_incast_arrives_through_queues_that_drop() {
     assert!(resent > 100, "128 times 10 KB do not fit 64 packets: {resent} sent again");
 }
 
-/// Its sender has ended when the message still crosses slow links: the run waits for it, as long as the flow is remembered.
+/// The message still crosses slow links: the run waits as long as the flow is remembered.
 #[test]
 fn a_run_waits_for_what_is_on_its_way_when_the_last_sender_has_ended() {
     let message = "links.delay = \"1ms\"\n".to_owned() + &pairs("message", "[0, 1]", "14420B");
@@ -90,11 +89,11 @@ fn a_run_waits_for_what_is_on_its_way_when_the_last_sender_has_ended() {
         "its sender ends in the first 1 ms"
     );
     assert!(receiver_ps(flow) > 2_000_000_000);
-    // After 1 ms without news nobody remembers it.
+    // After 1 ms without news the flow is forgotten.
     let impatient = end("", "time_wait = \"100us\"");
     assert_eq!(impatient.flows.iter().next().expect("a message").fct_receiver_ps, None);
     assert_eq!(patient.packets_unclaimed, 0);
-    // What arrives then is counted.
+    // Packets that arrive then are counted.
     let watched = end("duration = \"10ms\"\n", "time_wait = \"100us\"");
     assert_eq!(watched.packets_unclaimed, 2, "of 9000 B");
 }

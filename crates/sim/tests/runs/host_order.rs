@@ -1,4 +1,4 @@
-//! How the connections of a host share its link: a short flow that begins while a long one is under way.
+//! The order in which a host's connections send: a short flow begins beside a long one.
 
 use crate::plans::{fattree, ndp, plan, run, workload};
 use trimline_packet::TimeDelta;
@@ -11,8 +11,8 @@ fn flow(name: &str, pair: (u32, u32), size: u64, start: TimeDelta) -> Workload {
     Workload { start, ..workload(name, Matrix::Pairs(vec![pair]), Some(size)) }
 }
 
-/// When the short flow's last byte arrives, in microseconds after its start: host 75 sends 3600 KB to host 32, and 1 ms
-/// later 90 KB to host 81, in a FatTree of 128 hosts.
+/// Returns the short flow's FCT in us: host 75 sends 3600 KB to host 32, and 1 ms later 90 KB to host 81, in a FatTree
+/// of 128 hosts.
 fn short_flow(order: Order) -> f64 {
     let long = flow("long", (75, 32), 3_600_000, TimeDelta::ZERO);
     let short = flow("short", (75, 81), 90_000, TimeDelta::from_ms(1));
@@ -23,19 +23,19 @@ fn short_flow(order: Order) -> f64 {
     short.fct_receiver_ps.expect("it ends") as f64 / 1e6
 }
 
-/// The values are those of a host with fair queueing by connection (csg-htsim: 194 at the sender) and of one with a
-/// NIC of one queue (the authors' simulator: 237 at the sender).
+/// The values are known for fair queueing by connection (csg-htsim: 194 at the sender) and for a NIC of one queue (the
+/// authors' simulator: 237 at the sender).
 #[test]
 fn a_short_flow_beside_a_long_one_takes_what_its_hosts_order_says() {
     let (fair, arrival) = (short_flow(Order::Fair), short_flow(Order::Arrival));
     assert!((fair - 188.0).abs() <= 1.0, "fair: {fair} us");
     assert!((arrival - 231.0).abs() <= 1.0, "arrival: {arrival} us");
-    // Nothing of this work is sent again.
+    // No packet here is sent again.
     assert_eq!(short_flow(Order::RetransmissionsFirst), arrival);
 }
 
-/// Two connections of a host, to hosts of their own: one has more to send than its window, the other sends ten segments
-/// later. From one queue these leave behind the window of the first, 100 segments of 7.25 us less those that have left.
+/// One connection has more to send than its window, the other sends ten segments later. In one queue these wait for the
+/// first window, 100 segments of 7.25 us less those that have left.
 #[test]
 fn a_fifo_of_tcp_is_in_order_of_arrival_and_acks_overtake_it() {
     let short_flow = |order: &str| {
@@ -59,12 +59,12 @@ fn a_fifo_of_tcp_is_in_order_of_arrival_and_acks_overtake_it() {
     let (turns, fifo) = (short_flow("round-robin"), short_flow("arrival"));
     assert!(turns.0 < 200.0, "{turns:?}");
     assert!((700.0..900.0).contains(&fifo.0), "{fifo:?}");
-    // ACKs of the flow that comes the other way wait for one segment at most.
+    // ACKs of the reverse flow wait for at most one segment.
     assert!((fifo.1 - turns.1).abs() < 0.02 * turns.1, "{turns:?} {fifo:?}");
 }
 
-/// Messages of one packet beside four long flows, on new connections and on one that is kept: what is pushed takes turns,
-/// the first window and each later one. Before they did, messages took 396 us.
+/// Pushed packets take turns, in the first window and in later ones. Before that messages took 396 us beside four long
+/// flows.
 #[test]
 fn messages_of_one_packet_take_turns_on_any_connection() {
     for connection in [Connection::New, Connection::Persistent] {

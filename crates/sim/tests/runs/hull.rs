@@ -7,7 +7,7 @@ use trimline_sim::scenario::Scenario;
 
 use crate::plans::{run, same_everywhere};
 
-/// Two long DCTCP flows to one host of a star of 1 Gb/s, with what a scenario says besides.
+/// Two long DCTCP flows to one host of a star of 1 Gb/s, and more keys.
 fn two_flows(besides: &str) -> Plan {
     let text = format!(
         "duration = \"300ms\"\nwarm_up = \"100ms\"\ntopology.star.hosts = 3\n\
@@ -23,13 +23,12 @@ fn two_flows(besides: &str) -> Plan {
 
 const PHANTOM: &str = "phantom_queue = [{ drain = \"80%\", threshold = \"6KB\" }]\n";
 
-/// Goodput in Mb/s from 100 to 300 ms.
+/// Returns goodput in Mb/s from 100 to 300 ms.
 fn goodput(record: &RunRecord) -> f64 {
     record.flows.iter().map(|flow| flow.measured_bytes as f64 * 8.0 / 200_000.0).sum()
 }
 
-/// HULL 2.1: the counter drains at gamma C, so flows settle there, and the real queue stays short. Without it they fill
-/// the queue of 150 KB.
+/// HULL 2.1: the counter drains at gamma C, so flows settle there. Without it they fill the queue of 150 KB.
 #[test]
 fn a_phantom_queue_gives_bandwidth_up_for_a_short_queue() {
     let (with, without) = (run(&two_flows(PHANTOM)), run(&two_flows("")));
@@ -46,7 +45,7 @@ fn a_phantom_queue_gives_bandwidth_up_for_a_short_queue() {
     assert_eq!(count(&without, |port| port.marked), 0);
 }
 
-/// Marks without a queue: a burst of a window is what remains, and a pacer takes it apart.
+/// A phantom queue leaves bursts of a window, and a pacer spreads them.
 #[test]
 fn bumps_are_the_same_on_both_engines_and_on_threads() {
     let paced = format!("{PHANTOM}host.pacer = {{}}");

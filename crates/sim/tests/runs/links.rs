@@ -13,7 +13,7 @@ fn link(clos: &Clos, name: &str) -> LinkId {
     links.into_iter().find(|(known, _)| known == name).expect("a link of this name").1
 }
 
-/// Both directions of a link change.
+/// A change of both directions of a link.
 pub(crate) fn event(clos: &Clos, us: u64, name: &str, change: LinkChange) -> LinkEvent {
     let at = TimeDelta::from_us(us);
     LinkEvent { at, link: link(clos, name), both_directions: true, change }
@@ -32,7 +32,7 @@ fn lost(record: &RunRecord, link: &str) -> LinkCounters {
         .counters
 }
 
-/// One flow of 30 packets alone, all pushed, from host 0 to host 1 of a star, and what happens.
+/// Runs one flow of 30 pushed packets alone, from host 0 to host 1 of a star, with link events.
 fn alone(events: impl Fn(&Clos) -> Vec<LinkEvent>) -> RunRecord {
     let clos = star(2);
     let flow = workload("one", Matrix::Pairs(vec![(0, 1)]), Some(30 * 9000));
@@ -73,11 +73,11 @@ fn what_is_on_the_wire_when_a_link_fails_arrives_and_the_rest_is_lost() {
         events
     });
     let flow = record.flows.get(0).unwrap();
-    // Two packets had begun and arrive, but their ACKs are lost; 12 more leave before the restoration;
-    // the 15th begins after 100 us.
+    // Two packets had begun and arrive, but their ACKs are lost; 12 more leave before the restoration; the 15th begins
+    // after 100 us.
     assert_eq!((flow.end, flow.retransmissions_timeout), (FlowEnd::Completed, 14));
     assert_eq!(flow.packets_sent, 44);
-    // Both directions failed: 12 packets of the one, two ACKs and their pulls of the other.
+    // Both directions failed: 12 packets of one, two ACKs and their pulls of the other.
     let gone = |name: &str| lost(&record, name);
     assert_eq!(gone("host 0"), LinkCounters { failed: 12, ..LinkCounters::default() });
     assert!(gone("tor 0 down 0").failed >= 2, "{:?}", gone("tor 0 down 0"));
@@ -99,7 +99,7 @@ fn a_restored_link_has_its_first_rate_again() {
     );
 }
 
-/// A permutation under a failure of one core link from 1 to 11 ms, of which hosts know after 1 ms.
+/// A permutation in which one core link fails from 1 to 11 ms; hosts know after 1 ms.
 fn failure(spraying: Spraying, duration_us: u64, restore: bool) -> RunRecord {
     let clos = fattree(4);
     let mut flow = workload("p", Matrix::Permutation, None);
@@ -178,7 +178,7 @@ fn loss_and_corruption_cost_retransmissions_and_nothing_else() {
 
 #[test]
 fn an_impairment_of_one_link_moves_no_draw_of_another() {
-    // Pods that share no link: what is lost in one cannot reach the other, except by draws.
+    // Pods that share no link can affect each other only by draws.
     let there = |links: Vec<LinkId>| {
         let pairs = Matrix::Pairs(vec![(12, 14), (13, 14), (15, 12)]);
         let here = workload("here", Matrix::Pairs(vec![(0, 2), (1, 3)]), Some(900_000));
@@ -197,7 +197,7 @@ fn an_impairment_of_one_link_moves_no_draw_of_another() {
     assert_ne!(untouched.1, touched.1);
 }
 
-/// Time stamps of MPTCP's subflows go round in 275 ms; this round trip takes 840.
+/// Time stamps of MPTCP's subflows wrap in 275 ms; this round trip takes 840.
 #[test]
 fn a_round_trip_may_be_longer_than_short_time_stamps_tell() {
     let text = "topology.fattree.k = 4\nlinks.delay = \"70ms\"\ntransport.mptcp = {}\n\

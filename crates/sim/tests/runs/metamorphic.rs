@@ -1,11 +1,11 @@
-//! What must not matter: when it is, who else is there, and how fast everything is.
+//! Changes without effect: the start time, other hosts, and the scale of all rates.
 
 use trimline_metrics::FlowRecord;
 use trimline_sim::scenario::Scenario;
 
 use crate::plans::both;
 
-/// Transports and switches, with every duration, as `<us>`, and every rate, as `{Mb/s}`, that they have.
+/// Transports and switches, with every duration as `<us>` and every rate as `{Mb/s}`.
 const SCHEMES: [(&str, &str); 10] = [
     (
         "ndp",
@@ -43,10 +43,10 @@ const SCHEMES: [(&str, &str); 10] = [
     ),
 ];
 
-/// The six pairs that all have in common: packets of one size that start together, so that many arrive at one instant.
+/// Six pairs for all schemes: packets of one size start together and often arrive together.
 const PAIRS: &str = "pairs = [[1, 0], [2, 0], [3, 0], [0, 4], [5, 4], [4, 1]]\nsize = \"300KB\"";
 
-/// One network at 10 Gb/s, `faster` times as fast; its flows start after `start_us`.
+/// Runs one network at 10 Gb/s times `faster`; its flows start after `start_us`.
 fn flows(
     scheme: &str,
     topology: &str,
@@ -67,7 +67,7 @@ fn flows(
     record.flows.into_iter().filter(|flow| &*flow.workload == "flows").collect()
 }
 
-/// Every number between these brackets becomes what it stands for; brackets around anything else stay.
+/// Replaces each number between these brackets; brackets around other text stay.
 fn replaced(text: &str, (open, close): (char, char), of: impl Fn(u64) -> String) -> String {
     let mut parts = text.split(open);
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -102,7 +102,7 @@ fn flows_between_others_do_not_matter() {
     }
 }
 
-/// By a multiple of the time after which flows that are over are forgotten.
+/// The shift is a multiple of the time after which ended flows are forgotten.
 #[test]
 fn when_it_starts_does_not_matter() {
     const LATER_US: u64 = 7 * 6400;
@@ -113,8 +113,8 @@ fn when_it_starts_does_not_matter() {
     }
 }
 
-/// Ten times the rate and a tenth of every time: the same run, ten times as fast. Timers that count whole microseconds
-/// round. CUBIC's window grows with the time itself (RFC 9438 4.2), so it is another transport at another rate.
+/// Ten times the rate and a tenth of every time. Timers in whole microseconds round. CUBIC's window grows with time
+/// itself (RFC 9438 4.2), so it is another transport at another rate.
 #[test]
 fn how_fast_everything_is_does_not_matter() {
     for (name, scheme) in SCHEMES {

@@ -1,5 +1,4 @@
-//! What stands between a host's transport and its link: the queue of its NIC, interrupts and processors (HULL, NSDI
-//! 2012, 4.1).
+//! A host's stages between transport and link: NIC queue, interrupts and processors (HULL, NSDI 2012, 4.1).
 
 use trimline_metrics::{HostCounters, RunRecord};
 use trimline_packet::TimeDelta;
@@ -8,7 +7,7 @@ use trimline_sim::scenario::Scenario;
 
 use crate::plans::{run, same_everywhere};
 
-/// One long TCP flow between two hosts at 10 Gb/s, with what a scenario says besides.
+/// One long TCP flow between two hosts at 10 Gb/s, and more keys.
 fn one_flow(besides: &str) -> Plan {
     let text = format!(
         "duration = \"40ms\"\nwarm_up = \"20ms\"\ntopology.star.hosts = 3\n\
@@ -22,7 +21,7 @@ fn one_flow(besides: &str) -> Plan {
     scenario.runs[0].plan.clone()
 }
 
-/// Goodput in Gb/s from 20 to 40 ms.
+/// Returns goodput in Gb/s from 20 to 40 ms.
 fn goodput(record: &RunRecord) -> f64 {
     record.flows.iter().map(|flow| flow.measured_bytes as f64 * 8.0 / 20e6).sum()
 }
@@ -31,13 +30,13 @@ fn host(record: &RunRecord, number: usize) -> HostCounters {
     record.hosts[number].counters
 }
 
-/// Bytes that the receiver acknowledged with one ACK.
+/// Returns the bytes that the receiver acknowledged per ACK.
 fn bytes_an_ack(record: &RunRecord) -> f64 {
     let bytes: u64 = record.flows.iter().map(|flow| flow.delivered_bytes).sum();
     bytes as f64 / host(record, 1).sent as f64
 }
 
-/// HULL table 2: one ACK answers what a processor takes as one; without joining, every second segment has its own.
+/// HULL table 2: without coalescing, every second segment has an ACK.
 #[test]
 fn joined_segments_have_one_ack() {
     let every = run(&one_flow("host.cpu = { gro = \"0B\" }"));
@@ -51,7 +50,7 @@ fn joined_segments_have_one_ack() {
     assert!(counted.interrupts * 31 < counted.frames, "{counted:?}");
 }
 
-/// A processor that takes a microsecond and a half for a frame carries 667,000 of them a second, whatever the link.
+/// 1.5 us a frame are 667,000 frames a second, whatever the link.
 #[test]
 fn a_processor_is_the_bottleneck_when_frames_cost_more_than_the_link() {
     let record = run(&one_flow("host.cpu = { packet_cost = \"1500ns\", ring = 4096 }"));
@@ -62,16 +61,16 @@ fn a_processor_is_the_bottleneck_when_frames_cost_more_than_the_link() {
         "{}",
         goodput(&record)
     );
-    // It never rests once the window is full.
+    // The processor never rests once the window is full.
     assert!(host(&record, 1).receiving_ps > 37_000_000_000, "{:?}", host(&record, 1));
-    // Two of them carry the link.
+    // Two processors carry the link.
     let two = run(&one_flow(
         "host.cpu = { packet_cost = \"1500ns\", ring = 4096, cores = 2, gro = \"0B\" }",
     ));
     assert!(goodput(&two) > 9.2, "{}", goodput(&two));
 }
 
-/// HULL 4.1, remark 3: without segmentation offload a processor of the sender is the bottleneck.
+/// HULL 4.1, remark 3: without segmentation offload the sender's processor is the bottleneck.
 #[test]
 fn bursts_cost_the_sender_time() {
     let with = |lso: &str| {
@@ -86,7 +85,7 @@ fn bursts_cost_the_sender_time() {
     assert!(host(&off, 0).sending_ps > 38_000_000_000, "{:?}", host(&off, 0));
 }
 
-/// The queue of a NIC holds what all connections send, in order: what it has no room for is lost, and sent again.
+/// A NIC queue holds all connections' packets, in order.
 #[test]
 fn a_full_queue_loses_packets_and_every_flow_ends() {
     let text = "topology.star.hosts = 4\nlinks.rate = \"10Gbps\"\nlinks.delay = \"1us\"\n\
@@ -99,14 +98,14 @@ fn a_full_queue_loses_packets_and_every_flow_ends() {
     assert!(record.flows.iter().all(|flow| flow.fct_sender_ps.is_some()));
     let counted = host(&record, 0);
     assert!(counted.queue_dropped > 10, "{counted:?}");
-    // What is lost there is sent again, and hardly anything else.
+    // Only packets lost there are sent again, with few exceptions.
     let sent: u64 = record.flows.iter().map(|flow| flow.packets_sent).sum();
     let needed = 3 * 207 + counted.queue_dropped;
     assert!((needed..needed + 10).contains(&sent), "{sent} of {needed}");
     assert_eq!(record.ports.iter().map(|port| port.dropped).sum::<u64>(), 0);
 }
 
-/// Flows that come one at a time are two bursts each, a SYN and four segments, however small.
+/// A flow, however small, is two bursts: a SYN and four segments.
 #[test]
 fn bursts_end_where_a_host_has_nothing_more_to_send() {
     let text = "topology.star.hosts = 2\nlinks.rate = \"10Gbps\"\nlinks.delay = \"1us\"\n\
@@ -120,7 +119,6 @@ fn bursts_end_where_a_host_has_nothing_more_to_send() {
     assert_eq!(host(&record, 0).bursts, 2 * flows);
 }
 
-/// Frames that find no place in the ring are lost, and sent again.
 #[test]
 fn a_full_ring_loses_frames_and_every_flow_ends() {
     let text = "topology.star.hosts = 4\nlinks.rate = \"10Gbps\"\nlinks.delay = \"1us\"\n\
@@ -138,7 +136,6 @@ fn a_full_ring_loses_frames_and_every_flow_ends() {
     assert_eq!(counted.frames + counted.ring_dropped, sent + 3, "nothing else is lost");
 }
 
-/// The parts act alone and together, on both engines, with one thread and with two.
 #[test]
 fn hosts_with_stages_are_the_same_on_both_engines_and_on_threads() {
     let queue = "host.fifo = { queue = \"60KB\", burst_cost = \"2us\" }";

@@ -1,6 +1,5 @@
-//! Priority flow control (IEEE 802.1Qbb): when a pause acts, what headroom is for, and that frames which are lost stop
-//! nobody for good. That nothing is dropped, and that engines and threads agree, `random_networks` and
-//! `every_transport` look at, too.
+//! Priority flow control (IEEE 802.1Qbb): pauses, headroom, and lost frames, which stop no sender for good.
+//! `random_networks` and `every_transport` also check that nothing is dropped, and that engines and threads agree.
 
 use trimline_metrics::timeline::{Event, PacketKind, What};
 use trimline_metrics::{LinkPlace, RunRecord};
@@ -15,8 +14,7 @@ use crate::plans::{both, fattree, plan, run, star, workload};
 
 const PACKET: u32 = 9064;
 
-/// Senders at line rate, with packets of `payload` bytes, through switches whose inputs hold `xoff` bytes before they
-/// stop them.
+/// Senders at line rate with packets of `payload` bytes; inputs pause them at `xoff` bytes.
 fn constant(hosts: u32, pairs: &[(u32, u32)], payload: u16, xoff: u32) -> Plan {
     let matrix = Matrix::Pairs(pairs.to_vec());
     let mut plan = plan(star(hosts), 1, vec![workload("w", matrix, None)]);
@@ -39,7 +37,7 @@ fn dropped(record: &RunRecord) -> u64 {
     record.ports.iter().map(|port| port.dropped).sum()
 }
 
-/// Everything that happens, in order.
+/// Runs with a timeline of all events.
 fn observed(plan: &Plan) -> RunRecord {
     let places = topology::links(&plan.topology).into_iter().map(|(_, link)| link).collect();
     let watch =
@@ -59,7 +57,7 @@ fn frames<'a>(
 
 /// 51.2 ns for 64 bytes, and the microsecond of the link.
 const MIN_PS: u64 = 1_051_200;
-/// The same behind a packet that has just begun.
+/// `MIN_PS` behind a packet that has just begun.
 const MAX_PS: u64 = MIN_PS + 7_251_200;
 
 /// Two senders to one receiver: each input fills at half the rate of its link.
@@ -71,7 +69,7 @@ fn a_pause_acts_a_frame_and_a_link_after_the_crossing() {
     for host in ["1", "2"] {
         let (port, host) = (format!("tor 0 down {host}"), format!("host {host}"));
         // The reverse direction carries nothing else: each frame leaves when an input crosses a threshold, and acts
-        // when it is at the host.
+        // when it reaches the host.
         let sent: Vec<u64> =
             frames(&record, &port, What::Depart).map(|event| event.time_ps).collect();
         let notified: Vec<u64> =
@@ -86,7 +84,7 @@ fn a_pause_acts_a_frame_and_a_link_after_the_crossing() {
             let at = record.timeline.at(Some("tor 0 down 0"));
             assert!(at.into_iter().any(|event| arrives(event) || leaves(event)), "{sent}");
         }
-        // Between XOFF and XON the host sends nothing but what it had begun.
+        // Between XOFF and XON the host only finishes the packet that it had begun.
         let mut stopped_at = None;
         for event in record.timeline.at(Some(&host)) {
             match (event.packet, event.what) {
@@ -105,17 +103,17 @@ fn a_pause_acts_a_frame_and_a_link_after_the_crossing() {
     }
 }
 
-/// The same while the reverse direction is full: a frame waits for the packet on the wire, and goes ahead of the queue.
+/// With a full reverse direction a frame overtakes the queue.
 #[test]
 fn a_frame_waits_for_one_packet_at_most() {
     let pairs = [(1, 0), (2, 0), (0, 1), (3, 1)];
     let mut waits = Vec::new();
-    // Which of two packets at one instant comes first decides when a threshold is crossed.
+    // The order of two packets at one instant decides when a threshold is crossed.
     for seed in 1..=8 {
         let mut plan = constant(4, &pairs, 9000, 5 * PACKET);
         plan.seed = seed;
         let record = observed(&plan);
-        // The input from host 1 is told of by the port towards it, which is never idle.
+        // The port towards host 1, which is never idle, sends the frames of the input from there.
         for notified in frames(&record, "host 1", What::Arrive) {
             let sent = notified.time_ps - MIN_PS;
             let crossing = record
@@ -137,16 +135,16 @@ fn a_frame_waits_for_one_packet_at_most() {
     assert!(waits.iter().any(|&wait| wait > MIN_PS + 3_000_000), "{waits:?}");
 }
 
-/// The worst that can happen to an input: the frame waits for a whole packet of the reverse direction, and finds the
-/// sender at the beginning of another. With 10 Gb/s, 1 us and packets of 2564 B, 2 d R / 8 + 2 MTU + 64 B are 7692 B,
-/// three packets: they fit, and with one byte less the third is lost.
+/// The worst case of an input: the frame waits for a whole packet of the reverse direction, and finds the sender at the
+/// beginning of another. With 10 Gb/s, 1 us and packets of 2564 B, 2 d R / 8 + 2 MTU + 64 B are 7692 B, three packets:
+/// they fit, and with one byte less the third is lost.
 #[test]
 fn the_headroom_of_a_link_is_needed_to_the_byte() {
-    // All hosts begin together, so that a packet begins in the reverse direction whenever one arrives. With so many
-    // senders none of the input's packets leaves meanwhile.
+    // All hosts begin together, so that a packet begins in the reverse direction whenever one arrives. With 60 senders
+    // no packet of the input leaves meanwhile.
     let mut pairs: Vec<(u32, u32)> = (1..=60).map(|sender| (sender, 0)).collect();
     pairs.extend([(61, 1), (62, 1)]);
-    // Which of two packets at one instant comes first decides whether all of it is needed.
+    // The order of two packets at one instant decides whether all of it is needed.
     let lost = [None, Some(7692), Some(7691), Some(0)].map(|headroom| -> u64 {
         let of_seed = |seed| {
             let mut plan = constant(63, &pairs, 2500, 5 * 2564);
@@ -161,14 +159,14 @@ fn the_headroom_of_a_link_is_needed_to_the_byte() {
     assert!(lost[3] > lost[2], "none");
 }
 
-/// Frames are lost, too: classes go on by themselves, and stop again.
+/// Classes go on by themselves, and stop again.
 #[test]
 fn a_frame_that_is_lost_stops_nobody_for_good() {
     let mut plan = constant(3, &[(1, 0), (2, 0)], 9000, 5 * PACKET);
     plan.duration = Some(TimeDelta::from_ms(60));
     plan.impairment = Impairment {
         loss: Share::from_billionths(300_000_000).expect("a share"),
-        // What the switch sends to the senders: pause frames only.
+        // The switch sends only pause frames to the senders.
         links: topology::links(&plan.topology)
             .into_iter()
             .filter(|(name, _)| name == "tor 0 down 1" || name == "tor 0 down 2")
@@ -180,12 +178,11 @@ fn a_frame_that_is_lost_stops_nobody_for_good() {
     let stopped: u64 = record.pauses.iter().map(|link| link.stopped_ps).sum();
     assert!(stopped > 1_000_000_000, "{stopped}");
     for flow in &record.flows {
-        // A lost XON costs 3.36 ms at most: none of them waits for most of the run.
+        // A lost XON costs at most 3.36 ms: no flow waits for most of the run.
         assert!(flow.delivered_bytes > 10_000_000, "{flow:?}");
     }
 }
 
-/// Pauses reach from the receiver's switch to the hosts of other pods, and nothing is lost on the way.
 #[test]
 fn pauses_travel_from_switch_to_switch() {
     let pairs: Vec<(u32, u32)> = (4..16).map(|host| (host, 0)).collect();
@@ -226,7 +223,7 @@ fn link(plan: &Plan, name: &str) -> LinkId {
     links.into_iter().find(|(known, _)| known == name).expect("a link of this name").1
 }
 
-/// A pause lasts 3.36 ms at 10 Gb/s; a sender that must stop for longer is told again before it ends.
+/// A pause lasts 3.36 ms at 10 Gb/s; a longer stop needs another frame before it ends.
 #[test]
 fn a_pause_is_renewed_while_it_must_last() {
     let record = both(&slow_receiver());
@@ -237,10 +234,10 @@ fn a_pause_is_renewed_while_it_must_last() {
     }
 }
 
-/// A port is told to renew a pause while it sends a packet for 7 ms: that packet counts until its last bit has left.
+/// A port must renew a pause while it sends a packet for 7 ms: that packet counts until its last bit has left.
 #[test]
 fn a_packet_counts_to_its_last_bit_whatever_its_port_does_meanwhile() {
-    // Hosts 1 and 2 wait for the port to host 0, which has to stop host 0 for that to host 3.
+    // Hosts 1 and 2 wait for the port to host 0, which has to pause host 0 because of the port to host 3.
     let mut plan = constant(5, &[(1, 0), (2, 0), (0, 3), (4, 3)], 9000, 5 * PACKET);
     plan.duration = Some(TimeDelta::from_ms(120));
     for name in ["tor 0 down 0", "tor 0 down 3"] {
@@ -270,8 +267,7 @@ fn a_packet_counts_to_its_last_bit_whatever_its_port_does_meanwhile() {
 /// Half of 65535 times 512 bits at 10 Gb/s.
 const RENEWAL_PS: u64 = 1_677_696_000;
 
-/// What the ends of a link told each other is void when it fails: whoever sends on it goes on, and is told anew when it is
-/// back.
+/// The sender goes on when its link fails, and gets new frames when the link is back.
 #[test]
 fn a_link_that_fails_forgets_its_pauses() {
     let mut plan = slow_receiver();
@@ -281,7 +277,7 @@ fn a_link_that_fails_forgets_its_pauses() {
         let at = TimeDelta::from_us(at);
         plan.link_events.push(LinkEvent { at, link, both_directions: true, change });
     }
-    // What comes until the sender is told anew may find an input that was full before.
+    // Packets before the new frame may find an input that was full.
     assert!(dropped(&both(&plan)) <= 3);
     let record = observed(&plan);
     let sent = |from: u64, to: u64| {

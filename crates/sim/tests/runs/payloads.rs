@@ -1,5 +1,5 @@
-//! Workloads with a payload of their own, paths that a pair of hosts keeps, memory in cells, and credits that are
-//! discarded: set-ups of the critique of NDP (University of Cambridge, TR-933).
+//! Workloads with their own payload, paths per pair of hosts, memory in cells, and discarded credits: set-ups of the
+//! critique of NDP (University of Cambridge, TR-933).
 
 use std::collections::BTreeSet;
 
@@ -18,8 +18,7 @@ fn run(text: &str) -> RunRecord {
     both(&plan(text).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// One flow between the farthest hosts: its packets have the payload of the workload, and it fares as with a transport
-/// of that payload.
+/// One flow between the farthest hosts has the workload's payload.
 #[test]
 fn a_payload_of_a_workload_is_that_of_its_packets() {
     for transport in ["ndp", "tcp", "dctcp", "mptcp", "dcqcn", "pfabric", "cbr"] {
@@ -37,14 +36,14 @@ fn a_payload_of_a_workload_is_that_of_its_packets() {
         let all = scenario("payload = \"1500B\"", "");
         let other = all.flows.iter().next().expect("a flow");
         assert_eq!(flow.ideal_fct_ps, other.ideal_fct_ps, "{transport}");
-        // The window of pFabric is so many packets of the transport's payload.
+        // The window of pFabric counts packets of the transport's payload.
         if transport != "pfabric" {
             assert_eq!(flow, other, "{transport}");
         }
     }
 }
 
-/// What both ends reckon by one payload takes no other.
+/// Both ends of these transports compute with one payload.
 #[test]
 fn a_payload_of_a_workload_is_refused_where_receivers_reckon_by_one() {
     let last_hops = "switch.port = [{ layer = \"tor\", direction = \"down\", last_hop = true }]";
@@ -63,7 +62,7 @@ fn a_payload_of_a_workload_is_refused_where_receivers_reckon_by_one() {
     }
 }
 
-/// Two flows into one host share its link; each keeps to its payload.
+/// Two flows into one host share its link.
 #[test]
 fn flows_of_several_payloads_share_a_fabric() {
     let record = run("topology.star.hosts = 3\ntransport.ndp = {}\n\
@@ -82,7 +81,7 @@ fn flows_of_several_payloads_share_a_fabric() {
     }
 }
 
-/// Each of two senders has a flow of large packets to one of two receivers and one of small packets to the other. By
+/// Each of two senders has a flow of large packets to one of two receivers and a flow of small packets to the other. By
 /// packets the small ones have a sixth; turns of bytes give each its half.
 #[test]
 fn turns_of_bytes_share_links_by_bytes() {
@@ -109,7 +108,6 @@ fn turns_of_bytes_share_links_by_bytes() {
     assert!(refused.unwrap_err().contains("s.toml:2:22: a turn of 0 B"));
 }
 
-/// A window in bytes is as large for packets of another payload.
 #[test]
 fn a_window_in_bytes_is_as_large_whatever_the_payload() {
     let in_flight = |window: &str| {
@@ -121,12 +119,11 @@ fn a_window_in_bytes_is_as_large_whatever_the_payload() {
         ));
         record.flows.iter().map(|flow| flow.packets_sent).collect::<Vec<_>>()
     };
-    // 100 us pass before the first pull is heard.
+    // 100 us pass before the first pull arrives.
     assert_eq!(in_flight("initial_window = 6"), [6, 6]);
     assert_eq!(in_flight("initial_window_bytes = \"54KB\""), [6, 36]);
 }
 
-/// Queues in packets hold whole packets of the largest payload.
 #[test]
 fn queues_in_packets_count_the_largest_payload() {
     let text = |payload: &str| {
@@ -162,7 +159,7 @@ fn a_payload_that_cannot_be_is_refused() {
     assert!(aeolus.contains("transport ndp, whose probes"), "{aeolus}");
 }
 
-/// Switch ports with at least one packet of a closed loop of a hundred flows from host 0 to host 15.
+/// Returns the switch ports that a closed loop of flows from host 0 to host 15 uses.
 fn ports_in_use(transport: &str, spraying: &str, seed: u64) -> BTreeSet<usize> {
     let record = run(&format!(
         "seeds = [{seed}]\ntopology.fattree.k = 4\ntransport.{transport} = {{}}\n\
@@ -174,7 +171,7 @@ fn ports_in_use(transport: &str, spraying: &str, seed: u64) -> BTreeSet<usize> {
     used.filter(|(_, port)| port.counters.packets > 0).map(|(place, _)| place).collect()
 }
 
-/// Five switches from pod to pod and five back, whatever the number of flows; another seed takes another path.
+/// Five switches from pod to pod and five back, for any number of flows; another seed takes another path.
 #[test]
 fn all_flows_of_a_pair_keep_one_path() {
     for transport in ["dctcp", "tcp", "dcqcn"] {
@@ -196,8 +193,8 @@ fn a_transport_that_keeps_to_no_path_has_none_for_a_pair() {
     assert!(error.contains("\"per-pair\" paths, which this transport does not choose"), "{error}");
 }
 
-/// A packet of 1 B of payload has 65 B on the wire and takes 96 B in cells of 32 B, 47.7 % more. Two senders at line rate
-/// fill a queue of 960 B: it keeps 14 such packets, or 10 in cells.
+/// A packet of 1 B of payload has 65 B on the wire and takes 96 B in cells of 32 B, 47.7 % more. Two senders at line
+/// rate fill a queue of 960 B: it keeps 14 packets, or 10 in cells.
 #[test]
 fn a_packet_takes_whole_cells_of_its_queue() {
     let delivered = |cells: &str| {
@@ -232,7 +229,7 @@ fn without_a_credit_bank_a_run_has_a_duration() {
     assert!(error.contains("`pull_repeat` without a credit bank"), "{error}");
 }
 
-/// With a duration a file of flows needs no promise that they end.
+/// With a duration the flows need not end.
 #[test]
 fn a_file_of_flows_may_be_run_without_a_credit_bank() {
     let place = std::env::temp_dir().join(format!("trimline-bank-{}", std::process::id()));

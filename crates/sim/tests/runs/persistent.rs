@@ -1,4 +1,4 @@
-//! Connections that stay and carry many messages, one after another.
+//! Persistent connections that carry many messages, one after another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,7 +22,7 @@ fn plan(text: &str) -> Plan {
     scenario.unwrap_or_else(|error| panic!("{error}\n{text}")).runs.remove(0).plan
 }
 
-/// The records of a workload by source and destination, each in the order of their starts.
+/// Returns the records of a workload by source and destination, in order of their starts.
 fn by_pair(record: &RunRecord, workload: &str) -> BTreeMap<(u32, u32), Vec<FlowRecord>> {
     let mut pairs: BTreeMap<_, Vec<FlowRecord>> = BTreeMap::new();
     for flow in record.flows.iter().filter(|flow| flow.workload == workload) {
@@ -43,7 +43,7 @@ fn resent(flow: &FlowRecord) -> u64 {
     flow.retransmissions_signalled + flow.retransmissions_return + flow.retransmissions_timeout
 }
 
-/// FCT over that in an idle network, message by message, of 1 MB on a path of thirty packets, one after another.
+/// Returns the slowdowns of successive messages of 1 MB on a path of thirty packets.
 fn slowdowns(transport: &str, connection: &str, gap: &str) -> Vec<f64> {
     let record = both(&plan(&format!(
         "topology.star.hosts = 2\nlinks.delay = \"50us\"\n{transport}[[workload]]\nname = \"w\"\n\
@@ -57,8 +57,7 @@ fn slowdowns(transport: &str, connection: &str, gap: &str) -> Vec<f64> {
     record.flows.iter().map(over_ideal).collect()
 }
 
-/// From two segments five round trips pass before the window fills the path: half of the time again. A window that is
-/// kept fills it at once.
+/// From two segments five round trips pass before the window fills the path: half of the time again.
 #[test]
 fn tcp_keeps_its_window_over_messages() {
     let tcp = |more: &str| {
@@ -72,7 +71,7 @@ fn tcp_keeps_its_window_over_messages() {
         (&keeps, "persistent", "0us", true),
         (&keeps, "persistent", "20ms", true),
         (&restarts, "persistent", "0us", true),
-        // Longer than the time-out: RFC 5681 4.1.
+        // Longer than the timeout: RFC 5681 4.1.
         (&restarts, "persistent", "20ms", false),
         (&keeps, "new", "0us", false),
         (&restarts, "new", "20ms", false),
@@ -87,7 +86,7 @@ fn tcp_keeps_its_window_over_messages() {
     }
 }
 
-/// NDP 3.2-p: what comes behind LAST is pushed again, so there is nothing to be kept that makes a message faster.
+/// NDP 3.2-p: data behind LAST is pushed again.
 #[test]
 fn a_message_of_ndp_takes_as_long_on_a_new_connection() {
     let ndp = "[transport.ndp]\ninitial_window = 8\n";
@@ -108,14 +107,14 @@ fn a_message_waits_at_its_source_until_the_one_before_was_acknowledged() {
              pairs = [[0, 1]]\nsize = \"90KB\"\narrivals.periodic.every = \"20us\"\nconnection = \"persistent\"\n"
         )));
         let messages: Vec<FlowRecord> = record.flows.iter().collect();
-        // All that the application handed over have a record, and start when it did.
+        // All messages that the application handed over have a record, and start at that time.
         let starts = messages.iter().map(|message| message.start_ps);
         assert!(starts.eq((0..50).map(|number| number * 20 * US)));
         let ended = messages.iter().position(|message| message.end != FlowEnd::Completed).unwrap();
-        // A message takes 85 us or more.
+        // A message takes at least 85 us.
         assert!((8..12).contains(&ended), "{ended}");
         for pair in messages[..ended].windows(2) {
-            // Ten packets behind the last ACK of the one before.
+            // Ten packets behind the last ACK of the message before.
             let min = acknowledged_at(&pair[0]) + pair[1].ideal_fct_ps.unwrap();
             let now = delivered_at(&pair[1]);
             assert!((min..min + 5 * US).contains(&now), "{min} {now}");
@@ -127,7 +126,7 @@ fn a_message_waits_at_its_source_until_the_one_before_was_acknowledged() {
             assert_eq!((message.packets_sent, message.delivered_bytes), (0, 0), "{message:?}");
             assert_eq!((message.end, message.fct_receiver_ps), (FlowEnd::RunEnded, None));
         }
-        // The one under way has what is its own, and what others had is not counted again.
+        // The message under way has its own counts.
         assert!(messages[ended].delivered_bytes <= 90_000 && messages[ended].packets_sent <= 10);
         assert_eq!(
             record.packets_delivered,
@@ -136,7 +135,7 @@ fn a_message_waits_at_its_source_until_the_one_before_was_acknowledged() {
     }
 }
 
-/// Everything that can be kept, on lossy links that reorder, one of which fails.
+/// All kinds of persistent workloads, on lossy links that reorder; one link fails.
 fn hostile(transport: &str, more: &str) -> Plan {
     plan(&format!(
         "topology.fattree.k = 4\nrouting_convergence = \"100us\"\n{transport}{more}\
@@ -158,7 +157,6 @@ fn hostile(transport: &str, more: &str) -> Plan {
 const NDP: &str = "[transport.ndp]\ninitial_window = 12\n";
 const TIMERS: &str = "rto_min = \"1ms\"\nrto_initial = \"1ms\"\nack_delay = \"50us\"\n";
 
-/// Every message ends, with its own bytes and packets, whoever drives the run.
 #[test]
 fn messages_are_counted_apart_on_lossy_links() {
     let tcp = |name: &str| format!("[transport.{name}]\npayload = \"1500B\"\n{TIMERS}");
@@ -176,7 +174,7 @@ fn messages_are_counted_apart_on_lossy_links() {
         for flow in record.flows.iter() {
             assert_eq!(flow.end, FlowEnd::Completed, "{flow:?}");
             assert_eq!(Some(flow.delivered_bytes), flow.size_bytes, "{flow:?}");
-            // MPTCP sends segments again on another subflow as new ones of that.
+            // MPTCP repeats segments on another subflow as new ones of that subflow.
             let packets = flow.size_bytes.unwrap().div_ceil(payload);
             let first = flow.packets_sent - resent(&flow);
             assert!(first == packets || transport.contains("mptcp"), "{flow:?}");
@@ -195,7 +193,6 @@ fn messages_are_counted_apart_on_lossy_links() {
     }
 }
 
-/// The records of messages do not depend on what memory holds of them.
 #[test]
 fn records_of_messages_leave_memory() {
     let plan = hostile(NDP, "");
@@ -226,7 +223,7 @@ fn a_hundred_thousand_messages_have_a_record_each() {
     }
 }
 
-/// Of a message only those bytes are measured that arrived after the warm-up.
+/// Only bytes after the warm-up are measured.
 #[test]
 fn a_message_that_began_before_the_warm_up_ended_counts_from_then() {
     for warm_up in [333, 400, 1000, 1234] {
@@ -248,7 +245,7 @@ fn a_message_that_began_before_the_warm_up_ended_counts_from_then() {
     }
 }
 
-/// Who asked, and for what, is known of a request that is a message among others.
+/// A request keeps its client and its query.
 #[test]
 fn a_request_on_a_persistent_connection_has_the_answer_that_it_has_on_its_own() {
     let served = |connection: &str| -> BTreeMap<(u32, u32, u64), u64> {
@@ -262,7 +259,7 @@ fn a_request_on_a_persistent_connection_has_the_answer_that_it_has_on_its_own() 
         let answers: Vec<_> = record.flows.iter().filter(|flow| flow.workload == "q").collect();
         assert_eq!((requests.len(), answers.len()), (480, 480));
         let service = |request: &FlowRecord| {
-            // The answer's index names the client, of six, and its query.
+            // The answer's index names the client, one of six, and its query.
             let index = request.index / 2 * 6 + u64::from(request.source);
             let is_answer = |flow: &&FlowRecord| {
                 (flow.source, flow.destination, flow.index)
@@ -279,7 +276,7 @@ fn a_request_on_a_persistent_connection_has_the_answer_that_it_has_on_its_own() 
     assert_eq!(persistent.values().collect::<BTreeSet<_>>().len(), 480);
 }
 
-/// A timeline says which message a packet is of, and changes nothing.
+/// A timeline changes nothing.
 #[test]
 fn a_timeline_names_messages() {
     let text = "topology.star.hosts = 2\n[[workload]]\nname = \"w\"\npairs = [[0, 1]]\nsize = \"27KB\"\n\
@@ -313,7 +310,7 @@ fn what_cannot_be_persistent_is_refused() {
         ),
         (
             "file = \"kept.cm\"",
-            "a persistent connection for a file, whose flows have their own (at `\"persistent\"`); expected \"kept\" without `file`, or \"new\"",
+            "a persistent connection for a file, whose flows have their own (at `\"persistent\"`); expected \"persistent\" without `file`, or \"new\"",
         ),
     ] {
         let text = format!(
@@ -325,7 +322,7 @@ fn what_cannot_be_persistent_is_refused() {
     }
 }
 
-/// A plan that no scenario made.
+/// The plan comes from no scenario.
 #[test]
 fn a_plan_that_keeps_what_takes_no_message_is_refused() {
     let mut persistent = workload("w", Matrix::Permutation, Some(9000));
@@ -347,7 +344,6 @@ fn a_plan_that_keeps_what_takes_no_message_is_refused() {
     assert_eq!(endless, RunError::Workload(expected.to_owned()));
 }
 
-/// Two flows of a matrix between the same hosts are two messages.
 #[test]
 fn pairs_that_stand_twice_share_a_connection() {
     let mut twice = workload("w", Matrix::Pairs(vec![(0, 1), (2, 1), (0, 1)]), Some(45_000));
@@ -361,7 +357,7 @@ fn pairs_that_stand_twice_share_a_connection() {
     assert!(delivered_at(second) > acknowledged_at(first) && second.start_ps == 0);
 }
 
-/// Messages of one workload do not wait for those of another: both share the link from the beginning.
+/// Messages of two workloads do not wait for each other.
 #[test]
 fn each_workload_has_connections_of_its_own() {
     let persistent = |name: &str| {

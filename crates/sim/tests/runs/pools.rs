@@ -1,4 +1,5 @@
-//! Pools of connections: requests and messages that take an idle one, sizes of heavy tails, and the load that they bring.
+//! Connection pools: requests and messages that take an idle connection, heavy-tailed sizes, and the load that they
+//! bring.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ fn asking(transport: &str, connection: &str, load: &str) -> Plan {
 
 const DCTCP: &str = "[transport.dctcp]\nhandshake = \"standing\"\nrto_min = \"1ms\"\n";
 
-/// A request and its answer: when the client asked, when the request left and when the connection was idle again.
+/// A request and its answer: when the client asked, the request left and the connection was idle.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     at: u64,
@@ -37,17 +38,17 @@ struct Asked {
     over: u64,
 }
 
-/// The link of a host is busy with answers of the host's own: what waits for it takes less.
+/// Delays above this mean a wait for a connection: the host's own answers keep its link busy for less.
 const LATE: u64 = 100 * US;
 
 impl Asked {
-    /// It waited for a connection.
+    /// Returns whether the request waited for a connection.
     fn is_late(&self) -> bool {
         self.left > self.at + LATE
     }
 }
 
-/// By client and server, in the order of asking.
+/// Returns requests by client and server, in the order of asking.
 fn asked(record: &RunRecord) -> BTreeMap<(u32, u32), Vec<Asked>> {
     let all: Vec<FlowRecord> = record.flows.iter().collect();
     let mut pairs: BTreeMap<_, Vec<Asked>> = BTreeMap::new();
@@ -71,20 +72,20 @@ fn asked(record: &RunRecord) -> BTreeMap<(u32, u32), Vec<Asked>> {
     pairs
 }
 
-/// How many connections of a pair are busy at a time.
+/// Returns the number of busy connections of a pair.
 fn busy(pair: &[Asked], at: u64) -> usize {
     pair.iter().filter(|one| one.left <= at && at < one.over).count()
 }
 
-/// How many that left before this one are not over at that time.
+/// Returns the number of earlier requests that are not over at that time.
 fn before(pair: &[Asked], this: &Asked, at: u64) -> usize {
     pair.iter().filter(|one| one.left < this.left && at < one.over).count()
 }
 
-/// Of a pool no more connections carry a request than there are, and none is idle while one waits.
+/// A pool never has more busy connections than its size, nor an idle one while a request waits.
 #[test]
 fn a_client_takes_an_idle_connection_or_waits_for_the_first() {
-    // NDP pushes first windows, one behind the other: a request waits for those of answers.
+    // NDP pushes first windows in sequence: a request waits for the answers' windows.
     for (transport, is_prompt) in [(DCTCP, true), ("[transport.ndp]\n", false)] {
         let mut waited = 0;
         for each in [1, 2, 16] {
@@ -108,14 +109,14 @@ fn a_client_takes_an_idle_connection_or_waits_for_the_first() {
     }
 }
 
-/// Where a request is bound to the connection behind which the fewest wait, another one may be idle.
+/// A request may wait beside an idle connection.
 #[test]
 fn what_waits_for_the_least_busy_connection_stays_there() {
     let idle_beside = |when_busy: &str| {
         let connection = format!("{{ each = 2, when_busy = \"{when_busy}\" }}");
         let record = both(&asking(DCTCP, &connection, "80%"));
         let late = |pair: &Vec<Asked>| {
-            // Before it goes: with one connection idle it could have gone then.
+            // Just before it leaves: with one connection idle it could have left then.
             let late = pair.iter().filter(|one| one.is_late());
             late.filter(|one| before(pair, one, one.left - LATE) < 2).count()
         };
@@ -125,7 +126,7 @@ fn what_waits_for_the_least_busy_connection_stays_there() {
     assert!(idle_beside("least-busy") > 3);
 }
 
-/// HULL 6.2: a small answer does not wait for a large one unless all connections are busy.
+/// HULL 6.2: a small answer waits only if all connections are busy.
 #[test]
 fn small_answers_do_not_wait_for_large_ones() {
     let slowest = |each: u32| {
@@ -139,7 +140,7 @@ fn small_answers_do_not_wait_for_large_ones() {
             unit: Some("us".into()),
             ..Spec::default()
         };
-        // The keys of a pool's messages are those of any flow.
+        // A pool's messages have the keys of any flow.
         ["mean", "p50", "p90", "p99.9"]
             .map(|reduce| Measure::try_from(spec(reduce)).unwrap().of(&record).unwrap())
     };
@@ -151,7 +152,7 @@ fn small_answers_do_not_wait_for_large_ones() {
     assert!(one_mean > 1.3 * mean, "{one_mean} {mean}");
 }
 
-/// Messages that nobody asked for take idle connections too: so many of a pair are under way at a time, and no more.
+/// At most `each` messages of a pair are under way.
 #[test]
 fn flows_of_any_matrix_have_pools() {
     for matrix in ["random = {}", "permutation = {}", "incast = { receiver = 1, senders = 3 }"] {
@@ -176,7 +177,7 @@ fn flows_of_any_matrix_have_pools() {
     }
 }
 
-/// The load that was asked for, and what the flows that began come to.
+/// The realised load counts flows that began.
 #[test]
 fn offered_and_realised_load_are_reported() {
     let record = both(&asking(DCTCP, "{ each = 16 }", "40%"));
@@ -196,7 +197,6 @@ fn offered_and_realised_load_are_reported() {
     assert!((25.0..55.0).contains(&realised), "{realised}");
 }
 
-/// What a flow draws does not depend on the number of connections, nor on others.
 #[test]
 fn the_pool_moves_no_other_draw() {
     let drawn = |connection: &str| {
@@ -300,7 +300,7 @@ fn pools_that_cannot_be_are_refused() {
     }
 }
 
-/// A plan that no scenario made.
+/// The plan comes from no scenario.
 #[test]
 fn a_pool_of_no_connections_is_refused() {
     let mut none = workload("w", Matrix::Permutation, Some(9000));

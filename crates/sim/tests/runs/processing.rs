@@ -1,4 +1,4 @@
-//! The time that hosts and switches take, and the framing of links.
+//! Processing times of hosts and switches, and the framing of links.
 //!
 //! A failure prints the case number; `TRIMLINE_CASE=n` replays it alone.
 
@@ -32,8 +32,8 @@ fn shape(choices: &mut SplitMix) -> Clos {
     }
 }
 
-/// One flow alone between random hosts, in a network where everything takes its time. No link between switches is
-/// slower than the hosts' links.
+/// One flow alone between random hosts, with random delays everywhere. No link between switches is slower than the
+/// hosts' links.
 fn alone(number: u64) -> Plan {
     let mut choices = SplitMix::new(number);
     let mut clos = shape(&mut choices);
@@ -76,8 +76,8 @@ fn alone(number: u64) -> Plan {
     plan
 }
 
-/// The time by which a flow alone arrives whose packets leave at the rate of the link, in order. A short last packet that
-/// does not overtake the full ones takes its time behind them.
+/// Returns the latest arrival of a flow alone at the link's rate, in order. A short last packet that does not overtake
+/// the full ones takes its time behind them.
 fn latest(plan: &Plan, flow: &FlowRecord) -> u64 {
     let payload = u64::from(plan.transports[0].payload_bytes());
     let size = flow.size_bytes.expect("a size");
@@ -93,7 +93,7 @@ fn latest(plan: &Plan, flow: &FlowRecord) -> u64 {
     plan.topology.ideal_completion(from, to, behind, wire(payload), end).as_ps() + of_last
 }
 
-/// One flow alone, by NDP or at the rate of its link: its slowdown is 1, or as much more as its short last packet takes.
+/// Checks that a flow alone has slowdown 1, or as much more as its short last packet takes.
 fn check_alone(number: u64, plan: &Plan, flow: &FlowRecord, took: Option<u64>) {
     let (took, ideal) = took.zip(flow.ideal_fct_ps).expect("it ends");
     let links =
@@ -114,7 +114,7 @@ fn a_flow_alone_at_constant_bit_rate_takes_its_ideal_time() {
         plan.duration = Some(TimeDelta::from_ms(20));
         let record = both(&plan);
         let flow = record.flows.get(0).expect("a flow");
-        // Its hosts tell of no end.
+        // Hosts report no end of this flow.
         let links = links(&plan.topology);
         let host = links.iter().find(|(name, _)| *name == format!("host {}", flow.destination));
         let places = host.map(|&(_, link)| link).into_iter().collect();
@@ -168,7 +168,7 @@ fn every_part_takes_its_time_once() {
     let expected = 11 * packet + 2_000_000 + 3_000_000 + 5_000_000 + 700_000;
     let record = both(&by_hand());
     assert_eq!(record.flows.get(0).expect("a flow").fct_receiver_ps, Some(expected));
-    // Framing takes time and is counted nowhere.
+    // Framing takes time, but no counter includes it.
     let down = record.ports.iter().find(|port| port.name() == "tor 0 down 1").expect("the port");
     assert_eq!((down.packets, down.bytes), (10, 10 * 9064));
 }
@@ -192,7 +192,7 @@ fn a_link_that_changes_keeps_its_framing() {
     );
 }
 
-/// A switch's latency is before its queue: what waits there waits no longer for it.
+/// A switch's latency is before its queue.
 #[test]
 fn a_latency_delays_queues_and_does_not_slow_them() {
     let times = |latency| {
@@ -206,7 +206,7 @@ fn a_latency_delays_queues_and_does_not_slow_them() {
     assert!((2_000_000..20_000_000).contains(&late), "{late}");
 }
 
-/// A spread makes a flow later by less than itself for each of the two hosts; its mean for a packet alone.
+/// Each host delays a flow by less than the spread; the mean delay of a lone packet is the spread.
 #[test]
 fn a_spread_delays_by_no_more_than_itself() {
     let spread = TimeDelta::from_us(4);
@@ -227,7 +227,7 @@ fn a_spread_delays_by_no_more_than_itself() {
     assert!((3_700_000..4_300_000).contains(&mean), "{mean}");
 }
 
-/// Hosts keep their packets in order: on one path nothing is taken for lost, however much the delay varies.
+/// On one path no packet is taken for lost, however much the delay varies.
 #[test]
 fn a_spread_reorders_nothing() {
     let flow = workload("one", Matrix::Pairs(vec![(0, 1)]), Some(900_000));
@@ -257,7 +257,7 @@ fn threads_agree_where_everything_takes_its_time() {
     }
 }
 
-/// Latency of the top tier is time that threads need not wait for each other.
+/// Latency of the top tier adds lookahead between threads.
 #[test]
 fn a_latency_divides_a_network_without_delay() {
     let permutation = workload("p", Matrix::Permutation, Some(100_000));

@@ -1,4 +1,4 @@
-//! Switches with a queue for each class of flows (profile qos): which class goes first, and whose memory it has.
+//! Switches with a queue per class of flows (profile qos): the classes' order and memory.
 
 use trimline_metrics::RunRecord;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
@@ -10,8 +10,8 @@ use trimline_transport::cbr;
 
 use crate::plans::{both, plan, run, star, workload};
 
-/// Two senders of packets of 1000 B at line rate for each of these classes, one class `later` than the one before, all to
-/// host 8, for 5 ms.
+/// Two senders of packets of 1000 B at line rate for each class, each class `later` than the one before, all to host 8,
+/// for 5 ms.
 fn hot(classes: &[u8], later: TimeDelta, switch: ServiceModel, memory: u64) -> Plan {
     let flows = |(place, &class): (usize, &u8)| {
         let first = 2 * place as u32;
@@ -36,14 +36,14 @@ fn hot(classes: &[u8], later: TimeDelta, switch: ServiceModel, memory: u64) -> P
     plan
 }
 
-/// Bytes that the one hot port holds at the end.
+/// Returns the bytes that the one hot port holds at the end.
 fn held(record: &RunRecord) -> u64 {
     let last = record.samples.samples.iter().rfind(|sample| sample.group == 0);
     last.expect("samples").queue_bytes
 }
 
-/// The fixed point of Choudhury and Hahne's paper, for each class of a port as for each port: n full queues hold
-/// alpha / (1 + n alpha) of the memory each. A class that comes later takes from one that sends.
+/// The fixed point of Choudhury and Hahne's paper, for classes as for ports: n full queues hold alpha / (1 + n alpha)
+/// of the memory each. A later class takes memory from an earlier one.
 #[test]
 fn each_hot_class_of_a_port_has_its_dynamic_threshold() {
     let memory = 1_000_000;
@@ -73,7 +73,7 @@ fn each_class_has_memory_of_its_own_where_none_is_shared() {
     }
 }
 
-/// Strict priority: the highest class has the link, and the others what it leaves.
+/// Strict priority: other classes have what the highest leaves.
 #[test]
 fn the_highest_class_has_the_link() {
     let record = both(&hot(&[1, 3, 0], TimeDelta::ZERO, ServiceModel::qos(10), 0));
@@ -99,8 +99,8 @@ fn messages(class: u8) -> RunRecord {
     run(&scenario.runs[0].plan)
 }
 
-/// SYN and data of a message wait at the port to host 0, their answers at that to host 1, behind one packet at most each,
-/// unless they have the class of the long flows.
+/// SYN and data wait at the port to host 0, their answers at the port to host 1, behind one packet at most each, unless
+/// they have the class of the long flows.
 #[test]
 fn tcps_packets_bear_the_class_of_their_flow_and_so_do_its_acks() {
     // `None`: not all have ended.

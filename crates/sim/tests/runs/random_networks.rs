@@ -1,12 +1,12 @@
-//! Every transport of the list that ends its flows, in random small networks.
+//! Every built-in transport that ends its flows, in random small networks.
 //!
-//! A failure prints the seed; `TRIMLINE_SEED=n` replays it alone. `TRIMLINE_SEEDS=n` runs n seeds,
-//! `TRIMLINE_ONCE=1` on one engine alone; `TRIMLINE_WATCH=1` says what the networks are and how far they came.
+//! A failure prints the seed; `TRIMLINE_SEED=n` replays it alone. `TRIMLINE_SEEDS=n` runs n seeds, `TRIMLINE_ONCE=1` on
+//! one engine alone; `TRIMLINE_WATCH=1` prints the networks and their progress.
 
 use trimline_sim::suites::{random_networks, seeds};
 use trimline_sim::transports::Transports;
 
-/// What `make test` runs; `make nightly` runs 100,000.
+/// Seeds of `make test`; `make nightly` runs 100,000.
 const SEEDS: u64 = 250;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Every built-in scheme at every rate and payload: an incast shows what the scheme is for, and one flow fills an idle
-//! path. docs/rates.md is the table of what the runs had and did.
+//! Every built-in scheme at every rate and payload: an incast shows its purpose, and one flow fills an idle path.
+//! docs/rates.md has the table of parameters and results.
 
 use std::fmt::Write;
 
@@ -13,12 +13,12 @@ use crate::plans::run;
 
 const GBPS: [u64; 8] = [1, 10, 25, 40, 100, 200, 400, 800];
 const PAYLOADS: [u64; 3] = [1460, 4096, 9000];
-/// Of the incast.
+/// Senders of the incast.
 const SENDERS: u64 = 8;
-/// What follows the payload in a packet, but for Homa's 12 bytes more.
+/// Header bytes behind the payload of a packet; Homa has 12 bytes more.
 const HEADER: u64 = 64;
 
-/// A scheme, and the purpose that its incast is held to.
+/// A scheme, and the purpose that its incast must meet.
 const SCHEMES: [(&str, &str); 12] = [
     ("ndp", "Packets are trimmed, none is lost, and the link of the receiver is busy."),
     ("hull", "Packets are marked, ports drop none, and pacers drop none."),
@@ -49,8 +49,8 @@ const SCHEMES: [(&str, &str); 12] = [
     ),
 ];
 
-/// Schemes whose flows grow from an initial window, and how much longer than their slow start a flow may take. HULL marks
-/// the bursts of a slow start, and the first mark takes half of the window.
+/// Schemes whose flows grow from an initial window, and the bound on a flow in units of its slow start. HULL marks the
+/// bursts of a slow start, and the first mark takes half of the window.
 const GROWING: [(&str, u64); 4] = [("hull", 2), ("dctcp", 1), ("tcp", 1), ("fastlane", 1)];
 
 /// The run of one scheme in two racks of six hosts, with two spines between them.
@@ -58,7 +58,7 @@ fn run_of(scheme: &str, gbps: u64, payload: u64, workload: &str) -> Run {
     run_on_links(scheme, &format!("rate = \"{gbps}Gbps\""), payload, workload)
 }
 
-/// As [`run_of`], on links that a key says.
+/// Returns the run of [`run_of`] with the links of a key.
 fn run_on_links(scheme: &str, links: &str, payload: u64, workload: &str) -> Run {
     let text = format!(
         "schemes = [\"{scheme}\"]\nlinks = {{ {links}, delay = \"500ns\" }}\n\
@@ -69,8 +69,8 @@ fn run_on_links(scheme: &str, links: &str, payload: u64, workload: &str) -> Run 
     scenario.runs.into_iter().next().expect("a run")
 }
 
-/// Packets of each flow of the incast: as much as the link sends in 150 us, so that all of them are more than five times
-/// the longest queue of a port; 200 at least.
+/// Packets of each flow of the incast: as much as the link sends in 150 us, so that all flows exceed five times the
+/// longest queue of a port; at least 200.
 fn packets_of(gbps: u64, payload: u64) -> u64 {
     (gbps * 150_000 / 8).div_ceil(payload + HEADER).max(200)
 }
@@ -79,7 +79,7 @@ fn count(record: &RunRecord, of: fn(&PortCounters) -> u64) -> u64 {
     record.ports.iter().map(|port| of(&port.counters)).sum()
 }
 
-/// What an incast did.
+/// The results of an incast.
 struct Seen {
     marked: u64,
     trimmed: u64,
@@ -91,7 +91,7 @@ struct Seen {
     timeouts: u64,
     /// Slowdown of the fastest flow, in millionths.
     fastest: u64,
-    /// The time that all packets take on the link of the receiver over the time of the run, in thousandths.
+    /// The time of all packets on the link of the receiver over the time of the run, in thousandths.
     busy: u64,
 }
 
@@ -119,7 +119,7 @@ impl Seen {
         }
     }
 
-    /// Whether the scheme did what it is for.
+    /// Returns whether the scheme met its purpose.
     fn check(&self, scheme: &str, gbps: u64, plan: &Plan) -> bool {
         let unasked = || SENDERS * plan.transports[0].window().expect("a window").1;
         let is_busy = self.busy >= 950;
@@ -136,7 +136,7 @@ impl Seen {
             "homa-aeolus" => {
                 self.dropped > 0 && (gbps < 10 || self.dropped <= unasked() && is_busy)
             }
-            // A sender that has measured an empty queue has a time-out of 1 ms. 85 packets of 9 KB last 6 ms at 1 Gb/s.
+            // A sender that has measured an empty queue has a timeout of 1 ms. 85 packets of 9 KB last 6 ms at 1 Gb/s.
             "fastlane" => {
                 let is_long = 8 * queue_bytes(plan) / gbps > 5_000_000;
                 let has_no_timeout = is_long || self.timeouts == 0;
@@ -166,13 +166,13 @@ impl Seen {
     }
 }
 
-/// Bytes of full packets that a queue holds.
+/// Returns the bytes of full packets that a queue holds.
 fn queue_bytes(plan: &Plan) -> u64 {
     let room = plan.switch.room_for_data();
     u64::from(room.bytes).min(u64::from(room.packets) * u64::from(plan.full_wire_bytes()))
 }
 
-/// The numbers that follow from rate and payload.
+/// Returns the parameters that follow from rate and payload.
 fn derived(plan: &Plan) -> String {
     let bytes = queue_bytes(plan);
     let mut said = Vec::new();
@@ -208,8 +208,8 @@ fn derived(plan: &Plan) -> String {
     said.join("; ")
 }
 
-/// The longest that a flow takes on an idle path if its window begins at ten packets and doubles each round trip: a
-/// handshake, a round trip for each window that is shorter than one, and the rest at the rate of the link.
+/// Returns the longest time of a flow on an idle path whose window begins at ten packets and doubles each round trip: a
+/// handshake, a round trip for each shorter window, and the rest at the link's rate.
 fn slow_start_ps(plan: &Plan, packets: u64, ideal_ps: u64) -> u64 {
     let chosen = &plan.transports[0];
     let round_trip =
@@ -223,7 +223,7 @@ fn slow_start_ps(plan: &Plan, packets: u64, ideal_ps: u64) -> u64 {
     ideal_ps + rounds * round_trip
 }
 
-/// One flow of 500 packets between two racks: its slowdown and the most that it may be, in millionths.
+/// Runs one flow of 500 packets between two racks. Returns its slowdown and the bound, in millionths.
 fn idle(scheme: &str, gbps: u64, payload: u64) -> (u64, u64) {
     let packets = 500;
     let size = packets * payload;
@@ -314,7 +314,7 @@ fn every_scheme_does_what_it_is_for_at_every_rate() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let folder = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"));
     if !folder.is_dir() {
-        // A copy of the sources alone.
+        // The folder is missing in a copy of the sources alone.
         return;
     }
     let file = folder.join("rates.md");
@@ -326,7 +326,7 @@ fn every_scheme_does_what_it_is_for_at_every_rate() {
     assert!(old == page, "docs/rates.md is old: `{command}` writes it");
 }
 
-/// A preset is its rate, but for NDP's initial window.
+/// A preset equals its rate, except for NDP's initial window.
 #[test]
 fn presets_fill_an_idle_path() {
     let size = |payload: u64| format!("pairs = [[0, 11]]\nsize = \"{}B\"", 500 * payload);

@@ -1,4 +1,4 @@
-//! Chosen flows and ports over time: they add up to what the whole run counts, and change nothing.
+//! Time series of chosen flows and ports: they add up to the run's counts, and change nothing.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn plan(text: &str) -> Plan {
     scenario.unwrap_or_else(|error| panic!("{error}\n{text}")).runs.remove(0).plan
 }
 
-/// An incast of eight flows to host 0, two of them chosen, with the port that they share.
+/// An incast of eight flows to host 0; two flows and their shared port are chosen.
 fn incast(transport: &str) -> Plan {
     plan(&format!(
         "topology.star.hosts = 9\n{transport}\noutput.series = {{ every = \"20us\", flows = [[1, 0], [2, 0]], \
@@ -27,7 +27,7 @@ fn incast(transport: &str) -> Plan {
     ))
 }
 
-/// A port that has sent its last packet holds nothing, though it is not asked to do anything any more.
+/// A port after its last packet holds nothing, though no event runs it.
 #[test]
 fn queues_are_empty_after_silence() {
     let text = "duration = \"1ms\"\ntopology.star.hosts = 3\ntransport.cbr.rate = \"1Gbps\"\n\
@@ -36,7 +36,7 @@ fn queues_are_empty_after_silence() {
     let record = both(&plan(text));
     let bytes = |row: &trimline_metrics::series::PortRow| row.queue_bytes;
     let held: Vec<u64> = record.samples.ports.rows.iter().map(bytes).collect();
-    // It is at the port from 8.25 to 15.5 us.
+    // The packet is at the port from 8.25 to 15.5 us.
     assert_eq!(held[..8], [0, 0, 0, 0, 9064, 9064, 9064, 0]);
     assert_eq!(held.iter().sum::<u64>(), 3 * 9064);
     for number in 0..40 {
@@ -78,7 +78,7 @@ fn values<'a>(
     rows.map(move |row| row.own[place])
 }
 
-/// What the rows of each flow counted is what its record has, and the run is the one without a series.
+/// Checks that each flow's rows add up to its record, and that a run without series is equal.
 fn adds_up(plan: &Plan, record: &RunRecord) {
     let without = run(&Plan { sample_every: None, sampled: Sampled::default(), ..plan.clone() });
     assert_eq!(RunRecord { samples: Default::default(), ..record.clone() }, without);
@@ -117,7 +117,7 @@ fn chosen_flows_and_ports_add_up_to_the_record_of_every_transport() {
         let sent: u64 = ports.rows.iter().map(|row| row.counters.bytes).sum();
         let of = |port: &&PortRecord| port.place == ports.ports[0].0;
         let all = record.ports.iter().find(of).unwrap().bytes;
-        // Of the last interval, which the run did not end, there is no row: 20 us at 10 Gb/s.
+        // The last interval, which the run did not end, has no row: 20 us at 10 Gb/s.
         assert!(sent <= all && all <= sent + 25_000, "{transport}: {sent} of {all}");
         assert!(ports.rows.iter().any(|row| row.queue_bytes > 50_000), "{transport}");
     }
@@ -130,7 +130,7 @@ fn ndp_tells_of_its_pulls() {
     for source in [1, 2] {
         let received: u64 = values(series, "pulls_received", source).flatten().sum();
         let sent: u64 = values(series, "pulls_sent", source).flatten().sum();
-        // Twelve packets are pushed. Every other one needs a pull; those with the last ACKs ask for nothing.
+        // Twelve packets are pushed. Every other one needs a pull; pulls with the last ACKs ask for nothing.
         let rows = series.rows.iter().filter(|row| row.source == source);
         let packets: u64 = rows.map(|row| row.counted[0]).sum();
         assert!(
@@ -253,7 +253,7 @@ fn dcqcn_tells_of_its_rate_and_of_alpha() {
     let cut = rates.iter().position(|&rate| rate < rates[0]).expect("a cut");
     assert_eq!((rates[cut], alphas[cut]), (5_000_000_000, 1_000_000));
     assert!(rates.iter().all(|&rate| (10_000_000..=10_000_000_000).contains(&rate)), "{rates:?}");
-    // Alpha falls by a 256th in 55 us without a CNP, and the rate rises by itself: also where no packet left since.
+    // Alpha falls by a 256th in 55 us without a CNP, and the rate rises by itself: also if no packet left since.
     assert!(alphas.windows(2).any(|two| two[1] < two[0]), "{alphas:?}");
     let rows: Vec<&FlowRow> = series.rows.iter().filter(|row| row.source == 1).collect();
     let rises = |at: usize| rows[at].counted[0] == 0 && rates[at] > rates[at - 1];
@@ -272,12 +272,12 @@ fn phost_tells_of_its_tokens() {
         assert!(unanswered.iter().all(|&tokens| tokens <= 8), "a window: {unanswered:?}");
         assert!(unanswered.contains(&8) && unanswered.contains(&0), "{unanswered:?}");
     }
-    // Free ones at first; later those that the receiver shares out, which are used in 1.5 packet times.
+    // Free tokens at first; later those that the receiver shares out, which are used in 1.5 packet times.
     let held: Vec<u64> = values(series, "tokens_held", 1).flatten().collect();
     assert!((1..8).contains(&held[0]) && held.contains(&0), "{held:?}");
 }
 
-/// What a layer and a chosen port say of pauses adds up to pauses.csv.
+/// The pauses of layers and chosen ports add up to pauses.csv.
 #[test]
 fn layers_and_ports_tell_for_how_long_they_were_stopped() {
     let text = "topology.leafspine = { leaves = 2, spines = 1, hosts_per_leaf = 4 }\n\

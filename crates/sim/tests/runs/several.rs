@@ -1,4 +1,4 @@
-//! Several transports in one run: a workload names its own, and at a host they share the link.
+//! Several transports in one run: a workload names its transport, and transports share a host's link.
 
 use crate::plans::{both, fattree, incast, ndp, plan, run, star, workload};
 use trimline_metrics::{FlowRecord, RunRecord};
@@ -29,7 +29,7 @@ fn of(record: &RunRecord, workload: &str) -> Vec<FlowRecord> {
     flows
 }
 
-/// A permutation of NDP and an incast; a permutation of another transport among them.
+/// A permutation and an incast of NDP, with a permutation of another transport.
 fn mixed(other: Chosen) -> Plan {
     let everyone = workload("ndp", Matrix::Permutation, Some(500_000));
     let mut beside = workload("beside", Matrix::Permutation, Some(300_000));
@@ -68,7 +68,7 @@ fn a_transport_that_does_nothing_slows_nobody() {
     assert!(of(&beside, "beside").iter().all(|flow| flow.start_ps > 20_000_000_000));
 }
 
-/// Two transports that could each fill the link of host 0 get half of its bytes each, whatever their packets.
+/// Two transports that could each fill host 0's link get half of its bytes each, whatever their packets.
 #[test]
 fn data_of_a_host_takes_turns_by_bytes() {
     for payload_bytes in [1500, 9000] {
@@ -89,7 +89,7 @@ fn data_of_a_host_takes_turns_by_bytes() {
     }
 }
 
-/// The ideal of a flow is that of its own transport's packets.
+/// A flow's ideal FCT follows its own transport's packets.
 #[test]
 fn payloads_of_transports_may_differ() {
     let mut plan = mixed(sample(&Family::Tcp));

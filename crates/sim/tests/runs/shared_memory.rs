@@ -1,6 +1,6 @@
-//! Switches whose ports share memory by dynamic thresholds (Choudhury and Hahne 1998). That pools hold what their
-//! queues hold, and no more than they have, every run checks now and then; that the engines and threads agree,
-//! `every_transport` and `random_networks` do.
+//! Switches whose ports share memory by dynamic thresholds (Choudhury and Hahne 1998). Every run checks now and then
+//! that pools hold their queues, within their size; `every_transport` and `random_networks` compare engines and
+//! threads.
 
 use crate::plans::{both, plan, star, workload};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
@@ -27,8 +27,8 @@ fn shared(hosts: u32, pairs: &[(u32, u32)], alpha: Alpha, memory: SharedMemory) 
     plan
 }
 
-/// The fixed point of the paper: each of n full queues holds alpha x what all of them leave free, so
-/// alpha / (1 + n alpha) of the memory, and 1 / (1 + n alpha) of it stays free for a port that wakes up.
+/// The fixed point of the paper: each of n full queues holds alpha times the free memory, so alpha / (1 + n alpha) of
+/// the memory, and 1 / (1 + n alpha) stays free for a port that wakes up.
 #[test]
 fn hot_ports_share_as_the_dynamic_threshold_says() {
     let memory = 1_000_000;
@@ -51,7 +51,7 @@ fn hot_ports_share_as_the_dynamic_threshold_says() {
             // A packet has 1000 bytes: one too many or too few for each hot port.
             let mean = last.queue_bytes / u64::from(hot);
             assert!(mean.abs_diff(each) <= 1000 * u64::from(hot), "{case}: {mean} of {each}");
-            // The threshold itself moves by alpha for each of them, and whoever comes then has it.
+            // The threshold itself moves by alpha for each of the packets, and the next arrival gets that memory.
             let max = last.queue_bytes_max;
             let swing = 1000 * u64::from(hot * numerator.div_ceil(denominator));
             assert!(max.abs_diff(each) <= swing, "{case}: {max} of {each}");
@@ -59,8 +59,8 @@ fn hot_ports_share_as_the_dynamic_threshold_says() {
     }
 }
 
-/// Memory of a packet is given back when its last bit leaves, not before, also by a port that then is idle; and at
-/// that instant what arrives at another port finds it free.
+/// Memory is free when the packet's last bit leaves, also at a port that then is idle; an arrival elsewhere at that
+/// instant finds it free.
 #[test]
 fn memory_returns_with_the_last_bit_whichever_port_held_it() {
     let dropped = |later_ps: u64| {
@@ -85,8 +85,8 @@ fn memory_returns_with_the_last_bit_whichever_port_held_it() {
     assert_eq!(dropped(900_000), 0, "after it");
 }
 
-/// A port that is full and alone leaves room for a burst to another one; with the same memory divided among the
-/// ports the burst would be cut, and with a limit of its own the first port could not have taken so much.
+/// A full port leaves room for a burst to another one. Memory divided among ports would drop the burst, and a limit of
+/// its own would have stopped the first port earlier.
 #[test]
 fn what_one_port_leaves_another_can_use() {
     let lost = |memory, alpha| {
@@ -101,8 +101,8 @@ fn what_one_port_leaves_another_can_use() {
         (port("tor 0 down 8").dropped, port("tor 0 down 9").dropped)
     };
     let port = SharedMemory::OfPort(ByteCount::new(50_000));
-    // 600,000 bytes in all. Alpha 1: the first port stops at 300,000; of the burst, 6 x 62.5 packets at 10 Gb/s
-    // less what leaves, 200,000 can stay.
+    // 600,000 bytes in all. Alpha 1: the first port stops at 300,000; of the burst, 6 x 62.5 packets at 10 Gb/s less
+    // what leaves, 200,000 can stay.
     let (hot, burst) = lost(port, Alpha::from_fraction(1, 1));
     assert!(hot > 0 && burst > 0, "{hot} {burst}");
     let switch = SharedMemory::OfSwitch(ByteCount::new(12 * 50_000));

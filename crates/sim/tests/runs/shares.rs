@@ -1,11 +1,11 @@
-//! How evenly flows that answer marks share one bottleneck.
+//! Fairness of flows that react to marks at one bottleneck.
 
 use trimline_sim::scenario::Scenario;
 
 use crate::plans::run;
 
-/// Jain's index of ten flows of DCTCP into one host, 50 to 60 ms after they began, windows of two to four segments; the
-/// smallest of three seeds.
+/// Returns the min over three seeds of Jain's index of ten DCTCP flows into one host, from 50 to 60 ms, windows of two
+/// to four segments.
 fn min_jain_of_dctcp(grows_when_marked: bool) -> f64 {
     let text = format!(
         "topology.fattree.hosts = 128\nseeds = \"1..3\"\nduration = \"60ms\"\nwarm_up = \"50ms\"\n\
@@ -19,7 +19,7 @@ fn min_jain_of_dctcp(grows_when_marked: bool) -> f64 {
     min_jain(&text)
 }
 
-/// The smallest of Jain's indices of a scenario's runs.
+/// Returns the min of Jain's index over a scenario's runs.
 fn min_jain(text: &str) -> f64 {
     let scenario = Scenario::parse("s.toml", text, &[]).unwrap_or_else(|error| panic!("{error}"));
     let each = scenario.runs.iter().map(|each| {
@@ -31,7 +31,7 @@ fn min_jain(text: &str) -> f64 {
     each.fold(f64::INFINITY, f64::min)
 }
 
-/// Why htsim's DCTCP shares more evenly: there an ACK with an echo lets the window grow.
+/// htsim's DCTCP shares more evenly: an ACK with an echo lets the window grow.
 #[test]
 fn growth_by_every_ack_makes_the_shares_even() {
     let (even, plain) = (min_jain_of_dctcp(true), min_jain_of_dctcp(false));
@@ -39,9 +39,9 @@ fn growth_by_every_ack_makes_the_shares_even() {
     assert!((0.94..0.99).contains(&plain), "{plain}");
 }
 
-/// A mark leaves no window of one segment, whose ACK would be delayed by 40 ms: with the defaults of each transport Jain's
-/// index of long flows into one host, from 10 to 110 ms after the first began; the smaller of two seeds. More senders of
-/// MPTCP have more subflows than the queue has packets.
+/// A mark leaves no window of one segment, whose ACK would be delayed by 40 ms: Jain's index of long flows into one
+/// host with each transport's defaults, from 10 to 110 ms, min of two seeds. More senders of MPTCP have more subflows
+/// than the queue has packets.
 #[test]
 fn delayed_acks_starve_no_flow_that_answers_marks() {
     for (transport, senders) in [
@@ -63,8 +63,8 @@ fn delayed_acks_starve_no_flow_that_answers_marks() {
     }
 }
 
-/// Of 32 flows that begin within 1 ms some lose their whole first window. The time-out leaves them one segment, and each ACK
-/// has a mark: they come back all the same. Jain's index from 210 to 310 ms, the smallest of three seeds.
+/// Some of 32 flows that begin within 1 ms lose their first window; the timeout leaves one segment. Jain's index from
+/// 210 to 310 ms, min of three seeds.
 #[test]
 fn flows_that_timed_out_come_back_where_every_ack_has_a_mark() {
     let jain = min_jain(

@@ -1,4 +1,4 @@
-//! Pulls paced to a fast host link behind a slow network: the headers alone can fill the slow links.
+//! Pulls paced to a fast host link behind a slow network: headers alone can fill the slow links.
 
 use crate::plans::{fattree, incast, ndp, plan, run};
 use trimline_metrics::FlowEnd;
@@ -8,8 +8,8 @@ use trimline_sim::transports::{Ndp, Transport};
 use trimline_switch::ServiceModel;
 use trimline_transport::ndp::Config;
 
-/// Ten senders, hosts at 100 Gb/s, 3 Gb/s between switches. A switch that prefers headers sends no data as
-/// long as the receiver pulls at the rate of its own link.
+/// Ten senders, hosts at 100 Gb/s, 3 Gb/s between switches. While the receiver pulls at its link's rate, a switch that
+/// prefers headers sends no data.
 #[test]
 fn headers_that_fill_a_slow_network_do_not_starve_data_for_ever() {
     let delay = TimeDelta::from_ns(100);

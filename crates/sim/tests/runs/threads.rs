@@ -1,7 +1,6 @@
-//! One run on several threads: the same record as on one, whatever happens in it.
+//! A run on several threads gives the record of one thread.
 //!
-//! Beside these, every comparison of the engines is made on two threads too
-//! ([`crate::plans::both`]).
+//! Every comparison of the engines also uses two threads ([`crate::plans::both`]).
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +12,7 @@ use trimline_sim::division;
 use trimline_sim::plan::{EngineChoice, Impairment, LinkChange, Matrix, Plan, Share, Watch};
 use trimline_sim::topology::{Clos, LinkSpec};
 
-/// The same on 2, 3, ... threads, as many as the network has parts.
+/// Compares one thread with 2, 3, ... threads, up to the network's parts.
 fn check(plan: &Plan) {
     let alone = run(plan);
     let max = division(plan, 1000).threads;
@@ -35,7 +34,7 @@ fn a_permutation() {
     check(&permutation());
 }
 
-/// More than a header queue holds, so that headers are returned.
+/// More than a header queue holds, so headers are returned.
 #[test]
 fn an_incast() {
     check(&plan(fattree(6), 30, vec![incast(53, 450_000)]));
@@ -89,8 +88,7 @@ fn loss_damage_and_reordering() {
     check(&plan);
 }
 
-/// Threads that meet less often than every window: the top tier's links are longer than the others. A round may then
-/// be longer than the ring.
+/// The top tier's longer links let threads meet less often than every lookahead window. A round may exceed the ring.
 #[test]
 fn a_long_top_tier() {
     let spec = |gbps, ns| LinkSpec::new(BitRate::from_gbps(gbps), TimeDelta::from_ns(ns));
@@ -162,7 +160,7 @@ fn an_interrupted_run_ends_with_what_there_is() {
     assert_eq!(alone, interrupted(4));
 }
 
-/// The other threads must not wait for ever.
+/// Other threads must not wait for ever.
 #[test]
 fn a_panic_ends_the_run() {
     let panics = || {

@@ -1,4 +1,4 @@
-//! A timeline shows what happened and changes nothing of it.
+//! A timeline shows the events of a run and changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn count(timeline: &Timeline, what: What) -> BTreeMap<u32, u64> {
     counts
 }
 
-/// What the counters of the ports and the flows say of a run is what its timeline shows.
+/// Checks that the counters of ports and flows agree with the timeline.
 fn agrees(record: &RunRecord) {
     let timeline = &record.timeline;
     let of = |what| count(timeline, what);
@@ -95,7 +95,7 @@ fn agrees(record: &RunRecord) {
     }
 }
 
-/// What a flow waited at its host is the time until the first departure of its packets there.
+/// Checks that a flow's wait at its host ends with the first departure there.
 pub(crate) fn tells_waits(record: &RunRecord) {
     let ports = record.ports.len() as u32;
     let mut first: BTreeMap<(&str, u64, u32, u32), u64> = BTreeMap::new();
@@ -154,7 +154,7 @@ fn marks_are_events_of_the_ports_that_made_them() {
     assert_eq!(RunRecord { timeline: Timeline::default(), ..with }, without);
 }
 
-/// A run of a scenario on a star, with everything on its timeline.
+/// Runs a scenario on a star, with everything on its timeline.
 fn timeline_of(keys: &str) -> RunRecord {
     let base = "duration = \"2ms\"\ntopology.star.hosts = 9\n[[workload]]\nname = \"w\"\n\
                 incast = { receiver = 0, senders = 8 }\nsize = \"300KB\"\n";
@@ -177,7 +177,7 @@ fn kinds(record: &RunRecord) -> BTreeMap<&'static str, u64> {
     kinds
 }
 
-/// A packet has the name that its transport's paper gives it.
+/// The names come from the transports' papers.
 #[test]
 fn packets_have_the_names_of_their_transports() {
     let own = ["pull", "nack", "syn", "syn-ack", "probe", "rts", "token", "grant", "resend", "cnp"];

@@ -1,4 +1,4 @@
-//! Flows that follow each other: what starts when, on both engines.
+//! Flows that follow each other: their starts, on both engines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use trimline_sim::scenario::Scenario;
 
 use crate::plans::both;
 
-/// The record of the one run of a scenario, equal on both engines.
+/// Runs a scenario with one run; both engines agree.
 fn record(text: &str) -> RunRecord {
     let scenario = Scenario::parse(&file("s.toml"), text, &[]);
     both(&scenario.unwrap_or_else(|error| panic!("{error}")).runs[0].plan)
@@ -23,7 +23,7 @@ fn file(name: &str) -> String {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name).display().to_string()
 }
 
-/// Flows by source, each in the order of their starts.
+/// Returns flows by source, in order of their starts.
 fn by_source(record: &RunRecord, workload: &str) -> BTreeMap<u32, Vec<FlowRecord>> {
     let mut flows: BTreeMap<u32, Vec<FlowRecord>> = BTreeMap::new();
     for flow in record.flows.iter().filter(|flow| flow.workload == workload) {
@@ -47,7 +47,7 @@ fn a_closed_loop_goes_on_a_gap_after_the_last_ack() {
             assert_eq!(pair[1].start_ps, ended + 100 * US);
             assert_eq!(pair[1].index as usize, number + 1);
         }
-        // It never ran out of flows before the end of the run.
+        // The loop never ran out of flows before the end of the run.
         let last = flows.last().unwrap();
         let next = last.fct_sender_ps.map_or(u64::MAX, |fct| last.start_ps + fct + 100 * US);
         assert!(next >= 5000 * US, "{next}");
@@ -77,7 +77,7 @@ fn a_closed_loop_of_drawn_sizes_and_gaps_lasts_until_the_end() {
     }
     assert!(lasting > 44, "{lasting} of 48 connections");
     assert!(targets.iter().all(|&flows| flows > 5), "destinations are drawn: {targets:?}");
-    // A longer run has the same flows at its beginning.
+    // A longer run begins with the same flows.
     let short = record(&format!("duration = \"4ms\"\n{base}"));
     for flow in short.flows.iter().filter(ended) {
         assert!(long.flows.iter().any(|other| other == flow), "{flow:?}");
@@ -167,7 +167,7 @@ fn what_lies_behind_the_longest_run_never_happens() {
              [[workload]]\nname = \"late\"\npairs = [[1, 2]]\nsize = \"9KB\"\nstart = \"900000s\"\n"
         ))
     };
-    // 2^40 windows of 2 ns are less than an hour.
+    // 2^40 lookahead windows of 2 ns are less than an hour.
     for timer in [
         "transport.ndp.rto = \"900000s\"",
         "transport.pfabric.rto = \"900000s\"",
@@ -228,7 +228,7 @@ fn every_host_asks_in_an_open_loop() {
     assert!(answers <= requests && answers * 10 > requests * 9, "{answers} of {requests}");
 }
 
-/// FastLane 5: the responses of a group are alike, and as many as its total takes; servers repeat where hosts are few.
+/// FastLane 5: a group's responses add up to its total.
 #[test]
 fn groups_of_answers_are_alike_and_their_servers_repeat_where_hosts_are_few() {
     let record = record(
@@ -338,7 +338,7 @@ fn multishot_triggers_start_one_flow_at_a_time() {
     );
     let to: Vec<(u32, FlowEnd)> =
         record.flows.iter().map(|flow| (flow.destination, flow.end)).collect();
-    // Two activations; the third flow is still waiting for one.
+    // Two activations; the third flow still waits for one.
     let done = FlowEnd::Completed;
     assert_eq!(to, [(1, done), (1, done), (2, done), (3, FlowEnd::NotStarted)]);
 }
@@ -422,7 +422,7 @@ fn samples_change_nothing_and_add_up_to_the_counters() {
     let without = record(text);
     let with = record(&format!("output.series = \"33us\"\n{text}"));
     assert_eq!((&with.flows, &with.ports), (&without.flows, &without.ports));
-    // A run without a stated end stops at the same instant, and links change in it at theirs.
+    // A run without a stated end stops at the same instant, and its links change on time.
     let sized = text.replace("duration = \"2ms\"\nwarm_up = \"1ms\"\n", "link_event = [{ at = \"99us\", \
         link = \"tor 0 up 0\", change = \"fail\" }, { at = \"120us\", link = \"tor 0 up 0\", change = \"restore\" }]\n");
     let sized = sized.replace("long-lived", "900KB");
@@ -439,7 +439,7 @@ fn samples_change_nothing_and_add_up_to_the_counters() {
     let sampled: u64 = of_ports.map(|sample| sample.counters.bytes).sum();
     let counted: u64 = with.ports.iter().map(|port| port.bytes).sum();
     assert!(sampled < counted && sampled as f64 > counted as f64 * last as f64 / 2.1e9);
-    // Full links, no queue of more than eight packets and its headers.
+    // Full links, and queues of at most eight packets and their headers.
     let busy = with.samples.samples.iter().filter(|sample| sample.group == 0);
     for sample in busy.skip(10) {
         let share = sample.counters.bytes as f64 * 8.0 / (16.0 * 10e9 * 33e-6);
@@ -457,7 +457,7 @@ fn samples_say_what_hosts_send_and_have_not_sent() {
     let record = record(text);
     let hosts: Vec<_> = record.samples.samples.iter().filter(|sample| sample.group == 1).collect();
     let unsent: Vec<u64> = hosts.iter().map(|sample| sample.queue_bytes / 9000).collect();
-    // A sample at 50 us comes before what begins then.
+    // A sample at 50 us comes before events at that time.
     assert_eq!(unsent[..7], [8, 7, 5, 4, 3, 11, 10]);
     assert_eq!(unsent[14..], [0; 6]);
     assert_eq!(hosts[0].queue_bytes, hosts[0].queue_bytes_max);
@@ -467,7 +467,7 @@ fn samples_say_what_hosts_send_and_have_not_sent() {
     assert_eq!(sent, down, "one switch: what hosts send is what it sends");
 }
 
-/// A server that repeats would have a second request wait on the same connection.
+/// With a server that repeats, a second request would wait on one connection.
 #[test]
 fn groups_on_kept_connections_are_refused() {
     let text = "topology.star.hosts = 8\ntransport.tcp = {}\n[[workload]]\nname = \"g\"\nsize = \"2KB\"\n\

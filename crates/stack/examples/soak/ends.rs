@@ -20,13 +20,13 @@ use super::{CLIENT, HOSTS, LASTING_CLIENT, LASTING_SERVER, SERVER};
 
 const SERVICE: u16 = 9;
 
-/// How long a peer may be silent.
+/// The silence after which a peer counts as dead.
 const DEAD_PEER: TimeDelta = TimeDelta::from_ms(4000);
 
-/// Plays a role. `left_ms` is the time until the clock of this process begins again.
+/// Plays a role. `left_ms` is the time until this process's clock wraps.
 ///
 /// # Errors
-/// The role ended, which none should.
+/// The role ended by itself.
 pub(crate) fn run(role: &str, left_ms: &str) -> io::Result<()> {
     // The end of the run closes the standard input.
     thread::spawn(|| {
@@ -45,7 +45,7 @@ pub(crate) fn run(role: &str, left_ms: &str) -> io::Result<()> {
     }
 }
 
-/// A clock that begins again so soon: after 2^63 ps.
+/// Returns a clock that wraps, at 2^63 ps, after `left`.
 fn clock(left: Duration) -> Clock {
     let age = Duration::from_nanos(((1u128 << 63) / 1000) as u64) - left;
     Instant::now().checked_sub(age).map_or_else(Clock::real, Clock::Real)
@@ -68,7 +68,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// A message of one to two megabytes; its first eight bytes are the checksum of the others.
+/// A message of one to two megabytes; its first eight bytes are the checksum of the rest.
 fn message(number: u64) -> Vec<u8> {
     let length = 1_000_000 + (number * 7919 % 1_000_000) as usize;
     let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -84,7 +84,7 @@ fn message(number: u64) -> Vec<u8> {
     bytes
 }
 
-/// Answers messages with the checksum of the whole.
+/// Answers messages with their checksums.
 fn serve(mut host: Host<AfPacket>) -> io::Result<()> {
     host.listen(SERVICE);
     loop {
@@ -98,7 +98,7 @@ fn serve(mut host: Host<AfPacket>) -> io::Result<()> {
                 match core.receive(connection) {
                     Ok(Some(message)) => {
                         let (sum, body) = message.split_at(message.len().min(8));
-                        // Strangers of the flood have no token, so who comes so far meant it.
+                        // The flood's packets have no token, so a sender that comes so far is genuine.
                         if sum != checksum(body).to_le_bytes() {
                             println!("a message of {} B has another checksum", message.len());
                         }
@@ -130,7 +130,7 @@ fn ask(mut host: Host<AfPacket>, server: u32) -> io::Result<()> {
                     break println!("done {number}");
                 }
                 Ok(_) => println!("message {number} was answered with another checksum"),
-                // Interfaces that are gone are errors of `run_until`, and end the process.
+                // A lost interface is an error of `run_until`, and ends the process.
                 Err(Ok(failure)) => println!("again {number}: {failure}"),
                 Err(Err(error)) => return Err(error),
             }
@@ -138,7 +138,7 @@ fn ask(mut host: Host<AfPacket>, server: u32) -> io::Result<()> {
     }
 }
 
-/// One message, and its answer; why it failed, or why this process cannot go on.
+/// Sends one message and returns its answer, or the connection's failure, or the error that ends this process.
 fn transfer(
     host: &mut Host<AfPacket>,
     server: IpAddr,

@@ -1,4 +1,4 @@
-//! Forged packets, ten kinds of them.
+//! Ten kinds of forged packets.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,11 +19,11 @@ pub(crate) const KINDS: u64 = 10;
 
 const SERVICE: u16 = 9;
 
-/// Frames that a thread sends at once, and then waits.
+/// Frames that a thread sends at once before it waits.
 const BURST: usize = 16;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Chance.
+/// A random number generator.
 struct NodeRng(u64);
 
 impl NodeRng {
@@ -43,37 +43,37 @@ impl NodeRng {
     }
 }
 
-/// Floods until it is over.
+/// Floods until `over` is set.
 pub(crate) fn run(place: &Namespace, kind: u64, over: &AtomicBool, sent: &AtomicU64) {
     let mut draw = NodeRng(0x1234_5678_9abc_def1 ^ kind << 20);
     let Ok(mut socket) = place.inside(|| AfPacket::open(&format!("h{FLOODER}"))) else { return };
     while !over.load(Ordering::Relaxed) {
         let frames: Vec<Vec<u8>> = (0..BURST).map(|_| frame(kind, &mut draw)).collect();
         for frame in &frames {
-            // A full queue is no reason to stop.
+            // A full queue does not stop the flood.
             if socket.tx_burst(&[&[frame]]).is_ok() {
                 sent.fetch_add(1, Ordering::Relaxed);
             }
         }
-        // What comes back is thrown away.
+        // Received frames are discarded.
         socket.rx_burst(usize::MAX, &mut |_| {}).ok();
         thread::sleep(PAUSE);
     }
 }
 
 fn frame(kind: u64, draw: &mut NodeRng) -> Vec<u8> {
-    // Each pair floods in the name of its other end as well.
+    // Each pair is also flooded in the name of its other end.
     let pairs = [[CLIENT, SERVER], [LASTING_CLIENT, LASTING_SERVER]];
     let [client, server] = pairs[draw.below(2) as usize];
     let of = |host: u32| -> IpAddr { network::address(host, 0).into() };
     let opening = Flags::SYN | Flags::FROM_OPENER;
     let service = Header::data_extra;
     let (source, target, kind_of, flags, sequence, length) = match kind {
-        // Requests of strangers, of the client, and such as begin far ahead.
+        // Requests of strangers, of the client, and of senders that begin far ahead.
         0 => (draw.address(), server, Kind::Data, opening, 0, draw.below(1400)),
         1 => (of(client), server, Kind::Data, opening, draw.below(40), draw.below(1400)),
         2 => (draw.address(), server, Kind::Data, opening, draw.next() & 0x7fff, 1),
-        // Data of nobody, and their control packets.
+        // Data and control packets of no connection.
         3 => (of(client), server, Kind::Data, Flags::FROM_OPENER, draw.below(100), 100),
         4 => (of(client), server, Kind::Reset, (draw.next() & 0x3f) as u8, draw.below(100), 0),
         5 => (of(server), client, Kind::Pull, (draw.next() & 0x3f) as u8, draw.below(1000), 0),
@@ -110,7 +110,7 @@ fn frame(kind: u64, draw: &mut NodeRng) -> Vec<u8> {
         .emit(ethernet, &Profile::PAPER, &payload, &extension, &mut bytes)
         .expect("it can be written");
     if kind == 9 && draw.below(2) == 0 {
-        // Damage anywhere.
+        // Damages any byte.
         let place = draw.below(bytes.len() as u64) as usize;
         bytes[place] ^= draw.next() as u8;
     }

@@ -1,14 +1,14 @@
-//! A long run in which everything goes wrong: `make soak`, or with another time
+//! A long run under constant failures: `make soak`, or with another time
 //! `cargo run --release --package trimline-stack --example soak -- SECONDS`.
 //!
 //! Five hosts around a software switch, each process in a network namespace. One pair transfers messages of one to two
-//! megabytes and is killed; another pair does the same and is never killed. Ten threads of a fifth host flood them all
-//! with forged packets. Every second something happens: a kill -9 of an end or of the switch, a link that goes down, a process that is
-//! stopped for a while. The clock of every process begins again within seconds of its start.
+//! megabytes and is killed; another pair is never killed. Ten threads of a fifth host flood them with forged packets.
+//! Every second a fault occurs: a kill -9 of an end or of the switch, a link that goes down, a process that is stopped
+//! for a while. Every process's clock wraps within seconds of its start.
 //!
-//! At the end: how many transfers arrived with the right checksum, whether a process ended that nobody killed,
-//! how the memory of hosts and switch grew, and whether anybody works who has nothing to do. It fails at a transfer that
-//! arrived with another checksum, and at memory that grew by more than 64 MB.
+//! At the end the soak prints the transfers with the right checksum, the growth of memory, and the load of idle
+//! processes. It fails on too few transfers, on a wrong checksum, on a process that ended by itself or is busy while
+//! idle, and on memory that grew by more than 64 MB.
 
 mod ends;
 mod flood;
@@ -25,7 +25,7 @@ use trimline_stack::switch::quantity;
 use trimline_testbed::namespace::{self, Namespace};
 use trimline_testbed::network::{self, Shape, TestNetwork};
 
-/// Who is where.
+/// Host numbers of the roles.
 const CLIENT: u32 = 0;
 const SERVER: u32 = 1;
 const FLOODER: u32 = 2;
@@ -33,14 +33,14 @@ const LASTING_SERVER: u32 = 3;
 const LASTING_CLIENT: u32 = 4;
 const HOSTS: u32 = 5;
 
-/// What must be reached in ten minutes; in less time, a share of it.
+/// Transfers needed in ten minutes; a shorter run needs a share.
 const TRANSFERS: u64 = 1000;
 const WHOLE: Duration = Duration::from_secs(600);
 
-/// By so much the memory of a process may grow.
+/// Limit on the growth of a process's memory, in KB.
 const GROWTH_KB: u64 = 64 << 10;
 
-/// What the processes said.
+/// Counts of what the processes printed.
 #[derive(Default)]
 struct Said {
     done: AtomicU64,
@@ -55,15 +55,15 @@ impl Said {
     }
 }
 
-/// A run.
+/// The state of a run.
 struct Soak<'a> {
     network: &'a TestNetwork,
     processes: BTreeMap<&'static str, Child>,
     said: Arc<Said>,
-    /// Chance, the same in every run.
+    /// State of the RNG, equal in every run.
     draw: u64,
     events: BTreeMap<&'static str, u64>,
-    /// Maximum memory of each role's processes, killed ones included: of the first quarter, and of all.
+    /// Max memory of each role's processes in KB, killed ones included: of the first quarter, and of all.
     memory_kb: BTreeMap<&'static str, (u64, u64)>,
 }
 
@@ -145,7 +145,7 @@ impl Soak<'_> {
         Ok(&self.network.hosts[host as usize].namespace)
     }
 
-    /// Starts a process, whose clock begins again within ten seconds.
+    /// Starts a process whose clock wraps within ten seconds.
     fn start(&mut self, role: &'static str) -> io::Result<()> {
         let left_ms = self.below(10_000);
         let start = || {
@@ -176,7 +176,7 @@ impl Soak<'_> {
         Ok(())
     }
 
-    /// Ends a process at once, and starts it again.
+    /// Kills a process and restarts it.
     fn kill(&mut self, role: &'static str) -> io::Result<()> {
         if let Some(mut child) = self.processes.remove(role) {
             child.kill()?;
@@ -190,7 +190,7 @@ impl Soak<'_> {
         Command::new("kill").args([signal, &id]).status().map(|_| ())
     }
 
-    /// A link is down for a third of a second. With it the kernel of a host loses what it was told of its neighbours.
+    /// Takes a link down for 0.3 s. The host's kernel loses its neighbour entries with it.
     fn flap(&mut self, host: u32) -> io::Result<()> {
         let host = &self.network.hosts[host as usize];
         let device = &host.interface;
@@ -253,7 +253,7 @@ impl Soak<'_> {
         Ok(())
     }
 
-    /// Says what was reached.
+    /// Prints the results; fails if a requirement is not met.
     fn judge(&mut self, time: Duration, flooded: u64) -> io::Result<()> {
         for role in ["client", "lasting-client"] {
             if let Some(mut child) = self.processes.remove(role) {
@@ -261,7 +261,7 @@ impl Soak<'_> {
                 child.wait()?;
             }
         }
-        // What is left has nothing to do once its silence is over.
+        // The remaining processes are idle once the silence is over.
         thread::sleep(Duration::from_secs(8));
         let busy = |child: &Child| cpu_ticks(child.id());
         let before: BTreeMap<_, _> =
@@ -302,13 +302,13 @@ impl Soak<'_> {
 impl Drop for Soak<'_> {
     fn drop(&mut self) {
         for child in self.processes.values_mut() {
-            // It may have ended.
+            // The process may have ended.
             child.kill().and_then(|()| child.wait()).ok();
         }
     }
 }
 
-/// Memory that a process uses.
+/// Returns the memory of a process, in KB.
 fn memory_kb(child: &Child) -> io::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -316,7 +316,7 @@ fn memory_kb(child: &Child) -> io::Result<u64> {
     words.and_then(|kb| kb.parse().ok()).ok_or_else(|| io::Error::other("no VmRSS"))
 }
 
-/// Time that a process had a processor, in the ticks of /proc.
+/// Returns the CPU time of a process, in ticks of /proc.
 fn cpu_ticks(id: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let behind_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);

@@ -1,5 +1,5 @@
-//! One scenario on both drivers: the simulator, and frames between hosts and switches on a virtual clock.
-//! What every host sends and receives is the same, packet by packet, to the picosecond.
+//! One scenario on both drivers: the simulator, and frames between hosts and switches on a virtual clock. Every host
+//! sends and receives the same packets, to the picosecond.
 
 mod world;
 
@@ -14,7 +14,7 @@ use trimline_sim::topology;
 
 use world::{Happening, World};
 
-/// The simulator's account of what hosts sent and received.
+/// Returns the simulator's record, and the packets that hosts sent and received.
 fn simulated(plan: &Plan) -> (RunRecord, Vec<Happening>) {
     let mut plan = plan.clone();
     let links = topology::links(&plan.topology).into_iter();
@@ -53,7 +53,7 @@ fn simulated(plan: &Plan) -> (RunRecord, Vec<Happening>) {
     (record, happenings)
 }
 
-/// Runs the scenario on both and gives what happened, which is the same.
+/// Runs the scenario on both drivers, which must agree, and returns the events.
 #[track_caller]
 fn check(text: &str) -> Vec<Happening> {
     let scenario = Scenario::parse("scenario", text, &[]).unwrap();

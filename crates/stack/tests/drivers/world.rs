@@ -1,4 +1,4 @@
-//! Hosts and switches of the stack on a virtual clock, in the shape of a plan of the simulator.
+//! Hosts and switches of the stack on a virtual clock, in the shape of a simulator plan.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use trimline_stack::host::{Config, Core, Options, Streams};
 use trimline_stack::switch::{self, Fabric};
 use trimline_transport::{Key, Side, ndp};
 
-/// A packet at a host.
+/// A packet that leaves or reaches a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Happening {
     pub(crate) time_ps: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Happening {
 }
 
 impl Happening {
-    /// In the order of time, and one order at one instant.
+    /// The sort key: by time, and in a fixed order at one instant.
     fn key(&self) -> (u64, u32, bool, u8, (u32, u32), u32) {
         let Happening { time_ps, host, departs, packet, flow, sequence, .. } = *self;
         (time_ps, host, departs, packet as u8, flow, sequence)
@@ -58,7 +58,7 @@ pub(crate) struct World {
     /// Source and destination by connection.
     flows: HashMap<u32, (u32, u32)>,
     happenings: Vec<Happening>,
-    /// Addresses of a host, the canonical one first.
+    /// Number of addresses of a host; the first is the canonical one.
     ways: usize,
 }
 
@@ -112,7 +112,7 @@ impl World {
             }
         }
         let config = switch::Config::parse(&text).unwrap();
-        // The simulator's number of each of our ports: its coins go by that.
+        // The simulator's number of each port here, which selects its random bits.
         let per_leaf = clos.hosts_per_tor + spines;
         let unit = move |port: u32, hosts: u32| {
             let switch_ports = leaves * per_leaf + spines * leaves;
@@ -132,7 +132,7 @@ impl World {
         };
         let (seed, count) = (plan.seed, clos.hosts());
         let coins = |port| random::stream(seed, "coin", &[u64::from(unit(port, count))]);
-        // The simulator's name of a host's link is its host's, with a bit set.
+        // The simulator names a host's link by its host, with a bit set.
         let ports = leaves * per_leaf + spines * leaves;
         let ties = move |line, before: u64| {
             let link = unit(line, count);
@@ -143,7 +143,7 @@ impl World {
         let hosts = (0..count).map(|host| {
             let mut config = Config::new(address(host, 0), 9100, clos.host_link.rate).unwrap();
             config.ndp = ndp.clone();
-            // The simulator's connections know nothing of each other.
+            // The simulator's connections share no scores.
             (config.shares_scores, config.dead_peer_timeout) = (false, None);
             config.ways = (0..ways).map(|way| address(host, way)).collect();
             Core::new(config)
@@ -158,7 +158,7 @@ impl World {
         }
     }
 
-    /// The flows of a run, at their times, with the random streams that the simulator gives them.
+    /// Schedules the flows of a run at their times, with the simulator's RNG streams.
     pub(crate) fn start(&mut self, plan: &Plan, flows: &FlowStore) {
         type Name = (u64, u64, u64);
         let mut names: HashMap<u32, Name> = HashMap::new();
@@ -192,7 +192,7 @@ impl World {
         }
     }
 
-    /// What a frame at a host is.
+    /// Records a frame at a host.
     fn record(&mut self, time: Time, host: u32, departs: bool, frame: &[u8]) {
         let parsed = Frame::new(frame).unwrap().parse(&Profile::PAPER).unwrap();
         let datagram = parsed.datagram;
@@ -249,7 +249,7 @@ impl World {
         }
     }
 
-    /// Runs until nothing is left to do.
+    /// Runs until no work is left.
     pub(crate) fn run(mut self) -> Vec<Happening> {
         loop {
             let hosts = self.hosts.iter().map(Core::next).min().unwrap();

@@ -1,8 +1,8 @@
-//! What may be kept of what comes too early.
+//! Bounds on data that arrives ahead of its order.
 
 use super::*;
 
-/// Bytes that this process has on its heap, as far as an allocator of the test knows.
+/// Bytes on this thread's heap, counted by a test allocator.
 mod heap {
     use std::alloc::{GlobalAlloc, Layout, System};
     use std::cell::Cell;
@@ -34,13 +34,13 @@ mod heap {
     #[global_allocator]
     static COUNTING: Counting = Counting;
 
-    /// Bytes that this thread holds.
+    /// Returns the bytes that this thread holds.
     pub(crate) fn held() -> isize {
         HELD.with(Cell::get)
     }
 }
 
-/// What a server holds after so many one-byte packets, each the only one of its connection.
+/// Returns what a server holds after this many one-byte packets, one per connection.
 fn held_after(packets: u32, sequence: u32, peers: bool) -> isize {
     let mut server = server(|_| {});
     let before = heap::held();
@@ -65,7 +65,7 @@ fn a_packet_far_ahead_takes_no_more_than_one_in_order() {
     }
 }
 
-/// A peer that leaves out the first packet and fills everything behind it.
+/// The first packet is left out, all others are sent.
 #[test]
 fn what_waits_for_one_packet_is_bounded() {
     let mut server = server(|config| config.limits.early_bytes = 8 << 20);
@@ -84,7 +84,7 @@ fn what_waits_for_one_packet_is_bounded() {
     assert!(held < 12 << 20, "{held} B of 42 MB");
 }
 
-/// The same by many connections of one peer, and of many peers: a host has a limit in all.
+/// Many connections of one peer, or of many peers, share a total limit.
 #[test]
 fn what_a_host_keeps_in_all_is_bounded() {
     for peers in [1, 200] {
@@ -111,7 +111,7 @@ fn what_a_host_keeps_in_all_is_bounded() {
     }
 }
 
-/// A header that a switch cut has no payload to be kept, and a copy none that is not there already.
+/// A trimmed header has no payload to keep, and a copy's payload is there.
 #[test]
 fn headers_and_copies_find_room_where_there_is_none() {
     let mut server = server(|config| config.limits.early_bytes = 3000);
@@ -131,7 +131,7 @@ fn headers_and_copies_find_room_where_there_is_none() {
     assert_eq!(server.statistics().without_room, 1);
 }
 
-/// An application that is told of connections by `accept` alone has no list of those that can be read.
+/// An application that only uses `accept` has no list.
 #[test]
 fn lists_that_nobody_asks_for_do_not_grow() {
     let mut server = server(|_| {});
@@ -144,7 +144,7 @@ fn lists_that_nobody_asks_for_do_not_grow() {
                 server.receive(connection).unwrap();
                 server.abandon(now, connection);
             }
-            // Everything that it says goes before the next one comes.
+            // The server's answers go before the next request comes.
             run_to(&mut server, now + TimeDelta::from_us(500));
         }
         heap::held()

@@ -4,7 +4,7 @@ use super::two::Two;
 use super::*;
 use trimline_stack::host::Connection;
 
-/// A connection with a message on it that the server ends so. Gives why the client's failed.
+/// Opens a connection with a message, which the server ends by `end`. Returns the client's failure.
 fn notified(message: &[u8], change: fn(&mut Config), end: fn(&mut Two, Connection)) -> Failure {
     let mut two = Two::new(change);
     let near = two.send(message);
@@ -90,7 +90,7 @@ fn a_cause_that_is_not_known_is_none() {
     }
 }
 
-/// A peer that still asks, after both ends' RESETs were lost, is told that the connection has ended.
+/// The peer still asks after both ends' RESETs were lost.
 #[test]
 fn who_asks_about_a_connection_that_has_ended_is_told() {
     let mut two = Two::new(|config| config.dead_peer_timeout = Some(TimeDelta::from_ms(4000)));

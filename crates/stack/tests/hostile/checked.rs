@@ -1,4 +1,4 @@
-//! Messages with a CRC-32C, where sums of 16 bits do not notice what a cable did.
+//! Messages with a CRC-32C, for damage that 16-bit sums do not detect.
 
 use super::two::Two;
 use super::*;
@@ -6,7 +6,7 @@ use trimline_stack::host::{Connection, Options};
 
 const CHECKED: Options = Options { class: 0, deadline: None, checked: true };
 
-/// A connection with a message on it whose two words in the middle change places on their way, if it `alters`.
+/// Sends a message on a new connection; `alters` swaps two words of it on the way.
 fn sent(checked: bool, alters: bool) -> (Two, Connection) {
     let mut two = Two::new(|_| {});
     two.server.listen_checked(two.now, SERVICE);
@@ -66,7 +66,7 @@ fn messages_go_both_ways_checked_and_streams_do_not() {
     assert_eq!(two.server.receive(far), Err(Failure::Closed));
 }
 
-/// A server of an older version listens on no such port, and neither does one that wants no other.
+/// An older server does not listen on such a port, and a server that requires checks refuses others.
 #[test]
 fn ends_that_do_not_agree_about_checks_are_refused() {
     let mut two = Two::new(|_| {});

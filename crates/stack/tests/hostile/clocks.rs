@@ -1,4 +1,4 @@
-//! Times that end, jump and begin again.
+//! Clocks that end, jump and wrap.
 
 use super::two::Two;
 use super::*;
@@ -9,10 +9,10 @@ use trimline_stack::host::{Host, Idle};
 use trimline_stack::io::{PacketIo, mem};
 use trimline_stack::switch::{self, Fabric, Runner};
 
-/// 2^63 ps: then a real clock begins again.
+/// 2^63 ps: a real clock wraps there.
 const EPOCH: TimeDelta = TimeDelta::from_ps(1 << 63);
 
-/// A transfer that is under way when the clock begins again goes on: timers, pacing, keep-alives and deadlines.
+/// A transfer, its timers, pacing, keepalives and deadlines go on when the clock wraps.
 #[test]
 fn what_is_under_way_survives_a_clock_that_begins_again() {
     for (lossy, message) in [(false, 3_000_000), (true, 3_000_000), (true, 5)] {
@@ -39,7 +39,7 @@ fn what_is_under_way_survives_a_clock_that_begins_again() {
     }
 }
 
-/// The same with hosts whose real clock is as old as that: they notice by themselves.
+/// The hosts' real clock is close to its end.
 #[test]
 fn a_host_notices_that_its_clock_begins_again() {
     let age = Duration::from_nanos(((1u128 << 63) / 1000) as u64) - Duration::from_millis(150);
@@ -52,7 +52,7 @@ fn a_host_notices_that_its_clock_begins_again() {
     let mut server = Host::new(b, config(1), clock.clone());
     client.core().add_peer(address(1), &[], [2; 6]);
     server.listen(SERVICE);
-    // Some of them after it has begun again.
+    // Some connections come after the wrap.
     let (begin, mut later) = (Instant::now(), 0);
     while later < 20 {
         let one = client.connect(address(1), SERVICE, Default::default()).unwrap();
@@ -74,7 +74,7 @@ fn a_host_notices_that_its_clock_begins_again() {
     }
 }
 
-/// A switch between two interfaces in memory, whose clock begins again while frames cross it.
+/// The clock wraps while frames cross the switch.
 #[test]
 fn a_switch_notices_that_its_clock_begins_again() {
     let age = Duration::from_nanos(((1u128 << 63) / 1000) as u64) - Duration::from_millis(100);
@@ -98,7 +98,7 @@ fn a_switch_notices_that_its_clock_begins_again() {
     let frame = request(address(2), 1, b"x");
     let (begin, mut sent, mut got, mut later) = (Instant::now(), 0, 0, 0);
     while later < 100 || got < sent {
-        // Frames leave before, while and after it begins again.
+        // Frames leave before, during and after the wrap.
         if later < 100 {
             sent += far.tx_burst(&[&[&frame]]).unwrap();
             later += u32::from(clock.now() < ms(10_000));
@@ -110,7 +110,7 @@ fn a_switch_notices_that_its_clock_begins_again() {
     assert_eq!(got, sent);
 }
 
-/// Three hosts around a switch that learns: where a frame to `to` arrives that host 0 sends.
+/// Returns the hosts that get a frame to `to` from host `from`; three hosts around a learning switch.
 fn arrives(fabric: &mut Fabric, now: Time, from: u32, to: u8) -> Vec<u32> {
     let mut frame = request(address(2), 1, b"x");
     frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, to]);
@@ -122,7 +122,6 @@ fn arrives(fabric: &mut Fabric, now: Time, from: u32, to: u8) -> Vec<u32> {
     seen
 }
 
-/// What a switch has learned grows old although its clock began again.
 #[test]
 fn learned_addresses_grow_old_after_the_clock_has_begun_again() {
     let mut text = "rate = \"1Gbps\"\n[[switch]]\nname = \"s\"\nforwarding = \"l2\"\n".to_owned();
@@ -143,7 +142,7 @@ fn learned_addresses_grow_old_after_the_clock_has_begun_again() {
     assert_eq!(arrives(&mut fabric, ms(310_000), 2, 1), [0, 1], "it was not heard for 300 s");
 }
 
-/// Two months are not the past, though half of what a clock counts in an epoch is less.
+/// Two months are in the future, though half an epoch is shorter.
 #[test]
 fn a_deadline_in_two_months_is_waited_for() {
     let (io, _other) = mem::pair(1500).unwrap();

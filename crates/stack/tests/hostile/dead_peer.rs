@@ -1,4 +1,4 @@
-//! Everything ends: a peer that is not heard is given up, one that has nothing to say is not.
+//! Dead-peer detection: a silent peer is given up, an idle one is not.
 
 use super::two::Two;
 use super::*;
@@ -6,7 +6,7 @@ use trimline_stack::host::Connection;
 
 const DEAD_PEER: TimeDelta = TimeDelta::from_ms(30_000);
 
-/// When a connection that was opened at 1 ms failed, and why.
+/// Returns why a connection failed, if it has.
 fn end(core: &mut Core, connection: Connection) -> Option<Failure> {
     core.receive(connection).err()
 }
@@ -19,7 +19,7 @@ fn peers_that_have_nothing_to_say_are_not_given_up() {
     let before = two.client.statistics().frames_out;
     two.run_for(TimeDelta::from_ms(600_000));
     assert_eq!((end(&mut two.client, near), end(&mut two.server, far)), (None, None));
-    // A few questions a minute, and their answers.
+    // A few keepalives a minute, and their answers.
     let frames = two.client.statistics().frames_out - before;
     assert!((20..200).contains(&frames), "{frames} frames in ten minutes");
     two.server.send(far, b"42").unwrap();
@@ -29,7 +29,7 @@ fn peers_that_have_nothing_to_say_are_not_given_up() {
 
 #[test]
 fn a_peer_that_is_gone_is_given_up_in_time_by_both_ends() {
-    // In the middle of a message, and while nothing is under way.
+    // In the middle of a message, and while idle.
     for message in [10, 30_000_000] {
         let mut two = Two::new(|_| {});
         let (near, far) = two.open(&vec![7; message]);
@@ -40,7 +40,7 @@ fn a_peer_that_is_gone_is_given_up_in_time_by_both_ends() {
         let ends = [end(&mut two.client, near), end(&mut two.server, far)];
         for failure in ends {
             let Some(Failure::DeadPeer(quiet)) = failure else {
-                // What arrived whole is read first.
+                // A whole message is read first.
                 assert_eq!((failure, message), (None, 10));
                 assert!(matches!(two.server.receive(far), Err(Failure::DeadPeer(_))));
                 continue;
@@ -62,7 +62,7 @@ fn a_peer_that_is_gone_is_given_up_in_time_by_both_ends() {
     }
 }
 
-/// The server was killed and started again: it knows nothing of the connection, and says so when it is asked.
+/// The restarted server does not know the connection.
 #[test]
 fn a_peer_that_was_started_again_is_given_up_when_it_says_so() {
     let mut two = Two::new(|_| {});
@@ -72,7 +72,7 @@ fn a_peer_that_was_started_again_is_given_up_when_it_says_so() {
     assert_eq!(end(&mut two.client, near), Some(Failure::Refused(Cause::NoService)));
 }
 
-/// A host that was stopped for an hour has heard nobody meanwhile, and blames nobody for it.
+/// A host that was stopped for an hour received nothing meanwhile.
 #[test]
 fn a_host_that_slept_gives_its_peers_time_to_be_heard() {
     let mut two = Two::new(|_| {});
@@ -83,7 +83,7 @@ fn a_host_that_slept_gives_its_peers_time_to_be_heard() {
     assert_eq!((end(&mut two.client, near), end(&mut two.server, far)), (None, None));
 }
 
-/// Connections that strangers began and never went on with leave nothing, though no application looks.
+/// Connections that strangers abandon end without the application.
 #[test]
 fn what_strangers_began_ends_by_itself() {
     let mut server = server(|_| {});
@@ -98,8 +98,8 @@ fn what_strangers_began_ends_by_itself() {
     assert_eq!(server.next(), Time::NEVER);
 }
 
-/// Lets both do what is due until then. Each looks at what has arrived every 20 ms, as on a busy machine; its ring holds
-/// 512 frames until then, and what finds it full is lost. Gives how many were.
+/// Runs both ends until `until`. Each end polls its ring of 512 frames every 20 ms, as on a busy machine. Returns the
+/// frames lost at a full ring.
 fn run_through_rings(two: &mut Two, until: Time) -> usize {
     const RING: usize = 512;
     let (mut lost, mut rings) = (0, [Vec::new(), Vec::new()]);
@@ -149,7 +149,7 @@ fn of_ten_thousand_idle_connections_none_is_given_up() {
     assert_eq!((given_up, two.server.connections()), (0, COUNT));
 }
 
-/// Frames that found no room may have been the answers: the verdict waits, and not for ever.
+/// Frames lost at the interface may have been the answers.
 #[test]
 fn an_interface_that_overran_delays_a_verdict() {
     let cases = [(0..0, 30..34), (28_000..29_000, 35..40), (20_000..100_000, 60..64)];

@@ -1,21 +1,21 @@
-//! Hosts that are far apart: a path with a rate, a queue and a time of its own, on a virtual clock.
+//! Distant hosts: a path with a rate, a queue and a delay, on a virtual clock.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use trimline_stack::host::Connection;
 
-/// One direction of a path: a queue that drops, a rate, and a time.
+/// One direction of a path: a queue that drops, a rate, and a delay.
 struct Way {
     rate: BitRate,
-    /// Bytes that wait before further ones are dropped.
+    /// Bytes that wait before further frames are dropped.
     queue: u64,
     free_at: Time,
     delay: TimeDelta,
 }
 
 impl Way {
-    /// Arrival time of a frame that is sent now. `None`: it is dropped.
+    /// Returns the arrival time of a frame sent now, or `None` if it is dropped.
     fn arrival(&mut self, now: Time, bytes: usize) -> Option<Time> {
         let waits = self.free_at.saturating_since(now);
         if self.rate.bytes_in(waits).get() > self.queue {
@@ -31,10 +31,10 @@ struct Distant {
     now: Time,
     ends: [Core; 2],
     ways: [Way; 2],
-    /// Frames on their way, each to an end.
+    /// Frames on their way, each with its receiver.
     under_way: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     frames: u64,
-    /// One frame of data in so many is lost.
+    /// One data frame in this many is lost.
     loss: Option<u64>,
     /// Time and number of each data packet that left the client.
     sent: Vec<(Time, u32)>,
@@ -46,7 +46,7 @@ const CLIENT: usize = 0;
 const SERVER: usize = 1;
 
 impl Distant {
-    /// Hosts on links of a rate, and a path of 100 Mb/s.
+    /// Makes hosts on links of a rate, and a path of 100 Mb/s.
     fn new(
         link: BitRate,
         round_trip: TimeDelta,
@@ -84,7 +84,7 @@ impl Distant {
         self.ways.iter_mut().for_each(|way| way.delay = TimeDelta::from_ps(time.as_ps() / 2));
     }
 
-    /// Lets both do what is due until then. The client writes as much as is taken if `writes` says where, the server reads.
+    /// Runs both ends until `until`. The client fills connection `writes`, if given; the server reads.
     fn run_to(&mut self, until: Time, writes: Option<Connection>) {
         let bytes = vec![7; 1 << 16];
         let mut read = vec![0; 1 << 20];
@@ -138,7 +138,7 @@ impl Distant {
         self.ends[CLIENT].connect(address(1), SERVICE, Default::default()).unwrap()
     }
 
-    /// Packets that were sent, and how many of these had been sent before.
+    /// Returns the number of packets sent, and of repeated packets among them.
     fn repeated(&self) -> (usize, usize) {
         let mut numbers: Vec<u32> = self.sent.iter().map(|&(_, number)| number).collect();
         numbers.sort_unstable();
@@ -146,7 +146,7 @@ impl Distant {
         (self.sent.len(), self.sent.len() - numbers.len())
     }
 
-    /// Mb/s that the server's application reads in the time until then.
+    /// Runs until `until`. Returns the rate in Mb/s at which the server's application reads.
     fn goodput(&mut self, until: Time, near: Connection) -> u64 {
         let (from, before) = (self.now, self.read);
         self.run_to(until, Some(near));
@@ -211,7 +211,7 @@ fn the_time_out_follows_the_path() {
         path.loss = Some(101);
         let near = path.open();
         path.run_to(ms(4000), Some(near));
-        // Each lost packet again after a time-out, and nothing else.
+        // Only lost packets are repeated, after a timeout.
         let (sent, repeated) = path.repeated();
         let lost = sent / 101;
         println!("{round_trip:?}: {repeated} of {sent} again, {lost} lost");
@@ -248,7 +248,7 @@ fn a_path_longer_than_the_first_time_out_costs_one_window() {
     path.run_to(ms(7000), None);
     let (sent, repeated) = path.repeated();
     assert!(sent > 1000 && repeated <= 60, "{repeated} of {sent} again");
-    // The next connection knows.
+    // The next connection knows the path.
     path.sent.clear();
     let other = path.open();
     path.ends[CLIENT].send(other, &[7; 100_000]).unwrap();

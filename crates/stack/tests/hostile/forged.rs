@@ -1,5 +1,4 @@
-//! Somebody who sees the packets of a connection forges others, as many as it likes. Then the transfer goes on, or it
-//! ends and says why.
+//! An attacker that sees a connection's packets forges others. Then the transfer goes on, or it ends and says why.
 
 use std::collections::VecDeque;
 
@@ -8,7 +7,7 @@ use super::*;
 use trimline_packet::wire::Lengths;
 use trimline_stack::host::{Connection, Key};
 
-/// A frame of somebody who knows all numbers.
+/// A frame of an attacker that knows all numbers.
 fn forge(from: u8, to: u8, service: Service, fields: Fields, payload: &[u8]) -> Vec<u8> {
     let (source, destination) = (address(from), address(to));
     let datagram = Datagram {
@@ -43,7 +42,7 @@ fn under_way(message: &[u8], change: impl Fn(&mut Config)) -> (Two, Connection) 
     (two, near)
 }
 
-/// Bytes that have arrived at the server: the message, if it is whole.
+/// Returns the message at the server, if it is whole.
 fn arrived(two: &mut Two) -> Option<Vec<u8>> {
     let far = two.server.accept().expect("it was opened");
     two.server.receive(far).expect("it has not failed")
@@ -124,7 +123,6 @@ fn a_header_behind_the_true_end_is_not_waited_for() {
     }
 }
 
-/// A repeated header of one attempt draws no second answer.
 #[test]
 fn a_header_draws_one_answer_for_each_attempt() {
     let (mut two, _) = under_way(&[7; 20_000], |_| {});
@@ -141,7 +139,7 @@ fn a_header_draws_one_answer_for_each_attempt() {
     assert_eq!([59, 60, 1000].map(|ahead| draws(end + ahead, 0)), [1, 0, 0]);
 }
 
-/// A path that loses full packets alone answers all probes.
+/// A path that loses only full packets answers all probes.
 #[test]
 fn a_way_that_carries_no_full_packets_is_a_stall_that_is_named() {
     let (mut two, near) = under_way(&vec![7; 2_000_000], |_| {});
@@ -155,8 +153,8 @@ fn a_way_that_carries_no_full_packets_is_a_stall_that_is_named() {
     assert!(text.contains("MTU of the path") && text.contains("--mtu"), "{text}");
 }
 
-/// The first window is full packets, and no frame of it arrives: the peer is asked with a header. A server that wants to
-/// see a token and one that does not.
+/// No frame of a first window of full packets arrives, so the peer is asked with a header. With and without address
+/// validation.
 #[test]
 fn a_path_that_carried_no_full_packet_ever_is_named() {
     for validates in [false, true] {
@@ -167,7 +165,7 @@ fn a_path_that_carried_no_full_packet_ever_is_named() {
         two.run_for(TimeDelta::from_ms(60_000));
         let failure = two.client.receive(near).unwrap_err();
         assert!(matches!(failure, Failure::PathMtu(1400..=1500)), "{failure:?}, {validates}");
-        // A smaller MTU arrives.
+        // Packets of a smaller MTU arrive.
         let mut two = Two::new(|config| {
             config.validates_addresses = validates;
             config.ndp.payload_bytes = payload_of_mtu(986, config.address).unwrap();
@@ -178,7 +176,7 @@ fn a_path_that_carried_no_full_packet_ever_is_named() {
     }
 }
 
-/// A path that loses short packets too has no problem of its MTU.
+/// A path that also loses short packets has no MTU problem.
 #[test]
 fn a_path_that_carries_no_data_is_a_stall() {
     let (mut two, near) = under_way(&[7; 100], |_| {});
@@ -231,7 +229,7 @@ fn ack(sequence: u32) -> Vec<u8> {
     forge(1, 2, Service::Control, fields, &[])
 }
 
-/// Questions name a packet that was ACKed, and have no bytes.
+/// A keepalive has the number of an ACKed packet, without its bytes.
 #[test]
 fn a_question_is_not_the_packet_that_never_arrived() {
     let mut two = Two::new(|_| {});
@@ -244,7 +242,7 @@ fn a_question_is_not_the_packet_that_never_arrived() {
     two.run_for(TimeDelta::from_us(10));
     two.client.receive_frame(two.now, &ack(two.lost.unwrap()));
     two.lost = None;
-    // It asks several times.
+    // The host asks several times.
     two.run_for(TimeDelta::from_ms(25_000));
     two.client.write(near, &[9; 100]).unwrap();
     two.run_for(TimeDelta::from_ms(1));
@@ -259,8 +257,7 @@ fn a_question_is_not_the_packet_that_never_arrived() {
     assert!(two.server.read(far, &mut bytes).is_err());
 }
 
-/// Who sees packets may say that one has arrived which never does. Both ends end, and nobody reads a message with a
-/// hole in it.
+/// An attacker ACKs a packet that never arrives. No message with a hole is delivered.
 #[test]
 fn a_packet_that_somebody_else_acked_ends_the_connection() {
     for missing in [0, 9, 19] {
@@ -284,7 +281,7 @@ fn a_packet_that_somebody_else_acked_ends_the_connection() {
     }
 }
 
-/// Numbers by chance.
+/// A random number generator.
 struct Rng(u64);
 
 impl Rng {
@@ -311,24 +308,24 @@ impl Rng {
 /// One-way delay of a frame.
 const DELAY: TimeDelta = TimeDelta::from_us(10);
 
-/// A client that sends to a server, and somebody between them.
+/// A client that sends to a server, and an attacker between them.
 struct World {
     now: Time,
     rng: Rng,
     cores: [Core; 2],
-    /// Frames under way: when they arrive, and at which of the two.
+    /// Frames under way: when they arrive, and at which end.
     wire: VecDeque<(Time, usize, Vec<u8>)>,
-    /// Genuine frames, to be repeated, each with its receiver.
+    /// Genuine frames to replay, each with its receiver.
     seen: Vec<(usize, Vec<u8>)>,
-    /// The highest number of data, and the highest pull counter.
+    /// The highest data number, and the highest pull counter.
     sequence: u32,
     counter: u32,
     /// Percent of data that is trimmed, and of frames that are lost.
     trims: u64,
     loses: u64,
-    /// The attacker also forges packets that end a connection or put bytes into it.
+    /// True if the attacker also forges packets that end the connection or inject bytes.
     is_rough: bool,
-    /// The attacker has put bytes into it. Then an end of a message may be missing, which no receiver can know.
+    /// True if the attacker has injected bytes. Then a message's end may be missing, undetectably.
     has_put: bool,
 }
 
@@ -361,7 +358,7 @@ impl World {
         }
     }
 
-    /// Both do what is due, until there is nothing to do at this instant.
+    /// Runs both ends until both are idle at this instant.
     fn run_until_idle(&mut self) {
         loop {
             let mut moved = false;
@@ -382,7 +379,7 @@ impl World {
         }
     }
 
-    /// A frame is on its way, whole, or trimmed, or lost.
+    /// Carries a frame, whole or trimmed, or loses it.
     fn carry(&mut self, from: usize) {
         let mut frame = self.cores[from].frame().to_vec();
         let fields = Frame::new(&frame).unwrap().parse(&Profile::PAPER).unwrap().datagram.fields;
@@ -407,7 +404,7 @@ impl World {
         self.wire.push_back((self.now + DELAY, 1 - from, frame));
     }
 
-    /// Goes on until then.
+    /// Runs until `until`.
     fn run_to(&mut self, until: Time) {
         loop {
             self.run_until_idle();
@@ -421,7 +418,7 @@ impl World {
         }
     }
 
-    /// Something forged arrives.
+    /// Delivers a forged packet.
     fn attack(&mut self) {
         let rng = &mut self.rng;
         let near = self.sequence.wrapping_add(rng.below(80) as u32).wrapping_sub(20);
@@ -439,7 +436,7 @@ impl World {
         let what = rng.below(if self.is_rough { 10 } else { 6 });
         let (from_client, from_server) =
             (flags.with(Flags::FROM_OPENER), flags.without(Flags::FROM_OPENER));
-        // An ACK of its own would be an answer to what never arrived.
+        // A separate ACK would acknowledge a packet that never arrived.
         let (kind, flags, service, sequence, extra) = match what {
             0..=2 => (Kind::Data, from_client, Service::Trimmed, sequence, 0),
             3 => (Kind::Pull, from_server, Service::Control, counter, 0),
@@ -469,7 +466,7 @@ impl World {
         }
     }
 
-    /// A genuine frame comes again.
+    /// Replays a genuine frame.
     fn repeat(&mut self) {
         if !self.seen.is_empty() {
             let place = self.rng.below(self.seen.len() as u64) as usize;
@@ -479,7 +476,7 @@ impl World {
     }
 }
 
-/// A transfer of two messages that somebody disturbs for a while. Panics unless it is whole soon after that, or ends.
+/// Runs a transfer of two messages under attack. Panics unless it is whole soon afterwards, or ends.
 fn disturbed(seed: u64) {
     let mut world = World::new(seed);
     let near = world.cores[0].connect(address(1), SERVICE, Default::default()).unwrap();
@@ -499,7 +496,7 @@ fn disturbed(seed: u64) {
             was_second_sent = world.cores[0].send(near, &messages[1]).is_ok();
         }
     }
-    // A rough one may have ended it.
+    // A rough attack may have ended the connection.
     was_second_sent |= forgeries == 0 && world.cores[0].send(near, &messages[1]).is_ok();
     assert!(was_second_sent || world.is_rough, "seed {seed}");
     let attacked_until = world.now;
@@ -529,7 +526,7 @@ fn disturbed(seed: u64) {
     }
 }
 
-/// `TRIMLINE_FORGERIES=A..B` names other seeds than the first 10,000.
+/// `TRIMLINE_FORGERIES=A..B` selects other seeds than the first 10,000.
 #[test]
 fn after_any_forgery_a_transfer_goes_on_or_ends_and_says_why() {
     let seeds = std::env::var("TRIMLINE_FORGERIES").unwrap_or("0..10000".into());

@@ -1,9 +1,9 @@
-//! An application that abandons a connection tells its peer, which does not wait for the silence to end.
+//! An abandoned connection tells its peer, which does not wait for the dead-peer timeout.
 
 use super::two::Two;
 use super::*;
 
-/// Abandons one end of a stream, in its middle or while nothing is under way. Gives how the other end fails.
+/// Abandons one end of a stream, in its middle or while idle. Returns the other end's failure.
 fn abandoned(bytes: usize, abandons_near: bool) -> Option<Failure> {
     let mut two = Two::new(|_| {});
     let (near, far) = two.open(b"0");
@@ -34,7 +34,7 @@ fn who_abandons_a_connection_tells_the_other_end_at_once() {
     }
 }
 
-/// A RESET may be lost: there are three. Who is told sends none.
+/// There are three RESETs, since a RESET may be lost. Its receiver sends none.
 #[test]
 fn a_connection_ends_with_three_resets_of_one_end() {
     let mut two = Two::new(|_| {});

@@ -1,4 +1,4 @@
-//! Who an interface and an address belong to, and whom frames go to.
+//! Ownership of interfaces and addresses, and the next hops of frames.
 
 use super::*;
 use std::io;
@@ -39,7 +39,6 @@ fn an_address_belongs_to_one_process_and_to_its_interface() {
     one.namespace.inside(act).unwrap();
 }
 
-/// Two processes with an address each on one interface: neither answers for the other.
 #[test]
 fn two_hosts_on_one_interface_leave_each_other_alone() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -74,8 +73,8 @@ fn two_hosts_on_one_interface_leave_each_other_alone() {
     }
 }
 
-/// A message there and back between a host on UDP sockets and one on an interface, which has never been told of the
-/// first: it asks the kernel for the way, and the kernel asks the first. Gives both.
+/// Exchanges a message between a host on UDP sockets and a host on an interface without neighbour entries, whose kernel
+/// must ask for the next hop. Returns both.
 fn sockets_to_interface(network: &TestNetwork) -> (Host<Udp>, Host<AfPacket>) {
     for host in &network.hosts {
         host.namespace.ip(&[format!("neigh flush nud permanent dev {}", host.interface)]).unwrap();
@@ -106,7 +105,7 @@ fn sockets_to_interface(network: &TestNetwork) -> (Host<Udp>, Host<AfPacket>) {
     }
 }
 
-/// Frames cross the cable as they would cross one of copper: sums and lengths are right.
+/// On the cable sums and lengths are right, as on copper.
 #[test]
 fn hosts_on_sockets_and_on_interfaces_talk() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -116,7 +115,7 @@ fn hosts_on_sockets_and_on_interfaces_talk() {
     assert_eq!(server.unreadable(), 0);
 }
 
-/// The kernel of the sockets leaves sums, and the cutting of what it joined, to a device that is none.
+/// The kernel leaves checksums and segmentation to a virtual device.
 #[test]
 fn what_a_kernel_left_to_a_device_is_done_by_the_receiver() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -126,14 +125,13 @@ fn what_a_kernel_left_to_a_device_is_done_by_the_receiver() {
     assert_eq!(server.unreadable(), 0, "{:?}", server.statistics());
 }
 
-/// Two cables of one host, with the same addresses on both, which are of a link alone: who opens the first asks the
-/// server on the first.
+/// A host has two cables with equal link-local addresses: a client on the first asks the server there.
 #[test]
 fn an_address_of_a_link_is_looked_for_on_that_link() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let [near, far] = [&network.hosts[0].namespace, &network.hosts[1].namespace];
     let other = Namespace::new().unwrap();
-    // The kernel takes the route of the other cable when it is not told which: it has the lower metric.
+    // Without an interface the kernel takes the other cable's route, which has the lower metric.
     let cable = format!("link add a0 type veth peer name h1 netns {}", other.path());
     near.ip(&[cable]).unwrap();
     let [own, peer] = [1, 2].map(|last| Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last));
@@ -173,7 +171,7 @@ fn an_address_of_a_link_is_looked_for_on_that_link() {
     assert!(sockets.unwrap_err().to_string().contains("needs an interface"));
 }
 
-/// A frame with a forged Ethernet source does not turn the answers to somebody else.
+/// A forged Ethernet source does not divert the answers.
 #[test]
 fn the_way_back_is_the_kernels_not_the_frames() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -182,7 +180,7 @@ fn the_way_back_is_the_kernels_not_the_frames() {
     let mut server = network.hosts[1].namespace.inside(act).unwrap();
     server.listen(SERVICE);
     let mut socket = network.socket(0).unwrap();
-    // 10.0.0.1 is the client's address, and the server's is 10.0.0.2: as the helpers have them the other way round.
+    // 10.0.0.1 is the client's address, and the server's is 10.0.0.2, unlike in the helpers.
     let forged = Forged::syn(network::address(0, 0).into(), 9);
     let mut frame = forged.frame_to(network::address(1, 0).into(), b"x", &[]);
     frame[..6].copy_from_slice(&network::ethernet(1));
@@ -196,7 +194,7 @@ fn the_way_back_is_the_kernels_not_the_frames() {
     assert!(!answers.is_empty() && answers.iter().all(|to| to[..] == network::ethernet(0)));
 }
 
-/// In memory nobody else knows the way: it is the frame's.
+/// In memory only the frame tells the next hop.
 #[test]
 fn without_a_kernel_the_way_back_is_the_frames() {
     let (a, mut b) = mem::pair(1500).unwrap();
@@ -207,7 +205,7 @@ fn without_a_kernel_the_way_back_is_the_frames() {
     assert_eq!(b.rx_burst(8, &mut |_| {}).unwrap(), 1);
 }
 
-/// Strangers whose addresses nobody has: the kernel looks for each of them, and the host does not wait for that.
+/// The kernel looks for each stranger's address, which does not exist.
 #[test]
 fn strangers_that_nobody_finds_hold_nobody_up() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -241,14 +239,13 @@ fn strangers_that_nobody_finds_hold_nobody_up() {
     }
 }
 
-/// A peer gets another Ethernet address, and says so to nobody. The kernel does not send there by itself, so it has to be
-/// made to ask; the host then goes on by what it has found.
+/// A peer silently gets another Ethernet address. The kernel must be made to ask; the host uses the new address.
 #[test]
 fn a_peer_with_another_ethernet_address_is_found_again() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let near = &network.hosts[0];
     let (peer, device) = (network::address(1, 0), &near.interface);
-    // What asks for neighbours gives up soon, so that the test is short.
+    // Neighbour discovery gives up soon, so that the test is short.
     for parameter in ["delay_first_probe_time", "ucast_solicit"] {
         near.namespace.set(&format!("ipv4/neigh/{device}/{parameter}"), "1").unwrap();
     }
@@ -267,7 +264,7 @@ fn a_peer_with_another_ethernet_address_is_found_again() {
     }
 }
 
-/// A switch passes on what is addressed to the hosts behind it: its interfaces must take it. A host takes its own alone.
+/// A switch forwards frames for the hosts behind it; a host only takes its own.
 #[test]
 fn the_interfaces_of_a_switch_are_promiscuous_and_those_of_hosts_are_not() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -291,7 +288,7 @@ fn the_interfaces_of_a_switch_are_promiscuous_and_those_of_hosts_are_not() {
     assert_eq!(promiscuity(), "0");
 }
 
-/// Frames that come while nobody takes any: the ring holds 512, and the others are counted.
+/// The ring holds 512 unread frames.
 #[test]
 fn frames_that_find_the_ring_full_are_counted() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };

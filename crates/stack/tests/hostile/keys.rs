@@ -1,4 +1,4 @@
-//! Hosts that share a key believe nobody else.
+//! Hosts that share a key accept no other host.
 
 use super::two::Two;
 use super::*;
@@ -12,7 +12,7 @@ fn keyed(key: u8) -> impl Fn(&mut Config) {
     }
 }
 
-/// Frames that a server refused for their tag.
+/// Returns the frames that a server refused for their tag.
 fn forged(core: &Core) -> u64 {
     let mut by_reason = core.statistics().refused_by_reason();
     by_reason.find(|&(name, _)| name == "tag").map_or(0, |(_, count)| count)
@@ -33,8 +33,8 @@ fn hosts_that_share_a_key_talk() {
     assert_eq!((forged(&two.client), forged(&two.server)), (0, 0));
 }
 
-/// Every host that knows the new key talks with every host that knows the old one, in each step of a change: first all
-/// believe both, then all send with the new one, then the old one is forgotten. A third key is never believed.
+/// First all hosts accept both keys, then all send with the new one, then the old one is removed. Hosts at neighbouring
+/// steps talk. A third key is never accepted.
 #[test]
 fn a_key_changes_while_hosts_talk() {
     let (old, new) = (Key::new([1; 16]), Key::new([2; 16]));
@@ -68,7 +68,7 @@ fn a_key_changes_while_hosts_talk() {
         let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
         two.client.send(near, &[7; 20_000]).unwrap();
         two.run_for(TimeDelta::from_ms(10));
-        // It may be that one end alone believes the other.
+        // One end alone may accept the other.
         if let Some(far) = two.server.accept() {
             assert!(two.server.receive(far) == Ok(Some(vec![7; 20_000])));
             two.server.send(far, b"answer").unwrap();
@@ -79,7 +79,7 @@ fn a_key_changes_while_hosts_talk() {
     }
 }
 
-/// A header that seems to be cut before its tag may be anybody's, so it is refused too.
+/// A header that seems to be cut before its tag may be forged.
 #[test]
 fn who_has_no_key_or_another_one_is_not_heard() {
     for (other, trimmed_bytes) in [(None, 70), (Some(2), 70), (None, 64), (Some(2), 64)] {
@@ -104,7 +104,7 @@ fn who_has_no_key_or_another_one_is_not_heard() {
     }
 }
 
-/// The first frame of a connection that does not need a token, of a client with a key.
+/// Returns a server, and the first frame of a connection without a token, both with a key.
 fn first_frame(profile: Profile) -> (Core, Vec<u8>) {
     let change = |config: &mut Config| {
         config.share(Key::new([1; 16]));
@@ -122,7 +122,7 @@ fn first_frame(profile: Profile) -> (Core, Vec<u8>) {
     (server(change), client.frame().to_vec())
 }
 
-/// Whoever changes a packet can make its sums right, and not its tag.
+/// An attacker can fix the sums, but not the tag.
 #[test]
 fn a_packet_that_was_changed_is_refused() {
     let profile = Profile::PAPER;
@@ -157,8 +157,7 @@ fn a_packet_that_was_changed_is_refused() {
     assert_eq!((forged(&server), server.connections()), (0, 1), "as it was");
 }
 
-/// A header that a switch cut, genuine or of somebody without the key, behind switches that leave its tag and
-/// behind such as cut it off: without its tag nobody knows which it is.
+/// Genuine and forged trimmed headers: without a tag they cannot be told apart.
 #[test]
 fn a_header_is_believed_where_its_tag_is_left() {
     for (trimmed_bytes, is_known) in [(64, false), (69, false), (70, true), (128, true)] {
@@ -166,7 +165,7 @@ fn a_header_is_believed_where_its_tag_is_left() {
         for is_forged in [false, true] {
             let (mut server, mut frame) = first_frame(profile);
             if is_forged {
-                // The tag: whoever forges it has to guess.
+                // The tag, which an attacker has to guess.
                 frame[58] ^= 1;
             }
             let left = Frame::trim(&mut frame, &profile, false, Lengths::Updated).unwrap();

@@ -1,11 +1,11 @@
-//! A half that the protocol remembers and a connection that an application has live and end together.
+//! A stream in the protocol and a connection of an application live and end together.
 
 use super::two::Two;
 use super::*;
 use trimline_stack::host::Options;
 
-/// A server that answers into an outage: its answer is never ACKed. The same request comes again, after the
-/// protocol's own memory would have ended.
+/// A server answers into an outage, so its answer is never ACKed. The request is repeated after the protocol's own
+/// time-wait.
 #[test]
 fn a_request_that_comes_again_long_after_time_wait_is_known() {
     for gap_ms in [900, 1400, 2500, 9000] {
@@ -23,8 +23,7 @@ fn a_request_that_comes_again_long_after_time_wait_is_known() {
     }
 }
 
-/// A connection that the peer has reset stays with the application until that abandons it. Its number opens
-/// nothing meanwhile.
+/// The failed connection stays until the application abandons it.
 #[test]
 fn a_connection_that_failed_takes_no_second_beginning() {
     let mut server = server(|_| {});
@@ -51,7 +50,6 @@ fn a_connection_that_failed_takes_no_second_beginning() {
     );
 }
 
-/// The answer may take longer than the protocol remembers a finished request.
 #[test]
 fn an_answer_that_takes_longer_than_time_wait_arrives() {
     let mut client = Core::new(config(2));
@@ -87,7 +85,7 @@ fn an_answer_that_takes_longer_than_time_wait_arrives() {
     assert_eq!(answer.as_deref(), Some(&b"think"[..]));
 }
 
-/// Ended connections leave nothing, at either end, a moment after time-wait.
+/// Ended connections leave nothing, at either end, shortly after time-wait.
 #[test]
 fn what_has_ended_is_forgotten() {
     let mut server = server(|_| {});
@@ -106,7 +104,7 @@ fn what_has_ended_is_forgotten() {
     assert!(server.accept().is_some());
 }
 
-/// Somebody who guessed a connection's number, and no count of it, pulls no more than who knows it.
+/// An attacker that guessed a connection's number, but no pull counter, gains nothing.
 #[test]
 fn a_pull_of_what_was_never_sent_pulls_a_window_at_most() {
     for (counter, expected) in [(40, 40), (1_000_000, 64), (u32::MAX, 0)] {
@@ -124,7 +122,7 @@ fn a_pull_of_what_was_never_sent_pulls_a_window_at_most() {
     }
 }
 
-/// A half that a late answer opened would be nobody's, and pull for ever.
+/// A stream opened by a late answer would pull for ever.
 #[test]
 fn an_answer_on_an_abandoned_connection_leaves_nothing() {
     let mut two = Two::new(|_| {});
@@ -132,7 +130,7 @@ fn an_answer_on_an_abandoned_connection_leaves_nothing() {
     two.client.abandon(two.now, near);
     // The server does not know it yet.
     two.server.send(far, &[7; 500_000]).unwrap();
-    // And then the way to it is gone.
+    // Then the path to it is gone.
     two.run_for(TimeDelta::from_us(20));
     two.connected = false;
     two.server.abandon(two.now, far);

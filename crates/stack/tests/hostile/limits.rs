@@ -1,4 +1,4 @@
-//! How much strangers may open, and what an application hears of what was opened.
+//! Limits on connections of strangers, and reports to the application.
 
 use super::two::Two;
 use super::*;
@@ -18,7 +18,7 @@ fn half_open_connections_are_limited_by_peer_and_in_all() {
     }
     assert_eq!(server.connections(), 35);
     assert_eq!(server.statistics().beyond_limits, 500 - 35);
-    // What can be read makes room: it is not half open.
+    // A readable connection is not half open and makes room.
     let forged = Forged::syn(address(3), 0);
     server.receive_frame(ms(2), &forged.frame(b"y", &[]));
     let forged = Forged { sequence: 1, ..Forged::syn(address(3), 500) };
@@ -49,7 +49,7 @@ fn peers_that_came_and_went_are_forgotten() {
     let mut server = server(|config| config.limits.peers = 300);
     for number in 0..20_000u32 {
         let source = Ipv4Addr::from(0x0a01_0000 + number).into();
-        // The first open connections. The others name packets so far ahead that they open none.
+        // The first frames open connections. The others name packets so far ahead that they open none.
         let mut frame = Forged::syn(source, number);
         frame.sequence = number;
         server.receive_frame(ms(u64::from(number)), &frame.frame(b"", &[]));
@@ -71,7 +71,7 @@ fn who_listens_on_nothing_keeps_nothing() {
         core.receive_frame(ms(1), &request(address(9), number, &[7; 1000]));
     }
     assert_eq!((core.connections(), core.peers(), core.accept()), (0, 0, None));
-    // One RESET, not a flood of them.
+    // One RESET, not a flood.
     assert!(run_to(&mut core, ms(2)).len() <= 2);
 }
 
@@ -96,7 +96,7 @@ fn a_message_that_does_not_end_is_refused_by_both_ends() {
     let (near, far) = two.open(b"first");
     assert_eq!(two.client.send(near, &vec![0; 2 << 20]), Err(Failure::TooLong));
     assert_eq!(two.server.receive(far), Ok(Some(b"first".to_vec())));
-    // A peer that does not care.
+    // A peer that ignores the limit.
     let mut given = 0;
     while given < 8 << 20 {
         match two.client.write(near, &[1; 1 << 16]) {
@@ -110,7 +110,7 @@ fn a_message_that_does_not_end_is_refused_by_both_ends() {
     assert_eq!(two.client.receive(near), Err(Failure::Refused(Cause::TooLong)));
 }
 
-/// A request whose sender's address is forged: what the one at that address is sent ends, though nobody ACKs it.
+/// The source address is forged, so the answers are never ACKed.
 #[test]
 fn what_a_forged_request_draws_ends_with_the_silence() {
     let mut server = server(|_| {});

@@ -1,4 +1,4 @@
-//! Links that go down, interfaces that disappear, destinations that nobody reaches: on real interfaces.
+//! Link failures, lost interfaces and unreachable destinations, on real interfaces.
 
 use super::*;
 use std::io;
@@ -19,7 +19,7 @@ pub(super) fn host(network: &TestNetwork, number: u32) -> Host<AfPacket> {
     network.host(number, config, &Clock::real()).unwrap()
 }
 
-/// Ends the other threads of a test, also when this one fails.
+/// Ends the other threads of a test, also when the test fails.
 pub(super) struct Ends<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -28,7 +28,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Answers messages with themselves until it is over. Gives what it heard of its link, and its turns.
+/// Echoes messages until `over`. Returns the news of its link.
 fn serve(mut host: Host<AfPacket>, over: &AtomicBool, turns: &AtomicU64) -> Vec<News> {
     host.listen(SERVICE);
     let mut news = Vec::new();
@@ -52,15 +52,14 @@ fn ask(host: &mut Host<AfPacket>, message: &[u8]) -> io::Result<Vec<u8>> {
     host.receive(connection, TimeDelta::from_ms(5000))
 }
 
-/// The link of either end goes down for 0.3 s, in the middle of requests, and once while the server is idle: every
-/// request is answered, and nobody spins meanwhile.
+/// Either end's link goes down for 0.3 s, during requests and while idle. No host spins meanwhile.
 #[test]
 fn a_link_that_flaps_costs_time_and_nothing_else() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let (over, turns) = (AtomicBool::new(false), AtomicU64::new(0));
     let [mut client, server] = [0, 1].map(|number| {
         let mut config = network.config(number, BitRate::from_gbps(1)).unwrap();
-        // What blocks at once has turns for a reason alone.
+        // A host that blocks at once only has turns for a reason.
         config.idle = Idle::Sleep;
         network.host(number, config, &Clock::real()).unwrap()
     });
@@ -68,7 +67,7 @@ fn a_link_that_flaps_costs_time_and_nothing_else() {
         let host = &network.hosts[number];
         host.namespace.ip(&[format!("link set {} {state}", host.interface)]).unwrap();
         if state == "up" {
-            // With the link the kernel lost what it was told of neighbours.
+            // The kernel lost its neighbour entries with the link.
             let other = 1 - number as u32;
             let mac = switch::quantity::ethernet_text(network::ethernet(other));
             let (address, device) = (network::address(other, 0), &host.interface);
@@ -92,7 +91,7 @@ fn a_link_that_flaps_costs_time_and_nothing_else() {
             assert!(ask(&mut client, &message).unwrap() == message, "host {number}");
             flap.join().unwrap();
         }
-        // While nobody asks.
+        // While no request is under way.
         for number in [0, 1] {
             set(number, "down");
             thread::sleep(Duration::from_millis(50));
@@ -106,7 +105,7 @@ fn a_link_that_flaps_costs_time_and_nothing_else() {
                 })
                 .unwrap();
             let server_turns = turns.load(Ordering::Relaxed) - before;
-            // Each looks at its link ten times a second, and the server stops every 20 ms.
+            // Each host checks its link ten times a second, and the server stops every 20 ms.
             assert!(server_turns < 5000 && own < 5000, "{server_turns} and {own} turns");
             set(number, "up");
             thread::sleep(Duration::from_millis(150));
@@ -162,7 +161,7 @@ fn an_interface_that_disappears_is_an_error_that_says_so() {
     assert!(error.to_string().contains("gone"), "{error}");
 }
 
-/// Waits until a switch has said something of its ports.
+/// Waits for an event of a port of a switch.
 fn wait_for(said: &Mutex<Vec<PortNews>>, port: usize, is_it: fn(&PortEvent) -> bool) {
     let start = Instant::now();
     while !said.lock().unwrap().iter().any(|news| news.port == port && is_it(&news.event)) {
@@ -171,10 +170,10 @@ fn wait_for(said: &Mutex<Vec<PortNews>>, port: usize, is_it: fn(&PortEvent) -> b
     }
 }
 
-/// A source that the port of host 2 learns when its interface is new.
+/// A source that host 2's port learns when its interface is new.
 const OTHER: [u8; 6] = [2, 0, 0, 0, 9, 9];
 
-/// Asks host 1 from host 2, which sends with this Ethernet address and waits so many milliseconds.
+/// Asks host 1 from host 2, with this Ethernet address, and waits at most `wait_ms`.
 fn ask_from(network: &TestNetwork, ethernet: [u8; 6], wait_ms: u64) -> io::Result<Vec<u8>> {
     let mut config = network.config(2, BitRate::from_gbps(1))?;
     config.ethernet = ethernet;
@@ -186,8 +185,8 @@ fn ask_from(network: &TestNetwork, ethernet: [u8; 6], wait_ms: u64) -> io::Resul
     host.receive(connection, TimeDelta::from_ms(wait_ms))
 }
 
-/// A port whose link flaps, and ports whose interfaces are deleted, made again, and moved away and back: the other ports
-/// go on, and each port works when its interface is there again.
+/// A port's link flaps, and interfaces are deleted, remade, and moved away and back. Each port works when its interface
+/// is back.
 #[test]
 fn a_switch_loses_no_more_than_the_port_and_that_not_for_ever() {
     let Some(network) = allowed(TestNetwork::build(Shape::Star(3), 1500)) else { return };
@@ -203,7 +202,7 @@ fn a_switch_loses_no_more_than_the_port_and_that_not_for_ever() {
     let said = Mutex::new(Vec::new());
     thread::scope(|scope| {
         let switching = scope.spawn(|| {
-            // Interfaces are looked for where the switch is.
+            // Interfaces are looked up in the switch's namespace.
             middle.enter()?;
             runner.run(|_, news| {
                 said.lock().unwrap().extend_from_slice(news);
@@ -223,7 +222,7 @@ fn a_switch_loses_no_more_than_the_port_and_that_not_for_ever() {
         middle.ip(&["link del p2".into()]).unwrap();
         wait_for(&said, 2, is_lost);
         assert_eq!(ask(&mut client, b"without").unwrap(), b"without");
-        // Between two looks: the switch's end keeps its number, and the kernel has unbound the socket.
+        // Between two checks: the switch's end keeps its number, and the kernel has unbound the socket.
         let away = Namespace::new().unwrap();
         middle.ip(&[format!("link set p1 netns {}", away.path())]).unwrap();
         let back = format!("link set p1 netns {}", middle.path());
@@ -258,7 +257,7 @@ fn a_switch_loses_no_more_than_the_port_and_that_not_for_ever() {
     assert!(said.contains(&PortNews { port: 1, event: PortEvent::Up }), "{said:?}");
 }
 
-/// UDP: destinations that are broadcast, unroutable or absurd cost their own packets.
+/// UDP: broadcast, unroutable or absurd destinations cost only their own packets.
 #[test]
 fn a_destination_that_cannot_be_reached_ends_nothing() {
     let Some(place) = allowed(Namespace::new()) else { return };
@@ -280,7 +279,7 @@ fn a_destination_that_cannot_be_reached_ends_nothing() {
         for peer in absurd.into_iter().chain([[127, 0, 0, 3].into()]) {
             client.resolve(peer);
             let connection = client.connect(peer, SERVICE, Default::default()).unwrap();
-            // Several datagrams of one length: they cross the kernel together.
+            // Several datagrams of one length cross the kernel together.
             client.core().send(connection, &[9; 20_000]).unwrap();
             client.core().close(connection);
             connections.push(connection);

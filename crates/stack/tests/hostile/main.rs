@@ -1,5 +1,5 @@
-//! What strangers, broken links and long times do to a host. One file a concern; virtual time where possible, real
-//! interfaces in namespaces of the test's own where not. Where the machine does not allow them a test says SKIPPED.
+//! Hosts under attack, on broken links and over long times. Virtual time where possible, otherwise real interfaces in
+//! own namespaces; a test prints SKIPPED where the machine forbids them.
 
 mod ahead;
 mod causes;
@@ -42,14 +42,14 @@ fn ms(ms: u64) -> Time {
     Time::ZERO + TimeDelta::from_ms(ms)
 }
 
-/// A host as `trimline rpc serve` has it, the real times included.
+/// A host's configuration as in `trimline rpc serve`, with the real times.
 fn config(host: u8) -> Config {
     let mut config = Config::new(address(host), 1500, BitRate::from_gbps(10)).unwrap();
     config.streams = Some(Streams::seeded(u64::from(host)));
     config
 }
 
-/// A server that listens, which knows nobody.
+/// A server that listens and knows no peer.
 fn server(change: impl FnOnce(&mut Config)) -> Core {
     let mut config = config(1);
     change(&mut config);
@@ -58,7 +58,7 @@ fn server(change: impl FnOnce(&mut Config)) -> Core {
     core
 }
 
-/// A packet of somebody who opens connections at will.
+/// A packet of a sender that opens connections at will.
 #[derive(Clone, Copy)]
 struct Forged {
     source: IpAddr,
@@ -81,7 +81,7 @@ impl Forged {
         self.frame_to(address(1), payload, records)
     }
 
-    /// The same for another host.
+    /// Its frame for another host.
     fn frame_to(self, destination: IpAddr, payload: &[u8], records: &[Record<'_>]) -> Vec<u8> {
         let extra = match self.kind {
             Kind::Data => Header::data_extra(payload.len() as u16, self.service),
@@ -113,7 +113,7 @@ impl Forged {
     }
 }
 
-/// A whole request of one message, as a client sends it that closes behind it.
+/// A whole one-message request of a client that closes behind it.
 fn request(source: IpAddr, connection: u32, message: &[u8]) -> Vec<u8> {
     let end = Record::MessageEnd(message.len() as u16);
     let padded = [message, &[0]].concat();
@@ -122,7 +122,7 @@ fn request(source: IpAddr, connection: u32, message: &[u8]) -> Vec<u8> {
     forged.frame(&padded, &[end, Record::Close])
 }
 
-/// What a core sends until `until`, and the kinds of it.
+/// Returns the header fields of the packets that a core sends now.
 fn sent(core: &mut Core, now: Time) -> Vec<Fields> {
     let mut all = Vec::new();
     while core.transmit(now).is_some() {
@@ -132,7 +132,7 @@ fn sent(core: &mut Core, now: Time) -> Vec<Fields> {
     all
 }
 
-/// Lets a core do what is due until `until`. Gives what it sent.
+/// Runs a core until `until`. Returns what it sent.
 fn run_to(core: &mut Core, until: Time) -> Vec<Fields> {
     let mut all = Vec::new();
     while core.next() <= until {
@@ -144,7 +144,7 @@ fn run_to(core: &mut Core, until: Time) -> Vec<Fields> {
     all
 }
 
-/// Answers every request with itself, as `trimline rpc serve` does. Gives how many there were.
+/// Echoes every request, as `trimline rpc serve` does. Returns the number of requests.
 fn serve(core: &mut Core) -> usize {
     let mut count = 0;
     while core.accept().is_some() {}

@@ -1,4 +1,4 @@
-//! Kernels that leave checksums and the cutting of segments to their interfaces, at a switch.
+//! Kernels that leave checksums and segmentation to their interfaces, at a switch.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,18 +17,18 @@ use trimline_testbed::network::{self, Shape, TestNetwork};
 /// Bytes of a transfer.
 const BYTES: usize = 64 << 20;
 
-/// Sends bytes by the kernel's TCP from host 0 to host 1, which must arrive as they were. Gives bit/s.
+/// Sends bytes by the kernel's TCP from host 0 to host 1 and checks them. Returns bit/s.
 fn transfer(network: &TestNetwork) -> f64 {
     let [sender, receiver] = [0, 1].map(|host| &network.hosts[host].namespace);
     let to = (network::address(1, 0), 5001);
     let listener = receiver.inside(|| TcpListener::bind(to)).unwrap();
     let mut sending = sender.inside(|| TcpStream::connect(to)).unwrap();
     let (receiving, _) = listener.accept().unwrap();
-    // Whoever waits in vain ends the test.
+    // A wait in vain ends the test.
     receiving.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     sending.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
     let start = Instant::now();
-    // Bytes that tell where they are, so that segments in a wrong order are found.
+    // The bytes encode their place, to detect segments out of order.
     let bytes: Vec<u8> = (0..1u32 << 18).flat_map(u32::to_le_bytes).collect();
     let bytes = &bytes[..];
     thread::scope(|scope| {
@@ -52,8 +52,8 @@ fn transfer(network: &TestNetwork) -> f64 {
     BYTES as f64 * 8.0 / start.elapsed().as_secs_f64()
 }
 
-/// A pair of hosts reaches with offloads what it reaches without, near enough, and whoever runs the switch is told.
-/// Both rates: `cargo test -p trimline-stack --test hostile offloads -- --nocapture`.
+/// TCP is nearly as fast with offloads, and the switch reports them. Both rates:
+/// `cargo test -p trimline-stack --test hostile offloads -- --nocapture`.
 #[test]
 fn a_kernel_with_offloads_is_as_fast_through_a_switch() {
     let Some(network) = allowed(TestNetwork::build(Shape::Star(2), 1500)) else { return };
@@ -73,7 +73,7 @@ fn a_kernel_with_offloads_is_as_fast_through_a_switch() {
             })
         });
         let end = Ends(&over);
-        // Neighbours are compared, since others have the processors too, and more of them where that disturbs.
+        // Adjacent runs are compared, since other processes share the processors; a disturbed machine makes more pairs.
         while pairs.len() < 3 || (ratio(&pairs[pairs.len() / 2]) < 0.8 && pairs.len() < 9) {
             let pair = [false, true].map(|are_on| {
                 network.set_offloads(are_on).unwrap();

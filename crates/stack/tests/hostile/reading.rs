@@ -1,9 +1,9 @@
-//! An application that does not read is not sent to: NDP's receiver asks for each packet, and then asks for none.
+//! Flow control: NDP's receiver pulls no packets for an application that does not read.
 
 use super::two::Two;
 use super::*;
 
-/// A client writes into a stream that nobody reads, until no more is taken. Then somebody reads.
+/// A client writes until its buffers are full. Then the server reads.
 #[test]
 fn a_receiver_that_does_not_read_stops_pulling_and_goes_on_when_it_does() {
     let mut two = Two::new(|_| {});
@@ -21,7 +21,7 @@ fn a_receiver_that_does_not_read_stops_pulling_and_goes_on_when_it_does() {
     let (kept, limit) = (two.server.kept(), 4 << 20);
     assert!(kept <= 2 * limit, "{kept} B are kept");
     assert!(given < 10 << 20, "{given} B were taken");
-    // No pull, no data: what is sent for two seconds more is what a sender tries when it is owed a pull.
+    // Without pulls there is no data: for two seconds the sender only probes for its owed pull.
     let before = two.data;
     two.run_for(TimeDelta::from_ms(2000));
     assert!(two.data - before < 20, "{} packets", two.data - before);
@@ -45,7 +45,7 @@ fn a_receiver_that_does_not_read_stops_pulling_and_goes_on_when_it_does() {
     assert!(got >= total, "{got} B after it began to read");
 }
 
-/// Messages that wait are counted as bytes do; a message that is longer than the buffer arrives all the same.
+/// Waiting messages count like bytes; a message longer than the buffer still arrives.
 #[test]
 fn messages_that_nobody_takes_stop_the_sender() {
     let mut two = Two::new(|config| config.limits.receive_buffer = 100_000);
@@ -69,8 +69,7 @@ fn messages_that_nobody_takes_stop_the_sender() {
     assert_eq!(two.client.send(near, &[1; 10_000]), Err(Failure::Full), "the sender hears of it");
 }
 
-/// Messages that are taken whole: together they are longer than what is kept of one peer. The one that finds no room
-/// fails, and makes room for the others. None of them waits for ever.
+/// Whole messages exceed the peer's limit. The one without room fails, and makes room for the others.
 #[test]
 fn long_messages_of_one_peer_do_not_wait_for_each_other() {
     let mut two = Two::new(|config| config.limits.peer_unacked = 1 << 30);
@@ -112,7 +111,7 @@ fn long_messages_of_one_peer_do_not_wait_for_each_other() {
     assert!(two.data - before < 20, "{} packets in a second", two.data - before);
 }
 
-/// Streams of one peer that nobody reads: none is pulled beyond what is kept of the peer, and all go on.
+/// Unread streams are not pulled beyond the peer's limit.
 #[test]
 fn streams_of_one_peer_share_its_room() {
     let mut two = Two::new(|config| config.limits.peer_bytes = 2 << 20);

@@ -20,7 +20,7 @@ fn config(head: &str, of_host: &str) -> switch::Config {
     switch::Config::parse(&text).unwrap()
 }
 
-/// A switch, the far ends of its cables, and its clock.
+/// Returns a switch, the far ends of its cables, and its clock.
 fn switch_of(config: &switch::Config) -> (Runner<Mem>, [Mem; 2], Clock) {
     let clock = Clock::new_virtual();
     let [(a, near), (b, far)] = [1500; 2].map(|mtu| mem::pair(mtu).unwrap());
@@ -32,7 +32,7 @@ fn arrived(io: &mut Mem) -> usize {
     io.rx_burst(1000, &mut |_| {}).unwrap()
 }
 
-/// Frames of host 2 for host 1, of 1000 bytes and some.
+/// Sends `count` frames of over 1000 bytes from host 2 to host 1, with this source.
 fn send(far: &mut Mem, source: u8, count: usize) {
     for _ in 0..count {
         let frame = Forged::syn(address(source), 1).frame(&[7; 1000], &[]);
@@ -40,7 +40,7 @@ fn send(far: &mut Mem, source: u8, count: usize) {
     }
 }
 
-/// Frames from an address that is not the host's are refused and counted, and said once, with the source.
+/// Refused frames are counted; the switch reports the source once.
 #[test]
 fn a_port_with_port_security_refuses_forged_sources() {
     for (security, expected) in [("", 4), ("port_security = {}", 1)] {
@@ -66,7 +66,7 @@ fn a_port_with_port_security_refuses_forged_sources() {
     }
 }
 
-/// A rate and an address change while frames wait, and none is lost. What cannot change leaves all as it was.
+/// A rate and an address change while frames wait. A refused change leaves everything as it was.
 #[test]
 fn a_configuration_changes_without_loss_or_not_at_all() {
     let slow = config("rate = \"1Mbps\"", "");
@@ -101,7 +101,6 @@ fn a_configuration_changes_without_loss_or_not_at_all() {
     assert_eq!(runner.fabric().held(), 0);
 }
 
-/// A change of addresses moves an address to another port.
 #[test]
 fn an_address_moves_to_another_port() {
     let before = config("rate = \"1Gbps\"", "");
@@ -127,7 +126,7 @@ fn an_address_moves_to_another_port() {
     assert_eq!((arrived(&mut near), arrived(&mut far)), (0, 1));
 }
 
-/// A switch that drains sends on what it has and takes nothing more, and ends in time though it has more.
+/// A draining switch takes nothing more, and ends in time even if frames are left.
 #[test]
 fn a_switch_drains_before_it_ends_and_not_for_ever() {
     // On a real clock: a queue of 8 at 10 Mb/s takes 10 ms, at 10 Kb/s many seconds.

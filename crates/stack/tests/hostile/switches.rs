@@ -1,4 +1,4 @@
-//! What frames and interfaces do to a switch between interfaces in memory.
+//! Hostile frames and failing interfaces at a switch between in-memory interfaces.
 
 use super::*;
 use std::io;
@@ -37,7 +37,7 @@ impl PacketIo for Frail {
     }
 }
 
-/// A switch of two ports with these MTUs, the far ends of their cables, and its clock.
+/// Returns a switch of two ports with these MTUs, the far ends of their cables, and its clock.
 fn switch_of(mtus: [usize; 2], fails: bool) -> (Runner<Frail>, [Mem; 2], Clock) {
     let mut text = "rate = \"1Gbps\"\n[[switch]]\nname = \"s\"\n".to_owned();
     for n in 1..3 {
@@ -54,7 +54,7 @@ fn switch_of(mtus: [usize; 2], fails: bool) -> (Runner<Frail>, [Mem; 2], Clock) 
     (Runner::new(fabric, ports, clock.clone(), Idle::Poll).unwrap(), [near, far], clock)
 }
 
-/// Sends frames to host 1 from host 2. Gives how many arrived, and all news.
+/// Sends frames from host 2 to host 1. Returns the numbers that arrived and were refused, and all news.
 fn send(fails: bool, frames: &[Vec<u8>]) -> (usize, u64, Vec<PortNews>) {
     let (mut runner, [mut near, mut far], clock) = switch_of([200, 1500], fails);
     let (mut got, mut news) = (0, Vec::new());
@@ -70,7 +70,7 @@ fn send(fails: bool, frames: &[Vec<u8>]) -> (usize, u64, Vec<PortNews>) {
     (got, runner.refused(), news)
 }
 
-/// What no port counts is counted all the same.
+/// Some losses have no port.
 #[test]
 fn frames_that_a_switch_loses_are_counted_by_reason() {
     let (mut runner, [_near, mut far], clock) = switch_of([200, 1500], false);

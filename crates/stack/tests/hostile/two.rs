@@ -1,4 +1,4 @@
-//! Two cores on a wire without time of its own, on a virtual clock.
+//! Two cores on a wire without delay, on a virtual clock.
 
 use super::*;
 use trimline_stack::host::Connection;
@@ -8,13 +8,13 @@ pub(super) struct Two {
     pub(super) now: Time,
     pub(super) client: Core,
     pub(super) server: Core,
-    /// Whether frames arrive.
+    /// True if frames arrive.
     pub(super) connected: bool,
-    /// Bytes of the longest frame of the client that arrives.
+    /// Length of the client's longest frame that arrives, in bytes.
     pub(super) longest: usize,
-    /// The packet of the client that does not arrive.
+    /// The client's packet that does not arrive.
     pub(super) lost: Option<u32>,
-    /// Frames of data that the client sent.
+    /// Data frames that the client sent.
     pub(super) data: u64,
 }
 
@@ -35,7 +35,7 @@ impl Two {
         }
     }
 
-    /// Lets both do what is due until then.
+    /// Runs both ends until `until`.
     pub(super) fn run_to(&mut self, until: Time) {
         loop {
             let Two { now, client, server, connected, longest, lost, data } = self;
@@ -72,14 +72,14 @@ impl Two {
         self.run_to(self.now + time);
     }
 
-    /// A connection with a message to be sent on it.
+    /// Opens a connection and sends a message on it.
     pub(super) fn send(&mut self, message: &[u8]) -> Connection {
         let near = self.client.connect(address(1), SERVICE, Default::default()).unwrap();
         self.client.send(near, message).unwrap();
         near
     }
 
-    /// A connection with a message on it, and the other end of it.
+    /// Opens a connection with a message. Returns both ends.
     pub(super) fn open(&mut self, message: &[u8]) -> (Connection, Connection) {
         let near = self.send(message);
         self.run_for(TimeDelta::from_ms(5));

@@ -1,9 +1,9 @@
-//! The bytes that wait to be sent are bounded, and the application is told when a bound is reached.
+//! Bounds on unacknowledged bytes, which the application sees.
 
 use super::two::Two;
 use super::*;
 
-/// Answers to peers that ACK nothing, each shorter than the send buffer.
+/// Answers to peers that send no ACK, each shorter than the send buffer.
 #[test]
 fn what_waits_to_be_sent_is_bounded_by_peer_and_in_all() {
     let mut server = server(|config| {
@@ -31,7 +31,7 @@ fn what_waits_to_be_sent_is_bounded_by_peer_and_in_all() {
     assert_eq!(taken, [3, 3, 1, 0], "no more than there is room for one peer, and in all");
     assert_eq!(written, 400_000, "of a stream as much as there is room");
     assert_eq!(server.unacked(), 2_500_000);
-    // They fail with the silence, and then there is room.
+    // The connections fail with the silence, and then there is room.
     run_to(&mut server, ms(40_000));
     while let Some(connection) = server.next_readable() {
         server.abandon(ms(40_000), connection);
@@ -39,7 +39,7 @@ fn what_waits_to_be_sent_is_bounded_by_peer_and_in_all() {
     assert_eq!(server.unacked(), 0);
 }
 
-/// A message that is longer than a bound is taken when nothing waits, as by the send buffer.
+/// A message longer than a bound is taken when nothing else waits.
 #[test]
 fn what_is_acked_makes_room_for_a_message_of_any_length() {
     let mut two = Two::new(|config| config.limits.peer_unacked = 1000);

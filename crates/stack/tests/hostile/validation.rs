@@ -1,4 +1,4 @@
-//! A server that validates addresses keeps nothing of strangers, and sends them hardly more than they sent.
+//! A server that validates addresses keeps nothing of strangers, and sends them little more than they sent.
 
 use super::two::Two;
 use super::*;
@@ -8,7 +8,7 @@ fn validating(config: &mut Config) {
     config.validates_addresses = true;
 }
 
-/// What a core sends until then: the bytes of each frame.
+/// Returns the length of each frame that a core sends until `until`.
 fn sent_bytes(core: &mut Core, until: Time) -> Vec<usize> {
     let mut all = Vec::new();
     while core.next() <= until {
@@ -22,7 +22,7 @@ fn sent_bytes(core: &mut Core, until: Time) -> Vec<usize> {
     all
 }
 
-/// The token of a challenge.
+/// Returns the token of a challenge.
 fn token(frame: &[u8]) -> Option<[u8; 8]> {
     let parsed = Frame::new(frame).unwrap().parse(&Profile::PAPER).unwrap();
     let mut records = trimline_packet::wire::Records::new(parsed.extension, 0);
@@ -45,7 +45,7 @@ fn a_forged_request_draws_one_short_frame_and_leaves_nothing() {
     assert_eq!((server.statistics().challenged, server.next()), (1, Time::NEVER));
 }
 
-/// The service answers with much more than it is asked: not to those who only say where they are.
+/// The service's answers are much longer than requests.
 #[test]
 fn a_flood_of_forged_requests_draws_less_than_three_times_its_bytes() {
     let mut server = server(validating);
@@ -67,7 +67,7 @@ fn a_flood_of_forged_requests_draws_less_than_three_times_its_bytes() {
     assert!((1000..=5000).contains(&(frames + later.len())), "{frames}");
 }
 
-/// A new peer takes a round trip more, once. Then its requests go with the first packets.
+/// A new peer takes one more round trip. Later requests go with the first packets.
 #[test]
 fn a_peer_is_asked_once() {
     let mut two = Two::new(validating);
@@ -86,14 +86,14 @@ fn a_peer_is_asked_once() {
     }
 }
 
-/// A first window that was not kept goes again whole: no packet waits for a time-out or for its own pull.
+/// No packet waits for a timeout or for its own pull.
 #[test]
 fn a_first_window_that_was_not_kept_goes_again() {
     for message in [100, 20_000, 2_000_000] {
         let mut two = Two::new(validating);
         let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
         two.client.send(near, &vec![7; message]).unwrap();
-        // Less than a time-out.
+        // Less than a timeout.
         two.run_for(TimeDelta::from_ms(10));
         let far = two.server.accept().expect("it was opened");
         assert_eq!(two.server.receive(far).unwrap().map(|got| got.len()), Some(message));
@@ -113,15 +113,15 @@ fn lost_challenges_and_servers_that_start_again_cost_time_alone() {
     two.connected = true;
     two.run_for(TimeDelta::from_ms(250));
     assert!(two.server.accept().is_some(), "it came again after its time-out");
-    // The tokens of the first server are worth nothing to the second.
+    // The second server does not accept the first server's tokens.
     two.server = server(validating);
     let (_, far) = two.open(b"y");
     assert_eq!(two.server.receive(far), Ok(Some(b"y".to_vec())));
     assert_eq!(two.server.statistics().challenged, 1);
 }
 
-/// Of a first packet that a switch cut the token is gone. The server forgets that as well, and the packet comes back to
-/// its sender like one that a switch returned.
+/// A switch that trims a first packet cuts off its token. The server keeps nothing, and the packet returns as if a
+/// switch had returned it.
 #[test]
 fn first_packets_that_are_cut_are_sent_again_at_once() {
     let mut two = Two::new(validating);
@@ -147,7 +147,7 @@ fn first_packets_that_are_cut_are_sent_again_at_once() {
     assert_eq!(two.server.receive(far).unwrap().map(|got| got.len()), Some(10_000));
 }
 
-/// A challenge is believed of a connection that was opened here, for a packet that was sent, before any answer.
+/// A challenge needs a connection opened here, a packet that was sent, and no answer yet.
 #[test]
 fn forged_challenges_change_nothing() {
     let mut two = Two::new(|_| {});
@@ -177,7 +177,6 @@ fn forged_challenges_change_nothing() {
     assert_eq!(two.server.receive(far), Ok(Some(vec![8; 1_000_000])));
 }
 
-/// Who receives what is sent to an address has its token, and no other address's.
 #[test]
 fn a_token_is_worth_nothing_from_elsewhere() {
     let mut server = server(validating);

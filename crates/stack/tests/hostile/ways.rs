@@ -1,4 +1,4 @@
-//! Which peers the kernel is asked for, and when: on a virtual clock, with a kernel of the test's own.
+//! Next-hop queries: for which peers the kernel is asked, and when, on a virtual clock with a fake kernel.
 
 use super::*;
 use std::io;
@@ -10,7 +10,7 @@ use trimline_stack::host::Host;
 use trimline_stack::io::mem::{self, Mem};
 use trimline_stack::io::{Caps, LinkState, NextHop, PacketIo, Pieces};
 
-/// An interface whose kernel finds a way when it was asked often enough.
+/// An interface whose kernel finds a next hop after `finds_at` queries.
 struct Kernel {
     io: Mem,
     finds_at: usize,
@@ -47,7 +47,7 @@ impl PacketIo for Kernel {
     }
 }
 
-/// A server, the other end of its cable, and what happens around it.
+/// A server, the other end of its cable, and its surroundings.
 struct World {
     host: Host<Kernel>,
     cable: Mem,
@@ -69,7 +69,7 @@ impl World {
         World { host, cable, clock, asked, mtu }
     }
 
-    /// Lets the host have a turn every millisecond. Gives how many frames it sent.
+    /// Runs a turn of the host every millisecond. Returns the number of frames it sent.
     fn run_to(&mut self, until_ms: u64) -> usize {
         let (from, mut sent) = (self.clock.now().as_ps() / 1_000_000_000, 0);
         for now in from..=until_ms {
@@ -101,13 +101,13 @@ fn a_way_that_is_not_known_yet_is_asked_for_again_soon() {
     assert_eq!(world.run_to(460), 1, "its request came again, and is ACKed");
 }
 
-/// A flood of strangers is no reason to ask the kernel for each of them again and again.
+/// A flood of strangers causes no repeated queries.
 #[test]
 fn only_peers_with_something_here_are_asked_for_again() {
     let mut world = World::new(1, |_| {});
     world.cable.tx_burst(&[&[&request(address(9), 1, b"x")]]).unwrap();
     for number in 10..100 {
-        // To no service: nothing is kept of it.
+        // To an unused service: nothing is kept of it.
         let forged = Forged { service: 99, ..Forged::syn(address(number), 1) };
         world.cable.tx_burst(&[&[&forged.frame(b"x", &[])]]).unwrap();
     }
@@ -121,7 +121,7 @@ fn only_peers_with_something_here_are_asked_for_again() {
     }
 }
 
-/// What counts is what the host sends, not what the interface could carry.
+/// The MTU matters for what the host sends.
 #[test]
 fn a_host_that_sends_short_packets_does_not_mind_a_smaller_mtu() {
     for (payload, minds) in [(900, false), (1200, true)] {

@@ -2,7 +2,7 @@ use super::*;
 use trimline_stack::host::Options;
 use trimline_stack::io::PacketIo;
 
-/// Frames that a core sends, as they are.
+/// Returns the frames that a core sends now.
 fn frames(core: &mut Core, now: Time) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     while core.transmit(now).is_some() {
@@ -30,7 +30,7 @@ fn request(client: &mut Core, bytes: usize) -> Vec<Vec<u8>> {
     sent
 }
 
-/// Messages that a server got.
+/// Returns the number of messages that a server got.
 fn served(server: &mut Core) -> usize {
     let mut count = 0;
     while let Some(connection) = server.accept() {
@@ -53,7 +53,7 @@ fn a_request_whose_packets_come_again_in_any_order_is_served_once() {
         server.receive_frame(ms(0), frame);
     }
     assert_eq!(served(&mut server), 1);
-    // Copies for as long as packets live: the memory is renewed by each.
+    // Copies for as long as packets live: each renews the memory.
     for time in [1, 20, 60, 100] {
         server.expire(ms(time));
         for frame in sent.iter().chain(sent.iter().rev()) {
@@ -68,7 +68,7 @@ fn a_request_whose_packets_come_again_in_any_order_is_served_once() {
 fn a_client_that_is_started_again_is_served_again() {
     let mut server = server();
     for start in 0..20 {
-        // A new process: nothing is the same but the addresses.
+        // A new process has only the addresses in common.
         let mut client = Core::new(config(0, 1500, false));
         for frame in request(&mut client, 3000) {
             server.receive_frame(Time::ZERO, &frame);
@@ -87,7 +87,7 @@ fn frames_for_others_and_noise_do_no_harm() {
     let mut client = Core::new(config(5, 1500, false));
     let mut sent = request(&mut client, 100);
     assert_eq!(sent.len(), 1);
-    // To another host, with the sums that go with it.
+    // To another host, with valid sums.
     pair.core(0).receive_frame(Time::ZERO, &sent[0]);
     sent[0].truncate(30);
     pair.core(1).receive_frame(Time::ZERO, &sent[0]);

@@ -1,4 +1,4 @@
-//! Whatever arrives, a host and a switch go on.
+//! A host and a switch survive any input.
 
 use proptest::prelude::*;
 use trimline_packet::wire::{Datagram, Ethernet, Fields, Profile};
@@ -8,7 +8,7 @@ use trimline_stack::switch;
 
 use super::*;
 
-/// A packet that is in order as such, and means anything.
+/// A well-formed packet with arbitrary content.
 fn any_packet() -> impl Strategy<Value = (Datagram, Vec<u8>)> {
     let kinds = prop_oneof![
         4 => Just(Kind::Data),
@@ -54,7 +54,7 @@ fn any_packet() -> impl Strategy<Value = (Datagram, Vec<u8>)> {
     })
 }
 
-/// Its frame, with some bits of it turned.
+/// Its frame, with some bits flipped.
 fn frame((datagram, extension): &(Datagram, Vec<u8>), damage: &[(usize, u8)]) -> Vec<u8> {
     let is_cut = matches!(datagram.service.service(), Service::Trimmed | Service::Returned);
     let payload = vec![9; if is_cut { 0 } else { datagram.fields.payload_length() }];
@@ -155,7 +155,7 @@ proptest! {
             dropped += port.dropped;
         }
         prop_assert_eq!(sent, delivered);
-        // A returned header is counted when it is turned and again where it then leaves.
+        // A returned header is counted when it is turned, and again where it leaves.
         if !l2 {
             prop_assert_eq!(packets.len() as u64, delivered + dropped + fabric.lost_ways());
         }

@@ -2,10 +2,10 @@ use super::*;
 use std::collections::BTreeMap;
 use trimline_stack::host::{Connection, Options};
 
-/// Messages of one connection.
+/// Messages per connection.
 const EACH: u64 = 500;
 
-/// A message that names itself: its connection, its number, and bytes that follow from both.
+/// A message that encodes its connection and number; its other bytes follow from both.
 fn message(connection: u64, number: u64) -> Vec<u8> {
     let name = connection * EACH + number;
     let length =
@@ -16,7 +16,7 @@ fn message(connection: u64, number: u64) -> Vec<u8> {
     bytes
 }
 
-/// Sends messages from one host to the other over a bad cable: each arrives once, in order, unaltered.
+/// Sends messages over a bad cable: each arrives once, in order, unaltered.
 fn deliver(messages: u64, rules: Impairments, seed: u64) {
     let mut pair = Pair::new(1500, rules, seed);
     let connections = messages / EACH;
@@ -51,7 +51,7 @@ fn deliver(messages: u64, rules: Impairments, seed: u64) {
         }
         finished == connections
     });
-    // Nothing more arrives, in whatever is still on its way.
+    // Late packets open no connection.
     while pair.step() {
         assert!(pair.core(1).accept().is_none(), "a late packet opened a connection");
     }

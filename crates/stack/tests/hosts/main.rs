@@ -1,4 +1,4 @@
-//! Two hosts on a cable in memory, on a virtual clock.
+//! Two hosts on an in-memory cable, on a virtual clock.
 
 mod at_most_once;
 mod hostile;
@@ -17,7 +17,7 @@ use trimline_stack::io::mem::{self, Impairments, Mem};
 /// The service that every test uses.
 const SERVICE: u16 = 7;
 
-/// Two hosts and the time between them.
+/// Two hosts and their clock.
 struct Pair {
     clock: Clock,
     hosts: [Host<Mem>; 2],
@@ -37,7 +37,7 @@ fn config(host: usize, mtu: usize, v6: bool) -> Config {
     config.ndp.rto = TimeDelta::from_ms(1);
     config.ndp.pull_repeat = TimeDelta::from_ms(1);
     config.ndp.time_wait = TimeDelta::from_ms(50);
-    // A world of which nothing is left to do ends.
+    // The world ends when it is idle.
     config.dead_peer_timeout = None;
     config
 }
@@ -75,12 +75,12 @@ impl Pair {
         self.hosts[host].core()
     }
 
-    /// Lets both act until nothing moves at this instant.
+    /// Lets both act until both are idle at this instant.
     fn run_until_idle(&mut self) {
         while self.hosts.iter_mut().fold(false, |any, host| host.turn().unwrap() | any) {}
     }
 
-    /// Goes on to the next instant at which a host has something to do. False: there is none.
+    /// Advances to the next event of a host. Returns false if there is none.
     fn step(&mut self) -> bool {
         self.run_until_idle();
         let next = self.hosts.iter().map(Host::next).min().unwrap();
@@ -91,7 +91,7 @@ impl Pair {
         true
     }
 
-    /// Steps until it is done.
+    /// Steps until `is_done`.
     #[track_caller]
     fn run(&mut self, mut is_done: impl FnMut(&mut Pair) -> bool) {
         for _ in 0..20_000_000u64 {

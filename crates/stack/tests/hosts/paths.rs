@@ -1,15 +1,15 @@
-//! Hosts and a software switch on cables in memory, on a virtual clock: what hosts do about a path that
-//! is slow or loses (NDP 3.2.3).
+//! Hosts and a software switch on in-memory cables, on a virtual clock: how hosts react to slow or lossy paths
+//! (NDP 3.2.3).
 
 use super::*;
 use std::fmt::Write as _;
 use trimline_stack::host::{Idle, Options, PathStatus};
 use trimline_stack::switch::{self, Fabric, Runner};
 
-/// Core switches, and so ways from one leaf to the other.
+/// Core switches, and thus paths between the leaves.
 const WAYS: usize = 4;
 
-/// The way that is bad, where one is.
+/// The bad path, if there is one.
 const BAD: u16 = 2;
 
 struct World {
@@ -25,9 +25,9 @@ fn way(host: usize, way: usize) -> IpAddr {
 /// Two leaves with hosts and four core switches; every link has 10 Gb/s.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fabrics {
-    /// What is said of both links of one core switch.
+    /// Settings of both links of one core switch.
     bad: &'static str,
-    /// Hosts have one address, and the leaves choose the core switch by a hash of the flow.
+    /// True if hosts have one address, and leaves choose the core switch by a hash of the flow.
     is_hashed: bool,
 }
 
@@ -84,7 +84,7 @@ fn world(hosts_per_leaf: usize, fabrics: Fabrics, change: impl Fn(&mut Config)) 
 }
 
 impl World {
-    /// Goes on until it is done, and says when that was.
+    /// Runs until `is_done`.
     #[track_caller]
     fn run(&mut self, mut is_done: impl FnMut(&mut World) -> bool) {
         for _ in 0..20_000_000u64 {
@@ -108,12 +108,12 @@ impl World {
         panic!("it does not end");
     }
 
-    /// Sends a message of so many bytes from one host to another. Gives how long it took, in us.
+    /// Sends a message from one host to another. Returns the time in us.
     fn flow(&mut self, from: usize, to: usize, bytes: usize) -> u64 {
         self.flows(&[(from, to)], bytes)
     }
 
-    /// The same for several hosts at once, all to one.
+    /// Sends messages from several hosts to one at once. Returns the time in us.
     fn flows(&mut self, pairs: &[(usize, usize)], bytes: usize) -> u64 {
         let begin = self.clock.now();
         let to = pairs[0].1;
@@ -138,7 +138,7 @@ impl World {
         self.clock.now().saturating_since(begin).as_ps() / 1_000_000
     }
 
-    /// Packets that a leaf sent to each core switch.
+    /// Returns the packets that a leaf sent to each core switch.
     fn sent_by_way(&self, leaf: u32) -> Vec<u64> {
         let ports: Vec<u64> = self
             .switches
@@ -147,11 +147,11 @@ impl World {
             .filter(|&(switch, ..)| switch == leaf)
             .map(|(_, _, seen)| seen.packets)
             .collect();
-        // Those of hosts come first.
+        // The ports of hosts come first.
         ports[ports.len() - WAYS..].to_vec()
     }
 
-    /// What host 0 knows of the paths to a peer.
+    /// Returns host 0's scores of the paths to a peer.
     fn board(&mut self, peer: usize) -> Vec<PathStatus> {
         let now = self.clock.now();
         let all = self.hosts[0].core().paths(now, usize::MAX);
@@ -171,8 +171,8 @@ fn slow() -> Fabrics {
     Fabrics { bad: "rate = \"1Gbps\"", ..Fabrics::default() }
 }
 
-/// A flow of 30 MB: how long it took in us, how many of its packets took the bad way in a thousand, and
-/// what the sender knows.
+/// Runs a flow of 30 MB. Returns its time in us, the bad path's share of packets in thousandths, and the sender's
+/// scores.
 fn flow_of_30_mb(fabrics: Fabrics, change: impl Fn(&mut Config)) -> (u64, u64, Vec<PathStatus>) {
     let mut world = world(1, fabrics, change);
     let took = world.flow(0, 1, 30_000_000);
@@ -184,8 +184,8 @@ fn flow_of_30_mb(fabrics: Fabrics, change: impl Fn(&mut Config)) -> (u64, u64, V
 
 #[test]
 fn a_flow_leaves_a_path_that_is_slow_or_loses() {
-    // A quarter of the packets would take it; fewer than one in twenty do. Losses cost an RTO each, a slow
-    // path only its share of the rate.
+    // A quarter of the packets would take it; fewer than one in twenty do. Losses cost an RTO each, a slow path only
+    // its share of the rate.
     for (fabrics, at_most) in [(lossy(), 33), (slow(), 90)] {
         for is_hashed in [false, true] {
             let fabrics = Fabrics { is_hashed, ..fabrics };
@@ -196,7 +196,7 @@ fn a_flow_leaves_a_path_that_is_slow_or_loses() {
             println!("{fabrics:?}: {before} us, then {after} us");
             assert!(share < 50, "{fabrics:?}: {share} in 1000");
             assert!(after * 100 < before * at_most, "{fabrics:?}: {after} us instead of {before}");
-            // The scoreboard says so.
+            // The scoreboard agrees.
             let removed = |path: &&PathStatus| path.counters.removals > 0;
             assert!(board.iter().any(|path| removed(&path)), "{fabrics:?}");
             let answers: u64 = board.iter().map(|path| path.counters.nacked).sum();
@@ -247,7 +247,7 @@ fn on_healthy_paths_nothing_is_removed() {
     assert!(trimmed > 100, "{trimmed} trimmed");
 }
 
-/// A request is over before it knows its paths: it is the others that know.
+/// A request ends before it knows its paths.
 #[test]
 fn requests_avoid_a_path_that_other_requests_found_dead() {
     let dead = Fabrics { bad: "impairment = { loss = \"100%\" }", ..Fabrics::default() };
@@ -257,14 +257,14 @@ fn requests_avoid_a_path_that_other_requests_found_dead() {
         let board = world.board(1);
         let seen = board[usize::from(BAD)].counters;
         assert_eq!(seen.acked, 0, "nothing comes through");
-        // Whoever waited for a time-out.
+        // Requests that waited for a timeout.
         (took.into_iter().filter(|&us| us >= 20_000).count(), seen.removals)
     };
     let (alone, removals) = waited(&|config| config.shares_scores = false);
     assert!(alone > 80 && removals > 0, "{alone} of 500");
     let (alone, removals) = waited(&never_removes);
     assert!(alone > 80 && removals == 0, "{alone} of 500");
-    // Two losses remove it, once in a while.
+    // Two losses remove the path, once in a while.
     let (together, removals) = waited(&|_| {});
     assert!(together < 10 && removals > 0, "{together} of 500");
 }

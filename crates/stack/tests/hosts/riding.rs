@@ -3,12 +3,12 @@
 use super::*;
 use trimline_stack::host::{Connection, Options};
 
-/// A client and a server whose applications act before anything is sent, as those of `Host::run_until` do.
+/// A client and a server whose applications act before frames are sent, as in `Host::run_until`.
 struct Two {
     now: Time,
     client: Core,
     server: Core,
-    /// One of so many frames is lost; none if it is 0.
+    /// One frame in this many is lost; 0: none.
     loses: u64,
     frames: u64,
     /// The client's connections.
@@ -51,7 +51,7 @@ impl Two {
         any
     }
 
-    /// The server answers what it has heard.
+    /// Lets the server answer the requests that it has.
     fn serve(&mut self) {
         while self.server.accept().is_some() {}
         while let Some(connection) = self.server.next_readable() {
@@ -62,8 +62,7 @@ impl Two {
         }
     }
 
-    /// Requests one after the other, each on a connection of its own, answered with themselves. Gives the frames that
-    /// both sent.
+    /// Sends requests in sequence, each on its own connection; the server echoes them. Returns the frames of both.
     fn requests(mut self, count: usize, bytes: usize) -> u64 {
         let message = vec![7; bytes];
         let mut answered = 0;
@@ -95,7 +94,7 @@ impl Two {
         panic!("{answered} of {count} requests of {bytes} B were answered");
     }
 
-    /// Nothing is left when everything was said.
+    /// Checks that nothing is left at the end.
     fn end(&mut self) {
         self.loses = 0;
         while self.client.next().min(self.server.next()) < Time::NEVER {
@@ -116,11 +115,11 @@ fn acks_ride_with_requests_and_answers() {
     let frames = |joins| Two::new(joins, 0).requests(100, 500);
     let (apart, joined) = (frames([false; 2]), frames([true; 2]));
     assert_eq!((apart, joined), (400, 201), "the last answer is ACKed alone");
-    // Who does not do it understands it.
+    // A host that does not join ACKs still understands them.
     assert_eq!([frames([true, false]), frames([false, true])], [301, 300]);
 }
 
-/// A packet without room carries none, and nothing is lost for good with a packet that is.
+/// A packet without room carries no ACK.
 #[test]
 fn messages_of_any_length_leave_room_for_acks() {
     for bytes in

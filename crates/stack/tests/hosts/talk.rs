@@ -39,7 +39,7 @@ fn a_request_is_answered_without_a_handshake_and_leaves_nothing() {
         pair.core(1).close(server);
         assert_eq!(received(&mut pair, 0, client), b"noon");
         while pair.step() {}
-        // Request, answer, and an ACK each: that is all.
+        // Request, answer, and an ACK each.
         let frames = pair.hosts.each_ref().map(|host| host.statistics().frames_out);
         assert_eq!(frames, [2, 2]);
         assert_eq!([0, 1].map(|host| pair.core(host).connections()), [0, 0]);
@@ -142,7 +142,7 @@ fn a_peer_that_is_gone_is_told_by_the_deadline() {
     pair.core(0).send(client, b"anyone?").unwrap();
     pair.run(|pair| pair.core(0).receive(client) == Err(Failure::Deadline));
     assert_eq!(pair.clock.now(), deadline);
-    // Three RESETs are sent and nothing more, and after time-wait nothing is left to do.
+    // At most three RESETs are sent, and after time-wait the host is idle.
     let sent = pair.hosts[0].statistics().frames_out;
     while pair.step() {}
     assert!(pair.hosts[0].statistics().frames_out <= sent + 3);
@@ -160,7 +160,7 @@ fn an_accepted_connection_whose_peer_is_gone_ends_by_its_deadline() {
     });
     let server = server.unwrap();
     let ms = |ms| Some(Time::ZERO + TimeDelta::from_ms(ms));
-    // The later of two counts, and none is none.
+    // The later call counts, and `None` removes the deadline.
     for deadline in [ms(100), None, ms(300)] {
         pair.core(1).set_deadline(server, deadline);
     }
@@ -214,8 +214,8 @@ fn the_higher_class_is_delivered_first() {
     assert_eq!(order, [2, 0]);
 }
 
-/// The order in which two messages of 300 KB arrive, each on a connection of its own that was opened with a class
-/// below that of a bulk flow; `change` has the connections here and where they end.
+/// Returns the order in which two messages of 300 KB arrive, each on its own connection; `change` gets both ends'
+/// connections.
 fn order_with(change: impl Fn(&mut Pair, Time, [Connection; 2], &[Connection])) -> Vec<u8> {
     let mut pair = Pair::with(1500, Impairments::default(), 0, false, |config| {
         // The receiver paces both; its first window is small.
@@ -224,7 +224,7 @@ fn order_with(change: impl Fn(&mut Pair, Time, [Connection; 2], &[Connection])) 
     });
     let ends = [1u8, 2].map(|name| {
         let connection = open(&mut pair, false);
-        // Something short first, so that the other end knows the connection.
+        // A short message first, so that the other end knows the connection.
         pair.core(0).send(connection, &[name]).unwrap();
         connection
     });
@@ -251,7 +251,7 @@ fn order_with(change: impl Fn(&mut Pair, Time, [Connection; 2], &[Connection])) 
     order
 }
 
-/// The receiver knows best what it waits for (NDP 3.2).
+/// The receiver knows its own priorities (NDP 3.2).
 #[test]
 fn a_receiver_pulls_first_what_it_says() {
     for (higher, order) in [(0, [1, 2]), (1, [2, 1])] {

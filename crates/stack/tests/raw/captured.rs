@@ -1,4 +1,4 @@
-//! What Wireshark makes of a capture from the testbed.
+//! Wireshark's view of a capture from the testbed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,8 +11,8 @@ use trimline_testbed::group::with_switches;
 const HOSTS: u32 = 20;
 const EACH: usize = 56_000;
 
-/// Nineteen hosts send to one through a switch that queues two packets: headers fill its queue, and some go
-/// back (NDP 3.2.4).
+/// Nineteen hosts send to one through a switch that queues two packets: headers fill its queue, and some go back
+/// (NDP 3.2.4).
 fn incast(capture: &Path) -> io::Result<u64> {
     let network = TestNetwork::build(Shape::Star(HOSTS), 1500)?;
     let clock = Clock::real();
@@ -51,7 +51,7 @@ fn incast(capture: &Path) -> io::Result<u64> {
     Ok(count.returned)
 }
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Data,
@@ -63,7 +63,7 @@ enum What {
     Reset,
 }
 
-/// What our own parser finds in the capture, frame by frame.
+/// Returns the frames that our own parser finds in the capture.
 fn parsed(path: &Path) -> Vec<What> {
     let bytes = std::fs::read(path).unwrap();
     let (mut at, mut frames) = (24, Vec::new());
@@ -85,7 +85,7 @@ fn parsed(path: &Path) -> Vec<What> {
     frames
 }
 
-/// What the dissector finds. A frame that it does not know, or calls malformed, is a failure.
+/// Returns the frames that the dissector finds. Panics at an unknown or malformed frame.
 fn dissected(path: &Path, dissector: &Path) -> Vec<What> {
     let fields = ["kind", "trimmed", "returned"].map(|name| format!("ndp_trim.{name}"));
     let mut tshark = Command::new("tshark");

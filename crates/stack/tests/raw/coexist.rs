@@ -8,13 +8,13 @@ use trimline_testbed::incast::MTU;
 use trimline_testbed::namespace::allowed;
 use trimline_testbed::network::{Shape, TestNetwork};
 
-/// Slow, so that a thread that is held up for milliseconds does not empty NDP's queue of eight packets.
+/// A slow setting: a thread delayed by milliseconds does not empty NDP's queue of eight packets.
 fn setting() -> Setting {
     Setting {
         rate: BitRate::from_bps(50_000_000),
         ndp_flows: 2,
         tcp_flows: 2,
-        // Short, so that TCP fills it in the time that it has.
+        // Short, so that TCP fills it in its time.
         tcp_queue: Some(50),
         congestion: "cubic".to_owned(),
         time: Duration::from_secs(2),
@@ -24,7 +24,7 @@ fn setting() -> Setting {
     }
 }
 
-/// The half is 49 %: an eighth of the port and more to each side is the machine's.
+/// NDP's half is 49 %; over an eighth of the port to each side is the machine's.
 #[test]
 fn long_flows_share_a_port_that_has_a_queue_for_each() {
     let Some((one, count)) = allowed(coexist::long_flows(&setting())) else { return };
@@ -32,7 +32,7 @@ fn long_flows_share_a_port_that_has_a_queue_for_each() {
     assert!((0.35..0.65).contains(&share), "NDP has {share}: {one:?}");
     let wire = one.ndp_wire_share();
     assert!((0.35..0.65).contains(&wire), "NDP has {wire} of the bytes: {one:?}");
-    // What the switch sent is what the applications had, and headers: nothing was counted twice or as another's.
+    // The switch sent the applications' bytes and headers: no byte was counted twice or for the other protocol.
     let payload = |bytes: u64, wire: u64| bytes as f64 / wire as f64;
     let ndp = payload(one.ndp_bytes, one.port.data.bytes);
     let tcp = payload(one.tcp_bytes, one.port.tcp.bytes);
@@ -40,7 +40,7 @@ fn long_flows_share_a_port_that_has_a_queue_for_each() {
     // A frame of 64 KB would count as one packet, and its length as 65,535 bytes.
     let mean = one.port.tcp.bytes / one.port.tcp.packets.max(1);
     assert!((1000..=MTU as u64 + 18).contains(&mean), "{mean} B a frame: {one:?}");
-    // Each is told in its own way that the port is full.
+    // Each protocol gets its own signal that the port is full.
     assert!(one.port.trimmed > 0 && one.port.tcp.dropped > 0, "{one:?}");
     assert_eq!((one.port.headers.dropped, one.port.data.dropped), (0, 0), "{one:?}");
     assert!(one.kernel.retransmissions > 0, "{one:?}");
@@ -51,7 +51,7 @@ fn long_flows_share_a_port_that_has_a_queue_for_each() {
 #[test]
 fn long_flows_of_ndp_shut_tcp_out_of_a_queue_for_both() {
     let both = Setting { tcp_queue: None, ..setting() };
-    // Where others have the processors, NDP's hosts ask late and leave TCP room: three tries, and one is enough.
+    // On busy processors NDP's hosts pull late and leave TCP room: one success in three tries is enough.
     let mut seen = Vec::new();
     for _ in 0..3 {
         let Some((one, _)) = allowed(coexist::long_flows(&both)) else { return };
@@ -70,7 +70,7 @@ fn an_incast_takes_no_more_than_its_half_from_tcp() {
     assert_eq!((done.alone.len(), done.beside.len()), (3, 3));
     for completions in done.alone.iter().chain(&done.beside) {
         assert_eq!(completions.len(), 6);
-        // Links are paced: nothing is faster than them.
+        // Links are paced: no answer is faster.
         let last = completions.iter().max().expect("six answers");
         assert!(*last > setting.ideal().mul_f64(0.9), "{completions:?}");
     }
@@ -84,7 +84,7 @@ fn an_incast_takes_no_more_than_its_half_from_tcp() {
 
 #[test]
 fn a_congestion_control_that_the_kernel_lacks_is_named() {
-    // Where no testbed can be the error is another one.
+    // Without a testbed the error is another one.
     if allowed(TestNetwork::build(Shape::BackToBack, MTU)).is_none() {
         return;
     }

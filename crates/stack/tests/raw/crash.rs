@@ -7,18 +7,17 @@ use std::time::Instant;
 use super::*;
 use trimline_testbed::namespace::Namespace;
 
-/// Where the child that is to be killed finds the namespace that watches it.
+/// Environment variable with the witness namespace, for the child that is killed.
 const WITNESS: &str = "TRIMLINE_TEST_WITNESS";
 
-/// Interfaces of a network namespace.
+/// Returns the interfaces of a network namespace.
 fn interfaces(of: &Namespace) -> Vec<String> {
     let list = of.inside(|| std::fs::read_to_string("/proc/thread-self/net/dev")).unwrap();
     let name = |line: &str| Some(line.split_once(':')?.0.trim().to_owned());
     list.lines().filter_map(name).collect()
 }
 
-/// Namespaces have no name, so one that is left over could not be found. But a cable from it into a namespace of
-/// ours would be left over with it.
+/// A leftover namespace has no name, but its cable into our namespace would be left too.
 #[test]
 fn a_testbed_that_is_killed_leaves_nothing() {
     if let Ok(witness) = std::env::var(WITNESS) {
@@ -45,7 +44,7 @@ fn a_testbed_that_is_killed_leaves_nothing() {
     assert_eq!(interfaces(&witness).len(), before.len() + 2, "a cable from each host");
     child.kill().unwrap();
     child.wait().unwrap();
-    // The kernel takes namespaces down behind the process.
+    // The kernel removes the namespaces asynchronously.
     let start = Instant::now();
     while interfaces(&witness) != before {
         assert!(start.elapsed() < Duration::from_secs(30), "{:?}", interfaces(&witness));

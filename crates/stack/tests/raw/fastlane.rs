@@ -1,5 +1,5 @@
-//! Notifications of drops between kernels with TCP: what the switch sends, what tshark reads, what kernels count
-//! (FastLane 3.2, 3.3).
+//! Notifications of drops between kernels with TCP: at the switch, in tshark, and in the kernels' counters (FastLane
+//! 3.2, 3.3).
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,11 +10,11 @@ use trimline_packet::{BitRate, TimeDelta};
 use trimline_testbed::fastlane::{self, Setting};
 use trimline_testbed::namespace::allowed;
 
-/// What tshark says of a packet of TCP.
+/// A TCP packet as tshark decodes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Packet {
     dscp: u8,
-    /// Of IP, as it says.
+    /// The length field of IP.
     length: String,
     /// "1": the checksum of the header is right.
     checksum: String,
@@ -62,7 +62,7 @@ fn dissected(path: &Path) -> Vec<Packet> {
     String::from_utf8(done.stdout).unwrap().lines().map(line).collect()
 }
 
-/// fastlane-3.2-a: the notification of a drop is the packet with its ends swapped, cut, with its length as it was.
+/// fastlane-3.2-a: a notification is the dropped packet with its ends swapped, cut, with its original length field.
 fn check_capture(path: &Path) -> usize {
     let packets = dissected(path);
     let (told, sent): (Vec<Packet>, Vec<Packet>) =
@@ -81,8 +81,8 @@ fn check_capture(path: &Path) -> usize {
     told.len()
 }
 
-/// fastlane-3.2-a, 5.1.3-a: every sender's kernel counts as truncated what its port told it of, and no port tells faster
-/// than its cap. All flows are complete nevertheless.
+/// fastlane-3.2-a, 5.1.3-a: every sender's kernel counts its port's notifications as truncated, no port exceeds its
+/// cap, and all flows complete.
 #[test]
 fn kernels_with_tcp_are_told_of_drops_and_go_on() {
     let name = format!("trimline-fastlane-{}.pcap", std::process::id());
@@ -105,7 +105,7 @@ fn kernels_with_tcp_are_told_of_drops_and_go_on() {
         assert_eq!(told.truncated, told.notifications as u64, "{measured:?}");
         assert!(told.max_in_a_second <= setting.max_in_a_second(), "{measured:?}");
     }
-    // What was told of at the receiver's port found room at a sender's, or was dropped there.
+    // Each notification from the receiver's port left by a sender's port, or was dropped there.
     assert_eq!((measured.untold_data(), measured.unaccounted()), (0, 0), "{measured:?}");
     assert_eq!(measured.flows.complete, setting.senders * setting.flows, "{measured:?}");
     if Command::new("tshark").arg("--version").output().is_err() {

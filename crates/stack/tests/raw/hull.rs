@@ -6,7 +6,7 @@ use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_testbed::hull::{self, Marker, Measured, Setting};
 use trimline_testbed::namespace::allowed;
 
-/// Slow, so that threads that are held up for milliseconds make no long queue.
+/// A slow rate: threads delayed by milliseconds make no long queue.
 const RATE: BitRate = BitRate::from_bps(50_000_000);
 
 fn measured(marker: Marker, has_ecn: bool) -> Option<Measured> {
@@ -24,7 +24,7 @@ fn measured(marker: Marker, has_ecn: bool) -> Option<Measured> {
 const PHANTOM: Marker =
     Marker::Phantom { drain: BitRate::from_bps(45_000_000), threshold: ByteCount::new(6000) };
 
-/// The port is full in the first and the last case; a phantom queue leaves some of it and most of the wait.
+/// A phantom queue gives up some of the port's rate and most of the wait.
 #[test]
 fn a_phantom_queue_takes_the_wait_away_that_a_full_queue_has() {
     let Some(plain) = measured(Marker::None, true) else { return };
@@ -34,7 +34,7 @@ fn a_phantom_queue_takes_the_wait_away_that_a_full_queue_has() {
         assert_eq!(one.waits.len(), one.port.packets, "a wait a frame: {one:?}");
         assert_eq!(one.bytes.len(), 2);
         assert!(one.bytes.iter().all(|&bytes| bytes > 0), "{:?}", one.bytes);
-        // What the port sent is what the applications had, and headers: full frames, each a segment.
+        // The port sent the applications' bytes and headers: full frames, each a segment.
         let payload = one.goodput_percent() / one.throughput_percent();
         assert!((0.85..1.02).contains(&payload), "{payload}");
         let mean = one.port.bytes / one.port.packets;
@@ -44,7 +44,7 @@ fn a_phantom_queue_takes_the_wait_away_that_a_full_queue_has() {
     assert!(plain.port.dropped > 0, "what marks nothing drops: {:?}", plain.port);
     assert!(phantom.by_phantom > 0 && phantom.by_phantom == phantom.port.marked);
     assert!(queue.port.marked > 0 && queue.by_phantom == 0);
-    // Nothing passes a phantom queue for long.
+    // A phantom queue does not let the load exceed its drain for long.
     assert!(phantom.throughput_percent() < 92.0, "{}", phantom.throughput_percent());
     assert!(phantom.throughput_percent() > 40.0, "{}", phantom.throughput_percent());
     assert!(plain.throughput_percent() > 90.0, "{}", plain.throughput_percent());
@@ -52,7 +52,7 @@ fn a_phantom_queue_takes_the_wait_away_that_a_full_queue_has() {
     assert!(wait * 4.0 < full, "{wait} us beside {full} us");
 }
 
-/// RFC 3168: a flow that knows no ECN is never marked, and so hears nothing of a phantom queue.
+/// RFC 3168: a phantom queue does not slow a flow without ECN.
 #[test]
 fn flows_without_ecn_pass_a_phantom_queue_unmarked() {
     let Some(one) = measured(PHANTOM, false) else { return };

@@ -1,4 +1,4 @@
-//! Real frames between network namespaces. Where the machine does not allow them a test says SKIPPED and why.
+//! Real frames between network namespaces. A test prints SKIPPED and why where the machine forbids them.
 
 mod captured;
 mod coexist;
@@ -23,7 +23,7 @@ use trimline_testbed::{bulk, contact, incast, rpc};
 #[test]
 fn messages_cross_a_cable_with_the_neighbours_of_the_kernel() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 9100)) else { return };
-    // Without the neighbours that the testbed writes: the kernel has to ask.
+    // Without the testbed's neighbour entries the kernel has to ask.
     let host = &network.hosts[0];
     let flush = format!("neigh flush nud permanent dev {}", host.interface);
     host.namespace.ip(&[flush]).unwrap();
@@ -74,7 +74,7 @@ fn messages_cross_a_cable_with_the_neighbours_of_the_kernel() {
 fn the_kernel_does_not_see_packets_of_the_port() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let port = Profile::PAPER.port;
-    // IP packets that the kernel of a host took from its interfaces.
+    // IP packets that a host's kernel took from its interfaces.
     let seen = || {
         let read = || fs::read_to_string("/proc/thread-self/net/snmp");
         let text = network.hosts[1].namespace.inside(read).unwrap();
@@ -91,7 +91,7 @@ fn the_kernel_does_not_see_packets_of_the_port() {
         };
         network.hosts[0].namespace.inside(act).unwrap();
     };
-    // What was sent crosses the cable when the kernel finds time.
+    // Packets cross the cable when the kernel finds time.
     let wait = |what: &str, is_over: &mut dyn FnMut() -> bool| {
         let start = Instant::now();
         while !is_over() {
@@ -99,7 +99,7 @@ fn the_kernel_does_not_see_packets_of_the_port() {
             thread::sleep(Duration::from_millis(1));
         }
     };
-    // How many the kernel takes of what `act` does, of which it should take ten.
+    // Returns the packets that the kernel takes during `act`, which should send it ten.
     let taken = |act: &mut dyn FnMut()| {
         let before = seen();
         act();
@@ -115,7 +115,7 @@ fn the_kernel_does_not_see_packets_of_the_port() {
     let mut frames = 0;
     let took = taken(&mut || {
         send(port);
-        // On a machine with two processors those to the other port might overtake them.
+        // On a machine with two processors packets to the other port might overtake them.
         wait("ten packets to the host", &mut || {
             socket.rx_burst(100, &mut |_| frames += 1).unwrap();
             frames >= 10
@@ -132,7 +132,7 @@ fn the_kernel_does_not_see_packets_of_the_port() {
 #[test]
 fn an_incast_is_trimmed_and_arrives_whole() {
     let rate = BitRate::from_bps(500_000_000);
-    // Larger than the queues between: seven first windows of it are trimmed.
+    // Larger than the queues between: seven first windows are trimmed.
     let lists = [incast::equal_answers(200_000)];
     let Some((completions, count)) =
         allowed(incast::ndp(rate, &lists, 1, incast::Options::default()))
@@ -154,7 +154,7 @@ fn every_carrier_of_requests_answers() {
     }
 }
 
-/// A server that validates addresses wants a round trip more of the first request, and of no other.
+/// A server that validates addresses needs one more round trip for the first request only.
 #[test]
 fn the_first_contact_is_timed_apart_from_the_next() {
     for validates in [true, false] {
@@ -173,7 +173,7 @@ fn a_flow_is_paced_by_its_receiver() {
     };
     let Some(done) = allowed(bulk::ndp(flow)) else { return };
     assert!(done.bytes > 0 && !done.gaps_ns.is_empty());
-    // Not faster than its pace, whatever the machine does: 1500 of 1564 bytes, and what was due before.
+    // At most its pace, whatever the machine does: 1500 of 1564 bytes, and what was due before.
     assert!(done.gbps() < 0.11, "{} Gb/s", done.gbps());
 }
 

@@ -1,4 +1,4 @@
-//! Frames that leave by another port than routing chose (OPF III, DIBS), on a leaf-spine of real bytes.
+//! Detours of frames (OPF III, DIBS), on a leaf-spine of real bytes.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn leaf_spine(head: &str) -> Result<Fabric, String> {
     Fabric::new(&Config::parse(&text)?)
 }
 
-/// Data from one host to another, whether anybody asked for it or not.
+/// Data from one host to another, scheduled or not.
 fn data(from: u8, to: u8, v6: bool, sequence: u32, marks: u8) -> Vec<u8> {
     let datagram = Datagram {
         source: address(from, v6),
@@ -69,7 +69,7 @@ fn time_to_live(bytes: &[u8]) -> u8 {
     }
 }
 
-/// Every host of other leaves sends so many packets to host 1 at once: what arrives, by host.
+/// Every host of other leaves sends `packets` packets to host 1 at once. Returns what arrives, with its host.
 fn incast(fabric: &mut Fabric, packets: u32, v6: bool, marks: u8) -> Vec<(u32, Vec<u8>)> {
     for sequence in 0..packets {
         for from in HOSTS + 1..=LEAVES * HOSTS {
@@ -84,7 +84,7 @@ fn detoured(fabric: &Fabric) -> u64 {
     fabric.counters().map(|(_, _, counters)| counters.detoured).sum()
 }
 
-/// What a sender would know a packet by.
+/// Returns the connection and number of a packet.
 fn name(bytes: &[u8]) -> (ConnectionId, u32) {
     let frame = Frame::new(bytes).unwrap();
     (frame.header().connection(), frame.header().sequence())
@@ -105,7 +105,7 @@ fn only_marked_data_leaves_by_another_port() {
     }
 }
 
-/// OPF's published prototype: a port is as long as its last packet to leave found it. Hot ports are known later than now.
+/// OPF's published prototype: a port's length is what its last packet found, so hot ports are known late.
 #[test]
 fn queues_are_seen_as_the_last_to_leave_found_them() {
     let detoured_at = |seen: &str| {
@@ -127,8 +127,8 @@ fn what_has_left_two_switches_is_not_detoured() {
         *hops.entry(64 - time_to_live(bytes)).or_default() += 1;
         assert_eq!(bytes[14..34].chunks(2).fold(0u32, add), 0xffff, "IPv4's checksum is right");
     }
-    // Three switches without a detour. A leaf may send to another spine: three too. A spine may send to another leaf, which
-    // is the third switch and sends on, up and down again: five.
+    // Three switches without a detour. A leaf may send to another spine: three too. A spine may send to another leaf,
+    // which is the third switch and sends on, up and down again: five.
     assert_eq!(hops.keys().copied().collect::<Vec<_>>(), [3, 5], "{hops:?}");
 }
 
@@ -188,7 +188,7 @@ fn spraying_among_equal_ports_only() {
     assert!(packets.values().all(|&packets| (15..=45).contains(&packets)), "{packets:?}");
 }
 
-/// A flow of frames with the TTL of a host that says it has come far, or sends with more than others.
+/// A TTL of hosts that are far away, or of a larger initial TTL.
 #[test]
 fn a_ttl_above_the_initial_one_is_no_licence() {
     let detoured_of = |ttl: u8| {

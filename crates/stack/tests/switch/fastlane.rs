@@ -1,4 +1,5 @@
-//! Notifications of drops on real packets: TCP and UDP over IPv4 and IPv6 through the software switch (FastLane 3.2, 3.3).
+//! Notifications of drops on real packets: TCP and UDP over IPv4 and IPv6 through the software switch (FastLane 3.2,
+//! 3.3).
 
 use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, Service, Time, TimeDelta};
@@ -49,7 +50,7 @@ fn sum(bytes: &[u8]) -> u16 {
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
-/// Writes the checksum of an IPv4 header of a frame from the beginning.
+/// Writes the checksum of a frame's IPv4 header.
 pub(super) fn sign(frame: &mut [u8]) {
     if frame[12..14] == [8, 0] {
         frame[24..26].fill(0);
@@ -60,12 +61,12 @@ pub(super) fn sign(frame: &mut [u8]) {
 }
 
 impl Sent {
-    /// Where its transport's header begins.
+    /// Offset of the transport header.
     pub(super) fn transport(&self) -> usize {
         14 + if self.v6 { 40 } else { 20 + self.options[0] }
     }
 
-    /// Its transport's header without options.
+    /// Length of the transport header without options.
     fn fixed(&self) -> usize {
         if self.protocol == TCP { 20 } else { 8 }
     }
@@ -115,7 +116,7 @@ impl Sent {
         frame
     }
 
-    /// The notification of its drop at the first switch that forwards by IP addresses, from the beginning.
+    /// The notification of its drop at the first switch that forwards by IP addresses.
     fn notification(&self) -> Vec<u8> {
         let mut frame = self.bytes();
         let hops = if self.v6 { 21 } else { 22 };
@@ -135,7 +136,7 @@ impl Sent {
     }
 }
 
-/// A port that holds two packets, and notifications beside them.
+/// Settings of a port that holds two packets, with notifications beside them.
 fn head(keys: &str) -> String {
     format!("rate = \"100Mbps\"\nprofile = \"fastlane\"\npackets = 3\n{keys}")
 }
@@ -145,7 +146,7 @@ fn untold(fabric: &Fabric, reason: Untold) -> u64 {
     all.iter().find(|(known, _)| *known == reason).unwrap().1
 }
 
-/// The same with a narrow way to host 3, and memory for two notifications of any length.
+/// A star with a slow cable to host 3, and memory for two notifications.
 fn narrow(hosts: u8, keys: &str, switch: &str) -> Fabric {
     let mut text = format!(
         "seed = 1\npayload = 1000\nrate = \"100Mbps\"\nprofile = \"fastlane\"\npackets = 3\n\
@@ -162,7 +163,7 @@ fn narrow(hosts: u8, keys: &str, switch: &str) -> Fabric {
     Fabric::new(&Config::parse(&text).unwrap()).unwrap()
 }
 
-/// What hosts 1 to 3 get when host 2 has filled the port of host 3 and then this comes from host 1.
+/// Sends `frames` from host 1 behind packets of host 2 that fill host 3's port. Returns what hosts get.
 fn behind_a_full_port(fabric: &mut Fabric, frames: &[Vec<u8>]) -> Vec<(u32, Vec<u8>)> {
     // Three of 978 B leave no room in 2936.
     let filler = Sent { from: 2, payload: 908, ..DATA };
@@ -171,7 +172,7 @@ fn behind_a_full_port(fabric: &mut Fabric, frames: &[Vec<u8>]) -> Vec<(u32, Vec<
     for bytes in &full {
         fabric.host_sends(from, 1, bytes);
     }
-    // The last of the three is in before any of these, and the first is not out.
+    // The last of the three is in before these frames, and the first is not out.
     let later = from + TimeDelta::from_us(260);
     fabric.advance(later, &mut |_, _, _| {});
     for frame in frames {
@@ -180,8 +181,8 @@ fn behind_a_full_port(fabric: &mut Fabric, frames: &[Vec<u8>]) -> Vec<(u32, Vec<
     run(fabric).into_iter().map(|(_, host, bytes)| (host, bytes)).collect()
 }
 
-/// fastlane-3.2-a: addresses swapped, ports not, its DSCP, no ECN, the length of the whole packet, 64 bytes on the wire or
-/// what the headers need.
+/// fastlane-3.2-a: addresses swapped, ports not, its DSCP, no ECN, the length of the whole packet, 64 bytes on the wire
+/// or what the headers need.
 #[test]
 fn a_dropped_packet_of_a_kernel_becomes_its_notification() {
     let cases = [
@@ -192,7 +193,7 @@ fn a_dropped_packet_of_a_kernel_becomes_its_notification() {
         (Sent { protocol: UDP, payload: 1200, ..DATA }, 60),
         (Sent { protocol: UDP, v6: true, payload: 1200, ..DATA }, 62),
         (Sent { protocol: UDP, payload: 19, ..DATA }, 60),
-        // Of data so short that the fixed headers are all that is kept.
+        // Data so short that only the fixed headers are kept.
         (Sent { options: [0, 0], payload: 7, ..DATA }, 60),
         (Sent { v6: true, options: [0, 0], payload: 1, ..DATA }, 74),
         // SYN with data, as TCP Fast Open sends it.
@@ -213,7 +214,7 @@ fn a_dropped_packet_of_a_kernel_becomes_its_notification() {
     }
 }
 
-/// fastlane-3.2-b: no route leads a notification, so that of a packet with another's address goes where it came from.
+/// fastlane-3.2-b: a notification is not routed, so a packet with a forged source draws it to the true port.
 #[test]
 fn a_notification_leaves_by_the_port_by_which_its_packet_came() {
     let mut fabric = narrow(4, "", "");
@@ -223,7 +224,7 @@ fn a_notification_leaves_by_the_port_by_which_its_packet_came() {
     assert_eq!(back, [&(0, forged.notification()), &(0, DATA.notification())]);
 }
 
-/// fastlane-3.4.1-a: only where it is asked for, since a kernel would get them whole.
+/// fastlane-3.4.1-a: only with `control`, since a kernel would get a whole packet.
 #[test]
 fn senders_of_what_carries_nothing_are_told_where_that_is_asked_for() {
     let bare = Sent { payload: 0, options: [0, 0], ..DATA };
@@ -250,7 +251,7 @@ fn senders_of_what_carries_nothing_are_told_where_that_is_asked_for() {
     }
 }
 
-/// Frames of this protocol, whole and control packets, are told of as before, ports swapped.
+/// Notifications of this protocol's data have swapped ports.
 #[test]
 fn frames_of_this_protocol_are_told_of_as_before() {
     for v6 in [false, true] {
@@ -269,7 +270,7 @@ fn frames_of_this_protocol_are_told_of_as_before() {
     }
 }
 
-/// fastlane-3.4.1-b and what else nobody is told of: it is dropped and counted by its reason.
+/// fastlane-3.4.1-b: such drops are counted by their reason.
 #[test]
 fn nobody_is_told_of_what_has_no_sender_to_tell() {
     let of = |sent: Sent, change: &dyn Fn(&mut Vec<u8>)| {
@@ -360,7 +361,7 @@ fn nobody_is_told_of_what_has_no_sender_to_tell() {
             of(Sent { protocol: UDP, ..DATA }, &|bytes| bytes[38..40].copy_from_slice(&[0, 7])),
         ),
         (Untold::Malformed, of(Sent { protocol: UDP, ..DATA }, &|bytes| bytes[38..40].fill(255))),
-        // A checksum that is wrong.
+        // A wrong checksum.
         (Untold::Malformed, of(DATA, &|bytes| bytes[18] ^= 1)),
     ];
     for (case, (reason, bytes)) in cases.iter().enumerate() {
@@ -379,7 +380,7 @@ fn nobody_is_told_of_what_has_no_sender_to_tell() {
     }
 }
 
-/// Of a frame that goes everywhere a copy may arrive though another is dropped.
+/// One copy may arrive though another is dropped.
 #[test]
 fn nobody_is_told_of_copies_of_what_goes_everywhere() {
     let mut fabric = star(4, &head(""), "forwarding = \"l2\"", "");
@@ -394,11 +395,10 @@ fn nobody_is_told_of_copies_of_what_goes_everywhere() {
     assert_eq!((untold(&fabric, Untold::Group), fabric.held()), (dropped, 0));
 }
 
-/// When a frame came to which host, and its bytes.
+/// Arrival time and host of a frame, and its bytes.
 type Arrived = (Time, u32, Vec<u8>);
 
-/// Hosts 1 and 2 send to host 3 for a while as fast as they can. When notifications began to leave for host 1, the last
-/// time, and how many notifications each got.
+/// Hosts 1 and 2 send to host 3 at full rate. Returns when notifications left for host 1, all arrivals, and the fabric.
 fn crowded(head: &str, host: &str, ms: u64) -> (Vec<Time>, Vec<Arrived>, Fabric) {
     let mut fabric = star(3, head, "", host);
     fabric.watch_notifications(0);
@@ -434,7 +434,7 @@ fn a_cap_that_does_not_conserve_work_holds_over_any_time() {
     assert!(port.dropped > 0, "more were made than go: {port:?}");
 }
 
-/// fastlane-3.3.1-b: nothing else waits, so they go as they come.
+/// fastlane-3.3.1-b.
 #[test]
 fn notifications_go_at_once_while_nothing_else_waits() {
     let (times, _, fabric) = crowded(&head(""), "", 20);
@@ -445,7 +445,6 @@ fn notifications_go_at_once_while_nothing_else_waits() {
     assert_eq!(times.len() as u64 + other.packets, port.notified);
 }
 
-/// Each port's cap is a part of its own line.
 #[test]
 fn a_cap_follows_the_rate_of_its_port() {
     let text = |rates: [&str; 3]| {
@@ -484,7 +483,7 @@ fn a_cap_follows_the_rate_of_its_port() {
     }
 }
 
-/// fastlane-3.2-c: at the next switch too, though the packet is of no protocol that it knows.
+/// fastlane-3.2-c: the packet's protocol is unknown there.
 #[test]
 fn a_notification_goes_before_data_at_the_next_switch() {
     let mut text = head(
@@ -523,7 +522,7 @@ fn a_notification_goes_before_data_at_the_next_switch() {
     assert!(back.all(|(_, bytes)| bytes[22] == 61));
 }
 
-/// What says that it is a notification and is as long as data does not go before data.
+/// The packet claims to be a notification but is as long as data.
 #[test]
 fn no_packet_goes_first_that_is_longer_than_a_notification() {
     let mut fabric = star(3, &head(""), "", "");
@@ -533,7 +532,7 @@ fn no_packet_goes_first_that_is_longer_than_a_notification() {
     run(&mut fabric);
     assert_eq!(fabric.queue_counters(2, Service::Notification.into()).packets, 0);
     assert_eq!(fabric.queue_counters(2, Service::Droppable.into()).packets, 2);
-    // One that another switch made does.
+    // A notification of another switch does.
     fabric.host_sends(
         Time::ZERO + TimeDelta::from_ms(1),
         0,
@@ -543,7 +542,7 @@ fn no_packet_goes_first_that_is_longer_than_a_notification() {
     assert_eq!(fabric.queue_counters(2, Service::Notification.into()).packets, 1);
 }
 
-/// A clock that begins again: the cap waits no longer than before.
+/// The clock wraps: the cap waits no longer than before.
 #[test]
 fn a_clock_that_begins_again_moves_caps_with_it() {
     let keys = "notifications = { work_conserving = false, cap = \"0.1%\" }";

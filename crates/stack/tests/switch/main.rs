@@ -1,4 +1,4 @@
-//! What a software switch does with frames, on virtual time.
+//! A software switch's treatment of frames, on virtual time.
 
 mod detour;
 mod fastlane;
@@ -25,7 +25,7 @@ fn mac(host: u8) -> [u8; 6] {
     [2, 0, 0, 0, 0, host]
 }
 
-/// A packet of NDP's, or one that may only be dropped, from one host to another.
+/// A packet of NDP, or one that may only be dropped, from one host to another.
 fn frame(from: u8, to: u8, v6: bool, entropy: u16, service: Service) -> Vec<u8> {
     let datagram = Datagram {
         source: address(from, v6),
@@ -47,7 +47,7 @@ fn frame(from: u8, to: u8, v6: bool, entropy: u16, service: Service) -> Vec<u8> 
     bytes
 }
 
-/// One switch, hosts 1 to `hosts` on ports 0 and up.
+/// One switch with hosts 1 to `hosts` on ports 0 and up.
 fn star(hosts: u8, head: &str, switch: &str, host: &str) -> Fabric {
     let mut text =
         format!("seed = 1\npayload = {PAYLOAD}\n{head}\n[[switch]]\nname = \"s\"\n{switch}\n");
@@ -61,7 +61,7 @@ fn star(hosts: u8, head: &str, switch: &str, host: &str) -> Fabric {
     Fabric::new(&Config::parse(&text).unwrap()).unwrap()
 }
 
-/// What leaves until nothing is left, by host: with the time.
+/// Runs until the fabric is idle. Returns the frames that left: time, host, bytes.
 fn run(fabric: &mut Fabric) -> Vec<(Time, u32, Vec<u8>)> {
     let mut out = Vec::new();
     while fabric.next() < Time::NEVER {
@@ -93,7 +93,7 @@ fn ethernet_addresses_are_learned_and_unknown_ones_flooded() {
     assert_eq!(hosts(3, 3), [0; 0], "what is behind the port that it came from stays there");
 }
 
-/// A frame with these Ethernet addresses from a host, and the hosts that get it.
+/// Sends a frame with these Ethernet addresses from a host. Returns the hosts that get it.
 fn received_by(fabric: &mut Fabric, at: Time, host: u32, to: [u8; 6], from: [u8; 6]) -> Vec<u32> {
     let mut bytes = frame(1, 2, false, 1, Service::Trimmable);
     bytes[..6].copy_from_slice(&to);
@@ -111,7 +111,7 @@ fn an_address_is_forgotten_after_a_while_and_moves_with_its_host() {
     assert_eq!(received_by(&mut fabric, s(1), 0, mac(9), mac(1)), [1, 2]);
     assert_eq!(received_by(&mut fabric, s(300), 1, mac(1), mac(2)), [0]);
     assert_eq!(received_by(&mut fabric, s(302), 1, mac(1), mac(2)), [0, 2], "300 s have passed");
-    // It is heard by another port: from then on it is there.
+    // The address appears at another port and moves there.
     assert_eq!(received_by(&mut fabric, s(303), 2, mac(2), mac(1)), [1]);
     assert_eq!(received_by(&mut fabric, s(304), 1, mac(1), mac(2)), [2]);
 }
@@ -143,8 +143,7 @@ fn a_flood_of_forged_addresses_does_not_displace_those_that_are_known() {
     assert_eq!(received_by(&mut fabric, s(304), 0, mac(2), mac(1)), [1]);
 }
 
-/// Switches on the way of a flow must not choose by the same hash: the second would send all that it gets
-/// one way.
+/// With one hash the second switch would send all its flows one way.
 #[test]
 fn two_tiers_of_hashing_use_all_ways() {
     let mut text = String::from("rate = \"10Gbps\"\nseed = 3\n");
@@ -173,7 +172,7 @@ fn two_tiers_of_hashing_use_all_ways() {
         fabric.host_sends(at, 0, &frame(1, 2, false, 49_152 + number, Service::Trimmable));
     }
     assert_eq!(run(&mut fabric).len(), 1);
-    // What m0 and m1 sent to n0 and n1: a hundred each; four standard deviations are 35.
+    // m0 and m1 sent a hundred each to n0 and n1; four standard deviations are 35.
     let sent: Vec<u64> = fabric
         .counters()
         .filter(|&(switch, _, seen)| (1..3).contains(&switch) && seen.packets > 0)
@@ -271,7 +270,7 @@ fn both_families_are_trimmed_with_lengths_as_configured() {
     }
 }
 
-/// NDP 3.3: TCP's packets have a queue of their own, and half of the link.
+/// NDP 3.3: TCP has its own queue, and half of the link.
 #[test]
 fn ndp_and_tcp_share_a_link_under_deficit_round_robin() {
     let mut fabric = star(3, "rate = \"1Gbps\"\npackets = 8\ndroppable_queue = 200", "", "");
@@ -298,7 +297,6 @@ fn ndp_and_tcp_share_a_link_under_deficit_round_robin() {
     assert_eq!(dropped, 0, "TCP's queue is long enough");
 }
 
-/// Who has sent nothing for a while has saved nothing up.
 #[test]
 fn an_idle_kind_of_traffic_comes_back_to_its_share_and_no_more() {
     let mut fabric = star(3, "rate = \"1Gbps\"\npackets = 200\ndroppable_queue = 200", "", "");
@@ -306,7 +304,7 @@ fn an_idle_kind_of_traffic_comes_back_to_its_share_and_no_more() {
         let parsed = Frame::new(bytes).unwrap().parse(&Profile::PAPER).unwrap();
         parsed.datagram.service == Service::Droppable
     };
-    // A hundred of NDP's alone, then both.
+    // A hundred of NDP alone, then both.
     for number in 0..150 {
         fabric.host_sends(Time::ZERO, 0, &frame(1, 3, false, number, Service::Trimmable));
     }
@@ -333,7 +331,7 @@ fn packets_behind_a_threshold_are_marked_if_they_can_be() {
     for number in 0..20 {
         for from in [1, 2] {
             let mut bytes = frame(from, 3, false, number, Service::Droppable);
-            // Able to bear a mark, as TCP with ECN says (RFC 3168); the checksum goes with it.
+            // ECN-capable, as TCP with ECN (RFC 3168); the checksum is adjusted.
             let able = from == 1;
             if able {
                 bytes[15] |= 2;

@@ -1,5 +1,5 @@
-//! Frames that say how urgent they are (pFabric 4.1), through the software switch: which goes next, which loses its place,
-//! and what of a hostile option is believed.
+//! Frames with a priority (pFabric 4.1) through the software switch: the order, the evicted packets, and hostile
+//! options.
 
 use trimline_packet::{Service, Time, TimeDelta};
 use trimline_stack::switch::{Config, Fabric};
@@ -7,14 +7,14 @@ use trimline_stack::switch::{Config, Fabric};
 use super::fastlane::{DATA, DSCP, Sent, sign};
 use super::{address, frame, run};
 
-/// A packet of TCP with the option behind two bytes that fill, and two behind it.
+/// A packet of TCP with the option behind two bytes of padding, and two behind it.
 fn urgent(sent: Sent, pfabric: u32) -> Vec<u8> {
     let mut option = vec![1, 1, 253, 8, 0x70, 0x46];
     option.extend(pfabric.to_be_bytes());
     with_options(sent, &option)
 }
 
-/// A packet of TCP with these bytes for options, filled up.
+/// A packet of TCP with these bytes for options, padded.
 fn with_options(sent: Sent, options: &[u8]) -> Vec<u8> {
     let sent = Sent { options: [sent.options[0], options.len().next_multiple_of(4)], ..sent };
     let mut bytes = sent.bytes();
@@ -23,7 +23,8 @@ fn with_options(sent: Sent, options: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Four hosts, the third behind a slow cable. A port holds so many packets of 1064 B; [`DATA`] with the option has 1070.
+/// Four hosts, the third behind a slow cable. A port holds `packets` packets of 1064 B; [`DATA`] with the option has
+/// 1070.
 fn network(profile: &str, packets: u32) -> Fabric {
     let mut text = format!(
         "seed = 1\nrate = \"1Gbps\"\npayload = 1000\nprofile = \"{profile}\"\npackets = {packets}\n[[switch]]\nname = \"s\"\n"
@@ -39,14 +40,14 @@ fn network(profile: &str, packets: u32) -> Fabric {
     Fabric::new(&Config::parse(&text).unwrap()).unwrap()
 }
 
-/// The payload's last byte says which frame it was.
+/// Writes the frame's name into the last byte of its payload.
 fn named(name: u8, mut bytes: Vec<u8>) -> Vec<u8> {
     *bytes.last_mut().unwrap() = name;
     bytes
 }
 
-/// Sends frames to host 3, one after the other, while the first of them is on its slow cable. The Ethernet address says who
-/// sends each. What then leaves, by host.
+/// Sends frames to host 3 in sequence, while the first is on its slow cable. The Ethernet address selects the sender.
+/// Returns the leaving frames with their hosts.
 fn sent(fabric: &mut Fabric, frames: &[Vec<u8>]) -> Vec<(u32, Vec<u8>)> {
     let mut now = Time::ZERO + TimeDelta::from_ms(1);
     let mut out = Vec::new();
@@ -59,7 +60,7 @@ fn sent(fabric: &mut Fabric, frames: &[Vec<u8>]) -> Vec<(u32, Vec<u8>)> {
     out
 }
 
-/// Which of these frames host 3 got, in the order of coming: they came while another one was on its cable.
+/// Returns the names of the frames that host 3 got, in order of arrival, sent while another one was on its cable.
 fn order(fabric: &mut Fabric, frames: &[Vec<u8>]) -> Vec<u8> {
     let first = named(0, urgent(Sent { from: 2, ..DATA }, 1));
     let out = sent(fabric, &[&[first], frames].concat());
@@ -67,7 +68,7 @@ fn order(fabric: &mut Fabric, frames: &[Vec<u8>]) -> Vec<u8> {
     arrived.map(|(_, bytes)| *bytes.last().unwrap()).skip(1).collect()
 }
 
-/// Flows differ by their ports.
+/// Sets the flow by its ports.
 fn of_flow(flow: u8, mut bytes: Vec<u8>) -> Vec<u8> {
     let at = if bytes[12..14] == [0x86, 0xdd] { 54 } else { 34 };
     bytes[at + 1] = flow;
@@ -78,7 +79,7 @@ fn small(v6: bool) -> Sent {
     Sent { payload: 400, v6, ..DATA }
 }
 
-/// pfabric-a: the flow with the most urgent packet sends its first packet; over IPv4 and IPv6.
+/// pfabric-a: the flow's first packet goes; over IPv4 and IPv6.
 #[test]
 fn the_flow_of_the_most_urgent_packet_sends_in_order() {
     for v6 in [false, true] {
@@ -91,7 +92,7 @@ fn the_flow_of_the_most_urgent_packet_sends_in_order() {
     }
 }
 
-/// pfabric-b: the last of the least urgent loses its place; a newcomer that is no more urgent loses its own.
+/// pfabric-b: a newcomer that is no more urgent is dropped.
 #[test]
 fn the_least_urgent_packet_loses_its_place() {
     let mut fabric = network("pfabric", 4);
@@ -104,7 +105,7 @@ fn the_least_urgent_packet_loses_its_place() {
     assert!(fabric.untold().is_none());
 }
 
-/// pfabric-c: what says nothing of urgency goes first and is not evicted, whoever sent it and whatever else it says.
+/// pfabric-c: the sender does not matter, nor other claims of the packet.
 #[test]
 fn what_says_nothing_goes_first_and_keeps_its_place() {
     let mut fabric = network("pfabric", 4);
@@ -113,11 +114,11 @@ fn what_says_nothing_goes_first_and_keeps_its_place() {
     let frames = [named(1, of_flow(1, urgent(DATA, 1))), plain, of_ours];
     let late = named(4, of_flow(4, urgent(DATA, 0)));
     let frames = [&frames[..], &[late]].concat();
-    // The first has no room beside them, and the last is as urgent as what says nothing.
+    // The first has no room beside them, and the last is as urgent as a packet without a priority.
     assert_eq!(order(&mut fabric, &frames), [2, 3]);
 }
 
-/// fastlane-3.4.2-a, 3.2-b: evicted packets are told of too, each out of the port by which it came.
+/// fastlane-3.4.2-a, 3.2-b.
 #[test]
 fn senders_of_evicted_packets_are_told_by_their_own_ports() {
     let mut fabric = network("fastlane-pfabric", 3);
@@ -136,8 +137,7 @@ fn senders_of_evicted_packets_are_told_by_their_own_ports() {
     assert_eq!(fabric.untold().unwrap().iter().map(|(_, count)| count).sum::<u64>(), 0);
 }
 
-/// Whether a frame counts as one that says how urgent it is: another one that is more urgent than all numbers but 0 then
-/// goes before it.
+/// Returns whether a frame's priority counts: a rival whose priority value is higher only than 0 then goes first.
 fn says(bytes: Vec<u8>) -> bool {
     let mut fabric = network("pfabric", 4);
     let rival = named(2, of_flow(9, urgent(small(false), 1)));
@@ -168,7 +168,7 @@ fn an_option_is_found_where_it_can_be() {
     assert!(says(with_options(Sent { options: [40, 0], ..small(false) }, &option)));
 }
 
-/// Whatever bytes say, they are no urgency unless all lengths agree.
+/// Bytes are no priority unless all lengths agree.
 #[test]
 fn what_cannot_be_read_says_nothing() {
     let option = [253, 8, 0x70, 0x46, 0, 0, 0, 2];
@@ -216,7 +216,7 @@ fn what_cannot_be_read_says_nothing() {
     assert!(!says(changed(&|bytes| bytes[16] = 0x7f)));
 }
 
-/// Frames that are cut anywhere, with any byte of their headers changed to any of some values, pass or are dropped.
+/// Frames are cut anywhere, with any header byte changed.
 #[test]
 fn no_frame_is_too_hostile() {
     for profile in ["pfabric", "fastlane-pfabric"] {

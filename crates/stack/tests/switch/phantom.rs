@@ -1,4 +1,4 @@
-//! A phantom queue on a port of the software switch (HULL, NSDI 2012, 2.1), and how long frames wait at a port.
+//! A phantom queue on a port of the software switch (HULL, NSDI 2012, 2.1), and waiting times at a port.
 
 use trimline_packet::fluid::Clock;
 use trimline_packet::{
@@ -41,7 +41,7 @@ fn frame(from: u8, v6: bool, ecn: u8, number: u16, bytes: usize) -> Vec<u8> {
     frame
 }
 
-/// The sum over an IPv4 header: all ones where its checksum is right (RFC 791).
+/// The sum over an IPv4 header: all ones if its checksum is right (RFC 791).
 fn header_sum(frame: &[u8]) -> u16 {
     let described = frame[14..34].chunks(2);
     let sum: u32 = described.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
@@ -52,7 +52,7 @@ fn ecn_of(frame: &[u8]) -> u8 {
     if frame[12..14] == [0x86, 0xdd] { frame[15] >> 4 & 3 } else { frame[15] & 3 }
 }
 
-/// What a phantom queue sees of a frame.
+/// A frame as a phantom queue sees it.
 fn packet(bytes: usize, ecn: u8) -> Packet {
     let (kind, flags, path) = (Kind::Data, Flags::default(), PathId::new(0));
     let connection = ConnectionId::new(0);
@@ -66,7 +66,7 @@ fn packet(bytes: usize, ecn: u8) -> Packet {
     }
 }
 
-/// Hosts 1 and 2 send these frames in turn, one every `gap`, from a time on. Gives what host 3 gets, with the times at
+/// Hosts 1 and 2 send these frames in turn, one every `gap`, from `from` on. Returns host 3's frames, with the times at
 /// which first bits left its port.
 fn send(
     fabric: &mut Fabric,
@@ -104,8 +104,8 @@ fn head(phantom: &str) -> String {
     )
 }
 
-/// The port marks what the phantom queue alone marks at the same instants: every ECN field, both families, loads above
-/// and below the drain, both clocks. Nothing but the field and its checksum changes.
+/// Checks that the port marks as a phantom queue alone at the same instants, and changes only the ECN field and its
+/// checksum. Returns the number of marks.
 fn check(keys: &str, clock: Clock, v6: bool, gap_us: u64) -> u64 {
     let mut fabric = star(3, &head(keys), "", "");
     let sent = frames(v6, 400);
@@ -148,7 +148,6 @@ fn a_port_marks_as_the_phantom_queue_says() {
     }
 }
 
-/// A queue that marks and a phantom queue: what one has marked the other does not count.
 #[test]
 fn a_port_counts_marks_of_its_queue_and_its_phantom_queue_apart() {
     let head = "rate = \"100Mbps\"\nprofile = \"ecn\"\necn_threshold = 5\npackets = 1000\n\
@@ -163,7 +162,6 @@ fn a_port_counts_marks_of_its_queue_and_its_phantom_queue_apart() {
     assert_eq!(port.marked, marked);
 }
 
-/// A clock that begins again moves the phantom queue with it: later frames are marked as if nothing had happened.
 #[test]
 fn a_clock_that_begins_again_empties_no_phantom_queue() {
     let (gap, second) = (TimeDelta::from_us(66), TimeDelta::from_ms(1000));
@@ -185,7 +183,7 @@ fn a_clock_that_begins_again_empties_no_phantom_queue() {
     assert_eq!(marks(true), marks(false));
 }
 
-/// One port of two has it, and ports without it mark nothing.
+/// One port has a phantom queue; the others mark nothing.
 #[test]
 fn a_phantom_queue_is_that_of_its_port() {
     let text = |host: &str, head: &str| {
@@ -255,8 +253,7 @@ fn a_phantom_queue_that_cannot_be_is_refused_by_its_place() {
     assert!(said("threshold = \"10B\", tick = \"1us\"").contains("warning: `clock`"));
 }
 
-/// Two hosts send ten frames each at once: the port has every second one of their pairs to send later by one more
-/// transmission. Waiting is from the last bit in to the first bit out (HULL 5.2).
+/// In every pair one frame waits one transmission longer, from the last bit in to the first bit out (HULL 5.2).
 #[test]
 fn how_long_frames_wait_is_counted_where_it_is_asked_for() {
     let mut fabric = star(3, "rate = \"100Mbps\"\nprofile = \"drop-tail\"\npackets = 1000", "", "");

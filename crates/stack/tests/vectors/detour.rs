@@ -1,4 +1,4 @@
-//! The shared vectors of detour on frames: a packet leaves by the port by which the software switch sends its bytes.
+//! The shared vectors of detours on frames: the software switch sends a packet's bytes by the same port.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use super::detours::{Arriving, Command, Config, PORTS, ScriptedDraws, packet_of,
 /// The TTL that hosts send with here: more switches than any vector counts.
 const INITIAL_TTL: u8 = 200;
 
-/// Where IPv4 has its TTL.
+/// Offset of IPv4's TTL.
 const TTL: usize = 14 + 8;
 
-/// A switch, and what left it last.
+/// A switch, and the last packet that left it.
 struct Switch<'a> {
     config: &'a Config,
     detour_state: DetourState,
@@ -28,7 +28,7 @@ struct Switch<'a> {
     way: Option<usize>,
 }
 
-/// Its ports, as a frame sees them.
+/// The switch's ports, for a frame.
 struct Seen<'a>(&'a Config, &'a [Port<1>; PORTS], Packet);
 
 fn model() -> ServiceModel {
@@ -45,7 +45,7 @@ impl LocalPorts for Seen<'_> {
     fn has_room(&mut self, _port: u16) -> bool {
         true
     }
-    /// Of a link that routing knows to be dead none does.
+    /// Returns false for a link that routing knows to be dead.
     fn leads_to_switch(&self, port: u16) -> bool {
         self.0.to_switch[usize::from(port)] && !self.0.dead[usize::from(port)]
     }

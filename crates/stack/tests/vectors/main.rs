@@ -1,5 +1,4 @@
-//! The shared vectors of the switch on frames: what a port does with a packet is what the software switch does
-//! with its bytes.
+//! The shared vectors of the switch on frames: the software switch treats bytes as a port treats the packet.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -47,13 +46,13 @@ impl Routes for Hosts {
     }
 }
 
-/// The port from which connection 0 of TCP comes, and the one to which all go.
+/// TCP's source port of connection 0, and the destination port of all.
 const PORTS_OF_TCP: [u16; 2] = [40_000, 5001];
 
-/// Where TCP begins in a frame of IPv4 without options.
+/// Offset of TCP in a frame of IPv4 without options.
 const TCP: usize = 14 + 20;
 
-/// The bytes of data that says how urgent it is: TCP, with the option of the software switch.
+/// The bytes of data with a priority: TCP, with the option of the software switch.
 fn segment(packet: &Packet) -> Vec<u8> {
     let [first, to] = PORTS_OF_TCP;
     let from = first + packet.header.connection.get() as u16;
@@ -68,7 +67,7 @@ fn segment(packet: &Packet) -> Vec<u8> {
     detour::sign(&mut bytes[14..TCP]);
     bytes.extend([from.to_be_bytes(), to.to_be_bytes()].concat());
     bytes.extend(packet.header.sequence.to_be_bytes());
-    // Twenty bytes and two options' worth, of which the first fills.
+    // Twenty bytes and two options; the first is padding.
     bytes.extend([0, 0, 0, 0, 8 << 4, 16, 255, 255, 0, 0, 0, 0]);
     bytes.extend([1, 1, 1, 1, 253, 8, 0x70, 0x46]);
     bytes.extend(packet.header.extra.to_be_bytes());
@@ -76,7 +75,7 @@ fn segment(packet: &Packet) -> Vec<u8> {
     bytes
 }
 
-/// What a frame of [`segment`] says, or its notification. Of that the option is cut with the data.
+/// The packet of a frame of [`segment`], or of its notification, whose option is cut off with the data.
 fn packet_of_segment(bytes: &[u8]) -> Packet {
     let word = |at: usize| u32::from_be_bytes(*bytes[at..].first_chunk().expect("four bytes"));
     let is_notified = bytes[15] >> 2 == Profile::PAPER.notification;
@@ -99,7 +98,7 @@ fn packet_of_segment(bytes: &[u8]) -> Packet {
     }
 }
 
-/// Data and its notification under a model that looks at urgencies.
+/// Returns whether the packet is data or its notification under a model with priorities.
 fn is_segment(packet: &Packet, by_urgency: bool) -> bool {
     by_urgency && packet.header.kind == Kind::Data
 }
@@ -137,7 +136,7 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
         self.model.demands().urgency
     }
 
-    /// What a frame says.
+    /// The packet of a frame.
     fn packet(&self, handle: Handle) -> Packet {
         let bytes = self.frames.bytes(handle);
         if bytes[23] == 6 {
@@ -163,7 +162,7 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
         self.route(VecDeque::from([frame]));
     }
 
-    /// The port by which a frame leaves: fastlane-3.2-b, a notification by the one by which its packet came in.
+    /// The port by which a frame leaves: fastlane-3.2-b, a notification by its packet's input port.
     fn exit(&self, handle: Handle) -> usize {
         let packet = self.packet(handle);
         match (packet.service == Service::Notification, self.frames.input(handle)) {
@@ -287,8 +286,8 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
     }
 }
 
-/// Whether all packets have a form on the wire, and their headers another: no frame is shorter than 64 bytes, and data of
-/// this protocol says its length where other transports say how urgent it is. Where ports look at that it is TCP's.
+/// Returns whether all packets have a wire form. No frame is shorter than 64 bytes, and data of this protocol has its
+/// length where other transports have a priority; under a model with priorities data is TCP.
 fn has_frames(vector: &Vector, by_urgency: bool) -> bool {
     vector.commands.iter().all(|(_, command)| match command {
         Command::Packet { packets, .. } | Command::Expect { packets, .. } => {
@@ -297,7 +296,7 @@ fn has_frames(vector: &Vector, by_urgency: bool) -> bool {
                     >= u32::from(packet.wire_bytes)
                     || packet.header.kind != Kind::Data
                     || by_urgency;
-                // Of a frame of 64 bytes nothing can be cut, so it stays whole.
+                // A frame of 64 bytes cannot be cut, so it stays whole.
                 let can_be_cut = packet.wire_bytes > 66 || !packet.service.service().is_whole();
                 packet.wire_bytes >= Packet::HEADER_BYTES && says_length && can_be_cut
             })
@@ -310,7 +309,7 @@ fn has_frames(vector: &Vector, by_urgency: bool) -> bool {
     })
 }
 
-/// Runs a vector on ports of this kind.
+/// Runs a vector on ports of this type.
 fn run_on<P: OutputPort<Model = ServiceModel>>(
     vector: &Vector,
     model: &ServiceModel,
@@ -354,7 +353,7 @@ fn every_vector_holds_for_frames() {
             match (urgency, model.queue_count()) {
                 (true, 1) => run_on::<PriorityDrop<1>>(&vector, &model, profile),
                 (true, _) => run_on::<RateLimited<PriorityDrop<2>>>(&vector, &model, profile),
-                // The same as an ordinary port under a model that asks for no more.
+                // It behaves as an ordinary port under a model that asks for no more.
                 (false, _) => run_on::<RateLimited<CodelPort<Port<8>>>>(&vector, &model, profile),
             }
             runs += 1;
@@ -366,7 +365,7 @@ fn every_vector_holds_for_frames() {
             }
         }
     }
-    // All of FastLane's and of pFabric's, whatever others have no frames.
+    // All vectors of FastLane and pFabric ran, even if others have no frames.
     let of = |word: &str| {
         files.iter().filter(|file| file.to_string_lossy().contains(word)).collect::<BTreeSet<_>>()
     };

@@ -1,4 +1,4 @@
-//! Go-back-N: whatever is lost comes, in order, and once.
+//! Go-back-N: every packet arrives in the end, in order and once.
 
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{ByteCount, Kind, Time};
@@ -8,7 +8,7 @@ use trimline_transport::dcqcn::{ACK_REQUEST, Config, Event};
 
 use crate::link::{Fate, Pair, config, us};
 
-/// Everything arrived once and in order, and both ends know.
+/// Checks that everything arrived once and in order, and that both ends know.
 fn is_over(pair: &Pair, packets: u32) {
     let expected: Vec<(u32, u32)> = (0..packets).map(|sequence| (0, sequence)).collect();
     assert_eq!(pair.hosts[1].accepted, expected);
@@ -34,11 +34,11 @@ fn whichever_packet_is_lost_the_flow_goes_back_to_it_once() {
             pair.run(us(10_000));
             is_over(&pair, 20);
             let seen = pair.hosts[0].endpoint.sender_statistics(0);
-            // Nobody can miss the last one.
+            // No packet follows the last one, so only a timeout finds its loss.
             let (timeouts, is_last) = (seen.timeouts, lost == 19);
             assert_eq!(timeouts, u64::from(is_last), "packet {lost}");
             let resent = if is_last { seen.resent_timeout } else { seen.resent_nack };
-            // At most what was sent in the round trip of 12.5 us until the NACK came.
+            // At most the packets that were sent in the 12.5 us until the NACK came.
             assert!((1..=12).contains(&resent), "packet {lost}: {resent}");
             assert_eq!(seen.resent_nack + seen.resent_timeout, resent);
             let nacks = pair.sent(1, |packet| packet.header.kind == Kind::Nack);
@@ -97,7 +97,7 @@ fn time_outs_double_until_something_is_acknowledged_and_64_times_at_most() {
     let gaps: Vec<u64> =
         sent.windows(2).map(|pair| (pair[1] - pair[0]).as_ps() / 1_000_000).collect();
     assert_eq!(gaps[..3], [1000, 2000, 4000]);
-    // From the fourth on each is longer by up to a quarter.
+    // From the fourth on each gap is longer by up to a quarter.
     let min = [8000, 16_000, 32_000, 64_000, 64_000, 64_000];
     assert!(gaps.len() >= 9, "{gaps:?}");
     for (gap, min) in gaps[3..].iter().zip(min) {
@@ -109,7 +109,7 @@ fn time_outs_double_until_something_is_acknowledged_and_64_times_at_most() {
     is_over(&pair, 1);
 }
 
-/// A window that overtakes itself on its way into a queue with room for one: a few packets come of each, in any order.
+/// Bursts are reordered into a queue with room for one packet, which takes a few packets of each, in any order.
 #[test]
 fn a_flow_ends_whose_bursts_are_reordered_and_mostly_lost() {
     for seed in 0..20 {
@@ -126,7 +126,7 @@ fn a_flow_ends_whose_bursts_are_reordered_and_mostly_lost() {
     }
 }
 
-/// One packet after the third time-out in a row, and one more for each that arrives, until all that was sent has.
+/// After three timeouts in a row a sender sends one packet, and one more per arrival.
 #[test]
 fn after_three_time_outs_a_sender_is_careful() {
     let mut pair = Pair::new(&Config { ack_every: 200, ..config() });
@@ -147,7 +147,8 @@ fn after_three_time_outs_a_sender_is_careful() {
         .map(|(_, packet)| packet.header.sequence)
         .collect();
     assert_eq!(asked, [0, 2, 6, 14, 30, 39], "windows of 1, 2, 4, 8, 16");
-    // Careful no more: a further message goes in one burst. Its first packet asks too, since a while has passed.
+    // The sender is no longer careful: a further message goes in one burst. Its first packet asks for an ACK too, since
+    // a while has passed.
     pair.hosts[0].sent.clear();
     pair.send(0, 40 * 1436);
     pair.run(us(21_000));
@@ -155,7 +156,7 @@ fn after_three_time_outs_a_sender_is_careful() {
     assert_eq!((pair.sent(0, |_| true).len(), asked.len()), (40, 2));
 }
 
-/// Two flows time out together, and the first of two packets that come at one time is lost.
+/// Two flows time out together, and the first of two simultaneous packets is lost.
 #[test]
 fn two_flows_that_always_meet_do_not_meet_for_ever() {
     let mut pair = Pair::new(&config());
@@ -169,7 +170,7 @@ fn two_flows_that_always_meet_do_not_meet_for_ever() {
     assert!(first.len() > 8 && together <= 5, "{together} of {}", first.len());
 }
 
-/// Within some packet times.
+/// Returns whether two times differ by less than 10 us.
 fn near(one: Time, other: Time) -> bool {
     one.as_ps().abs_diff(other.as_ps()) < 10_000_000
 }
@@ -188,7 +189,7 @@ fn an_ack_answers_so_many_packets_and_the_last_one() {
     assert_eq!(acks, [4, 8, 10]);
 }
 
-/// At 10 Mb/s a packet takes 1.2 ms, which is more than the time-out: each is asked for.
+/// A packet takes 1.2 ms at 10 Mb/s, longer than the timeout, so each asks for an ACK.
 #[test]
 fn a_slow_flow_with_few_acks_does_not_time_out() {
     let config = Config { ack_every: 200, increase_timer: us(1_000_000) - Time::ZERO, ..config() };
@@ -212,7 +213,7 @@ fn a_window_holds_back_what_is_not_acknowledged() {
     pair.run(us(1000));
     is_over(&pair, 12);
     let sent = pair.sent(0, |_| true);
-    // Four at once, then four for each ACK, which the last of a window asks for.
+    // Four at once, then four for each ACK. The last packet of a window asks for it.
     let gaps: Vec<bool> =
         sent.windows(2).map(|pair| (pair[1] - pair[0]).as_ps() > 2_000_000).collect();
     let long = [3, 7];

@@ -1,4 +1,4 @@
-//! Two hosts, and what lies between them: a NIC each, a delay each way, and a fate for each packet.
+//! Two hosts with a NIC each, a delay each way, and an impairment for each packet.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -49,13 +49,13 @@ impl HostTables for Table {
     }
 }
 
-/// What becomes of a packet.
+/// The impairment of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Pass,
     Drop,
     Mark,
-    /// It comes so much later, and others overtake it.
+    /// Delays the packet by this time; others overtake it.
     Late(TimeDelta),
 }
 
@@ -63,9 +63,8 @@ pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
     pub(crate) table: Table,
     nic_free: Time,
-    /// In order of time.
     arrivals: VecDeque<(Time, Packet)>,
-    /// Before this the queue in front of it has no room.
+    /// Before this time the queue in front of the host has no room.
     has_room: Time,
     pub(crate) sent: Vec<(Time, Packet)>,
     pub(crate) events: Vec<(Time, Event)>,
@@ -75,12 +74,12 @@ pub(crate) struct Host {
 
 type Impairment = Box<dyn FnMut(Time, &Packet) -> Fate>;
 
-/// Host 0 opens connections to host 1, over 5 us each way.
+/// A pair of hosts; host 0 opens connections to host 1, over 5 us each way.
 pub(crate) struct Pair {
     pub(crate) now: Time,
     pub(crate) hosts: [Host; 2],
     pub(crate) fate: Impairment,
-    /// After each arrival those of so long are lost.
+    /// Packets within this time after an arrival are lost.
     pub(crate) gap: TimeDelta,
     config: Config,
 }
@@ -127,7 +126,7 @@ impl Pair {
         host.endpoint.handle_command(self.now, open, &mut host.table);
     }
 
-    /// A further message of a connection.
+    /// Sends a further message on a connection.
     pub(crate) fn send(&mut self, connection: u32, bytes: u64) {
         let key = Key {
             peer: HostId::new(1),
@@ -140,7 +139,7 @@ impl Pair {
         host.endpoint.handle_command(self.now, send, &mut host.table);
     }
 
-    /// When anything happens next.
+    /// Returns the time of the next action.
     fn next(&self) -> Time {
         let of = |host: &Host| {
             let arrival = host.arrivals.front().map_or(Time::NEVER, |&(at, _)| at);
@@ -150,7 +149,7 @@ impl Pair {
         self.hosts.iter().map(of).min().expect("two hosts")
     }
 
-    /// Runs until a time, or until nothing happens any more.
+    /// Runs until `until`, or until no action is left.
     pub(crate) fn run(&mut self, until: Time) {
         while self.next() <= until {
             self.now = self.next();
@@ -203,7 +202,7 @@ impl Pair {
         arrivals.insert(place, (at, packet));
     }
 
-    /// What a host has sent of a kind.
+    /// Returns the times at which a host sent the wanted packets.
     pub(crate) fn sent(&self, number: usize, wanted: impl Fn(&Packet) -> bool) -> Vec<Time> {
         let sent = self.hosts[number].sent.iter();
         sent.filter(|(_, packet)| wanted(packet)).map(|&(at, _)| at).collect()

@@ -1,4 +1,4 @@
-//! DCQCN endpoints held to their paper: alone, and against each other over a link that drops, marks and holds.
+//! DCQCN endpoints against their paper, over a link that drops, marks and delays.
 
 mod going_back;
 mod link;

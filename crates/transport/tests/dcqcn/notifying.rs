@@ -1,4 +1,4 @@
-//! CNPs: when receivers send them, and what senders do.
+//! CNPs: when receivers send them, and how senders react.
 
 use trimline_packet::{Kind, Packet, Time, TimeDelta};
 use trimline_transport::dcqcn::{ALPHA_ONE, Config, MARK_CNP};
@@ -9,7 +9,7 @@ fn is_cnp(packet: &Packet) -> bool {
     packet.marks & MARK_CNP != 0
 }
 
-/// An endless flow of which every packet of data that leaves in these microseconds is marked.
+/// Runs an endless flow whose data packets from `from` to `to`, in us, are marked.
 fn marked(config: &Config, from: u64, to: u64, until: u64) -> Pair {
     let mut pair = Pair::new(config);
     pair.fate = Box::new(move |now, packet| {
@@ -28,9 +28,9 @@ fn a_flow_is_told_of_marks_each_50_us_and_no_sooner() {
     let gaps: Vec<TimeDelta> = notified.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(notified.len() > 10, "{}", notified.len());
     assert!(gaps.iter().all(|&gap| gap >= TimeDelta::from_us(50)), "{gaps:?}");
-    // No longer than until the next packet behind it arrives, at 300 Mb/s and more here.
+    // The next packet behind it arrives in time for this bound: the rate is at least 300 Mb/s here.
     assert!(gaps[..4].iter().all(|&gap| gap < TimeDelta::from_us(65)), "{gaps:?}");
-    // 1.2 us of wire and 5 of delay; the first marked packet is told of at once.
+    // 1.2 us of wire and 5 us of delay; the first marked packet is reported at once.
     assert!(notified[0] < us(108) && notified[0] >= us(106), "{}", notified[0]);
     let counted = pair.hosts[1].endpoint.receiver_statistics(0);
     assert_eq!(counted.cnps, notified.len() as u64);
@@ -46,14 +46,14 @@ fn a_packet_without_a_mark_is_not_told_of() {
     assert_eq!(pair.hosts[0].endpoint.alpha(0, us(1000)), ALPHA_ONE);
 }
 
-/// What a trace would show of a flow that is told once.
+/// A trace's view of a flow that gets one CNP.
 #[test]
 fn rate_and_alpha_can_be_looked_at_and_looking_changes_nothing() {
     let pair = marked(&config(), 100, 101, 3000);
     let notified = pair.sent(1, is_cnp);
     assert_eq!(notified.len(), 1);
     let sender = &pair.hosts[0].endpoint;
-    // Looked at late, the flow has gone back to the line's rate, and alpha has fallen 52 times in 2888 us.
+    // At a late look the flow is back at the line's rate, and alpha has fallen 52 times in 2888 us.
     assert_eq!(sender.rate(0, us(3000)).as_bps(), 10_000_000_000);
     let alpha = sender.alpha(0, us(3000));
     assert!((ALPHA_ONE / 100 * 81..ALPHA_ONE / 100 * 82).contains(&alpha), "{alpha}");

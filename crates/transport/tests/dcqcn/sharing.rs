@@ -1,4 +1,4 @@
-//! How the flows of one host share its NIC.
+//! The flows of one host share its NIC.
 
 use trimline_packet::{Kind, Packet};
 use trimline_transport::dcqcn::Config;
@@ -38,7 +38,7 @@ fn a_slow_flow_gets_its_rate_beside_fast_ones() {
         .map(|connection| packets(&pair, connection) - before[connection as usize])
         .map(|n| n as u64)
         .collect();
-    // Of 3 ms; a packet has 12,000 bits.
+    // In 3 ms; a packet has 12,000 bits.
     let expected = rate * 3 / 1000 / 12_000;
     assert!(shares[0].abs_diff(expected) <= 1, "{shares:?} {expected}");
     assert!(shares[1].abs_diff(shares[2]) <= 1, "{shares:?}");

@@ -1,4 +1,4 @@
-//! Packets that no Homa host sends: nothing panics, nothing goes that no message has, and what is true still ends.
+//! Packets that no Homa host sends: no panic, no data beyond a message, and honest messages end.
 
 use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -67,7 +67,7 @@ fn an_end_before_what_has_arrived_is_a_lie() {
     assert!(matches!(lone.events()[..], [Event::Delivered { .. }]));
 }
 
-/// Any packet of the peer.
+/// Draws any packet of the peer.
 fn any_packet(dice: &mut Stream) -> Packet {
     let mut small = |count: u64| (dice.next_u64() % count) as u32;
     let kind = [Kind::Data, Kind::Ack, Kind::Nack, Kind::Pull, Kind::Reset][small(5) as usize];

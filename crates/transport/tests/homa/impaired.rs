@@ -1,4 +1,4 @@
-//! Hosts against each other over links that lose, double and reorder every kind of packet.
+//! Hosts over links that lose, double and reorder every kind of packet.
 
 use proptest::prelude::*;
 use trimline_packet::{Kind, Time, TimeDelta};
@@ -9,13 +9,13 @@ use crate::world::World;
 
 fn world(config: &Config, seed: u64, loss: u64) -> World<Endpoint> {
     let mut world = World::new(4, |host| Endpoint::new(host, config.clone()), seed, loss);
-    // What goes unasked is on its way whatever a receiver grants.
+    // Unscheduled bytes are on their way whatever a receiver grants.
     let max = config.rtt_bytes.max(config.unscheduled_bytes * 2);
     world.check = Some(Box::new(move |endpoint, table, packet| {
         if packet.header.kind == Kind::Pull
             && let Some(slot) = table.receiving(packet.header.connection)
         {
-            // The last GRANT may take it beyond a round trip, by less than a packet.
+            // The last GRANT may exceed a round trip by less than a packet.
             let outstanding = endpoint.outstanding_bytes(slot);
             assert!(outstanding < u64::from(max) + 1100, "{outstanding} B on their way");
         }
@@ -47,7 +47,7 @@ proptest! {
         prop_assert!(world.is_each_once());
     }
 
-    /// The longest wait is 1024 times the first.
+    /// The outage is twice the longest wait, which is 1024 times the first.
     #[test]
     fn every_message_ends_after_an_outage_longer_than_any_timer(seed in any::<u64>()) {
         let mut world = world(&config(), seed, 20);
@@ -57,7 +57,7 @@ proptest! {
     }
 }
 
-/// Where nothing is lost, nothing but what is needed is sent: no packet twice, no RESEND.
+/// Without loss there is no RESEND either.
 #[test]
 fn nothing_is_sent_twice_where_nothing_is_lost() {
     for ending in [Ending::Acknowledged, Ending::Silent(TimeDelta::from_us(200))] {

@@ -1,4 +1,4 @@
-//! One host, and packets that the test carries.
+//! One host; the test carries its packets.
 
 use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::{
@@ -15,8 +15,7 @@ pub(crate) fn us(count: u64) -> Time {
     Time::from_ps(count * 1_000_000)
 }
 
-/// The numbers of the authors at 10 Gb/s with three scheduled levels, but packets of 1000 B of which three go unasked,
-/// and a packet time of 1 us.
+/// The authors' parameters at 10 Gb/s with three scheduled levels, but packets of 1000 B (three unscheduled) and 1 us.
 pub(crate) fn config() -> Config {
     Config {
         payload_bytes: 1000,
@@ -39,7 +38,7 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// The host of all tests, and its first peer.
+/// The host of all tests.
 const HOST: HostId = HostId::new(0);
 const PEER: u32 = 9;
 
@@ -61,7 +60,6 @@ impl Lone {
         lone
     }
 
-    /// Opens a message of so many bytes.
     pub(crate) fn open(&mut self, connection: u32, bytes: Option<u64>) {
         let command = Command::Open {
             peer: HostId::new(PEER),
@@ -84,7 +82,7 @@ impl Lone {
         self.endpoint.handle_packet(self.now, packet, &mut self.table)
     }
 
-    /// The timers of now.
+    /// Handles due timers.
     pub(crate) fn expire(&mut self) {
         self.endpoint.handle_timeout(self.now, &mut self.table);
         assert!(self.endpoint.poll_timeout() > self.now, "a timer that was handled is past");
@@ -97,12 +95,12 @@ impl Lone {
         packet
     }
 
-    /// Everything that the NIC would take now.
+    /// Returns all packets that the NIC takes now.
     pub(crate) fn all(&mut self) -> Vec<Packet> {
         core::iter::from_fn(|| self.next()).collect()
     }
 
-    /// Connections, numbers and priorities of the data packets that the NIC would take now, which are all.
+    /// Returns connection, number and priority of the packets that the NIC takes now, all data.
     pub(crate) fn data(&mut self) -> Vec<(u32, u32, u8)> {
         let packets = self.all();
         assert!(packets.iter().all(|packet| packet.header.kind == Kind::Data), "{packets:?}");
@@ -113,7 +111,7 @@ impl Lone {
         packets.iter().map(of).collect()
     }
 
-    /// What the NIC would take now, all of one kind: connection, sequence and `extra`.
+    /// Returns connection, sequence and `extra` of the packets that the NIC takes now, all of kind `kind`.
     pub(crate) fn said(&mut self, kind: Kind) -> Vec<(u32, u32, u32)> {
         let packets = self.all();
         assert!(packets.iter().all(|packet| packet.header.kind == kind), "{packets:?}");
@@ -124,13 +122,13 @@ impl Lone {
         packets.iter().map(of).collect()
     }
 
-    /// When the next packet goes if nothing happens, in microseconds.
+    /// Returns when the next packet goes by itself, in us.
     pub(crate) fn sends_at(&self) -> Option<u64> {
         let at = self.endpoint.transmit_at(Allowed::ALL);
         (at != Time::NEVER).then(|| at.as_ps().div_ceil(1_000_000))
     }
 
-    /// Times, connections, packets and priorities of the next GRANTs, each sent when it is due.
+    /// Returns time, connection, packet and priority of the next GRANTs, each sent when it is due.
     pub(crate) fn grants(&mut self, count: usize) -> Vec<(u64, u32, u32, u32)> {
         let mut grants = Vec::new();
         for _ in 0..count {
@@ -162,12 +160,12 @@ pub(crate) fn control(kind: Kind, flags: u8, connection: u32, sequence: u32, ext
     Packet::control(HostId::new(PEER), HOST, header)
 }
 
-/// The peer grants what is before a packet, with a priority.
+/// The peer grants the packets before `sequence`.
 pub(crate) fn grant(connection: u32, sequence: u32, priority: u32) -> Packet {
     control(Kind::Pull, 0, connection, sequence, priority)
 }
 
-/// The peer misses so many packets from one on.
+/// The peer misses `count` packets from `first` on.
 pub(crate) fn resend(connection: u32, first: u32, count: u32, priority: u32) -> Packet {
     control(Kind::Nack, 0, connection, first, count << 16 | priority)
 }
@@ -177,17 +175,17 @@ pub(crate) fn ack(connection: u32, packets: u32) -> Packet {
     control(Kind::Ack, 0, connection, packets, 0)
 }
 
-/// The peer is busy with others.
+/// The peer is busy with other messages.
 pub(crate) fn busy(connection: u32, first: u32) -> Packet {
     control(Kind::Ack, Flags::FROM_OPENER, connection, first, 0)
 }
 
-/// The first peer sends a packet of a message of so many.
+/// The first peer sends a packet of a message of `packets` packets.
 pub(crate) fn data(connection: u32, sequence: u32, packets: u16) -> Packet {
     data_from(PEER, connection, sequence, packets)
 }
 
-/// A peer does.
+/// A peer sends a packet of a message of `packets` packets.
 pub(crate) fn data_from(peer: u32, connection: u32, sequence: u32, packets: u16) -> Packet {
     let syn = if sequence < 3 { Flags::SYN } else { 0 };
     let last = if sequence + 1 == u32::from(packets) { Flags::LAST } else { 0 };
@@ -198,14 +196,14 @@ pub(crate) fn data_from(peer: u32, connection: u32, sequence: u32, packets: u16)
     packet
 }
 
-/// The first peer asks whether anybody is there.
+/// The first peer repeats its first packet for an answer.
 pub(crate) fn asking(connection: u32, packets: u16) -> Packet {
     let mut packet = data(connection, 0, packets);
     packet.header.flags = packet.header.flags.with_attempt(1);
     packet
 }
 
-/// A peer's probe behind its packets up to this one, of a message of so many.
+/// A probe of a peer behind packet `last`.
 pub(crate) fn probe(peer: u32, last: u32, packets: u16) -> Packet {
     let mut packet = control(Kind::Nack, Flags::FROM_OPENER | Flags::SYN, peer, last, 0);
     packet.source = HostId::new(peer);

@@ -1,5 +1,5 @@
-//! Homa endpoints held to their paper: one endpoint against packets made by hand, and endpoints against each other over
-//! links that lose, double and reorder.
+//! Homa endpoints against their paper: one endpoint and handmade packets, or several over links that lose, double and
+//! reorder.
 
 mod hostile;
 mod impaired;

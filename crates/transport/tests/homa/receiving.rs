@@ -1,4 +1,4 @@
-//! Whom a receiver grants, when, with which priority, and what it asks for again.
+//! A receiver's GRANTs and RESENDs.
 
 use trimline_packet::{Flags, Kind, Service, Time};
 use trimline_transport::flow::Event;
@@ -7,7 +7,7 @@ use trimline_transport::{Disposition, Endpoint as _};
 
 use crate::lone::{Lone, asking, busy, config, data, data_from, probe, us};
 
-/// The first packet of a message from a peer of its own.
+/// Receives a message's first packet from a peer of its own.
 fn begin(lone: &mut Lone, peer: u32, packets: u16) {
     lone.receive(&data_from(peer, peer, 0, packets));
 }
@@ -16,7 +16,7 @@ fn begin(lone: &mut Lone, peer: u32, packets: u16) {
 fn a_message_is_granted_while_less_than_a_round_trip_is_on_its_way() {
     let mut lone = Lone::listening(config());
     begin(&mut lone, 1, 20);
-    // Three packets go unasked: 3300 B. The first is here.
+    // Three packets are unscheduled: 3300 B. The first is here.
     assert_eq!(lone.endpoint.outstanding_bytes(0), 2200);
     assert_eq!(lone.grants(1), [(0, 1, 4, 0)]);
     assert_eq!((lone.endpoint.outstanding_bytes(0), lone.sends_at()), (3300, None));
@@ -68,10 +68,10 @@ fn the_shortest_messages_are_granted_and_fewer_use_the_lowest_priorities() {
     // The fourth is longer than the other three, and waits.
     begin(&mut lone, 4, 60);
     assert_eq!(lone.sends_at(), None);
-    // Then the others have lower priorities each.
+    // Now the other messages have a lower priority each.
     lone.at(9).receive(&data_from(1, 1, 1, 50));
     assert_eq!(lone.grants(1), [(9, 1, 5, 0)]);
-    // A shorter one takes the place of the longest.
+    // A shorter message takes the place of the longest.
     begin(&mut lone, 5, 20);
     assert_eq!(lone.grants(1), [(9, 5, 4, 2)]);
     lone.at(12).receive(&data_from(1, 1, 2, 50));
@@ -130,7 +130,7 @@ fn the_end_of_a_message_is_as_urgent_as_a_short_one() {
         priorities.push(lone.grants(1)[0].3);
         lone.at(10 * u64::from(sequence)).receive(&data_from(1, 1, sequence, 8));
     }
-    // Of five, four and three packets left 3000 B or more are on the wire; two are 2000 B of payload.
+    // Five, four and three packets left are at least 3000 B on the wire; two are 2000 B of payload.
     assert_eq!(priorities, [0, 0, 0, 6, 6]);
 }
 
@@ -150,7 +150,7 @@ fn what_does_not_come_is_asked_for_again_and_waited_for_twice_as_long() {
         assert_eq!(lone.said(Kind::Nack), [(1, 1, 1 << 16 | 5), (1, 3, 2 << 16 | 5)]);
         assert_eq!(lone.endpoint.poll_timeout(), us(next));
     }
-    // Data sets the wait back.
+    // Data resets the wait.
     lone.at(800).receive(&data_from(1, 1, 3, 20));
     assert_eq!(lone.grants(1)[0].2, 6);
     while lone.endpoint.poll_timeout() < us(900) {
@@ -253,7 +253,7 @@ fn what_arrived_whole_hears_nothing_more_and_its_memory_is_the_next_ones() {
     }
     assert_eq!((lone.next(), lone.events(), lone.endpoint.poll_timeout()), (None, vec![], us(100)));
     assert_eq!(lone.endpoint.statistics(0).packets, 2);
-    // The next message has that memory, and nothing of what was in it.
+    // The next message reuses that memory, without its contents.
     lone.receive(&data(2, 0, 2));
     assert_eq!((lone.events(), lone.endpoint.outstanding_bytes(1)), (vec![], 1100));
     lone.receive(&data(2, 1, 2));
@@ -268,12 +268,12 @@ fn what_arrived_whole_hears_nothing_more_and_its_memory_is_the_next_ones() {
 
 #[test]
 fn who_asks_is_answered() {
-    // Nothing but the repeated packet has arrived: the others are asked for at once.
+    // Only the repeated packet has arrived: the others are asked for at once.
     let mut lone = Lone::listening(config());
     lone.receive(&asking(1, 20));
     let kinds: Vec<Kind> = lone.all().iter().map(|packet| packet.header.kind).collect();
     assert_eq!(kinds, [Kind::Nack, Kind::Pull, Kind::Pull], "a RESEND, the state, and a GRANT");
-    // A message that is known: what was granted is said again.
+    // A known message: the last GRANT is repeated.
     lone.at(3).receive(&data(1, 1, 20));
     assert_eq!(lone.grants(1)[0].2, 5);
     lone.at(5).receive(&asking(1, 20));
@@ -303,14 +303,14 @@ fn a_message_of_many_packets_ends_with_its_last() {
     lone.receive(&data(1, 0, u16::MAX));
     lone.grants(1);
     begin(&mut lone, 2, 60_000);
-    // One whose end is known is shorter.
+    // A message whose end is known is shorter.
     assert_eq!(lone.grants(1), [(0, 2, 4, 1)]);
     lone.at(5).receive(&data(1, 1, u16::MAX));
     assert_eq!(lone.grants(1), [(5, 1, 5, 0)]);
     let mut last = data(1, 3, u16::MAX);
     last.header.flags = last.header.flags.with(Flags::LAST);
     lone.receive(&last);
-    // Packet 2 alone is missing: what was granted behind the end is not awaited.
+    // Packet 2 alone is missing: packets that were granted behind the end are not awaited.
     assert_eq!((lone.events().len(), lone.endpoint.outstanding_bytes(0)), (0, 1100));
     lone.receive(&data(1, 2, u16::MAX));
     assert_eq!((lone.events().len(), lone.endpoint.outstanding_bytes(0)), (1, 0));

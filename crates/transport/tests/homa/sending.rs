@@ -1,4 +1,4 @@
-//! What a sender sends, how urgently, and how it ends.
+//! A sender's packets: their order, their priority, and the end of a message.
 
 use trimline_packet::{Flags, Kind, Packet, Service, Time, TimeDelta};
 use trimline_transport::flow::Event;
@@ -111,7 +111,7 @@ fn the_message_with_the_fewest_bytes_left_goes_first() {
     lone.open(3, Some(1500));
     let order: Vec<u32> = lone.data().iter().map(|&(connection, ..)| connection).collect();
     assert_eq!(order, [2, 2, 3, 3, 1, 1, 1]);
-    // What was sent does not count, also of a message that waits for GRANTs.
+    // Sent bytes do not count, also for a message that waits for GRANTs.
     lone.open(4, Some(9000));
     lone.open(5, Some(8500));
     lone.all();
@@ -159,11 +159,11 @@ fn what_is_missing_is_sent_again_first() {
     lone.receive(&grant(1, 6, 1));
     lone.all();
     lone.receive(&grant(1, 7, 1));
-    // An unscheduled packet is as urgent as it was; the others as the RESEND says.
+    // An unscheduled packet is as urgent as it was; the priority of others is in the RESEND.
     lone.receive(&resend(1, 2, 2, 6));
     assert_eq!(lone.data(), [(1, 2, 5), (1, 3, 6), (1, 6, 1)]);
     assert_eq!(lone.endpoint.statistics(0).resent, 2);
-    // A GRANT that was lost is one too.
+    // A RESEND also stands for a lost GRANT.
     lone.receive(&resend(1, 7, 2, 4));
     assert_eq!(lone.data(), [(1, 7, 4), (1, 8, 4)]);
 }
@@ -184,7 +184,7 @@ fn a_sender_that_serves_others_says_busy() {
     assert_eq!(lone.data(), [(2, 0, 6), (1, 1, 5), (1, 2, 5)]);
 }
 
-/// Times at which the first packet is sent again, until it was so often.
+/// Returns the first `count` times at which the first packet is repeated.
 fn asked(lone: &mut Lone, count: usize) -> Vec<u64> {
     let mut times = Vec::new();
     while times.len() < count {
@@ -206,7 +206,7 @@ fn a_sender_that_hears_nothing_sends_its_first_packet_again() {
     lone.open(1, Some(9500));
     lone.all();
     assert_eq!(asked(&mut lone, 4), [300, 900, 2100, 4500]);
-    // The longest wait is 1024 times the first; the receiver's word makes it short again.
+    // The longest wait is 1024 times the first; an answer of the receiver makes it short again.
     let times = asked(&mut lone, 10);
     assert_eq!(times[9] - times[8], 300 << 10);
     lone.receive(&grant(1, 4, 0));
@@ -255,7 +255,7 @@ fn the_ack_of_all_packets_ends_a_message_once() {
     lone.receive(&ack(1, 3));
     lone.receive(&ack(1, 3));
     assert!(matches!(lone.events()[..], [Event::Acknowledged { slot: 0, .. }]));
-    // What is late changes nothing.
+    // Late packets change nothing.
     lone.receive(&resend(1, 0, 3, 0));
     lone.receive(&grant(1, 3, 0));
     assert_eq!((lone.next(), lone.sends_at()), (None, None));
@@ -278,13 +278,13 @@ fn without_acks_a_message_ends_when_nobody_has_asked_for_anything() {
     assert_eq!(lone.endpoint.poll_timeout(), us(91));
     lone.at(91).expire();
     assert!(matches!(lone.events()[..], [Event::Acknowledged { .. }]));
-    // While it is remembered it still answers.
+    // While the message is remembered it still answers.
     lone.receive(&resend(1, 2, 1, 0));
     assert_eq!(lone.data(), [(1, 2, 7)]);
     assert_eq!(lone.events(), []);
     lone.at(300).expire();
     assert_eq!((lone.events(), lone.endpoint.poll_timeout()), (vec![], Time::NEVER));
-    // A message that waits for GRANTs asks as any other does.
+    // A message that waits for GRANTs asks like any other.
     lone.open(2, Some(5000));
     lone.all();
     assert_eq!(asked(&mut lone, 1), [600]);

@@ -1,4 +1,4 @@
-//! Aeolus: a probe behind what goes unasked, and what was lost of it.
+//! Aeolus: a probe behind the unscheduled packets, and recovery of the lost ones.
 
 use trimline_packet::{Flags, Kind};
 use trimline_transport::homa::{Config, Ending};
@@ -21,7 +21,7 @@ fn a_probe_goes_behind_what_goes_unasked() {
         assert_eq!((header.kind, header.sequence), (Kind::Nack, last));
         assert!(header.flags.contains(Flags::FROM_OPENER | Flags::SYN));
         assert_eq!(header.service_port(), bytes.div_ceil(1000) as u16, "packets of the message");
-        // It waits in their queue, and is not dropped as they may be.
+        // The probe waits in the queue of the data, but is not marked to be dropped.
         assert_eq!(probe.service, data[data.len() - 1].service);
         assert_eq!((probe.wire_bytes, probe.marks), (64, 0));
         assert_eq!(lone.endpoint.statistics(0).packets, u64::from(last) + 1);
@@ -43,12 +43,12 @@ fn a_message_whose_probe_is_to_go_has_not_ended_by_silence() {
     assert_eq!(lone.events().len(), 1);
 }
 
-/// What was lost is granted again like what was never sent, before it.
+/// Lost packets are granted before packets that were never sent.
 #[test]
 fn what_was_lost_is_granted_first() {
     let mut lone = Lone::listening(aeolus());
     lone.receive(&data_from(7, 7, 1, 9));
-    // Three packets go unasked, 3300 B; one is here, and a GRANT fills the round trip.
+    // Three packets are unscheduled, 3300 B; one is here, and a GRANT fills the round trip.
     assert_eq!(lone.said(Kind::Pull), [(7, 4, 0)]);
     lone.at(10).receive(&probe(7, 2, 9));
     assert_eq!(lone.endpoint.outstanding_bytes(0), 1100, "what was granted alone is on its way");
@@ -59,7 +59,7 @@ fn what_was_lost_is_granted_first() {
     }
     assert_eq!(said, [(Kind::Nack, 0), (Kind::Nack, 2)], "one each packet time, no more than fits");
     assert_eq!(lone.endpoint.outstanding_bytes(0), 3300);
-    // The second copy of a probe takes back nothing.
+    // A second copy of a probe takes back nothing.
     lone.receive(&probe(7, 2, 9));
     assert_eq!((lone.endpoint.outstanding_bytes(0), lone.next()), (3300, None));
     lone.at(20).receive(&data_from(7, 7, 0, 9));
@@ -71,18 +71,18 @@ fn a_probe_alone_makes_a_message_known() {
     let mut lone = Lone::listening(aeolus());
     lone.receive(&probe(7, 0, 1));
     assert_eq!(lone.said(Kind::Nack), [(7, 0, 1 << 16)]);
-    // Scheduled priorities: the lowest, as it is the only one.
+    // The only scheduled message has the lowest priority.
     lone.at(100).expire();
     assert_eq!(lone.all().len(), 1, "what does not come is asked for again");
     lone.receive(&data_from(7, 7, 0, 1));
     assert_eq!((lone.said(Kind::Ack), lone.endpoint.outstanding_bytes(0)), (vec![(7, 1, 0)], 0));
-    // Nobody probes where the scheme is off.
+    // No host probes while the scheme is off.
     let mut off = Lone::listening(config());
     off.receive(&probe(7, 0, 1));
     assert_eq!((off.next(), off.table.len()), (None, 0));
 }
 
-/// A packet that comes behind the probe was on its way, and is not asked for.
+/// A packet behind the probe was on its way, and is not asked for.
 #[test]
 fn what_comes_late_is_not_lost() {
     let mut lone = Lone::listening(aeolus());
@@ -96,7 +96,6 @@ fn what_comes_late_is_not_lost() {
     assert_eq!(lone.said(Kind::Ack), [(7, 3, 0)]);
 }
 
-/// What the receiver asks for after a probe goes with the priority that it names.
 #[test]
 fn what_was_lost_goes_as_what_is_granted() {
     let mut lone = Lone::new(aeolus());

@@ -1,4 +1,4 @@
-//! A credit that finds nothing to send: kept, or discarded as in the authors' program.
+//! A credit that finds no packet: kept, or discarded as in the authors' program.
 
 use trimline_packet::{Kind, Time, TimeDelta};
 use trimline_transport::Endpoint as _;
@@ -11,7 +11,7 @@ fn window(initial_window: u32) -> Config {
     Config { initial_window, ..config() }
 }
 
-/// The flow of one packet, which was trimmed: its PULL overtakes its NACK.
+/// The trimmed packet of a flow whose PULL overtakes its NACK.
 fn overtaken(config: Config) -> Lone {
     let mut lone = Lone::sender(config, Some(1));
     assert_eq!(lone.data(), [0]);
@@ -39,7 +39,7 @@ fn without_a_bank_a_pull_that_overtakes_its_nack_is_lost_and_the_flow_stalls_for
     assert_eq!(lone.events().len(), 0);
 }
 
-/// Only what finds nothing is lost: in their order the same answers end the flow.
+/// Only credits without a packet are lost: in order the same answers end the flow.
 #[test]
 fn without_a_bank_a_pull_behind_its_nack_is_obeyed() {
     let mut lone = Lone::sender(window(1).without_credit_bank(), Some(2));
@@ -59,7 +59,6 @@ fn without_a_bank_a_pull_behind_its_nack_is_obeyed() {
     assert_eq!(lone.events().len(), 1);
 }
 
-/// The receiver says its PULL once.
 #[test]
 fn without_a_bank_no_pull_is_repeated() {
     let says = |config: Config| {

@@ -1,4 +1,4 @@
-//! Trimmed headers that anyone may have made (`Config::doubts_headers`): answered, and believed in nothing.
+//! Trimmed headers that may be forged (`Config::doubts_headers`): the receiver answers them and trusts nothing in them.
 
 use trimline_packet::{Flags, Kind, Packet, Time, TimeDelta};
 use trimline_transport::ndp::{Command, Config};
@@ -9,7 +9,7 @@ use crate::lone::*;
 
 const SYN: u8 = Flags::SYN;
 
-/// A receiver with a window of four that has packets 0, 1 and 2 of connection 1, and nothing to send but their pulls.
+/// A receiver with a window of four, packets 0, 1 and 2 of connection 1, and only their pulls to send.
 fn receiver(last: u8) -> Lone {
     let mut lone =
         Lone::new(Config { doubts_headers: true, initial_window: 4, pull_ack: false, ..config() });
@@ -32,7 +32,7 @@ fn pulls(lone: &Lone) -> u32 {
     lone.endpoint.pulls_queued(lone.slot(receiving(1)))
 }
 
-/// NACKs that a header draws, and pulls.
+/// Returns the NACKs and the pulls that a header draws.
 fn draws(lone: &mut Lone, header: &Packet) -> (usize, u32) {
     let before = pulls(lone);
     lone.receive(header);
@@ -44,7 +44,7 @@ fn draws(lone: &mut Lone, header: &Packet) -> (usize, u32) {
     (nacks, pulled)
 }
 
-/// Answered headers belong to the half, not to its slot: a sending half that takes the slot later has none to forget.
+/// Answered headers belong to a receive stream: a send stream that reuses its flow id has none.
 #[test]
 fn a_slot_in_which_headers_were_answered_may_send() {
     let mut lone = receiver(0);
@@ -93,24 +93,24 @@ fn headers_lie_less_than_two_windows_behind_the_newest_whole_packet() {
 #[test]
 fn a_header_names_no_last_packet() {
     let mut lone = receiver(0);
-    // Two pulls wait. A LAST would leave one, for the one packet that is missing.
+    // Two pulls wait. A LAST would leave one, for the one missing packet.
     assert_eq!(draws(&mut lone, &header(3, 0, Flags::LAST)), (1, 1));
     assert_eq!(pulls(&lone), 3);
     let mut lone = receiver(Flags::LAST);
     assert_eq!(lone.events().len(), 2, "accepted and delivered");
-    // Nor does one of the last packet say that there is more.
+    // A header of the last packet does not say that there is more.
     lone.receive(&header(2, 1, 0));
     assert_eq!((lone.next().map(|packet| packet.header.kind), pulls(&lone)), (Some(Kind::Ack), 0));
     lone.receive(&data(1, 0, SYN));
     assert_eq!((lone.next().map(|packet| packet.header.kind), pulls(&lone)), (Some(Kind::Ack), 0));
 }
 
-/// The first packets of the next message may all have been trimmed.
+/// All first packets of the next message may be trimmed.
 #[test]
 fn a_header_behind_the_last_packet_is_pulled_and_the_pull_repeated_for_a_while() {
     let mut lone = receiver(Flags::LAST);
     assert_eq!([3, 5].map(|sequence| draws(&mut lone, &header(sequence, 0, 0))), [(1, 1); 2]);
-    // One of them comes whole, and one never does.
+    // Packet 3 comes whole, packet 5 never does.
     lone.receive(&data(1, 3, Flags::LAST));
     assert_eq!(pulls(&lone), 1);
     let mut sent = Vec::new();
@@ -122,7 +122,7 @@ fn a_header_behind_the_last_packet_is_pulled_and_the_pull_repeated_for_a_while()
     }
     let repeated = sent.iter().filter(|&&(kind, _)| kind == Kind::Pull).count();
     assert!((2..=5).contains(&repeated), "{sent:?}");
-    // It is forgotten: it may be news again.
+    // The header is forgotten: it may be news again.
     assert_eq!(draws(&mut lone, &header(5, 0, 0)), (1, 1));
 }
 

@@ -1,4 +1,4 @@
-//! Packets that no NDP host would send, at one that must survive them.
+//! Packets that no NDP host sends, at an endpoint that must survive them.
 
 use proptest::prelude::*;
 use trimline_packet::{
@@ -70,7 +70,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
-    /// Nothing panics, no timer runs wild, and what goes out is bounded by what came in.
+    /// No panic, no runaway timer, and input bounds output.
     #[test]
     fn any_packets_in_any_order(steps in prop::collection::vec(step(), 1..400)) {
         let penalty = PathPenalty {
@@ -119,7 +119,7 @@ proptest! {
             }
             lone.events();
         }
-        // The NIC is never given packets without end.
+        // The NIC gets a bounded number of packets.
         let mut left = 0u64;
         while lone.next().is_some() {
             left += 1;
@@ -158,7 +158,7 @@ fn new_data_stops_short_of_the_widest_window() {
     for _ in 0..40_000 {
         sent.extend(lone.data());
         counter += 1;
-        // Packet 0 is never heard of, all others are ACKed.
+        // Packet 0 is never answered, all others are ACKed.
         if let Some(&sequence) = sent.last().filter(|&&sequence| sequence > 0) {
             lone.receive(&with_pull(ack(sequence), counter));
         }

@@ -1,4 +1,4 @@
-//! Endpoints over links that do what links do.
+//! Endpoints over links that lose, trim, return, double and delay packets.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,7 @@ use trimline_transport::ndp::{Config, CoreRate, PathPenalty};
 
 use crate::link::{Fate, Network, config, us};
 
-/// Two hosts; the first `packets` DATA packets from 0 to 1; what `fate` says happens to each packet,
-/// which it also gets the count of, of that kind.
+/// Sends `packets` DATA packets from host 0 to host 1. `fate` gets each packet and the earlier count of its kind.
 pub(crate) fn two(
     config: &Config,
     packets: u64,
@@ -151,8 +150,7 @@ fn every_packet_comes_back_once() {
     assert_eq!((statistics.returns, statistics.timeouts), (100, 0));
 }
 
-/// Pulls are owed for what was ACKed, the receiver drops them when it learns LAST, and what it still
-/// keeps is used up by packets that come back: only its repetition frees the rest.
+/// The receiver drops owed pulls at LAST, and returned packets use up the rest: only a repeated PULL frees the others.
 /// NDP 3.2.1-d.
 #[test]
 fn returned_packets_do_not_strand_the_end_of_a_flow() {
@@ -184,8 +182,7 @@ fn a_connection_opens_from_a_packet_in_the_middle_of_the_first_window() {
     assert_eq!(network.hosts[0].endpoint.sender_statistics(0).timeouts, 0);
 }
 
-/// One path is dead: with the scoreboard it is left out most of the time.
-/// NDP 3.2.3-d.
+/// The scoreboard leaves a dead path out most of the time. NDP 3.2.3-d.
 #[test]
 fn a_dead_path_is_left_out() {
     let dead = |packet: &Packet| packet.header.path.get() == 3 && packet.header.kind == Kind::Data;
@@ -225,7 +222,7 @@ struct Weather {
     turn: u32,
     header_capacity: usize,
     idle_calls: u64,
-    /// (from, packets, start in us)
+    /// Flows: (from, packets, start in us).
     flows: Vec<(usize, u64, u64)>,
 }
 
@@ -235,7 +232,7 @@ fn weather() -> impl Strategy<Value = Weather> {
     let flows = prop::collection::vec((1usize..5, 1u64..90, 0u64..200), 1..8);
     (any::<u64>(), rates, config, flows, 0u64..300).prop_map(
         |(seed, (loss, control_loss, trim, returns, twice, hold_us), config, flows, idle_calls)| {
-            // Fair weather is a kind of weather: each impairment is off in a third of the cases.
+            // Fair weather is included: each impairment is off in a third of the cases.
             let off = |bit: u64, rate: u64| if (seed >> bit).is_multiple_of(3) { 0 } else { rate };
             Weather {
                 seed,
@@ -270,7 +267,7 @@ fn run(weather: &Weather) -> Network {
         ack_every: weather.ack_every,
         core_rate: weather.core_rate.then_some(CoreRate { cut: 16, rise: 256, tolerated: 16 }),
         turn: weather.turn,
-        // Trims by the weather come on top of those of the port, so PULLs may be owed for long.
+        // The weather trims in addition to the port, so PULLs may be owed for long.
         backstop_owed: TimeDelta::from_ms(20),
         ..config()
     };
@@ -312,9 +309,8 @@ fn run(weather: &Weather) -> Network {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Every flow ends, every byte arrives, nothing is delivered twice (the link asserts it, and that
-    /// pull counters never fall), and no packet is sent without a credit.
-    /// NDP 3.2-i, 3.2.2-c.
+    /// Every flow ends, and no packet goes without a credit; the link asserts single delivery and that no pull counter
+    /// falls. NDP 3.2-i, 3.2.2-c.
     #[test]
     fn every_flow_survives_the_weather(weather in weather()) {
         let network = run(&weather);
@@ -345,8 +341,8 @@ proptest! {
                 packets + done.retransmissions_nack + done.retransmissions_return
                     + done.retransmissions_timeout
             );
-            // Where nothing is lost nor doubled no timer of a sender ever expires, though headers
-            // come back. Who doubts headers takes the fifth attempt for the first again.
+            // Without loss and doubling no timer of a sender expires, though headers come back. A receiver that doubts
+            // headers takes the fifth attempt for the first.
             if weather.loss + weather.control_loss + weather.twice == 0
                 && weather.header_capacity == 1125
                 && !weather.doubts_headers
@@ -356,7 +352,6 @@ proptest! {
         }
     }
 
-    /// Calls that have no reason change nothing.
     #[test]
     fn early_calls_are_harmless(weather in weather()) {
         let quiet = run(&Weather { idle_calls: 0, ..weather.clone() });
@@ -367,8 +362,7 @@ proptest! {
     }
 }
 
-/// A host sends only packets of its own, on paths that exist, whatever the weather.
-/// NDP 3.2.2-a.
+/// Resent packets of the first window carry SYN too. All paths exist. NDP 3.2.2-a.
 #[test]
 fn first_window_packets_carry_syn_and_no_others_do() {
     let network = two(&Config { initial_window: 6, ..config() }, 40, |packet, count| {

@@ -1,8 +1,7 @@
-//! A virtual network: hosts around one switch, or around a chain of them.
+//! A virtual network: hosts around one switch, or around a chain of switches.
 //!
-//! A packet leaves its host at the rate of the NIC, passes the impairment (a node that may drop,
-//! trim, return, double or hold it, each packet by its own delay), then the ports before its
-//! destination, in which it competes for the data queue and the header queue.
+//! A packet leaves at the NIC's rate, passes the impairment (drop, trim, return, double or delay), then the ports to
+//! its destination, with a data queue and a header queue each.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -51,7 +50,7 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// A directory as the simulator would have one: keys in a map, slots reused.
+/// A directory like the simulator's, which reuses flow ids.
 #[derive(Debug)]
 pub(crate) struct Table {
     slots: BTreeMap<(u32, u32, bool, bool), u32>,
@@ -93,14 +92,14 @@ impl HostTables for Table {
     }
 }
 
-/// What the impairment does to a packet.
+/// The impairment of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Pass,
     Drop,
-    /// Only DATA is trimmed; anything else passes.
+    /// Trims DATA; passes anything else.
     Trim,
-    /// Only DATA is trimmed and returned; anything else passes.
+    /// Trims and returns DATA; passes anything else.
     Return,
     Twice,
     Hold(TimeDelta),
@@ -113,7 +112,7 @@ pub(crate) struct Host {
     pub(crate) directory: Table,
     nic_free: Time,
     wake: Time,
-    /// Payload handed to the application: times and packet numbers by (peer, connection).
+    /// Packet numbers given to the application, by (peer, connection).
     pub(crate) received: BTreeMap<(u32, u32), BTreeSet<u32>>,
     pub(crate) events: Vec<(Time, Event)>,
     pub(crate) sent: Vec<(Time, Packet)>,
@@ -151,13 +150,13 @@ pub(crate) struct Network {
     delay: TimeDelta,
     pub(crate) data_capacity: usize,
     pub(crate) header_capacity: usize,
-    /// Calls that have no reason are made at this many in a thousand occasions.
+    /// Calls without a reason, per thousand occasions.
     pub(crate) idle_calls: u64,
     pub(crate) trims: u64,
 }
 
 impl Network {
-    /// `hosts` hosts; `hops` switches between any two of them.
+    /// Makes `hosts` hosts with `hops` switches between any two.
     pub(crate) fn new(hosts: usize, hops: usize, config: &Config) -> Network {
         let host = |number: usize| {
             let mut host = Host {
@@ -240,7 +239,7 @@ impl Network {
         self.serve(host);
     }
 
-    /// The receiving half at `to` of a connection that `from` opened.
+    /// Returns the key of the receive stream of a connection that `from` opened.
     pub(crate) fn receiving(from: usize, connection: u32) -> Key {
         Key {
             peer: HostId::new(from as u32),
@@ -265,7 +264,6 @@ impl Network {
         self.happenings.insert((at, class, self.number), happening);
     }
 
-    /// Runs until `until`.
     pub(crate) fn run(&mut self, until: Time) {
         while let Some(entry) = self.happenings.first_entry() {
             let (at, _, _) = *entry.key();
@@ -288,7 +286,7 @@ impl Network {
         self.now = until;
     }
 
-    /// Runs to the next time at which something happens. Gives false, and does nothing, when that is after `limit`.
+    /// Runs to the next event. Returns false, and does nothing, if it is after `limit`.
     pub(crate) fn step(&mut self, limit: Time) -> bool {
         let next = self.happenings.first_key_value().map(|(&(at, ..), _)| at);
         let next = next.filter(|&at| at <= limit);
@@ -298,7 +296,7 @@ impl Network {
         next.is_some()
     }
 
-    /// Lets a host do what it can now, and arranges its next call.
+    /// Lets a host act now, and schedules its next call.
     fn serve(&mut self, number: usize) {
         let now = self.now;
         if self.whim.next_u64() % 1000 < self.idle_calls {
@@ -340,7 +338,7 @@ impl Network {
         }
     }
 
-    /// The last bit of a packet left its host: the impairment has it.
+    /// Impairs a packet whose last bit left its host.
     fn leave(&mut self, at: Time, mut packet: Packet) {
         let fate = (self.impairment)(at, &packet);
         let data = packet.header.kind == Kind::Data && packet.service == Service::Trimmable;
@@ -362,7 +360,7 @@ impl Network {
         self.enter_at(arrives, packet);
     }
 
-    /// Puts a packet on the wire before the first port to its destination, past the impairment.
+    /// Puts a packet on the wire to its destination, past the impairment.
     pub(crate) fn enter_at(&mut self, at: Time, packet: Packet) {
         let destination = packet.destination.index();
         if self.ports[destination].is_empty() {
@@ -453,7 +451,7 @@ impl Network {
 }
 
 impl Host {
-    /// Notes a packet that the NIC took, and checks its pull counter.
+    /// Records a packet that the NIC took, and checks its pull counter.
     fn record(&mut self, now: Time, packet: &Packet) {
         self.sent.push((now, *packet));
         if let Some(counter) = packet.header.pull_counter() {
@@ -474,7 +472,7 @@ impl Host {
         }
     }
 
-    /// Packets of one kind that this host sent.
+    /// Returns the packets of one kind that this host sent.
     pub(crate) fn sent_kind(&self, kind: Kind) -> Vec<(Time, Packet)> {
         self.sent.iter().copied().filter(|(_, packet)| packet.header.kind == kind).collect()
     }

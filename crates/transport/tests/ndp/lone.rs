@@ -1,4 +1,4 @@
-//! One endpoint, and a peer made by hand.
+//! One endpoint, and a handmade peer.
 
 use std::num::NonZeroU16;
 
@@ -33,7 +33,7 @@ impl Lone {
         lone
     }
 
-    /// An endpoint that has a stream to send, its first packets not yet taken.
+    /// Returns an endpoint with a stream to send, before its first packet.
     pub(crate) fn sender(config: Config, packets: Option<u64>) -> Lone {
         let mut lone = Lone::new(config);
         lone.open(1, packets.map(|packets| packets * 9000));
@@ -73,7 +73,7 @@ impl Lone {
         self
     }
 
-    /// Calls the timers up to `now`.
+    /// Handles the timers up to `now`.
     pub(crate) fn pass(&mut self, now: Time) {
         while self.endpoint.poll_timeout() <= now {
             self.now = self.endpoint.poll_timeout();
@@ -86,7 +86,7 @@ impl Lone {
         self.endpoint.handle_packet(self.now, packet, &mut self.directory)
     }
 
-    /// The packet that the NIC would take now.
+    /// Returns the packet that the NIC takes now.
     pub(crate) fn next(&mut self) -> Option<Packet> {
         let promised = self.endpoint.transmit_at(Allowed::ALL) <= self.now;
         let packet = self.endpoint.poll_transmit(self.now, Allowed::ALL);
@@ -94,7 +94,7 @@ impl Lone {
         packet
     }
 
-    /// Everything that the NIC would take now.
+    /// Returns all packets that the NIC takes now.
     pub(crate) fn all(&mut self) -> Vec<Packet> {
         let mut packets = Vec::new();
         while let Some(packet) = self.next() {
@@ -103,14 +103,14 @@ impl Lone {
         packets
     }
 
-    /// Sequence numbers of the DATA that the NIC would take now.
+    /// Returns the sequence numbers of the packets that the NIC takes now, all DATA.
     pub(crate) fn data(&mut self) -> Vec<u32> {
         let packets = self.all();
         assert!(packets.iter().all(|packet| packet.header.kind == Kind::Data), "{packets:?}");
         packets.iter().map(|packet| packet.header.sequence).collect()
     }
 
-    /// Kind and sequence number (PULL: counter) of everything that the NIC would take now.
+    /// Returns kind and sequence number (PULL: counter) of all packets that the NIC takes now.
     pub(crate) fn kinds(&mut self) -> Vec<(Kind, u32)> {
         self.all().iter().map(|packet| (packet.header.kind, packet.header.sequence)).collect()
     }
@@ -199,7 +199,7 @@ pub(crate) fn pull(counter: u32) -> Packet {
     from_peer(Kind::Pull, 1, counter, Flags::default(), 0)
 }
 
-/// The same answer with a pull in it.
+/// An answer with a pull in it.
 pub(crate) fn with_pull(mut packet: Packet, counter: u32) -> Packet {
     packet.header.flags = packet.header.flags.with(Flags::PULL);
     packet.header.extra = counter;

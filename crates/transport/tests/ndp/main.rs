@@ -1,5 +1,5 @@
-//! NDP endpoints held to section 3.2 of the paper: one endpoint against packets made by hand, and
-//! endpoints against each other over a virtual link that trims, returns, loses, doubles and reorders.
+//! NDP endpoints against section 3.2 of the paper: one endpoint and handmade packets, or several over a virtual link
+//! that trims, returns, loses, doubles and reorders.
 
 mod bank;
 mod doubted;

@@ -8,7 +8,7 @@ use trimline_transport::{Key, Stream, flow};
 
 use crate::link::{Fate, Network, config, us};
 
-/// Messages, each with the microseconds that pass before it is handed over.
+/// Messages: bytes, and the microseconds before each.
 fn messages() -> impl Strategy<Value = Vec<(u64, u64)>> {
     // At once; within a round trip; beyond the RTO; beyond time-wait.
     let idle = prop_oneof![Just(0u64), 1u64..100, 1_000u64..9_000, 10_000u64..50_000];
@@ -16,7 +16,7 @@ fn messages() -> impl Strategy<Value = Vec<(u64, u64)>> {
     prop::collection::vec((length, idle), 1..7)
 }
 
-/// How many messages the receiver, and the sender, told of.
+/// Returns the messages that receiver and sender have reported.
 fn notified(network: &Network) -> [usize; 2] {
     let count = |host: usize, is_notified: fn(&Event) -> bool| {
         network.hosts[host].events.iter().filter(|(_, event)| is_notified(event)).count()
@@ -34,7 +34,7 @@ fn send(network: &mut Network, key: Key, length: u64) {
     network.command(0, flow::Command::Send { key, length }.into());
 }
 
-/// Runs until the sender has told of so many messages. Gives whether it did within ten seconds.
+/// Runs until the sender has reported `times` messages. Returns false after ten seconds.
 fn run_until_acknowledged(network: &mut Network, times: usize) -> bool {
     let limit = network.now + TimeDelta::from_ms(10_000);
     while notified(network)[1] < times {
@@ -48,7 +48,6 @@ fn run_until_acknowledged(network: &mut Network, times: usize) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Every byte of every message arrives once, and each message is one event at either end.
     #[test]
     fn message_after_message_arrives_and_is_told_of_once(
         seed: u64,
@@ -100,7 +99,7 @@ proptest! {
     }
 }
 
-/// NDP 3.2-p: a message after another one is pushed, a window of it, however long nothing was sent.
+/// NDP 3.2-p: a window is pushed however long the sender was idle.
 #[test]
 fn a_window_of_each_message_is_pushed() {
     for idle in [0, 500, 50_000] {

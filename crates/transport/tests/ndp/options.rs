@@ -1,5 +1,4 @@
-//! What NDP's paper does not have: one ACK for several packets, pulls at the rate of the core, turns of
-//! bytes.
+//! Extensions of NDP's paper: delayed ACKs, pulls at the core's rate, turns of bytes.
 
 use std::num::NonZeroU16;
 
@@ -18,7 +17,7 @@ fn joining(ack_every: u8) -> Config {
     Config { ack_every, ..config() }
 }
 
-/// The packets that an ACK names, oldest first.
+/// Returns the packets that an ACK names, oldest first.
 fn named(packet: &Packet) -> Vec<u32> {
     let DelayedAck { before, .. } = packet.header.delayed_ack().expect("an ACK of several packets");
     let older = (0..16).rev().filter(|bit| before >> bit & 1 == 1);
@@ -26,7 +25,7 @@ fn named(packet: &Packet) -> Vec<u32> {
     older.chain([packet.header.sequence]).collect()
 }
 
-/// What goes out next, and when.
+/// Returns the next packet, and its time.
 fn next_after(lone: &mut Lone) -> (Time, Packet) {
     let at = lone.endpoint.transmit_at(Allowed::ALL).min(lone.endpoint.poll_timeout());
     lone.pass(at.max(lone.now));
@@ -48,7 +47,7 @@ fn six_packets_are_answered_together_and_six_are_pulled() {
     assert_eq!((ack.header.kind, named(&ack)), (Kind::Ack, (0..6).collect()));
     assert_eq!(ack.header.delayed_ack().and_then(|delayed_ack| delayed_ack.pulls), Some(6));
     assert_eq!(ack.wire_bytes, Packet::HEADER_BYTES);
-    // The next six may go when these have had their time on the link.
+    // The next six may go after the time that these take on the link.
     (6..12).for_each(|sequence| {
         lone.receive(&data(1, sequence, SYN));
     });
@@ -86,7 +85,7 @@ fn the_end_of_a_message_and_what_came_before_wait_for_nothing() {
     assert_eq!(lone.kinds(), [(Kind::Ack, 0)]);
 }
 
-/// An ACK echoes one attempt, so packets of different attempts are not joined.
+/// An ACK echoes one attempt.
 #[test]
 fn packets_of_two_attempts_have_two_acks() {
     let mut lone = Lone::new(joining(6));
@@ -98,7 +97,7 @@ fn packets_of_two_attempts_have_two_acks() {
     assert_eq!((named(&ack), ack.header.flags.attempt()), (vec![0], 0));
 }
 
-/// The application does not read, so no pull goes: the ACK does not wait for the sender's time-out.
+/// The application does not read, so no pull goes: the ACK does not wait for the sender's timeout.
 #[test]
 fn an_ack_that_finds_no_pull_goes_alone_after_a_quarter_of_the_time_out() {
     let mut lone = Lone::new(joining(6));
@@ -109,11 +108,11 @@ fn an_ack_that_finds_no_pull_goes_alone_after_a_quarter_of_the_time_out() {
     assert_eq!(ack.header.delayed_ack().and_then(|delayed_ack| delayed_ack.pulls), None);
 }
 
-/// Pulls of many others would hold up the ACK.
+/// Other connections' pulls would hold up the ACK.
 #[test]
 fn no_ack_waits_in_a_long_queue_of_pulls() {
     let mut lone = Lone::new(joining(6));
-    // The pull of the first rides.
+    // The pull of the first packet rides.
     (0..13).for_each(|sequence| {
         lone.receive(&trimmed(data(1, sequence, SYN)));
     });
@@ -132,9 +131,9 @@ fn a_sender_takes_each_packet_of_a_joined_ack_and_the_low_half_of_the_counter() 
     lone.receive(&delayed_ack);
     assert_eq!(lone.data(), [8, 9, 10]);
     let slot = lone.slot(sending(1));
-    // 1 and 6, 7 and the three new ones are out.
+    // Packets 1, 6, 7 and the three new ones are out.
     assert_eq!(lone.endpoint.sender_progress(slot).in_flight, 6);
-    // An older counter is overtaken, one across the halves is not.
+    // An older counter is ignored; a counter across the 16-bit boundary counts.
     lone.receive(&delayed_ack);
     assert_eq!(lone.data(), [] as [u32; 0]);
     lone.receive(&pull(30_000));
@@ -147,7 +146,6 @@ fn a_sender_takes_each_packet_of_a_joined_ack_and_the_low_half_of_the_counter() 
     assert_eq!(lone.endpoint.sender_progress(slot).pulls, 70_000);
 }
 
-/// A flow over a link that changes nothing: as fast, with a sixth of the control packets.
 #[test]
 fn a_flow_is_as_fast_with_a_sixth_of_the_answers() {
     let run = |ack_every| {
@@ -159,7 +157,7 @@ fn a_flow_is_as_fast_with_a_sixth_of_the_answers() {
     };
     let ((alone, single), (together, delayed_ack)) = (run(1), run(6));
     assert!(together < alone + 20_000_000, "{together} and {alone} ps");
-    // The last window has no pulls left in which its ACKs could ride.
+    // The last window has no pulls left for its ACKs to ride in.
     assert!(single >= 600 && delayed_ack <= 100 + 30 + 2, "{delayed_ack} of {single}");
 }
 
@@ -172,7 +170,7 @@ fn receiver(core_rate: Option<CoreRate>) -> Lone {
     lone
 }
 
-/// 64 whole packets of another flow's first window, so far apart.
+/// Receives 64 whole packets of another first window, `between` apart.
 fn receive_whole_packets(lone: &mut Lone, between: TimeDelta) {
     for sequence in 0..64 {
         lone.pass(lone.now + between);
@@ -181,14 +179,14 @@ fn receive_whole_packets(lone: &mut Lone, between: TimeDelta) {
     }
 }
 
-/// The time between two pulls, after all that were due.
+/// Returns the time between two pulls, after all pulls that were due.
 fn next_gap(lone: &mut Lone) -> TimeDelta {
     lone.all();
     let first = next_after(lone).0;
     next_after(lone).0 - first
 }
 
-/// The time between two pulls after so many headers of packets that were pulled, from the core or from the last hop.
+/// Returns the time between two pulls after `headers` headers of pulled packets, from the core or the last hop.
 fn gap_after(core_rate: Option<CoreRate>, headers: u32, flags: u8, marks: u8) -> TimeDelta {
     let mut lone = receiver(core_rate);
     for sequence in 1..=headers {
@@ -210,7 +208,7 @@ fn pulls_slow_down_for_trims_in_the_core_alone() {
     assert_eq!(gap_after(None, 6, 0, 0), GAP);
     // NDP 3.2: what the receiver's own port trims, pulls at the link's rate answer.
     assert_eq!(gap_after(Some(CORE), 6, 0, Packet::MARK_LAST_HOP), GAP);
-    // Nobody pulled a first window.
+    // No pull asked for a first window.
     assert_eq!(gap_after(Some(CORE), 6, SYN, 0), GAP);
 }
 
@@ -227,7 +225,7 @@ fn whole_packets_give_the_rate_back() {
     assert_eq!(next_gap(&mut lone), GAP);
 }
 
-/// So much the core carries: while whole packets come without a gap, first windows or not, no header slows pulls down.
+/// While whole packets come without a gap, first windows included, the core carries that rate.
 #[test]
 fn no_cut_goes_below_the_rate_at_which_whole_packets_come() {
     let gap = |between: TimeDelta| {
@@ -238,7 +236,7 @@ fn no_cut_goes_below_the_rate_at_which_whole_packets_come() {
         });
         next_gap(&mut lone)
     };
-    // Four headers halve the rate to a sixteenth. Packets that come four times as seldom keep it at a quarter.
+    // Four headers cut the rate to a sixteenth. Whole packets at a quarter of the rate keep it at a quarter.
     for between in [GAP, GAP * 4] {
         let (slowed, little) = (gap(between), TimeDelta::from_ps(between.as_ps() / 100));
         assert!(slowed >= between && slowed < between + little, "{slowed:?}");
@@ -257,7 +255,7 @@ fn what_came_long_ago_does_not_come_now() {
     assert_eq!(next_gap(&mut lone), GAP * 4);
 }
 
-/// The first packets of a burst tell the rate at once, whatever came or did not come before.
+/// The first packets of a burst give the rate, whatever came before.
 #[test]
 fn a_burst_that_begins_has_the_rate_at_which_it_comes() {
     let silences = [TimeDelta::ZERO, GAP * 64, GAP * 1000];
@@ -270,7 +268,7 @@ fn a_burst_that_begins_has_the_rate_at_which_it_comes() {
         }
         lone.pass(lone.now + silence);
         for sequence in 0..3 {
-            // At once after the last one: the time that has passed since is no gap.
+            // The first packet follows at once: the time since the last burst is no gap.
             lone.pass(lone.now + if sequence > 0 { between } else { TimeDelta::ZERO });
             lone.receive(&data(3, sequence, SYN));
         }
@@ -310,13 +308,13 @@ fn turns_of_bytes_share_a_receiver_by_bytes() {
     };
     assert_eq!(order(9000, 1), [(1, 1), (2, 6), (1, 1), (2, 6)]);
     assert_eq!(order(0, 1), [(1, 1), (2, 1), (1, 1), (2, 11)]);
-    // Pulls that go together are not more than a turn.
+    // Pulls that go together do not exceed a turn.
     assert_eq!(order(9000, 2), [(1, 1), (2, 6), (1, 1), (2, 6)]);
     assert_eq!(order(9000, 17), [(1, 1), (2, 6), (1, 1), (2, 6)]);
     assert_eq!(order(0, 17), [(1, 2), (2, 12)]);
 }
 
-/// A first window of 54 KB is six packets of 9000 B or 36 of 1500 B; what comes later is pushed up to as much.
+/// A first window of 54 KB is six packets of 9000 B or 36 of 1500 B; so is a push of later data.
 #[test]
 fn windows_in_bytes_follow_the_payload() {
     for (payload, expected) in [(None, 6), (NonZeroU16::new(1500), 36)] {

@@ -1,4 +1,4 @@
-//! The rules that a receiving half obeys.
+//! The rules of a receive stream.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,19 @@ use crate::lone::*;
 
 const SYN: u8 = Flags::SYN;
 const LAST: u8 = Flags::LAST;
-/// 9064 bytes at 10 Gb/s.
+/// The wire time of 9064 bytes at 10 Gb/s, in ps.
 const GAP: u64 = 7_251_200;
 
 fn ps(ps: u64) -> Time {
     Time::from_ps(ps)
 }
 
-/// An endpoint that rides no pulls.
+/// A configuration without riding pulls.
 fn plain() -> Config {
     Config { pull_ack: false, ..config() }
 }
 
-/// All pulls that go out until `until`: (connection, counter).
+/// Returns the pulls that go out until `until`: (connection, counter).
 fn pulls(lone: &mut Lone, until: Time) -> Vec<(u32, u32)> {
     let mut sent = Vec::new();
     loop {
@@ -103,7 +103,7 @@ fn a_pull_rides_when_none_is_queued_and_the_pacer_is_due_equality_counts() {
         let answer = lone.next().unwrap();
         assert_eq!(answer.header.pull_counter(), rides.then_some(2), "{after}");
         if !rides {
-            // Alone then, when the pacer is due, not earlier.
+            // The pull then goes alone, when the pacer is due.
             assert_eq!(lone.next(), None);
             assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), ps(GAP));
             let pull = lone.at(ps(GAP)).next().unwrap();
@@ -169,7 +169,7 @@ fn a_duplicate_is_acked_and_adds_no_pull() {
     let mut lone = Lone::new(plain());
     lone.receive(&data(1, 0, SYN));
     assert_eq!(lone.receive(&data(1, 0, SYN)), Disposition::Discard);
-    // Its payload is here: the header of a copy is ACKed too.
+    // The payload is here, so the header of a copy is ACKed too.
     lone.receive(&trimmed(data(1, 0, SYN)));
     assert_eq!(lone.kinds(), [(Kind::Ack, 0), (Kind::Ack, 0), (Kind::Ack, 0), (Kind::Pull, 1)]);
     assert_eq!(pulls(&mut lone, us(500)), []);
@@ -248,7 +248,6 @@ mod last {
         assert!(matches!(lone.events()[..], [Event::Delivered { .. }]));
     }
 
-    /// Each message of a connection is one event, also where a packet holds all of it.
     #[test]
     fn messages_of_one_packet_are_delivered_one_by_one() {
         let mut lone = Lone::new(plain());
@@ -260,7 +259,7 @@ mod last {
             lone.receive(&data(1, sequence, SYN | LAST));
             assert_eq!(lone.events(), [], "a copy of packet {sequence}");
         }
-        // The sender has more now, resends the packet as not the last one, and its first copy comes late.
+        // The sender now has more to send and resends the packet without LAST; its first copy comes late.
         lone.receive(&data(1, 4, SYN));
         lone.receive(&data(1, 4, SYN | LAST));
         assert_eq!(lone.events(), []);
@@ -293,8 +292,7 @@ mod pull_order {
         assert_eq!(pulls(&mut lone, us(100)), [(1, 1), (2, 1), (3, 1), (1, 2), (1, 3)]);
     }
 
-    /// NDP 6.2, figure 21: the pull of a connection that sends seldom goes out promptly.
-    /// NDP 3.2-g.
+    /// NDP 6.2, figure 21: the pull of a sparse connection goes out promptly. NDP 3.2-g.
     #[test]
     fn a_sparse_connection_waits_for_one_pull_of_each_other() {
         let mut lone = Lone::new(plain());
@@ -332,7 +330,7 @@ mod pull_order {
             }
         }
         lone.command(Command::Prioritise { key: receiving(2), class: 3 });
-        // What the packets say no longer counts.
+        // The class in the packets no longer counts.
         lone.receive(&trimmed(data(2, 2, SYN)));
         let order: Vec<u32> = pulls(&mut lone, us(100)).iter().map(|&(of, _)| of).collect();
         assert_eq!(order, [2, 2, 2, 1, 1]);
@@ -380,7 +378,7 @@ mod repeated_pulls {
             lone.pass(us(at));
             assert_eq!(lone.kinds(), [(Kind::Pull, 1)], "after {at} us");
         }
-        // A packet of the connection ends the backing off.
+        // A packet of the connection ends the back-off.
         lone.at(us(at + 500)).receive(&data(1, 1, SYN));
         assert_eq!(lone.next().unwrap().header.pull_counter(), Some(2));
         lone.pass(us(at + 1499));
@@ -447,7 +445,7 @@ mod at_most_once {
         assert_eq!(lone.receive(&data(1, 0, SYN)), Disposition::Discard);
         assert_eq!(lone.kinds(), [(Kind::Ack, 0)]);
         assert_eq!(lone.events(), []);
-        // It started the time anew.
+        // The late packet restarted time-wait.
         lone.pass(us(14_999));
         assert!(lone.directory.find(receiving(1)).is_some());
         lone.pass(us(15_000));

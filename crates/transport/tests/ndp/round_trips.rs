@@ -1,4 +1,4 @@
-//! A time-out and a window that follow the path (`Config::follows_path`).
+//! A timeout and a window that follow the path (`Config::follows_path`).
 
 use trimline_packet::{Kind, Packet, Time, TimeDelta};
 use trimline_transport::ndp::{Command, Config, FollowsPath};
@@ -10,7 +10,7 @@ fn ms(ms: u64) -> Time {
     Time::ZERO + TimeDelta::from_ms(ms)
 }
 
-/// A sender with a window of four packets, and more to send.
+/// A sender with a window of four packets and more to send.
 fn sender() -> Lone {
     let follows =
         FollowsPath { min_rto: TimeDelta::from_ms(20), grows_from: Some(TimeDelta::from_ms(1)) };
@@ -22,17 +22,16 @@ fn sender() -> Lone {
     lone
 }
 
-/// The window of the sender.
 fn window(lone: &Lone) -> u32 {
     lone.endpoint.window(lone.slot(sending(1)))
 }
 
-/// An ACK in which the pull rides that the packet drew.
+/// An ACK with the pull that its packet drew.
 fn pulled(sequence: u32) -> Packet {
     with_pull(ack(sequence), sequence + 1)
 }
 
-/// RFC 6298, 2.2: after 50 ms the time-out is 50 ms and four times 25.
+/// RFC 6298, 2.2: after 50 ms the timeout is 50 ms and four times 25.
 #[test]
 fn the_first_answer_ends_the_guess_of_the_whole_first_flight() {
     for kind in [Kind::Ack, Kind::Nack] {
@@ -46,7 +45,7 @@ fn the_first_answer_ends_the_guess_of_the_whole_first_flight() {
     }
 }
 
-/// RFC 6298, 2.3: the second of 90 ms makes SRTT 55, RTTVAR 28.75.
+/// RFC 6298, 2.3: a second round trip of 90 ms makes SRTT 55, RTTVAR 28.75.
 #[test]
 fn a_time_out_follows_smoothed_round_trips_and_their_variation() {
     let mut lone = sender();
@@ -56,7 +55,7 @@ fn a_time_out_follows_smoothed_round_trips_and_their_variation() {
     assert_eq!(lone.data(), []);
     lone.pass(ms(170));
     assert_eq!(lone.data(), [2, 3]);
-    // The minimum, for round trips of nothing.
+    // The minimum, for round trips of zero.
     let mut lone = sender();
     lone.receive(&ack(0));
     lone.pass(ms(19));
@@ -65,7 +64,7 @@ fn a_time_out_follows_smoothed_round_trips_and_their_variation() {
     assert_eq!(lone.data(), [1, 2, 3]);
 }
 
-/// Karn: the answer to an earlier transmission measures nothing, and what is sent from then on waits longer.
+/// Karn: the answer to an earlier transmission measures nothing.
 #[test]
 fn an_answer_that_comes_after_its_time_out_doubles_the_next_ones() {
     let mut lone = sender();
@@ -97,7 +96,7 @@ fn a_window_grows_by_a_packet_for_each_ack_in_which_a_pull_rides() {
     }
 }
 
-/// A trimmed packet waits for its pull, and the sender forfeits one pull.
+/// A trimmed packet waits for its pull, and the sender forfeits one.
 #[test]
 fn a_packet_that_was_trimmed_or_lost_was_one_too_many() {
     let mut lone = sender();
@@ -108,7 +107,7 @@ fn a_packet_that_was_trimmed_or_lost_was_one_too_many() {
     assert_eq!(window(&lone), 8);
     lone.at(ms(100)).receive(&with_pull(nack(4), 5));
     assert_eq!((window(&lone), lone.data().len()), (7, 0), "its pull is forfeited");
-    // The others are lost: the window falls to the first one, and no further.
+    // The others are lost: the window falls to the initial window, and no further.
     lone.pass(ms(1000));
     assert_eq!(window(&lone), 4);
     assert_eq!(lone.data().len(), 4, "of eight");

@@ -1,4 +1,4 @@
-//! The rules that a sending half obeys.
+//! The rules of a send stream.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn window(initial_window: u32) -> Config {
     Config { initial_window, ..config() }
 }
 
-/// A sender whose first window was sent: those packets.
+/// Returns a sender after its first window, and those packets.
 fn pushed(config: Config, packets: Option<u64>) -> (Lone, Vec<Packet>) {
     let mut lone = Lone::sender(config, packets);
     let sent = lone.all();
@@ -98,9 +98,8 @@ fn retransmissions_go_before_new_data() {
     assert_eq!(lone.data(), [2, 1, 4]);
 }
 
-/// What a short flow leaves of its window is no credit: 15 packets each of a hundred senders would be resent
-/// up to twice over without a PULL.
-/// NDP 3.2-j.
+/// An unused rest of a window is no credit: 15 packets each of a hundred senders would be resent up to twice over
+/// without a PULL. NDP 3.2-j.
 #[test]
 fn a_flow_shorter_than_its_window_waits_for_pulls_too() {
     let (mut lone, sent) = pushed(window(30), Some(3));
@@ -132,7 +131,7 @@ fn what_goes_is_decided_when_the_nic_asks() {
     let (mut lone, _) = pushed(window(4), None);
     lone.receive(&pull(2));
     assert_eq!(lone.next().unwrap().header.sequence, 4);
-    // The second pull was heard before this NACK, and still the retransmission takes it.
+    // The second pull came before this NACK, and still the retransmission takes it.
     lone.receive(&nack(3));
     assert_eq!(lone.data(), [3]);
 }
@@ -152,8 +151,7 @@ fn a_pull_that_overtakes_its_nack_keeps_its_credit() {
     lone.at(us(51)).receive(&nack(0));
     assert_eq!(lone.data(), [0]);
 
-    // Without that credit the packet waits for a PULL that has already come: nothing but the
-    // backstop moves it.
+    // Without that credit the packet waits for a PULL that has already come: only the backstop moves it.
     let (mut lone, _) = pushed(window(1), Some(1));
     lone.at(us(51)).receive(&nack(0));
     lone.pass(us(100_000));
@@ -203,7 +201,7 @@ fn acknowledged_when_everything_is_acked() {
     let slot = lone.slot(sending(1));
     assert_eq!(lone.events(), [Event::Acknowledged { key: sending(1), slot }]);
     assert_eq!(lone.endpoint.sender_statistics(slot).packets_sent, 3);
-    // Its timer is no longer armed: what is left in the heap finds nothing to do.
+    // The stream's timer is disarmed: its entry in the heap does nothing.
     lone.pass(us(1_000_000));
     assert_eq!((lone.data(), lone.endpoint.poll_timeout()), (vec![], Time::NEVER));
 }
@@ -222,8 +220,7 @@ mod returned_headers {
         assert_eq!(lone.endpoint.sender_statistics(0).returns, 3);
     }
 
-    /// Condition 2: all other packets of the first window were also returned.
-    /// NDP 3.2.4-j.
+    /// Condition 2: all other packets of the first window were returned too. NDP 3.2.4-j.
     #[test]
     fn when_the_whole_first_window_came_back_the_last_one_is_resent() {
         let (mut lone, sent) = pushed(window(4), None);
@@ -234,8 +231,7 @@ mod returned_headers {
         assert_eq!(lone.endpoint.sender_statistics(0).retransmissions_return, 1);
     }
 
-    /// Condition 1: nothing was ACKed or NACKed but not yet pulled.
-    /// NDP 3.2.4-i.
+    /// Condition 1: no packet was ACKed or NACKed but not yet pulled. NDP 3.2.4-i.
     #[test]
     fn when_no_pull_is_expected_it_is_resent() {
         let (mut lone, sent) = pushed(window(3), None);
@@ -256,15 +252,14 @@ mod returned_headers {
         lone.receive(&nack(1));
         lone.receive(&returned(sent[2]));
         assert_eq!(lone.data(), []);
-        // It goes first then: it has waited longest.
+        // The returned packet then goes first: it has waited longest.
         lone.receive(&pull(2));
         assert_eq!(lone.data(), [2]);
         lone.receive(&pull(3));
         assert_eq!(lone.data(), [1]);
     }
 
-    /// Condition 3: most recent packets were ACKed, the network is asymmetric.
-    /// NDP 3.2.4-k.
+    /// Condition 3: most recent packets were ACKed, the network is asymmetric. NDP 3.2.4-k.
     #[test]
     fn when_most_recent_packets_were_acked_it_is_resent() {
         for (acks, resent) in [(10, true), (9, false)] {
@@ -315,9 +310,7 @@ mod returned_headers {
         }
     }
 
-    /// The PULL overtook its ACK, and what it pulled came back in between: the ACK says that no PULL
-    /// is expected any more.
-    /// NDP 3.2.4-l.
+    /// The PULL overtook its ACK, and the pulled packet came back in between. NDP 3.2.4-l.
     #[test]
     fn what_came_back_too_early_is_resent_when_no_pull_is_expected_any_more() {
         let (mut lone, sent) = pushed(window(1), None);
@@ -329,9 +322,8 @@ mod returned_headers {
         assert_eq!(lone.data(), [1]);
     }
 
-    /// All credit has gone with returned packets, and the receiver's last pulls went too: it repeats
-    /// its last PULL, which tells the sender that no other will come.
-    /// NDP 3.2.1-d.
+    /// Returned packets have used all credit, and the receiver dropped its last pulls: a repeated PULL says that no
+    /// other will come. NDP 3.2.1-d.
     #[test]
     fn a_repeated_pull_frees_packets_that_wait_for_pulls_which_were_dropped() {
         let (mut lone, sent) = pushed(window(3), Some(3));
@@ -340,7 +332,7 @@ mod returned_headers {
         let again = lone.next().unwrap();
         lone.receive(&returned(sent[2]));
         lone.receive(&returned(again));
-        // One pull is owed, as far as the sender knows.
+        // As far as the sender knows one pull is owed.
         assert_eq!(lone.data(), []);
         lone.receive(&pull(1));
         let again = lone.next().unwrap();
@@ -375,7 +367,7 @@ mod timers {
         assert_ne!(again.header.path, second.header.path);
         let statistics = lone.endpoint.sender_statistics(0);
         assert_eq!((statistics.timeouts, statistics.retransmissions_timeout), (2, 2));
-        // Each is timed from when it was resent, for twice as long.
+        // Each packet is timed from its retransmission, for twice as long.
         lone.pass(us(2_999));
         assert_eq!(lone.data(), []);
         lone.pass(us(3_006));
@@ -435,8 +427,7 @@ mod timers {
         assert_eq!(lone.data(), [1]);
     }
 
-    /// The timer was put off to the backstop; a packet that is sent meanwhile brings it forward.
-    /// NDP 3.2-s.
+    /// The timer was put off to the backstop; a packet sent meanwhile brings it forward. NDP 3.2-s.
     #[test]
     fn a_packet_sent_while_the_backstop_runs_has_its_own_rto() {
         let (mut lone, _) = pushed(window(1), None);
@@ -459,8 +450,7 @@ mod timers {
         assert_eq!(lone.data(), []);
     }
 
-    /// A NACKed packet in an 8000:1 incast waits 1.7 s for its PULL.
-    /// NDP 3.2-t.
+    /// A NACKed packet in an 8000:1 incast waits 1.7 s for its PULL. NDP 3.2-t.
     #[test]
     fn no_timer_but_the_long_backstop_resends_what_waits_for_its_pull() {
         let (mut lone, _) = pushed(window(2), Some(2));
@@ -473,9 +463,8 @@ mod timers {
         assert_eq!(lone.endpoint.sender_statistics(0).timeouts, 1);
     }
 
-    /// What the backstop resends is answered, and any packet starts the time anew; but only a PULL
-    /// shows that what is owed still comes.
-    /// NDP 3.2-t.
+    /// Packets that the backstop resends are answered, and any packet restarts the time; only a PULL shows that owed
+    /// pulls still come. NDP 3.2-t.
     #[test]
     fn the_backstop_doubles_until_a_pull_arrives() {
         let (mut lone, sent) = pushed(window(1), None);
@@ -625,8 +614,7 @@ mod path_sets {
         }
     }
 
-    /// Runs rounds of eight packets, of which those on path 3 get the answer `bad`; gives the paths of
-    /// the last three rounds.
+    /// Runs rounds of eight packets, with the answer `bad` for path 3; returns the last three rounds' paths.
     fn rounds(lone: &mut Lone, counter: &mut u32, count: usize, bad: Kind) -> BTreeSet<PathId> {
         let mut paths = BTreeSet::new();
         for round in 0..count {
@@ -665,7 +653,6 @@ mod path_sets {
         assert_eq!(rounds(&mut lone, &mut counter, 3, Kind::Ack).len(), 8);
     }
 
-    /// A timed-out packet counts against its own path.
     /// NDP 3.2.3-c.
     #[test]
     fn losses_are_counted_for_the_path_that_the_packet_took() {
@@ -696,15 +683,14 @@ mod path_sets {
         assert!(paths.len() >= 6, "{paths:?}");
     }
 
-    /// The answer to an earlier transmission says nothing of the path that the later one took.
-    /// NDP 3.2.3-a.
+    /// An answer to an earlier transmission says nothing about a later path. NDP 3.2.3-a.
     #[test]
     fn an_answer_counts_for_the_attempt_that_earned_it() {
         let (mut lone, sent) = pushed(window(1), None);
         lone.pass(us(1000));
         let again = lone.next().unwrap();
         assert_eq!(again.header.flags.attempt(), 1);
-        // A NACK of the first transmission: the second one is still out, nothing is queued.
+        // A NACK of the first transmission: the second one is still out, no packet is queued.
         lone.receive(&with_pull(answer(Kind::Nack, &sent[0]), 1));
         assert_eq!(lone.data(), [1]);
         lone.receive(&with_pull(answer(Kind::Nack, &again), 2));
@@ -749,7 +735,7 @@ mod life {
         assert_eq!(lone.data(), [1]);
         lone.at(us(50)).receive(&ack(1));
         assert!(matches!(lone.events()[..], [Event::Acknowledged { .. }]));
-        // NDP 3.2.2: the number cannot be used again while the half is remembered.
+        // NDP 3.2.2: the number cannot be used again while the stream is remembered.
         lone.pass(us(10_049));
         lone.open(1, Some(9000));
         assert_eq!(lone.events(), [Event::Refused { key: sending(1) }]);
@@ -762,7 +748,7 @@ mod life {
         assert_eq!(lone.data(), [0]);
     }
 
-    /// What the half before it left in the queues of the host is none of its own.
+    /// Entries of an earlier stream in the host's queues are not its own.
     #[test]
     fn a_half_in_a_slot_that_is_assigned_again_starts_anew() {
         let mut lone = Lone::sender(window(8), None);

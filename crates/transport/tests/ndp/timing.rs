@@ -1,4 +1,4 @@
-//! What can be computed: flows alone in the network, to the picosecond.
+//! Flows alone in the network, computed to the picosecond.
 
 use trimline_packet::{ByteCount, Kind, Time, TimeDelta};
 use trimline_transport::ndp::{Command, Config};
@@ -9,7 +9,7 @@ const PACKET: u64 = 7_251_200;
 const HEADER: u64 = 51_200;
 const LINK: u64 = 1_000_000;
 
-/// (at the receiver, at the sender) for one flow behind `hops` switches.
+/// Returns completion times in ps (receiver, sender) of one flow behind `hops` switches.
 fn flow(hops: usize, packets: u64, config: &Config) -> (u64, u64) {
     let mut network = Network::new(2, hops, config);
     let key = network.open(0, 1, 1, Some(packets * 9000));
@@ -39,8 +39,7 @@ fn back_to_back_a_window_of_two_fills_the_link() {
     assert_eq!(flow(0, 100, &window(1)).0, 99 * trip + PACKET + LINK);
 }
 
-/// With PULLs of their own the last ones of a window wait for the pacer, which is due as each packet
-/// arrives: nothing is lost by it.
+/// The last PULLs of a window wait for the pacer, which is due as each packet arrives.
 #[test]
 fn pulls_of_their_own_cost_a_lone_flow_nothing_at_the_receiver() {
     let config = Config { pull_ack: false, ..config() };
@@ -70,7 +69,7 @@ fn later_data_needs_no_round_trip() {
     assert_eq!(network.hosts[1].received[&(0, 1)].len(), 31);
 }
 
-/// Both directions of a connection at once: data, answers and pulls share the NICs.
+/// Data, answers and pulls of both directions share the NICs.
 #[test]
 fn data_may_flow_both_ways() {
     let mut network = Network::new(2, 2, &config());
@@ -87,13 +86,11 @@ fn data_may_flow_both_ways() {
     assert!(network.acknowledged_at(1, back).is_some());
 }
 
-/// An incast keeps the receiver's link full: the last flow ends within 1.5 % of the ideal, flows are
-/// served alike, and nothing times out.
-/// NDP 6.2-b.
+/// The last flow ends within 1.5 % of the ideal, flows are served alike, and nothing times out. NDP 6.2-b.
 #[test]
 fn an_incast_fills_the_receivers_link() {
     let mut network = Network::new(41, 1, &config());
-    // Not all at one instant: the port would let the same senders through again and again.
+    // Not all start at one instant: the port would let the same senders through again and again.
     let keys: Vec<_> = (1..41u64)
         .map(|host| {
             network.run(Time::from_ps(host * 37 % 41 * PACKET / 41));
@@ -150,8 +147,7 @@ fn sender_limited_traffic_shares_both_full_links() {
     }
 }
 
-/// A prioritised sender of an incast finishes as if the others were not there.
-/// NDP 6.2-b.
+/// A prioritised sender finishes as if it were alone. NDP 6.2-b.
 #[test]
 fn a_prioritised_flow_overtakes_an_incast() {
     let mut network = Network::new(41, 1, &config());
@@ -165,7 +161,7 @@ fn a_prioritised_flow_overtakes_an_incast() {
     assert!((1..40).all(|host| end(host) > us(8_000)));
 }
 
-/// The lone flow's PULLs ride: none is a packet of its own.
+/// All PULLs of a lone flow ride in ACKs.
 #[test]
 fn a_lone_flow_sends_no_pull_packets() {
     let mut network = Network::new(2, 5, &config());

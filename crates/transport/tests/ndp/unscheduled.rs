@@ -1,4 +1,4 @@
-//! What a sender pushes unasked.
+//! Packets that a sender pushes unscheduled.
 
 use trimline_packet::{Flags, Kind, Packet, Service, Time};
 use trimline_transport::ndp::Config;
@@ -7,7 +7,7 @@ use crate::impaired::two;
 use crate::link::{Fate, Network, config, us};
 use crate::lone::*;
 
-/// A sender without an end whose first window was sent: those packets.
+/// Returns an endless sender after its first window, and those packets.
 fn pushed(initial_window: u32, marked: u32) -> (Lone, Vec<Packet>) {
     let mut lone = Lone::sender(Config { initial_window, marked, ..config() }, None);
     let sent = lone.all();
@@ -35,7 +35,7 @@ fn aeolus(initial_window: u32) -> Config {
     Config { initial_window, marked: initial_window, aeolus: true, ..config() }
 }
 
-/// Aeolus: a probe of 64 bytes behind the last packet that goes unasked, on its path and in its queues.
+/// Aeolus: the probe has 64 bytes, and the path and queues of the last unscheduled packet.
 #[test]
 fn a_probe_goes_behind_what_goes_unasked() {
     for (packets, last) in [(None, 2), (Some(9), 2), (Some(3), 2), (Some(2), 1)] {
@@ -50,7 +50,7 @@ fn a_probe_goes_behind_what_goes_unasked() {
         assert_eq!((probe.wire_bytes, probe.marks), (64, 0), "it is not dropped as they are");
         assert!(probe.service == Service::Droppable);
         assert_eq!(probe.header.path, data[data.len() - 1].header.path);
-        // It is no packet of the connection, and takes no other one's credit.
+        // The probe is no packet of the connection, and takes no credit.
         let statistics = lone.endpoint.sender_statistics(lone.slot(sending(1)));
         assert_eq!(statistics.packets_sent, u64::from(last) + 1);
         assert_eq!(lone.next(), None);
@@ -71,7 +71,7 @@ fn what_was_answered_needs_no_probe() {
     assert_eq!(lone.next(), None);
 }
 
-/// What is not here when the probe comes is answered as its header would be, and pulled.
+/// A probe draws NACKs and pulls as missing packets' headers would.
 #[test]
 fn a_probe_is_answered_with_what_was_lost() {
     let probe = |last: u32, mask: u8| {
@@ -96,7 +96,7 @@ fn a_probe_is_answered_with_what_was_lost() {
     alone.receive(&data(1, 0, Flags::SYN));
     let slot = alone.slot(receiving(1));
     assert_eq!(alone.endpoint.pulls_queued(slot), 1, "one packet is missing");
-    // Nothing was lost: nothing is said.
+    // All arrived: no answer.
     let mut whole = Lone::new(Config { pull_ack: false, ..aeolus(4) });
     (0..2).for_each(|sequence| {
         whole.receive(&data(1, sequence, Flags::SYN));
@@ -104,12 +104,12 @@ fn a_probe_is_answered_with_what_was_lost() {
     whole.at(us(1000)).all();
     whole.receive(&probe(1, Flags::LAST));
     assert_eq!(whole.kinds(), []);
-    // No sender of this kind sends more unasked.
+    // No sender of this configuration sends more unscheduled packets.
     whole.receive(&probe(4, 0));
     assert_eq!(whole.kinds(), []);
 }
 
-/// A loss in the first window costs a round trip; without a probe it costs a time-out.
+/// Without a probe the loss costs a timeout.
 #[test]
 fn what_was_lost_unasked_comes_a_round_trip_later() {
     let ended = |config: &Config| -> Time {

@@ -1,5 +1,5 @@
-//! Hosts against each other around one port with a few packets of room, by urgency, which drops and perhaps tells; and
-//! links that lose, double and reorder every kind of packet.
+//! Hosts around one small port, which drops by priority and may notify, and links that lose, double and reorder every
+//! kind of packet.
 
 use proptest::prelude::*;
 use trimline_packet::Time;
@@ -35,7 +35,7 @@ proptest! {
     }
 }
 
-/// FastLane 3.4.2, 3.3.2: told of every drop nobody waits for a time-out; without notifications flows still end.
+/// FastLane 3.4.2, 3.3.2: with all notifications no flow times out; without them flows still end.
 #[test]
 fn notifications_take_the_place_of_timeouts() {
     let config = Config { fastlane: true, ..config() };

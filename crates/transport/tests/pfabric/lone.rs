@@ -1,4 +1,4 @@
-//! One host, and packets that the test carries. Times are microseconds.
+//! One host; the test carries its packets. Times are in us.
 
 use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::{
@@ -26,7 +26,7 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// The host of all tests, and its peer.
+/// The host of all tests.
 pub(crate) const HOST: HostId = HostId::new(0);
 pub(crate) const PEER: HostId = HostId::new(9);
 
@@ -37,7 +37,7 @@ pub(crate) struct Lone {
 }
 
 impl Lone {
-    /// A host that takes flows.
+    /// Returns a host that accepts flows.
     pub(crate) fn new(config: Config) -> Lone {
         let (endpoint, table) = (Endpoint::new(HOST, config), Table::default());
         let mut lone = Lone { now: Time::ZERO, endpoint, table };
@@ -46,7 +46,7 @@ impl Lone {
         lone
     }
 
-    /// Opens a flow of so many bytes, whose packets take four paths.
+    /// Opens a flow whose packets take four paths.
     pub(crate) fn open(&mut self, connection: u32, bytes: Option<u64>) {
         let command = Command::Open {
             peer: PEER,
@@ -60,7 +60,7 @@ impl Lone {
         self.endpoint.handle_command(self.now, command, &mut self.table);
     }
 
-    /// A host with one flow of so many packets.
+    /// Returns a host with one flow of `packets` packets.
     pub(crate) fn with(config: Config, packets: u64) -> Lone {
         let mut lone = Lone::new(config);
         lone.open(1, Some(packets * 1436));
@@ -72,7 +72,7 @@ impl Lone {
         self
     }
 
-    /// The timers that are due by now.
+    /// Handles due timers.
     pub(crate) fn expire(&mut self) {
         self.endpoint.handle_timeout(self.now, &mut self.table);
         assert!(self.endpoint.poll_timeout() > self.now, "a timer that was handled is past");
@@ -93,19 +93,19 @@ impl Lone {
         core::iter::from_fn(|| self.next()).collect()
     }
 
-    /// Kind and number of all that the NIC would take now.
+    /// Returns kind and number of all packets that the NIC takes now.
     pub(crate) fn sent(&mut self) -> Vec<(Kind, u32)> {
         self.all().iter().map(|packet| (packet.header.kind, packet.header.sequence)).collect()
     }
 
-    /// The data that the NIC would take now, and nothing else.
+    /// Returns the numbers of the packets that the NIC takes now, all data.
     pub(crate) fn data(&mut self) -> Vec<u32> {
         let sent = self.sent();
         assert!(sent.iter().all(|&(kind, _)| kind == Kind::Data), "{sent:?}");
         sent.into_iter().map(|(_, number)| number).collect()
     }
 
-    /// The same after a packet was heard.
+    /// Receives a packet, then returns the data that the NIC takes.
     pub(crate) fn data_after(&mut self, packet: &Packet) -> Vec<u32> {
         self.receive(packet);
         self.data()
@@ -121,7 +121,7 @@ fn header(kind: Kind, flags: u8, sequence: u32, extra: u32) -> Header {
     Header { kind, flags: Flags::from_bits(flags), path, connection, sequence, extra }
 }
 
-/// The peer's ACK of a packet; everything before `base` has arrived.
+/// The peer's ACK of a packet, with all before `base`.
 pub(crate) fn ack(sequence: u32, base: u32) -> Packet {
     Packet::control(PEER, HOST, header(Kind::Ack, 0, sequence, base))
 }
@@ -131,14 +131,14 @@ pub(crate) fn echo(number: u32) -> Packet {
     Packet::control(PEER, HOST, header(Kind::Pull, 0, number, 0))
 }
 
-/// A packet of the peer's.
+/// A data packet of the peer.
 pub(crate) fn data(sequence: u32, flags: u8) -> Packet {
     let header = header(Kind::Data, Flags::FROM_OPENER | flags, sequence, 99);
     let service = Service::Droppable.into();
     Packet { wire_bytes: 1500, service, ..Packet::control(PEER, HOST, header) }
 }
 
-/// What a switch makes of a packet that it drops.
+/// The notification that a switch makes of a packet that it drops.
 pub(crate) fn notified(packet: &Packet) -> Packet {
     let mut notified = *packet;
     notified.notify();

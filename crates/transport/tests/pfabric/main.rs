@@ -1,5 +1,5 @@
-//! pFabric endpoints held to their papers: one endpoint against packets made by hand, and endpoints against each other
-//! around a port that drops, tells, doubles and reorders.
+//! pFabric endpoints against their papers: one endpoint and handmade packets, or several around a port that drops,
+//! notifies, doubles and reorders.
 
 mod impaired;
 mod lone;

@@ -1,4 +1,4 @@
-//! What a receiver does.
+//! The rules of a receiver.
 
 use trimline_packet::{Flags, Kind, Packet, Service};
 use trimline_transport::Disposition;
@@ -17,7 +17,7 @@ fn answers(lone: &mut Lone, packet: &Packet) -> Vec<(u32, u32)> {
     sent.iter().map(|ack| (ack.header.sequence, ack.header.extra)).collect()
 }
 
-/// pFabric 4.3: each packet is acknowledged by itself, in whichever order they come, also when it comes again.
+/// pFabric 4.3: each packet has its own ACK, also a copy.
 #[test]
 fn each_packet_is_acknowledged_with_what_is_missing_first() {
     let mut lone = Lone::new(config());
@@ -42,7 +42,7 @@ fn each_packet_is_acknowledged_with_what_is_missing_first() {
     assert_eq!(answers(&mut forgetful, &data(0, SYN)), []);
 }
 
-/// FastLane 4.2.2: probes go back at once, whether or not their flow is known.
+/// FastLane 4.2.2: a probe goes back at once, even if its flow is unknown.
 #[test]
 fn a_probe_goes_back_on_its_path() {
     let mut lone = Lone::new(config());
@@ -59,7 +59,7 @@ fn a_probe_goes_back_on_its_path() {
     assert!(echo.service == Service::Control && echo.header.flags == Flags::default());
 }
 
-/// FastLane 3.4.1: an ACK that was dropped is sent again, unless a later one says that its packet arrived.
+/// FastLane 3.4.1.
 #[test]
 fn an_ack_is_resent_unless_a_later_one_says_as_much() {
     let mut lone = Lone::new(Config { fastlane: true, ..config() });

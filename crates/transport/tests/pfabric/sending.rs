@@ -1,4 +1,4 @@
-//! What a sender does.
+//! The rules of a sender.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn fastlane() -> Config {
     Config { fastlane: true, ..config() }
 }
 
-/// pFabric 4.3: a flow begins with a window of the bandwidth-delay product and keeps to it.
+/// pFabric 4.3: a flow keeps to a window of the bandwidth-delay product.
 #[test]
 fn a_window_goes_at_once_and_one_more_for_each_that_arrives() {
     let mut lone = Lone::with(config(), 20);
@@ -26,7 +26,7 @@ fn a_window_goes_at_once_and_one_more_for_each_that_arrives() {
         assert_eq!((packet.header.sequence, packet.header.flags.bits()), (number as u32, flags));
         assert!(packet.service == Service::Droppable && packet.wire_bytes == 1500);
     }
-    // In any order; and an ACK that was lost is in the next one.
+    // ACKs come in any order; an ACK covers lost ones before it.
     assert_eq!(lone.data_after(&ack(5, 0)), [8]);
     assert_eq!(lone.data_after(&ack(2, 2)), [9, 10, 11]);
     assert_eq!(lone.data_after(&ack(2, 2)), [], "it says nothing new");
@@ -43,7 +43,7 @@ fn a_window_goes_at_once_and_one_more_for_each_that_arrives() {
     assert_eq!(lone.endpoint.sender_statistics(0).packets_sent, 20);
 }
 
-/// pFabric 4.1, FastLane 4.2.2: by what remains, or by the whole flow.
+/// pFabric 4.1, FastLane 4.2.2: the priority is the remaining bytes, or the whole flow.
 #[test]
 fn packets_say_how_urgent_they_are_and_the_most_urgent_flow_sends_first() {
     for (priority, left, again) in
@@ -66,7 +66,7 @@ fn packets_say_how_urgent_they_are_and_the_most_urgent_flow_sends_first() {
             (again, Flags::FROM_OPENER | Flags::LAST)
         );
     }
-    // The last packet is as long as what is left; a flow of nothing is one packet without payload.
+    // The last packet is as long as the remaining bytes; an empty flow is one packet without payload.
     let mut lone = Lone::new(config());
     lone.open(1, Some(1437));
     lone.open(2, Some(0));
@@ -74,13 +74,13 @@ fn packets_say_how_urgent_they_are_and_the_most_urgent_flow_sends_first() {
     assert_eq!(sizes, [64, 1500, 65]);
 }
 
-/// pFabric 4.3: losses are found by a short time-out alone, which is not backed off; then slow start.
+/// pFabric 4.3: only a short timeout finds losses, without back-off.
 #[test]
 fn a_timeout_resends_what_is_missing_in_slow_start() {
     let mut lone = Lone::with(config(), 20);
     lone.data();
     assert_eq!(lone.endpoint.poll_timeout(), us(250));
-    // Three ACKs beyond a hole say nothing of it.
+    // Three ACKs beyond a hole say nothing about it.
     for sequence in [3, 4, 5] {
         lone.receive(&ack(sequence, 0));
     }
@@ -90,11 +90,11 @@ fn a_timeout_resends_what_is_missing_in_slow_start() {
     assert_eq!(lone.endpoint.window(0), (1, 1));
     lone.at(300);
     assert_eq!(lone.data_after(&ack(0, 1)), [1, 2]);
-    // A packet that was late after all is not resent.
+    // A packet that was only late is not resent.
     lone.receive(&ack(7, 1));
     assert_eq!(lone.data_after(&ack(1, 2)), [6, 8, 9]);
     assert_eq!(lone.data_after(&ack(2, 6)), [10]);
-    // The threshold is half of eight; one more each round trip from there on.
+    // The threshold is half of eight; from there the window grows by one each round trip.
     assert_eq!(lone.endpoint.window(0).0, 4);
     assert_eq!(lone.data_after(&ack(6, 8)), [11]);
     assert_eq!(lone.data_after(&ack(8, 10)), [12, 13, 14]);
@@ -103,7 +103,7 @@ fn a_timeout_resends_what_is_missing_in_slow_start() {
     assert_eq!((statistics.timeouts, statistics.retransmissions_timeout), (1, 7));
 }
 
-/// A probe that comes back says nothing of the flow: data goes on to make it known.
+/// A returned probe does not show that the flow is known.
 #[test]
 fn data_makes_the_flow_known_until_an_ack_comes() {
     let mut lone = Lone::with(config(), 20);
@@ -119,7 +119,7 @@ fn data_makes_the_flow_known_until_an_ack_comes() {
     assert_eq!(has_syn(&mut lone), Some(false));
 }
 
-/// pFabric 4.3: after five time-outs in a row a flow probes until an answer comes.
+/// pFabric 4.3: the flow probes until an answer comes.
 #[test]
 fn a_flow_probes_after_five_timeouts() {
     let mut lone = Lone::with(config(), 20);
@@ -135,11 +135,11 @@ fn a_flow_probes_after_five_timeouts() {
         let probe = sent[0];
         assert_eq!((probe.header.kind, probe.wire_bytes), (Kind::Pull, 64));
         assert_eq!(probe.header.sequence as u64, count - 4);
-        // It waits where data of its flow would.
+        // The probe waits in the queue of its flow's data.
         assert!(probe.service == Service::Droppable && probe.header.extra == 20 * 1436);
     }
     assert_eq!(lone.data_after(&echo(5)), [], "none that was sent");
-    // Where a round trip takes longer than the time-out the last one is never the one that comes back.
+    // If a round trip takes longer than the timeout, the last probe is never the one that comes back.
     assert_eq!(lone.data_after(&echo(3)), [0]);
     assert_eq!(lone.data_after(&echo(4)), [], "the flow goes on already");
     assert_eq!(lone.endpoint.poll_timeout(), us(2250));
@@ -148,7 +148,7 @@ fn a_flow_probes_after_five_timeouts() {
     assert_eq!((statistics.timeouts, statistics.probes), (8, 4));
 }
 
-/// FastLane 3.4.2: a probe first, then one packet, and one more with each that arrives.
+/// FastLane 3.4.2.
 #[test]
 fn what_was_dropped_is_resent_behind_a_probe_one_two_four() {
     let mut lone = Lone::with(fastlane(), 40);
@@ -172,7 +172,7 @@ fn what_was_dropped_is_resent_behind_a_probe_one_two_four() {
     assert_eq!((statistics.notifications, statistics.probes), (7, 1));
 }
 
-/// FastLane 3.4.2: whenever a notification arrives.
+/// FastLane 3.4.2.
 #[test]
 fn a_further_notification_begins_anew_with_a_probe() {
     let mut lone = Lone::with(fastlane(), 40);
@@ -184,7 +184,7 @@ fn a_further_notification_begins_anew_with_a_probe() {
     lone.receive(&echo(1));
     let first = lone.next().expect("the first");
     assert_eq!(lone.data_after(&ack(0, 1)), [1, 2]);
-    // That of the first sending of 1 is stale; that of its second is not.
+    // The notification of the first transmission of 1 is stale; that for the second is not.
     assert_eq!(lone.data_after(&notified(&sent[1])), []);
     let mut again = sent[1];
     again.header.flags = again.header.flags.with_attempt(1);
@@ -194,7 +194,7 @@ fn a_further_notification_begins_anew_with_a_probe() {
     assert_eq!(lone.data_after(&ack(2, 1)), []);
     assert_eq!(lone.data_after(&echo(1)), [], "of the time before");
     assert_eq!(lone.data_after(&echo(2)), [1, 3], "one again, and one for what has arrived since");
-    // Of what has arrived nobody resends anything.
+    // Packets that have arrived are not resent.
     let before = *lone.endpoint.sender_statistics(0);
     assert_eq!(lone.data_after(&notified(&first)), []);
     assert_eq!(*lone.endpoint.sender_statistics(0), before);
@@ -216,7 +216,7 @@ fn a_probe_is_repeated_when_it_is_told_of_or_its_time_is_over() {
     assert_eq!(lone.data_after(&echo(3)), [0]);
 }
 
-/// A copy of a packet that was dropped may come all the same.
+/// A copy of a dropped packet may still arrive.
 #[test]
 fn what_arrives_while_a_flow_probes_is_not_resent() {
     let mut lone = Lone::with(fastlane(), 9);

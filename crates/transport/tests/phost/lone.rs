@@ -1,4 +1,4 @@
-//! One host, and packets that the test carries. Times are counted in halves of a packet time.
+//! One host; the test carries its packets. Times are in halves of a packet time.
 
 use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::{
@@ -10,7 +10,7 @@ use trimline_transport::{Allowed, Disposition, Endpoint as _, Stream};
 
 use crate::world::Table;
 
-/// Half of the time of 1500 bytes at 10 Gb/s.
+/// Half of the time of 1500 bytes at 10 Gb/s, in ps.
 const HALF_PS: u64 = 600_000;
 
 pub(crate) fn sides(count: u64) -> Time {
@@ -37,7 +37,7 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// The host of all tests, and its peer.
+/// The host of all tests.
 const HOST: HostId = HostId::new(0);
 const PEER: HostId = HostId::new(9);
 
@@ -59,7 +59,6 @@ impl Lone {
         lone
     }
 
-    /// Opens a flow of so many bytes.
     pub(crate) fn open(&mut self, connection: u32, bytes: Option<u64>, paths: u16) {
         let command = Command::Open {
             peer: PEER,
@@ -73,7 +72,6 @@ impl Lone {
         self.endpoint.handle_command(self.now, command, &mut self.table);
     }
 
-    /// Opens a flow of so many packets.
     pub(crate) fn open_packets(&mut self, connection: u32, packets: u64) {
         self.open(connection, Some(packets * 1436), 4);
     }
@@ -87,7 +85,7 @@ impl Lone {
         self.endpoint.handle_packet(self.now, packet, &mut self.table)
     }
 
-    /// The timers of now.
+    /// Handles due timers.
     pub(crate) fn expire(&mut self) {
         self.endpoint.handle_timeout(self.now, &mut self.table);
         assert!(self.endpoint.poll_timeout() > self.now, "a timer that was handled is past");
@@ -97,25 +95,25 @@ impl Lone {
         self.endpoint.poll_transmit(self.now, Allowed::ALL)
     }
 
-    /// Everything that the NIC would take now.
+    /// Returns all packets that the NIC takes now.
     pub(crate) fn all(&mut self) -> Vec<Packet> {
         core::iter::from_fn(|| self.next()).collect()
     }
 
-    /// Numbers of the packets of this kind that the NIC would take now, which are all.
+    /// Returns the numbers of the packets that the NIC takes now, all of this kind.
     pub(crate) fn numbers(&mut self, kind: Kind) -> Vec<u32> {
         let packets = self.all();
         assert!(packets.iter().all(|packet| packet.header.kind == kind), "{packets:?}");
         packets.iter().map(|packet| packet.header.sequence).collect()
     }
 
-    /// When the next packet goes if nothing happens, in halves of a packet time.
+    /// Returns when the next packet goes by itself, in halves of a packet time.
     pub(crate) fn sends_at(&self) -> Option<u64> {
         let at = self.endpoint.transmit_at(Allowed::ALL);
         (at != Time::NEVER).then(|| at.as_ps().div_ceil(HALF_PS))
     }
 
-    /// Times, flows and packets of the next tokens, each sent when it is due.
+    /// Returns time, flow and packet of the next tokens, each sent when it is due.
     pub(crate) fn tokens(&mut self, count: usize) -> Vec<(u64, u32, u32)> {
         let mut tokens = Vec::new();
         for _ in 0..count {

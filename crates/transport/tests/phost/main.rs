@@ -1,5 +1,5 @@
-//! pHost endpoints held to their paper: one endpoint against packets made by hand, and endpoints against each other over
-//! links that lose, double and reorder.
+//! pHost endpoints against their paper: one endpoint and handmade packets, or several over links that lose, double and
+//! reorder.
 
 mod impaired;
 mod lone;

@@ -1,4 +1,4 @@
-//! Whom a receiver gives its tokens, and when.
+//! A receiver's tokens: to which flow, and when.
 
 use trimline_packet::{Flags, Kind, Packet, Service};
 use trimline_transport::Disposition;
@@ -7,7 +7,7 @@ use trimline_transport::phost::{Config, Order, ReceiverRules};
 
 use crate::lone::{Lone, config, data, free_data, rts};
 
-/// Times and packets of tokens for one flow.
+/// Returns time and packet of tokens for one flow.
 fn of_one(tokens: &[(u64, u32, u32)]) -> Vec<(u64, u32)> {
     tokens.iter().map(|&(side, _, sequence)| (side, sequence)).collect()
 }
@@ -19,7 +19,7 @@ fn a_token_goes_each_packet_time_until_a_window_is_unanswered() {
     let tokens = of_one(&lone.tokens(8));
     let expected: Vec<(u64, u32)> = (0..8).map(|number| (4 + 2 * number, number as u32)).collect();
     assert_eq!(tokens, expected);
-    // 25 packet times after the last one it may have another, and so on.
+    // 25 packet times after the last token the flow may have another, and so on.
     assert_eq!(of_one(&lone.tokens(2)), [(18 + 50, 8), (18 + 100, 9)]);
 }
 
@@ -42,7 +42,7 @@ fn what_arrives_answers_its_token_and_those_before_it() {
     lone.at(20).receive(&data(1, 3, 3));
     assert_eq!(of_one(&lone.tokens(4)), [(20, 8), (22, 9), (24, 10), (26, 11)]);
     assert_eq!(lone.sends_at(), Some(26 + 50));
-    // An older one, and one of a token that was never given, change nothing.
+    // An older packet, and a packet of a token that was never given, change nothing.
     lone.receive(&data(1, 1, 1));
     lone.receive(&data(1, 30, 12));
     assert_eq!(lone.sends_at(), Some(26 + 50));
@@ -82,7 +82,7 @@ fn yaps_asks_for_free_packets_again_after_two_packet_times_each() {
     lone.at(2).receive(&rts(1, 5, 5));
     assert_eq!(lone.sends_at(), Some(2 + 4 * 5));
     assert_eq!(of_one(&lone.tokens(1)), [(22, 0)]);
-    // From its first token on such a flow is as others are.
+    // From its first token on such a flow is like any other.
     lone.at(23).receive(&free_data(1, 0));
     for packet in 1..4 {
         lone.receive(&free_data(1, packet));
@@ -97,10 +97,10 @@ fn yaps_leaves_out_a_token_for_each_free_packet_of_the_last_short_flow() {
     assert_eq!(of_one(&lone.tokens(2)), [(0, 0), (2, 1)]);
     lone.at(3).receive(&rts(2, 3, 3));
     assert_eq!(lone.sends_at(), Some(4 + 2 * 3));
-    // An RTS again owes nothing again.
+    // A repeated RTS owes nothing more.
     lone.at(9).receive(&rts(2, 3, 3));
     assert_eq!(of_one(&lone.tokens(1)), [(10, 2)]);
-    // What is still owed is forgotten for the next.
+    // The next short flow cancels the remaining debt.
     lone.at(11).receive(&rts(3, 8, 8));
     assert_eq!(lone.sends_at(), Some(12 + 2 * 8));
     lone.at(15).receive(&rts(4, 1, 1));
@@ -140,7 +140,7 @@ fn yaps_looks_again_when_a_wait_ends_or_an_rts_arrives() {
         lone.tokens(8);
         lone
     };
-    // Data before the next token is due, and data behind it.
+    // Data arrives before the next token is due, and behind it.
     let mut lone = blocked(yaps());
     lone.at(15).receive(&data(1, 0, 0));
     assert_eq!(lone.sends_at(), Some(16));
@@ -169,7 +169,7 @@ fn free_tokens_count_as_unanswered() {
     assert_eq!(lone.sends_at(), Some(4 + 50));
 }
 
-/// From each token to the next, behind a window of unanswered ones, in halves of a packet time.
+/// Returns the gaps between tokens beyond a full window, in halves of a packet time.
 fn gaps(lone: &mut Lone, count: usize) -> Vec<u64> {
     let times: Vec<u64> = lone.tokens(count + 1).iter().map(|&(side, _, _)| side).collect();
     times.windows(2).map(|pair| pair[1] - pair[0]).collect()
@@ -185,7 +185,7 @@ fn a_flow_that_stays_silent_waits_twice_as_long_from_the_ninth_wait_on() {
     let doubled: Vec<u64> = (1..=10).map(|times| 50 << times).collect();
     assert_eq!(waits[8..18], doubled);
     assert_eq!(waits[18..], [50 << 10; 4], "not longer and longer");
-    // A packet, be it an old one, and all is as at first.
+    // Any packet, even an old one, resets the wait.
     lone.receive(&data(1, 0, 0));
     assert_eq!(
         gaps(&mut lone, 8),
@@ -204,12 +204,12 @@ fn a_round_that_brings_nothing_is_repeated_more_and_more_slowly() {
     };
     let first = starts(&mut lone, 10);
     let waits: Vec<u64> = first.windows(2).map(|pair| pair[1] - pair[0] - 2).collect();
-    // The window of eight is full at the fourth round: 25 packet times are waited then, not nine.
+    // The window of eight is full at the fourth round: it waits 25 packet times, not nine.
     assert_eq!(waits[..2], [18, 18]);
     assert!(waits.is_sorted() && waits[8] >= 100, "{waits:?}");
 }
 
-/// The flows that the next tokens are for: three flows with this many packets, without data.
+/// Returns the flows of the next tokens: three flows with this many packets, without data.
 fn served(order: Order, packets: [u32; 3], classes: [u8; 3]) -> Vec<u32> {
     let mut lone = Lone::listening(Config { receiver_order: order, token_window: 3, ..config() });
     for (flow, (packets, class)) in (0..).zip(packets.into_iter().zip(classes)) {
@@ -238,7 +238,7 @@ fn packets_left_are_those_that_have_not_arrived() {
         tokens.iter().map(|&(_, flow, _)| flow).collect()
     };
     assert_eq!(flows(lone.tokens(3)), [1, 1, 1]);
-    // Two of the longer one: it is the shorter one now, however many were asked for.
+    // Two packets of the longer flow arrive: it is now the shorter one, however many tokens were given.
     lone.at(6).receive(&data(0, 10, 0));
     lone.receive(&data(0, 11, 0));
     assert_eq!(flows(lone.tokens(2)), [0, 0]);
@@ -307,13 +307,13 @@ fn a_flow_of_nothing_has_ended_when_it_is_announced() {
 #[test]
 fn a_flow_is_known_by_the_first_packet_that_comes() {
     let mut lone = Lone::listening(config());
-    // Without the RTS nobody knows how many there are.
+    // Without the RTS the receiver does not know the number of packets.
     assert_ne!(lone.receive(&free_data(1, 2)), Disposition::Discard);
     assert_eq!(lone.sends_at(), None);
     lone.at(3).receive(&rts(1, 20, 8));
     lone.receive(&free_data(1, 7));
     assert_eq!(lone.tokens(1), [(3, 1, 8)]);
-    // But for the last packet.
+    // Unless the last packet comes.
     let mut lone = Lone::listening(config());
     lone.at(3).receive(&last(free_data(1, 2)));
     assert_eq!(lone.sends_at(), Some(3 + 2 * 3 + 18));

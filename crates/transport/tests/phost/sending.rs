@@ -1,4 +1,4 @@
-//! What a sender does with its tokens.
+//! A sender's use of its tokens.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::lone::{Lone, ack, config, sides, token};
 
 const RTS: u8 = Flags::SYN | Flags::FROM_OPENER;
 
-/// The RTS of a flow: its packets, and those that come on free tokens.
+/// Returns the RTS of a flow (packets, free packets), and the packets behind it.
 fn announced(packets: Option<u64>, config: Config) -> (u32, u32, usize) {
     let mut lone = Lone::new(config);
     lone.open(1, packets.map(|packets| packets * 1436), 4);
@@ -72,7 +72,7 @@ fn a_token_is_good_for_one_and_a_half_packet_times() {
         let expected: &[u32] = if sent { &[0, 1] } else { &[] };
         assert_eq!(lone.numbers(Kind::Data), expected, "{late}");
     }
-    // The NIC that asks at this very instant, before the timer, may have it.
+    // If the NIC asks at this very instant, before the timer, it may have the packet.
     let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
     lone.open_packets(1, 20);
     lone.all();
@@ -88,7 +88,7 @@ fn free_tokens_expire_one_and_a_half_packet_times_behind_the_last_of_them() {
     lone.at(18).expire();
     assert_eq!(lone.sends_at(), Some(0));
     assert_eq!((lone.next().is_some(), lone.next().is_some()), (true, true));
-    // A token that expires before them goes before them.
+    // A token that expires before the free ones goes first.
     lone.at(15).receive(&token(1, 15, 15));
     lone.receive(&token(1, 16, 16));
     assert_eq!(lone.next().expect("a packet").header.sequence, 15);
@@ -114,7 +114,7 @@ fn an_rts_is_repeated_until_somebody_is_heard() {
     }
     lone.receive(&token(1, 0, 0));
     assert_eq!(lone.numbers(Kind::Data), [0]);
-    // As long as before, from now on.
+    // The wait stays as long as it was.
     let wait = 200 << 10;
     lone.at(side + wait - 1).expire();
     assert_eq!((lone.next(), lone.endpoint.poll_timeout()), (None, sides(side + wait)));
@@ -122,13 +122,13 @@ fn an_rts_is_repeated_until_somebody_is_heard() {
     assert_eq!(lone.numbers(Kind::Pull), [20]);
 }
 
-/// Its wait begins again, and is no shorter than it was.
+/// A token restarts the wait, which gets no shorter.
 #[test]
 fn a_token_puts_the_rts_off() {
     let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
     lone.open_packets(1, 20);
     lone.all();
-    // The RTS at 500 and 1000 finds nobody.
+    // The RTS at 500 and 1000 gets no answer.
     let tokens = [(150, 350), (300, 500), (600, 1000), (1700, 2500)];
     for (sequence, (side, rts)) in (0..).zip(tokens) {
         lone.at(side).receive(&token(1, sequence, sequence));
@@ -146,7 +146,7 @@ fn a_token_puts_the_rts_off() {
     }
 }
 
-/// The flows of the packets that leave, where each of three flows has this many packets and two tokens.
+/// Returns the flows of leaving packets: three flows with this many packets and two tokens each.
 fn served(order: Order, packets: [u64; 3]) -> Vec<u32> {
     let mut lone = Lone::new(Config { free_tokens: 0, sender_order: order, ..config() });
     for (flow, packets) in (0..).zip(packets) {
@@ -172,7 +172,7 @@ fn packets_left_are_those_that_were_never_sent() {
     lone.open_packets(0, 5);
     lone.open_packets(1, 4);
     lone.all();
-    // The first flow has three packets left, however often it sends one of them; the second has two.
+    // The first flow has three packets left, however often it repeats one; the second has two.
     for (flow, sequence) in [(0, 0), (0, 1), (0, 1), (0, 1), (1, 0), (1, 1)] {
         lone.receive(&token(flow, sequence, 0));
         assert_eq!(lone.numbers(Kind::Data), [sequence]);

@@ -1,4 +1,4 @@
-//! What holds of every transport: one suite, which takes a transport by the function that makes a host of it.
+//! One suite for every transport, by the function that makes its host.
 
 mod hosts;
 mod paused;

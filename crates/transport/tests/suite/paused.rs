@@ -1,5 +1,5 @@
-//! Links that pause classes of packets: every transport says truly when it has something to send that is not paused. And
-//! a connection with a payload of its own keeps to it beside others.
+//! Links that pause classes of packets: a transport promises exactly the packets that are ready and not paused. A
+//! connection keeps to its own payload beside others.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
@@ -12,7 +12,7 @@ use trimline_transport::{Allowed, Endpoint, HostTables, Key, PathList, Stream, f
 
 use crate::hosts::{cbr_host, dcqcn_host, homa_host, ndp_host, pfabric_host, phost_host, tcp_host};
 
-/// Slots of the halves at one host.
+/// Flow ids of the streams at one host.
 #[derive(Default)]
 struct Table(Vec<Option<Key>>);
 
@@ -35,14 +35,14 @@ impl HostTables for Table {
     }
 }
 
-/// The payload of one of the connections; that of the others is 1436 B.
+/// The payload of one connection; the others have 1436 B.
 const OWN: Option<NonZeroU16> = NonZeroU16::new(512);
 
-/// How often something was ready and paused, in the order control, data.
+/// Counts of ready but paused packets: control, data.
 type Paused = [u32; 2];
 
-/// Two hosts that send to each other over links which pause random classes at random times and lose, trim and return
-/// packets. Checks every promise. Gives what was paused.
+/// Runs two hosts that send to each other over links which pause random classes at random times and lose, trim and
+/// return packets. Checks every promise. Returns the paused counts.
 fn run<E: Endpoint<Command: From<flow::Command>>>(
     make: impl Fn(HostId) -> E,
     own: Option<NonZeroU16>,
@@ -80,7 +80,7 @@ fn run<E: Endpoint<Command: From<flow::Command>>>(
                 endpoint.handle_timeout(now, table);
             }
             while endpoint.poll_event().is_some() {}
-            // What is ready now does not depend on what is asked.
+            // The answer does not depend on earlier calls.
             let whenever = endpoint.transmit_at(Allowed::ALL);
             for bits in 0..=u8::MAX {
                 let allowed = Allowed::from_bits(bits);

@@ -7,20 +7,20 @@ use trimline_transport::{Allowed, Disposition, Endpoint, Key, Side};
 use crate::hosts::{dcqcn_host, homa_host, pfabric_host, phost_host, tcp_host};
 use crate::world::World;
 
-/// Longer than any timer of the hosts.
+/// A time longer than any timer of the hosts.
 const LONG: TimeDelta = TimeDelta::from_ms(1000);
 
 trait Tested: Endpoint<Command = Command, Event = Event> {}
 impl<E: Endpoint<Command = Command, Event = Event>> Tested for E {}
 
-/// Host 1 sends one flow to host 0 over links that lose nothing.
+/// Host 1 sends one flow to host 0 over links without loss.
 fn one_flow<E: Tested>(make: impl Fn(HostId) -> E, bytes: u64) -> World<E> {
     let mut world = World::new(2, make, 1, u64::MAX);
     world.open(1, 0, 0, bytes);
     world
 }
 
-/// What a host that has opened a flow sends at first, with its beginning.
+/// Returns the first packets of an opened flow.
 fn first_packets<E: Tested>(world: &mut World<E>) -> Vec<trimline_packet::Packet> {
     let endpoint = &mut world.hosts[1].0;
     let packets: Vec<_> =
@@ -29,7 +29,7 @@ fn first_packets<E: Tested>(world: &mut World<E>) -> Vec<trimline_packet::Packet
     packets
 }
 
-/// Alone: a flow ends, and afterwards nothing is sent and no timer is set that does not end.
+/// Alone: a flow ends; then nothing is sent and no timer set.
 fn a_flow_ends_and_is_silent<E: Tested>(make: impl Fn(HostId) -> E) {
     let mut world = one_flow(make, 50_000);
     world.run_until(Time::ZERO + LONG, |_| false);
@@ -38,7 +38,7 @@ fn a_flow_ends_and_is_silent<E: Tested>(make: impl Fn(HostId) -> E) {
     assert!(world.hosts.iter().all(|(endpoint, _)| endpoint.poll_timeout() > world.now + LONG));
 }
 
-/// Impaired and reordered: links lose, double and reorder every kind of packet.
+/// Impaired: links lose, double and reorder every kind of packet.
 fn flows_end_once_over_bad_links<E: Tested>(make: impl Fn(HostId) -> E) {
     for (seed, loss) in [(1, u64::MAX), (2, 20), (3, 20), (4, 5)] {
         let mut world = World::new(4, &make, seed, loss);
@@ -48,7 +48,7 @@ fn flows_end_once_over_bad_links<E: Tested>(make: impl Fn(HostId) -> E) {
     }
 }
 
-/// Closed: a host that does not listen takes nothing, and says nothing of a flow's data.
+/// Closed: a host that does not listen takes and answers nothing.
 fn a_host_that_does_not_listen_takes_nothing<E: Tested>(make: impl Fn(HostId) -> E) {
     let mut world = one_flow(&make, 50_000);
     let packets = first_packets(&mut world);
@@ -61,7 +61,7 @@ fn a_host_that_does_not_listen_takes_nothing<E: Tested>(make: impl Fn(HostId) ->
     assert_eq!(closed.poll_transmit(Time::ZERO, Allowed::ALL), None);
 }
 
-/// Forgotten: late copies of a connection's packets do not begin it anew.
+/// Forgotten: late packets do not reopen a connection.
 fn a_forgotten_connection_does_not_begin_anew<E: Tested>(make: impl Fn(HostId) -> E) {
     let mut world = one_flow(make, 50_000);
     let packets = first_packets(&mut world);
@@ -79,7 +79,7 @@ fn a_forgotten_connection_does_not_begin_anew<E: Tested>(make: impl Fn(HostId) -
     assert_eq!(table.len(), 1, "the same packets begin a connection that was not forgotten");
 }
 
-/// Kept: a further message on a connection is delivered and acknowledged, or it is not taken and nothing happens.
+/// Kept: a further message is delivered and acknowledged, or ignored.
 fn a_further_message_is_taken_or_ignored<E: Tested>(make: impl Fn(HostId) -> E, is_taken: bool) {
     let mut world = one_flow(make, 50_000);
     world.run_until(Time::ZERO + LONG, |_| false);
@@ -93,7 +93,7 @@ fn a_further_message_is_taken_or_ignored<E: Tested>(make: impl Fn(HostId) -> E, 
     assert_eq!((world.delivered.get(&0), world.acknowledged.get(&0)), (Some(&count), Some(&count)));
 }
 
-/// The suite of one transport, which `takes_messages` on a connection after the first or does not.
+/// Makes a transport's suite; `takes_messages`: further messages on a connection.
 macro_rules! suite {
     ($name:ident, $host:ident, takes_messages: $takes_messages:literal) => {
         mod $name {

@@ -1,4 +1,4 @@
-//! How a connection begins and how a message ends, a packet at a time.
+//! The begin of a connection and the end of a message, packet by packet.
 
 use trimline_packet::{Flags, Kind, Packet};
 use trimline_transport::Disposition;
@@ -8,7 +8,7 @@ use trimline_transport::{Endpoint as _, Side};
 use crate::link::config;
 use crate::lone::*;
 
-/// RFC 9293 3.5: data waits for the answer to the SYN, and further answers are no duplicate ACKs.
+/// RFC 9293 3.5. Further answers are no duplicate ACKs.
 #[test]
 fn data_waits_for_the_answer_to_the_syn() {
     let mut sender = Lone::sender(&config(), None);
@@ -24,7 +24,7 @@ fn data_waits_for_the_answer_to_the_syn() {
     assert_eq!(sender.sent().retransmissions_fast, 0);
 }
 
-/// RFC 7413 4.2: the SYN carries one segment, the rest waits for its answer.
+/// RFC 7413 4.2: the rest waits for the SYN's answer.
 #[test]
 fn a_syn_carries_one_segment() {
     let mut sender = Lone::sender(&Config { handshake: Handshake::FastOpen, ..config() }, None);
@@ -36,7 +36,7 @@ fn a_syn_carries_one_segment() {
     assert!(rest.iter().all(|packet| !packet.header.flags.contains(Flags::SYN)));
 }
 
-/// RFC 9293 3.10.7.4: a SYN that comes again is answered again and changes nothing.
+/// RFC 9293 3.10.7.4: a repeated SYN changes nothing.
 #[test]
 fn every_syn_is_answered() {
     let mut receiver = Lone::receiver(&config());
@@ -54,7 +54,7 @@ fn every_syn_is_answered() {
     assert_eq!(receiver.seen().packets, 1);
 }
 
-/// RFC 9293 3.10.7.1, 3.10.7.2: a connection begins with a SYN, at a host that listens.
+/// RFC 9293 3.10.7.1, 3.10.7.2.
 #[test]
 fn nothing_begins_without_a_syn_or_where_nobody_listens() {
     let mut without = segment(0);
@@ -62,19 +62,19 @@ fn nothing_begins_without_a_syn_or_where_nobody_listens() {
     let mut receiver = Lone::receiver(&config());
     assert_eq!(receiver.answers(&without), []);
     assert_eq!(Lone::deaf(&config()).answers(&syn()), []);
-    // After it has begun a segment needs none.
+    // Once the connection has begun a segment needs no SYN.
     assert_eq!(receiver.answers(&syn()).len(), 1);
     assert_eq!(receiver.answers(&without)[0].header.sequence, 1);
 }
 
-/// RFC 9293 3.6.1: a late copy of a SYN does not begin a connection anew that is over.
+/// RFC 9293 3.6.1: a late SYN does not reopen a connection.
 #[test]
 fn a_connection_that_was_forgotten_does_not_begin_anew() {
     let mut receiver = Lone::forgetful(&config());
     assert_eq!((receiver.answers(&syn()), receiver.answers(&segment(0))), (vec![], vec![]));
 }
 
-/// RFC 9293 3.10.7.4: the end is acknowledged at once, each time that it comes, and told once.
+/// RFC 9293 3.10.7.4.
 #[test]
 fn the_end_is_acknowledged_each_time_and_told_once() {
     let mut receiver = Lone::receiver(&Config { ack_every: 2, ..config() });
@@ -95,7 +95,6 @@ fn the_end_is_acknowledged_each_time_and_told_once() {
     assert_eq!((receiver.seen().packets, receiver.seen().duplicates), (3, 2));
 }
 
-/// The sender's half of it: nothing is armed or sent any more.
 #[test]
 fn a_sender_whose_end_is_acknowledged_is_silent() {
     let mut sender = Lone::sender(&standing(4), Some(3));

@@ -1,4 +1,4 @@
-//! Whatever links do, everything arrives once.
+//! Everything arrives once, whatever links do.
 
 use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -79,7 +79,7 @@ proptest! {
     }
 }
 
-/// SYNs and their answers are lost, and the handshake still takes place.
+/// SYNs and their answers are lost.
 #[test]
 fn a_lost_syn_is_sent_again_with_back_off_and_the_window_begins_at_one() {
     let mut network = Network::new(2, 1, &config());
@@ -100,7 +100,7 @@ fn a_lost_syn_is_sent_again_with_back_off_and_the_window_begins_at_one() {
     assert!(network.acknowledged_at(1).is_some());
 }
 
-/// RFC 7413: data goes with the SYN, a round trip earlier.
+/// RFC 7413.
 #[test]
 fn fast_open_saves_the_round_trip_of_the_handshake() {
     let delivered = |handshake| {

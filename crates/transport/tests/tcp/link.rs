@@ -1,5 +1,5 @@
-//! A virtual network: hosts with NICs of one rate around a queue before each destination, which drops what does
-//! not fit and marks above a threshold. An impairment may drop, double or hold packets before it.
+//! A virtual network: hosts with NICs of one rate, and before each destination a queue that drops what does not fit and
+//! marks above a threshold. An impairment may drop, double or delay packets before it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -18,7 +18,7 @@ pub(crate) fn us(us: u64) -> Time {
     Time::from_ps(us * 1_000_000)
 }
 
-/// NewReno, every segment answered, timers for a data centre.
+/// A NewReno configuration that answers every segment, with timers for a data centre.
 pub(crate) fn config() -> Config {
     Config {
         is_fifo: false,
@@ -53,7 +53,7 @@ pub(crate) fn config() -> Config {
 pub(crate) struct Table {
     slots: BTreeMap<(u32, u32, bool), u32>,
     paths: u16,
-    /// Every connection that is not there was forgotten.
+    /// True if every connection outside the table counts as forgotten.
     pub(crate) has_forgotten: bool,
 }
 
@@ -92,7 +92,7 @@ impl HostTables for Table {
 pub(crate) enum Fate {
     Pass,
     Drop,
-    /// Dropped where the first delay ends, and its sender told from there.
+    /// Drops the packet at the end of the first delay, and notifies its sender from there.
     Notify,
     Twice,
     Hold(TimeDelta),
@@ -103,7 +103,7 @@ pub(crate) struct Host {
     directory: Table,
     nic_free: Time,
     wake: Time,
-    /// What the application got: segments by (peer, connection).
+    /// Segments that the application got, by (peer, connection).
     pub(crate) received: BTreeMap<(u32, u32), BTreeSet<u32>>,
     pub(crate) events: Vec<(Time, Event)>,
     pub(crate) sent: Vec<(Time, Packet)>,
@@ -132,32 +132,31 @@ pub(crate) struct Network {
     number: u64,
     pub(crate) impairment: Impairment,
     pub(crate) nic: BitRate,
-    /// Of the queue before each host, by path.
+    /// Rates of the queues before a host, by path.
     pub(crate) rates: Vec<BitRate>,
     pub(crate) delay: TimeDelta,
-    /// Packets of a queue.
+    /// Capacity of a queue, in packets.
     pub(crate) capacity: usize,
-    /// A segment that finds a full queue is dropped with this chance in 100,000, and with less as the queue is
-    /// shorter.
+    /// The chance in 100,000 that a segment is dropped at a full queue; less in a shorter queue.
     pub(crate) early: u64,
-    /// A packet with ECT that finds more than this many is marked.
+    /// A packet with ECT that finds more packets than this is marked.
     pub(crate) mark_above: usize,
     whim: Stream,
-    /// Calls without a reason, in a thousand occasions.
+    /// Calls without a reason, per thousand occasions.
     pub(crate) idle_calls: u64,
     pub(crate) dropped: u64,
-    /// Whether senders are told of drops, how many notifications of a thousand are lost, and how many were not.
+    /// True if drops are notified. `untold` of a thousand notifications are lost; `notified` counts the others.
     pub(crate) notifies: bool,
     pub(crate) untold: u64,
     pub(crate) notified: u64,
     /// Lengths of the queue to host 0 on path 0, as data arrives there.
     pub(crate) lengths: Vec<(Time, usize)>,
-    /// Windows of the first subflow of the first connection of host 1, whenever they change.
+    /// Windows of the first subflow of the first connection of host 1, at each change.
     pub(crate) windows: Vec<(Time, u64)>,
 }
 
 impl Network {
-    /// 10 Gb/s at the NICs, 1 Gb/s at the queues, 20 us each way.
+    /// Makes a network with 10 Gb/s at the NICs, 1 Gb/s at the queues, 20 us each way.
     pub(crate) fn new(hosts: usize, paths: usize, config: &Config) -> Network {
         let host = |number: usize| {
             let mut host = Host {
@@ -232,7 +231,7 @@ impl Network {
         self.serve(from);
     }
 
-    /// More bytes on connection 1 of a host, to host 0.
+    /// Sends more bytes on connection 1 of a host, to host 0.
     pub(crate) fn send(&mut self, from: usize, length: u64) {
         let length = ByteCount::new(length);
         let Host { endpoint, directory, .. } = &mut self.hosts[from];
@@ -240,8 +239,7 @@ impl Network {
         self.serve(from);
     }
 
-    /// Runs until connection 1 of a host has told this many times that everything was acknowledged. Gives whether it
-    /// did before `limit`.
+    /// Runs until connection 1 of a host has reported `times` acknowledgements. Returns whether it did before `limit`.
     pub(crate) fn run_until_acknowledged(
         &mut self,
         from: usize,
@@ -262,7 +260,6 @@ impl Network {
         self.happenings.insert((at, self.number), happening);
     }
 
-    /// Runs until `until`.
     pub(crate) fn run(&mut self, until: Time) {
         while let Some(entry) = self.happenings.first_entry() {
             let (at, _) = *entry.key();
@@ -370,7 +367,7 @@ impl Network {
         }
     }
 
-    /// A notification leaves for the sender of a packet that was dropped, ahead of everything.
+    /// Sends a notification to the sender of a dropped packet, ahead of all queues.
     fn notify(&mut self, at: Time, mut packet: Packet) {
         let is_lost = self.whim.next_u64() % 1000 < self.untold;
         packet.notify();
@@ -424,7 +421,7 @@ impl Network {
         })
     }
 
-    /// Segments that host 0, or host 3 behind the same queue, got from another host.
+    /// Returns the segments that host 0, or host 3 behind the same queue, got from another host.
     pub(crate) fn received(&self, from: u32) -> usize {
         let at = |host: &Host| host.received.get(&(from, 1)).map_or(0, BTreeSet::len);
         at(&self.hosts[0]) + self.hosts.get(3).map_or(0, at)
@@ -440,7 +437,7 @@ const SENDING: Key = Key {
 };
 
 impl Host {
-    /// How many messages the halves of a kind told of.
+    /// Returns how many messages the streams of one side have reported.
     pub(crate) fn count(&self, side: Side) -> usize {
         let of = |event: &Event| match event {
             Event::Delivered { .. } => Side::Receiving,
@@ -454,7 +451,7 @@ impl Host {
         self.sent.iter().copied().filter(|(_, packet)| is_data(packet)).collect()
     }
 
-    /// How often each segment was sent.
+    /// Returns how often each segment was sent.
     pub(crate) fn times_sent(&self) -> BTreeMap<u32, usize> {
         let mut times = BTreeMap::new();
         for (_, packet) in self.sent_data() {

@@ -1,4 +1,4 @@
-//! One endpoint, and packets that the test carries: what arrives, and when, is up to it.
+//! One endpoint; the test carries its packets and decides what arrives, and when.
 
 use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::{
@@ -14,7 +14,7 @@ use crate::link::{Table, config, us};
 const SENDER: HostId = HostId::new(1);
 const RECEIVER: HostId = HostId::new(0);
 
-/// A connection that stands: the first window is sent at once, and nothing grows it by itself.
+/// An established connection: it sends its window at once, and the window does not grow by itself.
 pub(crate) fn standing(window: u16) -> Config {
     Config {
         handshake: Handshake::Standing,
@@ -36,7 +36,7 @@ impl Lone {
         Lone { now: Time::ZERO, endpoint, directory: Table::new(1) }
     }
 
-    /// A host that has opened a connection and has so many segments to send on it, none of them taken.
+    /// A host with an open connection and segments to send.
     pub(crate) fn sender(config: &Config, segments: Option<u64>) -> Lone {
         let mut lone = Lone::new(SENDER, config);
         let payload = u64::from(config.payload_bytes);
@@ -52,21 +52,21 @@ impl Lone {
         lone
     }
 
-    /// A host that takes connections.
+    /// A host that accepts connections.
     pub(crate) fn receiver(config: &Config) -> Lone {
         let mut lone = Lone::new(RECEIVER, config);
         lone.command(Command::Listen);
         lone
     }
 
-    /// A host that has taken the connection before and has forgotten it.
+    /// A host that has accepted the connection before and has forgotten it.
     pub(crate) fn forgetful(config: &Config) -> Lone {
         let mut lone = Lone::receiver(config);
         lone.directory.has_forgotten = true;
         lone
     }
 
-    /// A host that takes none.
+    /// A host that accepts no connections.
     pub(crate) fn deaf(config: &Config) -> Lone {
         Lone::new(RECEIVER, config)
     }
@@ -75,13 +75,13 @@ impl Lone {
         self.endpoint.handle_command(self.now, command, &mut self.directory);
     }
 
-    /// It is so many microseconds after the beginning; no timer is looked at.
+    /// Sets the time in us; handles no timer.
     pub(crate) fn at(&mut self, time: u64) -> &mut Lone {
         self.now = us(time);
         self
     }
 
-    /// Calls the timers up to this microsecond.
+    /// Handles the timers up to `until`, in us.
     pub(crate) fn pass(&mut self, until: u64) -> &mut Lone {
         while self.endpoint.poll_timeout() <= us(until) {
             self.expire();
@@ -95,7 +95,7 @@ impl Lone {
         assert!(self.endpoint.poll_timeout() > self.now, "a timer that was handled is past");
     }
 
-    /// The microsecond of the next time-out, if it comes by `limit`; nothing is sent or heard before.
+    /// Returns the time of the next timeout in us, if it comes by `limit`, without other events before.
     pub(crate) fn timeout(&mut self, limit: u64) -> Option<u64> {
         let before = self.sent().timeouts;
         while self.sent().timeouts == before {
@@ -111,7 +111,6 @@ impl Lone {
         self.endpoint.handle_packet(self.now, packet, &mut self.directory)
     }
 
-    /// The same packet so many times.
     pub(crate) fn receive_times(&mut self, times: usize, packet: &Packet) -> &mut Lone {
         for _ in 0..times {
             self.receive(packet);
@@ -119,57 +118,57 @@ impl Lone {
         self
     }
 
-    /// What it sends when it hears a packet.
+    /// Returns the packets that the host sends after `packet`.
     pub(crate) fn answers(&mut self, packet: &Packet) -> Vec<Packet> {
         self.receive(packet);
         self.all()
     }
 
-    /// Segments that it sends when it hears a packet.
+    /// Returns the segments that the host sends after `packet`.
     pub(crate) fn data_after(&mut self, packet: &Packet) -> Vec<u32> {
         self.receive(packet);
         self.data()
     }
 
-    /// The packet that the NIC would take now.
+    /// Returns the packet that the NIC takes now.
     pub(crate) fn next(&mut self) -> Option<Packet> {
         self.endpoint.poll_transmit(self.now, Allowed::ALL)
     }
 
-    /// Everything that the NIC would take now.
+    /// Returns all packets that the NIC takes now.
     pub(crate) fn all(&mut self) -> Vec<Packet> {
         core::iter::from_fn(|| self.next()).collect()
     }
 
-    /// The segments that the NIC would take now.
+    /// Returns the segments that the NIC takes now.
     pub(crate) fn data(&mut self) -> Vec<u32> {
         let packets = self.all();
         assert!(packets.iter().all(|packet| packet.wire_bytes > 64), "{packets:?}");
         packets.iter().map(|packet| packet.header.sequence).collect()
     }
 
-    /// The window of the first subflow in 2^-16 segments.
+    /// Returns the window of the first subflow in 2^-16 segments.
     pub(crate) fn window(&self) -> u64 {
         self.endpoint.window(0, 0)
     }
 
-    /// When a timer comes next.
+    /// Returns when the next timer is due.
     pub(crate) fn endpoint_timeout(&self) -> Time {
         self.endpoint.poll_timeout()
     }
 
-    /// What the sending half has done.
+    /// Statistics of the send stream.
     pub(crate) fn sent(&self) -> &SenderStatistics {
         self.endpoint.sender_statistics(0)
     }
 
-    /// What the receiving half has seen.
+    /// Statistics of the receive stream.
     pub(crate) fn seen(&self) -> &ReceiverStatistics {
         self.endpoint.receiver_statistics(0)
     }
 }
 
-/// An ACK that says nothing beyond its number.
+/// An ACK with a number and no options.
 pub(crate) fn ack(number: u32) -> Packet {
     let header = Header {
         kind: Kind::Ack,
@@ -202,7 +201,7 @@ pub(crate) fn subflow_ack(subflow: u8, number: u32, next: u32) -> Packet {
     Packet { marks: 2 << 4, ..packet }
 }
 
-/// A segment of a connection that stands.
+/// A segment of an established connection.
 pub(crate) fn segment(sequence: u32) -> Packet {
     let header = Header {
         kind: Kind::Data,

@@ -1,4 +1,4 @@
-//! What a sender takes for lost, and what it sends then: an ACK at a time.
+//! Loss detection and retransmission, ACK by ACK.
 
 use trimline_packet::Packet;
 use trimline_transport::tcp::Config;
@@ -7,7 +7,7 @@ use crate::lone::*;
 
 const SEGMENT: u64 = 1 << 16;
 
-/// A sender whose first window was sent: segments from 0.
+/// Returns a sender after its first window, and its segments from 0.
 fn pushed(config: &Config) -> (Lone, Vec<Packet>) {
     let mut sender = Lone::sender(config, None);
     let sent = sender.all();
@@ -16,12 +16,12 @@ fn pushed(config: &Config) -> (Lone, Vec<Packet>) {
 }
 
 /// RFC 5681 3.2, RFC 3042: the first two duplicate ACKs send a new segment each, the third resends the oldest one
-/// whatever the window says, and each further one is a segment less in the network. RFC 6582 3.2: a partial ACK resends
-/// the next hole, and takes back the duplicates of what it acknowledged.
+/// whatever the window, and each further one is a segment less in the network. RFC 6582 3.2: a partial ACK resends the
+/// next hole, and takes back the duplicates of what it acknowledged.
 #[test]
 fn fast_recovery_without_blocks_is_that_of_the_rfc() {
     let (mut sender, _) = pushed(&standing(8));
-    // 0 and 4 were lost: of eight, and of what follows, all others send a duplicate.
+    // 0 and 4 were lost: all others of the eight, and the segments behind them, cause a duplicate.
     let duplicates: Vec<Vec<u32>> = (0..8).map(|_| sender.data_after(&ack(0))).collect();
     let nothing = Vec::new;
     let expected = [vec![8], vec![9], vec![0], nothing(), nothing(), nothing(), vec![10], vec![11]];
@@ -30,7 +30,7 @@ fn fast_recovery_without_blocks_is_that_of_the_rfc() {
     // 4 + 8 duplicates - 4 acknowledged + 1 resent = 9: a new one beside 4 to 11.
     assert_eq!(sender.data_after(&ack(4)), [4, 12]);
     assert_eq!(sender.window(), 4 * SEGMENT, "no growth in recovery");
-    // All that was sent when recovery began.
+    // The ACK covers all that was sent when recovery began.
     assert_eq!(sender.data_after(&ack(10)), [13, 14]);
     assert_eq!(sender.window(), 5 * SEGMENT);
     assert_eq!(sender.sent().retransmissions_fast, 2);
@@ -39,7 +39,7 @@ fn fast_recovery_without_blocks_is_that_of_the_rfc() {
     assert_eq!(duplicates, [vec![15], vec![16], vec![10]]);
 }
 
-/// RFC 6582 3.2 step 3: a partial ACK resends the next hole though the window is full.
+/// RFC 6582 3.2 step 3: a partial ACK resends the next hole.
 #[test]
 fn a_partial_ack_does_not_ask_the_window() {
     let (mut sender, _) = pushed(&standing(8));
@@ -49,7 +49,7 @@ fn a_partial_ack_does_not_ask_the_window() {
     assert_eq!(sender.data_after(&ack(2)), [2]);
 }
 
-/// RFC 5681 2: an ACK is a duplicate only while something is outstanding, and only with the greatest number so far.
+/// RFC 5681 2: only an ACK with the greatest number is a duplicate.
 #[test]
 fn an_old_ack_or_one_of_nothing_outstanding_is_no_duplicate() {
     let (mut sender, _) = pushed(&standing(4));
@@ -60,13 +60,13 @@ fn an_old_ack_or_one_of_nothing_outstanding_is_no_duplicate() {
     sender.all();
     sender.receive_times(5, &ack(4));
     assert_eq!(sender.data(), []);
-    // Two of them are not yet three.
+    // Two duplicates are not yet three.
     sender.receive_times(2, &ack(5));
     assert!(!sender.data().contains(&5));
     assert!(sender.data_after(&ack(5)).contains(&5));
 }
 
-/// RFC 9293 3.10.7.4: an ACK of what was never sent is dropped.
+/// RFC 9293 3.10.7.4.
 #[test]
 fn an_ack_of_what_was_never_sent_changes_nothing() {
     let (mut sender, _) = pushed(&standing(4));
@@ -76,8 +76,7 @@ fn an_ack_of_what_was_never_sent_changes_nothing() {
     assert_eq!(sender.data_after(&ack(1)), [4]);
 }
 
-/// RFC 6582 3.2 step 1 and 4: after a time-out nothing is taken for lost by duplicates until what was sent before is
-/// acknowledged.
+/// RFC 6582 3.2 step 1 and 4: duplicates count again once all earlier segments are acknowledged.
 #[test]
 fn duplicates_after_a_timeout_begin_no_recovery() {
     let (mut sender, _) = pushed(&standing(8));
@@ -93,7 +92,7 @@ fn duplicates_after_a_timeout_begin_no_recovery() {
     assert_eq!((sender.sent().retransmissions_fast, sender.sent().timeouts), (0, 1));
 }
 
-/// RFC 9293 3.8.6: no more is outstanding than the receiver takes.
+/// RFC 9293 3.8.6.
 #[test]
 fn the_receive_window_bounds_what_is_outstanding() {
     let mut sender = Lone::sender(&Config { receive_window: 5, ..standing(8) }, None);
@@ -101,7 +100,7 @@ fn the_receive_window_bounds_what_is_outstanding() {
     assert_eq!(sender.data_after(&ack(2)), [5, 6]);
 }
 
-/// RFC 7661 4: a window that is not used does not grow.
+/// RFC 7661 4.
 #[test]
 fn an_unused_window_does_not_grow() {
     for threshold in [10, 100] {
@@ -115,7 +114,7 @@ fn an_unused_window_does_not_grow() {
     }
 }
 
-/// Carries a segment of the sender to the receiver, and its ACK back.
+/// A sender and a receiver.
 struct Pair {
     sender: Lone,
     receiver: Lone,
@@ -129,7 +128,7 @@ impl Pair {
         Pair { sender, receiver: Lone::receiver(&config), sent }
     }
 
-    /// What the sender sends once it has heard that a segment arrived.
+    /// Delivers a segment and its ACK. Returns what the sender sends then.
     fn deliver(&mut self, sequence: u32) -> Vec<u32> {
         let is_it = |packet: &&Packet| packet.header.sequence == sequence;
         let packet = *self.sent.iter().rev().find(is_it).expect("it was sent");
@@ -139,7 +138,7 @@ impl Pair {
         self.take()
     }
 
-    /// What the sender sends now.
+    /// Returns what the sender sends now.
     fn take(&mut self) -> Vec<u32> {
         let packets = self.sender.all();
         self.sent.extend(&packets);
@@ -151,8 +150,8 @@ impl Pair {
     }
 }
 
-/// RFC 6675 4: a segment is lost when three beyond it have arrived (IsLost); what is lost goes before what is new
-/// (NextSeg 1, 2) and as the estimate of the network allows (SetPipe).
+/// RFC 6675 4: IsLost; lost segments go before new ones (NextSeg 1, 2) and as the estimate of the network allows
+/// (SetPipe).
 #[test]
 fn a_segment_is_lost_when_three_beyond_it_arrived() {
     let mut pair = Pair::new(10);
@@ -165,7 +164,7 @@ fn a_segment_is_lost_when_three_beyond_it_arrived() {
     assert_eq!(pair.sender.sent().retransmissions_fast, 2);
 }
 
-/// RFC 6675 5 (C): the first retransmission does not ask the window, the others do, lowest first.
+/// RFC 6675 5 (C): the first retransmission ignores the window, the others go lowest first.
 #[test]
 fn retransmissions_wait_for_the_window() {
     let mut pair = Pair::new(10);
@@ -175,7 +174,7 @@ fn retransmissions_wait_for_the_window() {
     assert_eq!(sent, expected);
 }
 
-/// RFC 6675 2: an ACK whose blocks tell nothing new is no duplicate.
+/// RFC 6675 2.
 #[test]
 fn with_blocks_a_duplicate_says_something_new() {
     let mut pair = Pair::new(10);
@@ -184,7 +183,7 @@ fn with_blocks_a_duplicate_says_something_new() {
     assert_eq!(pair.sender.sent().retransmissions_fast, 0);
 }
 
-/// RFC 2018 5, RFC 6675 5.1: a time-out resends what the receiver has not, and nothing else.
+/// RFC 2018 5, RFC 6675 5.1.
 #[test]
 fn a_timeout_does_not_resend_what_was_sacked() {
     let mut pair = Pair::new(8);
@@ -194,7 +193,7 @@ fn a_timeout_does_not_resend_what_was_sacked() {
     assert_eq!(pair.deliver(0), [1, 3]);
 }
 
-/// RFC 6675 4: what was resent is not lost again because of what was sent before it.
+/// RFC 6675 4.
 #[test]
 fn what_was_resent_is_not_lost_by_what_went_before() {
     let mut pair = Pair::new(8);

@@ -1,5 +1,4 @@
-//! TCP endpoints held to their RFCs: endpoints against each other over a virtual link that drops, marks, loses,
-//! doubles and holds.
+//! TCP endpoints against their RFCs: alone, and over a virtual link that drops, marks, loses, doubles and delays.
 
 mod beginning;
 mod impaired;

@@ -1,4 +1,4 @@
-//! ECN (RFC 3168): what is marked, what is echoed, and what answers it.
+//! ECN (RFC 3168): marks, their echoes, and the reaction to them.
 
 use trimline_packet::Packet;
 use trimline_transport::tcp::{Config, Handshake, MARK_CWR};
@@ -14,8 +14,8 @@ fn ecn(window: u16) -> Config {
     Config { ecn: true, ..standing(window) }
 }
 
-/// RFC 3168 6.1.3: an echo from the first mark on until the sender says that it has acted, also when that segment is
-/// marked itself. 6.1.4: an ACK is not ECN-capable.
+/// RFC 3168 6.1.3: the echo goes on if the segment that would end it is marked itself. 6.1.4: an ACK is not
+/// ECN-capable.
 #[test]
 fn a_mark_is_echoed_until_the_sender_has_acted() {
     let mut receiver = Lone::receiver(&ecn(8));
@@ -28,8 +28,7 @@ fn a_mark_is_echoed_until_the_sender_has_acted() {
     assert_eq!(receiver.seen().marked, 2);
 }
 
-/// RFC 3168 6.1.1, 6.1.2: data is ECN-capable and the SYN is not; the first echo of a window halves the window, the next
-/// new segment says so, the others change nothing, not even by growth.
+/// RFC 3168 6.1.1, 6.1.2: data is ECN-capable, the SYN is not; further echoes change nothing and stop growth.
 #[test]
 fn an_echo_halves_the_window_once_and_the_next_segment_says_so() {
     let mut sender = Lone::sender(&Config { handshake: Handshake::ThreeWay, ..ecn(8) }, None);
@@ -52,7 +51,7 @@ fn an_echo_halves_the_window_once_and_the_next_segment_says_so() {
     assert_eq!(sender.window(), 2 * SEGMENT);
 }
 
-/// As in htsim's DCTCP: behind the reduction the window grows by one segment in a window of data, marked or not.
+/// htsim's DCTCP: the reduced window grows by one segment in a window of data, marked or not.
 #[test]
 fn where_marks_do_not_hold_back_growth_an_echo_opens_the_window() {
     let mut sender = Lone::sender(&Config { grows_when_marked: true, ..ecn(8) }, None);
@@ -60,7 +59,7 @@ fn where_marks_do_not_hold_back_growth_an_echo_opens_the_window() {
     sender.receive(&echo(1));
     let reduced = sender.window();
     assert!((4 * SEGMENT..4 * SEGMENT + SEGMENT / 3).contains(&reduced), "{reduced}");
-    // The window is not what limits the sender until half of what was sent is acknowledged.
+    // The window limits the sender only when half of the sent data is acknowledged.
     for number in 2..=8 {
         sender.receive(&echo(number));
         sender.all();
@@ -68,7 +67,7 @@ fn where_marks_do_not_hold_back_growth_an_echo_opens_the_window() {
     assert!(sender.window() > reduced + SEGMENT / 2, "{}", sender.window());
 }
 
-/// RFC 3168 6.1.5, 6.1.2: what is resent is not ECN-capable, and it is a new segment that says that the window was reduced.
+/// RFC 3168 6.1.5, 6.1.2: a new segment says that the window was reduced.
 #[test]
 fn what_is_resent_has_no_marks() {
     let mut sender = Lone::sender(&ecn(8), None);

@@ -11,15 +11,15 @@ use crate::link::{Fate, Network, config, us};
 
 const SEGMENT: u64 = 1436;
 
-/// Messages, each with the microseconds that pass before it is handed over.
+/// Messages: bytes, and the microseconds before each.
 fn messages() -> impl Strategy<Value = Vec<(u64, u64)>> {
-    // At once; within a round trip; beyond the RTO; beyond time-wait and what a short time stamp can tell.
+    // At once; within a round trip; beyond the RTO; beyond time-wait and the range of a short time stamp.
     let idle = prop_oneof![Just(0u64), 1u64..200, 10_000u64..60_000, Just(700_000)];
     let length = prop_oneof![1u64..100, 1u64..60 * SEGMENT, Just(20 * SEGMENT)];
     prop::collection::vec((length, idle), 1..7)
 }
 
-/// Loses, doubles and holds packets, so many in a thousand.
+/// Loses, doubles and delays packets; `loss` of a thousand are lost.
 fn impair(network: &mut Network, seed: u64, loss: u64) {
     let mut dice = Stream::seed_from_u64(seed);
     network.impairment = Box::new(move |_, _| match dice.next_u64() % 1000 {
@@ -37,7 +37,6 @@ fn any_loss() -> impl Strategy<Value = u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Every byte of every message arrives once, and each message is one event at either end.
     #[test]
     fn message_after_message_arrives_and_is_told_of_once(
         config in any_config(),
@@ -78,7 +77,7 @@ proptest! {
         prop_assert_eq!(notified, [messages.len(); 2], "at the end");
     }
 
-    /// Messages that do not wait for one another may count as one; their bytes arrive all the same.
+    /// Messages that overlap may count as one.
     #[test]
     fn messages_that_are_handed_over_early_arrive_too(
         config in any_config(),
@@ -105,8 +104,8 @@ proptest! {
     }
 }
 
-/// The last ACKs of a message tell a subflow, which was repairing a time-out, that everything has arrived. The next message
-/// finds it in order: its first ACK was taken for an answer to what that time-out had resent.
+/// A message's last ACKs end a subflow's repair of a timeout. The next message's first ACK was once taken for an answer
+/// to that timeout's retransmission.
 #[test]
 fn a_repair_that_ends_after_its_message_is_over_for_the_next_one() {
     let several = Config {
@@ -136,7 +135,7 @@ fn a_repair_that_ends_after_its_message_is_over_for_the_next_one() {
     }
 }
 
-/// A path of 1 ms there and back, so that a window is sent long before it is answered.
+/// A path with a round trip of 1 ms: a window goes long before its answer.
 fn long_path(config: &Config, paths: usize) -> Network {
     let mut network = Network::new(2, paths, config);
     network.delay = TimeDelta::from_us(500);
@@ -144,15 +143,15 @@ fn long_path(config: &Config, paths: usize) -> Network {
     network
 }
 
-/// Runs a message. Gives the window of the first subflow when it was acknowledged.
+/// Runs a message. Returns the window of the first subflow at its end.
 fn finish(network: &mut Network, times: usize) -> u64 {
     let limit = network.now + TimeDelta::from_ms(10_000);
     assert!(network.run_until_acknowledged(1, times, limit), "message {times}");
     network.hosts[1].endpoint.window(0, 0) >> 16
 }
 
-/// How many segments of a message as large as the window go before the first ACK of it can be back, `idle` after
-/// another message; and the window.
+/// Sends a message of a window's size, `idle` after another. Returns the segments before its first ACK can be back, and
+/// the window.
 fn burst(config: &Config, idle: u64) -> (u64, u64) {
     let mut network = long_path(config, 2);
     network.open(1, 0, 1, Some(200));
@@ -201,7 +200,7 @@ fn a_window_restarts_after_more_than_an_rto_where_it_is_asked_for() {
         let (sent, window) = burst(&config, 30_000);
         assert_eq!(sent, 4 * u64::from(config.subflows), "{window} before: {config:?}");
     }
-    // Never more than it was.
+    // The restarted window is never larger than before.
     let config = Config { restart_after_idle: true, initial_window: 100, ..config() };
     let mut network = long_path(&config, 1);
     network.impairment = Box::new(|now, packet| {
@@ -215,7 +214,7 @@ fn a_window_restarts_after_more_than_an_rto_where_it_is_asked_for() {
     assert!(small < 10 && finish(&mut network, 2) <= small + 1, "{small}");
 }
 
-/// The first mark after a long time without any takes as little of the window as it would have before.
+/// The first mark after a long time without marks takes as little of the window as before.
 #[test]
 fn alpha_is_kept() {
     let config = Config {
@@ -240,8 +239,8 @@ fn alpha_is_kept() {
     assert!((85..100).contains(&percent), "{percent} % of {window} are left");
 }
 
-/// The windows of a CUBIC sender before and after a long message, in 2^-16 segments. `wait` lets the seconds pass that
-/// lie between the sender's only loss and this message.
+/// Returns the windows of a CUBIC sender before and after a long message, in 2^-16 segments. `wait` spends the seconds
+/// since its only loss.
 fn growth_after(config: &Config, wait: impl FnOnce(&mut Network)) -> (u64, u64) {
     let mut network = long_path(config, 1);
     let mut is_first = true;
@@ -259,7 +258,7 @@ fn growth_after(config: &Config, wait: impl FnOnce(&mut Network)) -> (u64, u64) 
     (window, self::window(&network))
 }
 
-/// The window of the first subflow of host 1, in 2^-16 segments.
+/// Returns the window of the first subflow of host 1, in 2^-16 segments.
 fn window(network: &Network) -> u64 {
     network.hosts[1].endpoint.window(0, 0)
 }
@@ -267,8 +266,8 @@ fn window(network: &Network) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// RFC 9438 4.2, 5.8: seconds of short messages, one after another or overlapping, are no more time of growth than a
-    /// pause is. The long message may come before the last short one is acknowledged.
+    /// RFC 9438 4.2, 5.8: seconds of short messages, in sequence or overlapping, count as a pause. The long message may
+    /// come before the last short one is acknowledged.
     #[test]
     fn time_that_the_application_limits_is_no_time_of_growth(
         ms in 1_000u64..6_000,
@@ -304,7 +303,7 @@ proptest! {
     }
 }
 
-/// RFC 9438 4.2: the curve does not rise while there is nothing to send.
+/// RFC 9438 4.2.
 #[test]
 fn time_without_data_is_no_time_of_growth() {
     let config = Config { control: Control::Cubic, sack: true, initial_threshold: 10, ..config() };
@@ -320,7 +319,7 @@ fn time_without_data_is_no_time_of_growth() {
     assert!((begun..3 * begun).contains(&window), "from {begun} to {window}");
 }
 
-/// A connection was acknowledged while all of a subflow's segments were lost: the subflow takes part in what follows.
+/// The connection was acknowledged while all of a subflow's segments were lost.
 #[test]
 fn a_subflow_that_had_lost_everything_carries_later_messages() {
     for healed in [true, false] {
@@ -342,13 +341,13 @@ fn a_subflow_that_had_lost_everything_carries_later_messages() {
         let sent = network.hosts[1].sent_data();
         let later = sent.iter().filter(|&&(at, packet)| at >= start && packet.header.path == lost);
         let on_path = later.count();
-        // It begins with a segment, and its increase is linked.
+        // The subflow begins with a segment, and its increase is linked.
         let expected = if healed { 20..1000 } else { 0..10 };
         assert!(expected.contains(&on_path), "{on_path} segments on the path, healed: {healed}");
     }
 }
 
-/// What was sent short is resent short, with more behind it.
+/// A short segment is resent short, with more behind it.
 #[test]
 fn the_last_segment_of_a_message_is_resent_as_it_was() {
     let mut network = long_path(&config(), 1);

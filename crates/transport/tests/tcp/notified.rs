@@ -1,4 +1,4 @@
-//! What hosts do when switches tell them of drops (FastLane 3.4.1), or of congestion (Source Quench).
+//! Reactions to notifications of drops (FastLane 3.4.1) and of congestion (Source Quench).
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn fastlane(window: u16) -> Config {
     Config { notifications: FASTLANE, ..standing(window) }
 }
 
-/// The notification of a segment that was sent after so many time-outs.
+/// The notification of a segment that was sent after `timeouts` timeouts.
 fn notified(sequence: u32, timeouts: u32) -> Packet {
     let mut packet = segment(sequence);
     packet.header.extra = timeouts;
@@ -24,14 +24,14 @@ fn notified(sequence: u32, timeouts: u32) -> Packet {
     packet
 }
 
-/// An ACK of which so many bytes lie beyond its number.
+/// An ACK with `bytes` bytes that arrived beyond its number.
 fn beyond(number: u32, bytes: u32) -> Packet {
     let mut packet = ack(number);
     (packet.header.extra, packet.marks) = (bytes, 7 << 4);
     packet
 }
 
-/// Tells of the first sendings of these segments, and drops them.
+/// Drops the first transmissions of these segments, with notifications.
 fn telling(segments: &[u32]) -> impl FnMut(Time, &Packet) -> Fate + 'static {
     let mut left: BTreeSet<u32> = segments.iter().copied().collect();
     move |_, packet| {
@@ -40,7 +40,7 @@ fn telling(segments: &[u32]) -> impl FnMut(Time, &Packet) -> Fate + 'static {
     }
 }
 
-/// When a flow of two segments was acknowledged whose first sendings of `lost` are dropped.
+/// Returns the completion time of a flow of two segments; the first transmissions of `lost` are dropped.
 fn two_packets(config: &Config, lost: &[u32]) -> TimeDelta {
     let mut network = Network::new(2, 1, config);
     network.impairment = Box::new(telling(lost));
@@ -53,7 +53,7 @@ fn two_packets(config: &Config, lost: &[u32]) -> TimeDelta {
     network.acknowledged_at(1).expect("the flow ends") - Time::ZERO
 }
 
-/// FastLane 2.1: what a flow of two packets waits for without notifications is a time-out.
+/// FastLane 2.1: without notifications the loss costs a timeout.
 #[test]
 fn a_lone_loss_in_a_flow_of_two_packets_costs_a_round_trip() {
     for handshake in [Handshake::ThreeWay, Handshake::FastOpen, Handshake::Standing] {
@@ -74,7 +74,7 @@ fn a_lone_loss_in_a_flow_of_two_packets_costs_a_round_trip() {
     }
 }
 
-/// FastLane 3.4.1: a time-out has resent what earlier packets carried. What was acknowledged is not missing either.
+/// FastLane 3.4.1: a timeout has resent earlier packets, and acknowledged ones are not missing.
 #[test]
 fn a_stale_notification_changes_nothing() {
     let mut lone = Lone::sender(&fastlane(8), Some(20));
@@ -93,17 +93,17 @@ fn a_stale_notification_changes_nothing() {
         assert_eq!(lone.data_after(&stale), []);
     }
     assert_eq!((lone.window(), *lone.sent()), (window, statistics));
-    // That of what was resent is none.
+    // The notification of a resent segment is not stale.
     assert_eq!(lone.data_after(&notified(0, 1)), [0]);
     assert_eq!(lone.sent().notifications, 1);
-    // Of what has arrived there is nothing to resend.
+    // Segments that have arrived are not resent.
     lone.receive(&ack(8));
     lone.data();
     let window = lone.window();
     assert_eq!((lone.data_after(&notified(0, 1)), lone.window()), (vec![], window));
 }
 
-/// FastLane 3.4.1: every packet says how many time-outs the flow has had.
+/// FastLane 3.4.1.
 #[test]
 fn packets_count_the_timeouts_of_their_flow() {
     let config = Config { handshake: Handshake::ThreeWay, ..fastlane(2) };
@@ -119,20 +119,20 @@ fn packets_count_the_timeouts_of_their_flow() {
     assert_eq!(said(&mut lone), [2]);
 }
 
-/// FastLane 3.4.1: no more than half the window at a time, the lowest numbers first, nothing new meanwhile.
+/// FastLane 3.4.1: at most half the window goes, lowest numbers first.
 #[test]
 fn half_a_window_is_resent_at_a_time_in_order_and_nothing_new() {
     let mut lone = Lone::sender(&fastlane(8), Some(100));
     lone.data();
     for sequence in [6, 3, 5, 2, 7] {
-        // None of them is the smallest number, and all but four of the eight are lost or wait.
+        // No notification is for the smallest number, and all but four of the eight are lost or wait.
         lone.receive(&notified(sequence, 0));
     }
     assert_eq!(lone.data(), [2, 3, 5, 6]);
-    // 0 and 1 come; 4 is in order of none.
+    // 0 and 1 come; 4 comes out of order.
     assert_eq!(lone.data_after(&ack(1)), []);
     assert_eq!(lone.data_after(&ack(2)), []);
-    // 2 has come: 3 to 6 are in the network, three of them resent.
+    // 2 has come: 3 to 6 are in the network; three are resent.
     assert_eq!(lone.data_after(&ack(3)), [7]);
     assert_eq!(lone.data_after(&ack(7)), [], "nothing new before the last hole is closed");
     // FastLane 3.4.1: and then half the window.
@@ -140,17 +140,17 @@ fn half_a_window_is_resent_at_a_time_in_order_and_nothing_new() {
     assert_eq!((lone.window() >> 16, lone.sent().retransmissions_notified), (4, 5));
 }
 
-/// Trap of cumulative ACKs: what was resent behind a hole is seen by the count of bytes alone.
+/// Cumulative ACKs hide segments resent behind a hole; the count of bytes shows them.
 #[test]
 fn the_count_of_bytes_frees_a_place() {
     let mut lone = Lone::sender(&fastlane(4), Some(100));
     lone.data();
-    // The notification of 0 is lost. Of the others two may go at a time.
+    // The notification of 0 is lost. Two of the others may go at a time.
     for sequence in [1, 2, 3] {
         lone.receive(&notified(sequence, 0));
     }
     assert_eq!(lone.data(), [1, 2]);
-    // One of them has arrived, or two have: 0 and one may be on the way.
+    // First one of the two has arrived, then both: 0 and one more may be on the way.
     assert_eq!(lone.data_after(&beyond(0, 1436)), []);
     assert_eq!(lone.data_after(&beyond(0, 2872)), [3]);
     // An older ACK takes nothing back.
@@ -158,7 +158,7 @@ fn the_count_of_bytes_frees_a_place() {
     assert_eq!(lone.data_after(&beyond(0, 1436)), []);
 }
 
-/// FastLane 3.4.1: the smallest number goes whatever max_sim says, since nothing is acknowledged before it is there.
+/// FastLane 3.4.1: the smallest number ignores max_sim, since cumulative ACKs wait for it.
 #[test]
 fn the_smallest_number_is_resent_at_once() {
     let mut lone = Lone::sender(&fastlane(4), Some(100));
@@ -172,7 +172,7 @@ fn the_smallest_number_is_resent_at_once() {
     assert_eq!(lone.data_after(&notified(1, 0)), [], "it is not the smallest");
 }
 
-/// FastLane 3.4.1: max_sim falls with each further try of a segment.
+/// FastLane 3.4.1: max_sim falls with each try of a segment.
 #[test]
 fn fewer_are_resent_at_a_time_the_more_often_one_is_dropped() {
     let mut lone = Lone::sender(&fastlane(16), Some(100));
@@ -181,7 +181,7 @@ fn fewer_are_resent_at_a_time_the_more_often_one_is_dropped() {
         lone.receive(&notified(sequence, 0));
     });
     assert_eq!(lone.data(), (4..12).collect::<Vec<u32>>());
-    // All eight are dropped again: one goes, and is the second try of a segment: four at a time.
+    // All eight are dropped again: one goes as the second try of a segment, so four at a time.
     (4..12).for_each(|sequence| {
         lone.receive(&notified(sequence, 0));
     });
@@ -198,7 +198,7 @@ fn fewer_are_resent_at_a_time_the_more_often_one_is_dropped() {
     assert_eq!(lone.data(), [4], "one at least");
 }
 
-/// FastLane 4.1.2: duplicate ACKs say that packets came out of order, and nothing else.
+/// FastLane 4.1.2: they only show reordering.
 #[test]
 fn duplicate_acks_resend_nothing() {
     let mut lone = Lone::sender(&fastlane(8), Some(8));
@@ -207,32 +207,32 @@ fn duplicate_acks_resend_nothing() {
         assert_eq!(lone.data_after(&beyond(0, count * 1436)), []);
     }
     assert_eq!((lone.window() >> 16, lone.sent().retransmissions_fast), (8, 0));
-    // The timer still does.
+    // The timer still resends.
     assert_eq!(lone.timeout(11_000), Some(10_000));
 }
 
-/// FastLane 3.4.1: a new ACK says anew by how much the window is inflated; of duplicates the most counts.
+/// FastLane 3.4.1: each new ACK sets the inflation; among duplicates the maximum counts.
 #[test]
 fn bytes_out_of_order_inflate_the_window() {
     let mut lone = Lone::sender(&fastlane(4), Some(100));
     assert_eq!(lone.data(), [0, 1, 2, 3]);
     assert_eq!(lone.data_after(&beyond(0, 1436)), [4]);
     assert_eq!(lone.data_after(&beyond(0, 3 * 1436)), [5, 6]);
-    // They overtook each other.
+    // The ACKs overtook each other.
     assert_eq!(lone.data_after(&beyond(0, 2 * 1436)), []);
-    // 0 and 1 come, and of what lies beyond one counts: three are in flight of 2 to 6 and one more.
+    // 0 and 1 come, and one beyond counts: three are in flight of 2 to 6 and one more.
     assert_eq!(lone.data_after(&beyond(2, 1436)), []);
     assert_eq!(lone.window() >> 16, 4, "the window itself is what it was");
     assert_eq!(lone.data_after(&beyond(2, 2 * 1436)), [7]);
-    // A new one without the option: nothing lies beyond.
+    // A new ACK without the option: nothing lies beyond.
     assert_eq!(lone.data_after(&ack(4)), []);
-    // An end of a message is not full: it counts as a segment.
+    // The end of a message is no full segment, but counts as one.
     let mut lone = Lone::sender(&fastlane(2), Some(100));
     lone.data();
     assert_eq!(lone.data_after(&beyond(0, 1)), [2]);
 }
 
-/// A receiver that has the segments of a list, and what its last ACK said.
+/// Gives a receiver the listed segments. Returns number, extra bytes and option of its last ACK.
 fn received(sequences: &[(u32, u16)]) -> (u32, u32, u8) {
     let mut lone = Lone::receiver(&fastlane(8));
     let mut last = None;
@@ -245,7 +245,7 @@ fn received(sequences: &[(u32, u16)]) -> (u32, u32, u8) {
     (last.header.sequence, last.header.extra, last.marks >> 4)
 }
 
-/// FastLane 3.4.1: the bytes that have arrived beyond the number.
+/// FastLane 3.4.1.
 #[test]
 fn acks_say_how_many_bytes_lie_beyond_their_number() {
     let full = 1436;
@@ -258,7 +258,6 @@ fn acks_say_how_many_bytes_lie_beyond_their_number() {
     assert_eq!(received(&[(1, full), (0, full), (3, full), (2, full), (5, 9)]), (4, 9, 7));
 }
 
-/// The timer runs on: a segment that a notification resends does not put it off.
 #[test]
 fn a_segment_that_was_told_of_leaves_the_timer() {
     let mut sender = Lone::sender(&fastlane(8), None);
@@ -267,7 +266,7 @@ fn a_segment_that_was_told_of_leaves_the_timer() {
     assert_eq!(sender.timeout(100_000), Some(10_000));
 }
 
-/// FastLane 3.4.1: control packets are resent at once.
+/// FastLane 3.4.1.
 #[test]
 fn a_syn_and_its_answer_are_resent_at_once() {
     let config = Config { handshake: Handshake::ThreeWay, ..fastlane(2) };
@@ -278,7 +277,7 @@ fn a_syn_and_its_answer_are_resent_at_once() {
     let again = lone.at(50).answers(&first);
     assert_eq!((again.len(), again[0].wire_bytes), (1, 64));
     assert_eq!(lone.endpoint_timeout(), timeout, "the timer runs on");
-    // The answer came: whoever tells of a SYN now is late.
+    // The answer came: a notification of the SYN is now late.
     lone.receive(&syn_answer());
     assert_eq!(lone.data(), [0, 1]);
     assert_eq!(lone.data_after(&first), []);
@@ -291,7 +290,6 @@ fn a_syn_and_its_answer_are_resent_at_once() {
     assert_eq!(receiver.answers(&answer), [], "data has come: so had the answer");
 }
 
-/// Of ACKs only the last one needs to be resent.
 #[test]
 fn an_ack_is_resent_unless_another_has_said_as_much() {
     let mut lone = Lone::receiver(&fastlane(8));
@@ -306,13 +304,13 @@ fn an_ack_is_resent_unless_another_has_said_as_much() {
     }
     assert_eq!(lone.answers(&notified(&acks[3])), [acks[3]]);
     assert_eq!(lone.answers(&notified(&acks[3])), [acks[3]]);
-    // A host that asks for nothing of the kind does nothing of the kind.
+    // A host that does not use notifications ignores them.
     let mut plain = Lone::receiver(&standing(8));
     let ack = plain.answers(&segment(0))[0];
     assert_eq!(plain.answers(&notified(&ack)), []);
 }
 
-/// FastLane 2.2.1: one halving a window of data, and nothing is resent.
+/// FastLane 2.2.1: the window is halved once per window of data.
 #[test]
 fn a_quench_halves_the_window_once_and_resends_nothing() {
     let quench = Config { notifications: Notifications::Quench, ..standing(16) };
@@ -323,7 +321,7 @@ fn a_quench_halves_the_window_once_and_resends_nothing() {
         assert_eq!(lone.window() >> 16, 8, "{sequence}");
     }
     assert_eq!(lone.sent().notifications, 1);
-    // What was sent since meets congestion: another window.
+    // Later segments meet congestion: another window.
     lone.receive(&ack(12));
     assert_eq!(lone.data(), [16, 17, 18, 19, 20]);
     lone.receive(&notified(15, 0));
@@ -331,13 +329,13 @@ fn a_quench_halves_the_window_once_and_resends_nothing() {
     lone.receive(&notified(16, 0));
     assert_eq!(lone.window() >> 16, 4);
     assert_eq!(lone.sent().retransmissions_notified, 0);
-    // Who ignores notifications does not know of them.
+    // A sender that ignores notifications does not react.
     let mut lone = Lone::sender(&standing(16), Some(100));
     lone.data();
     assert_eq!((lone.data_after(&notified(0, 0)), lone.window() >> 16), (vec![], 16));
 }
 
-/// After a time-out what is dropped halves the slow start once for what was under way.
+/// A drop halves the window in slow start once per flight.
 #[test]
 fn a_drop_after_a_timeout_halves_the_window_that_has_grown() {
     let mut lone = Lone::sender(&fastlane(8), Some(100));
@@ -354,12 +352,12 @@ fn a_drop_after_a_timeout_halves_the_window_that_has_grown() {
     assert_eq!(lone.window() >> 16, 2);
     lone.receive(&notified(5, 1));
     assert_eq!(lone.window() >> 16, 2, "it was sent before the last halving");
-    // 3 and 6 are in flight: the smallest number goes all the same.
+    // 3 and 6 are in flight: the smallest number still goes.
     assert_eq!(lone.data_after(&notified(3, 1)), [3]);
     assert_eq!(lone.sent().timeouts, 1);
 }
 
-/// An incast of `senders` flows into a queue of a few packets that tells of drops.
+/// Runs an incast of `senders` flows into a queue of a few packets that notifies of drops.
 fn incast(config: &Config, senders: u32, segments: u64, capacity: usize, untold: u64) -> Network {
     let mut network = Network::new(senders as usize + 1, 1, config);
     (network.capacity, network.notifies, network.untold) = (capacity, true, untold);
@@ -374,7 +372,7 @@ fn incast(config: &Config, senders: u32, segments: u64, capacity: usize, untold:
     network
 }
 
-/// FastLane 3.3.2: it is useful also when some notifications are lost, and then time-outs decide.
+/// FastLane 3.3.2: some notifications help; then timeouts decide.
 #[test]
 fn every_flow_ends_however_many_notifications_are_lost() {
     let config = Config { notifications: FASTLANE, ..config() };
@@ -415,7 +413,7 @@ proptest! {
         let mut draws = seed;
         network.impairment = Box::new(move |_, packet| {
             draws = draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Control packets are dropped and told of too.
+            // Control packets are dropped and notified too.
             match draws >> 33 {
                 draw if draw % 100 < loss => Fate::Drop,
                 draw if draw % 100 < 2 * loss => Fate::Notify,

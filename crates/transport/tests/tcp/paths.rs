@@ -1,4 +1,4 @@
-//! Several subflows.
+//! Connections with several subflows over several paths.
 
 use proptest::prelude::*;
 use trimline_packet::{BitRate, Kind, TimeDelta};
@@ -10,8 +10,8 @@ fn subflows(subflows: u8) -> Config {
     Config { subflows, timestamps: true, receive_window: 8192, ..config() }
 }
 
-/// What a connection gets of a common bottleneck beside one flow, in percent. Each segment is as likely to be lost as
-/// another: a queue that drops at its end alone hits the flow that grows.
+/// Returns a connection's share of a bottleneck beside one flow, in percent. Every segment is as likely to be lost:
+/// pure tail drop would hit the growing flow.
 fn share_beside_a_flow(several: &Config) -> usize {
     let single = Config { timestamps: true, ..config() };
     let mut network = Network::new(4, 1, several);
@@ -30,22 +30,21 @@ fn share_beside_a_flow(several: &Config) -> usize {
     share
 }
 
-/// RFC 6356, goal 2: at a common bottleneck all subflows together take what one flow takes. A single flow grows eight
-/// times as fast as each of them.
+/// RFC 6356, goal 2. A single flow grows eight times as fast as each subflow.
 #[test]
 fn eight_subflows_at_one_bottleneck_take_no_more_than_a_flow() {
     let share = share_beside_a_flow(&subflows(8));
     assert!((35..=65).contains(&share), "{share} %");
 }
 
-/// Uncoupled subflows are eight flows: they take eight ninths.
+/// Eight uncoupled subflows take eight ninths.
 #[test]
 fn eight_uncoupled_subflows_take_what_eight_flows_take() {
     let share = share_beside_a_flow(&Config { coupled: false, ..subflows(8) });
     assert!((80..=94).contains(&share), "{share} %");
 }
 
-/// RFC 6356, goal 1, and the point of it all: two paths are twice as fast as one.
+/// RFC 6356, goal 1, the purpose of subflows.
 #[test]
 fn subflows_fill_all_their_paths() {
     let mut network = Network::new(2, 4, &subflows(4));
@@ -59,7 +58,7 @@ fn subflows_fill_all_their_paths() {
     assert!(got > 166_666 * 9 / 10, "{got} segments");
 }
 
-/// Traffic leaves the slow path: the whole is faster than as many times the slow one.
+/// The whole is faster than twice the slow path.
 #[test]
 fn a_slow_path_does_not_hold_up_the_others() {
     let mut network = Network::new(2, 2, &subflows(2));
@@ -72,7 +71,6 @@ fn a_slow_path_does_not_hold_up_the_others() {
     assert!(done < 700, "{done} ms");
 }
 
-/// A path dies: what it held is sent on the others, and the connection goes on.
 #[test]
 fn what_a_dead_path_holds_is_sent_on_the_others() {
     let mut network = Network::new(2, 2, &subflows(2));
@@ -102,7 +100,7 @@ fn a_lone_packet_reordered_between_subflows_costs_nothing() {
     assert_eq!((statistics.packets_sent, statistics.timeouts), (2_000, 0));
 }
 
-/// RFC 8684 3.3.6: what a dead path holds is sent on the other one when that one comes back, whichever timed out first.
+/// RFC 8684 3.3.6: the order of the timeouts does not matter.
 #[test]
 fn what_a_dead_path_holds_is_sent_when_the_other_one_comes_back() {
     for dead in [0, 1] {
@@ -122,8 +120,7 @@ fn what_a_dead_path_holds_is_sent_when_the_other_one_comes_back() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// While one path works in the end, everything arrives and is acknowledged, whichever others have died by then and
-    /// whatever was dead in between.
+    /// Everything arrives and is acknowledged, whatever other paths died before.
     #[test]
     fn one_path_that_works_is_enough(
         count in 4u8..=8,

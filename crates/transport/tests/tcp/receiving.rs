@@ -1,4 +1,4 @@
-//! When a receiver answers, and what its answers echo, a segment at a time.
+//! A receiver's ACKs and echoes, segment by segment.
 
 use trimline_packet::{Packet, TimeDelta};
 use trimline_transport::Disposition;
@@ -12,13 +12,13 @@ fn receiver(ack_every: u8) -> Lone {
     Lone::receiver(&Config { ack_every, ack_delay, timestamps: true, ..config() })
 }
 
-/// Numbers of the ACKs that a segment causes at once.
+/// Returns the numbers of the ACKs that a segment causes at once.
 fn numbers(receiver: &mut Lone, sequence: u32) -> Vec<u32> {
     receiver.answers(&segment(sequence)).iter().map(|answer| answer.header.sequence).collect()
 }
 
-/// RFC 5681 4.2: at least every second segment in order is answered, and what comes out of order, fills a gap or comes
-/// again at once.
+/// RFC 5681 4.2: at least every second segment in order is answered; segments out of order, at a gap and copies at
+/// once.
 #[test]
 fn order_delays_acks_and_disorder_does_not() {
     let mut receiver = receiver(2);
@@ -28,8 +28,7 @@ fn order_delays_acks_and_disorder_does_not() {
     assert_eq!(answers, expected);
 }
 
-/// RFC 1122 4.2.3.2: an ACK waits so long and no longer, from the first segment that it answers, and not at all once it
-/// was sent.
+/// RFC 1122 4.2.3.2.
 #[test]
 fn an_ack_waits_from_the_first_segment_that_it_answers() {
     let mut receiver = receiver(3);
@@ -44,7 +43,7 @@ fn an_ack_waits_from_the_first_segment_that_it_answers() {
     assert_eq!(receiver.pass(1_000_000).all(), []);
 }
 
-/// RFC 9293 3.10.7.4: what lies beyond the receive window is not taken.
+/// RFC 9293 3.10.7.4.
 #[test]
 fn what_lies_beyond_the_receive_window_is_not_taken() {
     let mut receiver = Lone::receiver(&Config { receive_window: 5, ..config() });
@@ -53,8 +52,8 @@ fn what_lies_beyond_the_receive_window_is_not_taken() {
     assert_eq!([1, 6, 7].map(&mut is_taken), [true, true, false]);
 }
 
-/// RFC 7323 4.3: an ACK echoes the time of the segment that the last ACK asked for: the first of those that it answers,
-/// the one that fills a gap, none beyond a gap, and no older one.
+/// RFC 7323 4.3: this is the first segment that the ACK answers, or the one that fills a gap; none beyond a gap, and no
+/// older one.
 #[test]
 fn an_ack_echoes_the_segment_that_the_last_one_asked_for() {
     let mut receiver = receiver(2);
@@ -71,7 +70,7 @@ fn an_ack_echoes_the_segment_that_the_last_one_asked_for() {
     assert_eq!((echoes(5, 550), echoes(3, 600)), (vec![], vec![600]));
 }
 
-/// The same of short times, whose clock goes round.
+/// RFC 7323 4.3 with short times, whose clock wraps.
 #[test]
 fn an_ack_of_a_subflow_echoes_no_older_copy() {
     let config = Config { subflows: 2, timestamps: true, ack_every: 2, ..config() };

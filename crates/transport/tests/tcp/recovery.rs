@@ -1,4 +1,4 @@
-//! What a sender does about loss, followed packet by packet.
+//! A sender's recovery from loss, packet by packet.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use trimline_transport::tcp::{Config, Control};
 
 use crate::link::{Fate, Network, config, us};
 
-/// Loses the first sending of these segments.
+/// Loses the first transmission of these segments.
 fn losing(segments: &[u32]) -> impl FnMut(Time, &Packet) -> Fate + 'static {
     let mut left: BTreeSet<u32> = segments.iter().copied().collect();
     move |_, packet| {
@@ -16,7 +16,7 @@ fn losing(segments: &[u32]) -> impl FnMut(Time, &Packet) -> Fate + 'static {
     }
 }
 
-/// One flow of `segments` whose first sendings of `lost` are lost.
+/// Runs one flow of `segments` segments; the first transmissions of `lost` are lost.
 fn run(config: &Config, segments: u64, lost: &[u32]) -> Network {
     let mut network = Network::new(2, 1, config);
     network.impairment = Box::new(losing(lost));
@@ -48,8 +48,7 @@ fn one_loss_in_slow_start_halves_the_window_and_nothing_times_out() {
     assert_eq!(network.hosts[1].times_sent()[&14], 2);
 }
 
-/// RFC 6582: with NewReno each round trip of fast recovery resends one of several losses; with SACK
-/// (RFC 6675) all of them are resent in one.
+/// RFC 6582, RFC 6675.
 #[test]
 fn scattered_losses_take_a_round_trip_each_without_sack_and_one_with_it() {
     let lost = [31, 33, 36, 40, 47];
@@ -79,8 +78,8 @@ fn scattered_losses_take_a_round_trip_each_without_sack_and_one_with_it() {
     println!("recovery of five losses: {} us, with SACK {} us", spans[0], spans[1]);
 }
 
-/// RFC 6675 NextSeg (4): a lost tail behind a hole is found without a timer, since recovery resends the last segment
-/// once and its block tells of the rest. Without blocks, and for a tail that no recovery knows of, the timer decides.
+/// RFC 6675 NextSeg (4): recovery resends the last segment once, and its block shows the other losses. Without blocks,
+/// and for a tail outside a recovery, the timer decides.
 #[test]
 fn a_tail_lost_behind_a_hole_is_rescued_by_its_last_segment() {
     let config = Config { initial_window: 20, initial_threshold: 20, sack: true, ..config() };
@@ -91,13 +90,13 @@ fn a_tail_lost_behind_a_hole_is_rescued_by_its_last_segment() {
     }
     let alone = run(&config, 100, &[98, 99]);
     assert_eq!(alone.hosts[1].endpoint.sender_statistics(0).timeouts, 1);
-    // A tail that is not lost is resent once, no more.
+    // A tail that is not lost is resent once at most.
     let whole = run(&config, 100, &[88]);
     let statistics = whole.hosts[1].endpoint.sender_statistics(0);
     assert!(statistics.packets_sent <= 102 && statistics.timeouts == 0, "{statistics:?}");
 }
 
-/// RFC 3042: the first two duplicate ACKs send new segments, so that a window of four recovers without a timer.
+/// RFC 3042: the first two duplicate ACKs send new segments.
 #[test]
 fn limited_transmit_keeps_small_windows_from_timing_out() {
     let config = Config { initial_window: 4, initial_threshold: 4, ..config() };
@@ -105,7 +104,7 @@ fn limited_transmit_keeps_small_windows_from_timing_out() {
     assert_eq!(network.hosts[1].endpoint.sender_statistics(0).timeouts, 0);
 }
 
-/// RFC 6298 (5.5): each time-out in a row waits twice as long.
+/// RFC 6298 (5.5).
 #[test]
 fn timeouts_back_off_by_two_and_stop_at_the_bound() {
     let config = Config { rto_max: TimeDelta::from_ms(100), ..config() };
@@ -123,7 +122,7 @@ fn timeouts_back_off_by_two_and_stop_at_the_bound() {
     assert!(network.acknowledged_at(1).is_some());
 }
 
-/// A whole window is lost: the timer, then slow start from one segment to half of what was in flight.
+/// A whole window is lost: slow start goes to half of what was in flight.
 #[test]
 fn after_a_timeout_the_window_begins_at_one() {
     let config = Config { initial_window: 16, initial_threshold: 16, ..config() };
@@ -136,7 +135,7 @@ fn after_a_timeout_the_window_begins_at_one() {
     assert_eq!(network.hosts[1].endpoint.sender_statistics(0).timeouts, 1);
 }
 
-/// Everything is held for longer than the timer: what is resent was not lost.
+/// Runs a flow whose segments are delayed beyond the timer, but not lost.
 fn held(config: &Config) -> Network {
     let mut network = Network::new(2, 1, config);
     network.impairment = Box::new(|now, packet| {
@@ -176,7 +175,6 @@ fn a_spurious_timeout_is_seen_and_taken_back() {
     }
 }
 
-/// A real loss is not taken back.
 #[test]
 fn a_real_timeout_stays_one() {
     let base = Config { initial_window: 16, initial_threshold: 16, frto: true, ..config() };
@@ -188,7 +186,7 @@ fn a_real_timeout_stays_one() {
     }
 }
 
-/// RFC 5681 4.2: two segments an ACK, and none waits longer than the delay; a gap is told at once.
+/// RFC 5681 4.2: one ACK for two segments, at most the delay late.
 #[test]
 fn acks_are_delayed_in_order_and_immediate_at_a_gap() {
     let config = Config { ack_every: 2, ack_delay: TimeDelta::from_us(500), ..config() };
@@ -201,8 +199,7 @@ fn acks_are_delayed_in_order_and_immediate_at_a_gap() {
     assert!(numbers.iter().filter(|&&number| number == 50).count() > 3, "{numbers:?}");
 }
 
-/// RFC 5681 4.2: a segment that fills a part of a gap is answered at once. Here nothing else comes that would count as a
-/// second one: a delayed ACK would leave the sender to its timer.
+/// RFC 5681 4.2. No second segment follows here, so a delayed ACK would leave the sender to its timer.
 #[test]
 fn a_segment_that_fills_a_gap_is_answered_at_once() {
     let config = Config { ack_every: 2, ..config() };
@@ -211,7 +208,6 @@ fn a_segment_that_fills_a_gap_is_answered_at_once() {
     assert_eq!((statistics.timeouts, statistics.retransmissions_fast), (0, 2));
 }
 
-/// A delayed ACK of a lone segment comes when the delay is over.
 #[test]
 fn a_lone_segment_is_acknowledged_after_the_delay() {
     let config = Config {

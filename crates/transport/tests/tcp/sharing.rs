@@ -1,11 +1,11 @@
-//! How flows share a link, and what queues they keep.
+//! Flows that share a link, and their queues.
 
 use trimline_packet::{BitRate, Time, TimeDelta};
 use trimline_transport::tcp::{Config, Control};
 
 use crate::link::{Network, config, us};
 
-/// Segments that endless flows of hosts 1.. got through a queue in the last half of `us` microseconds.
+/// Returns the segments of endless flows of hosts 1.. in the last half of `until` us.
 fn shares(configs: &[Config], capacity: usize, mark_above: usize, until: u64) -> Vec<u64> {
     let mut network = Network::new(configs.len() + 1, 1, &configs[0]);
     for (place, config) in configs.iter().enumerate() {
@@ -15,7 +15,7 @@ fn shares(configs: &[Config], capacity: usize, mark_above: usize, until: u64) ->
     network.mark_above = mark_above;
     for host in 1..=configs.len() {
         network.open(host, 0, 1, None);
-        // Apart, so that the flows do not lose in step.
+        // Started apart, so that the flows do not lose in step.
         network.run(us(137 * host as u64));
     }
     network.run(us(until / 2));
@@ -27,7 +27,7 @@ fn shares(configs: &[Config], capacity: usize, mark_above: usize, until: u64) ->
         .collect()
 }
 
-/// Jain's index of two shares, in percent.
+/// Returns Jain's fairness index of the shares, in percent.
 fn fairness(shares: &[u64]) -> u64 {
     let sum: u64 = shares.iter().sum();
     let squares: u64 = shares.iter().map(|share| share * share).sum();
@@ -46,7 +46,7 @@ fn equal_flows_get_equal_shares_and_fill_the_link() {
         let config = Config { control, ecn, sack, ..config() };
         let mark = if ecn { 40 } else { usize::MAX };
         let shares = shares(&[config.clone(), config], 120, mark, 1_000_000);
-        // 1 Gb/s carries 83,333 segments of 1500 bytes a second, half of them in half a second.
+        // 1 Gb/s carries 83,333 segments of 1500 bytes a second, 41,666 in half a second.
         let sum: u64 = shares.iter().sum();
         assert!(sum > 41_666 * 95 / 100, "{control:?}, ECN {ecn}, SACK {sack}: {shares:?}");
         let fairness = fairness(&shares);
@@ -55,8 +55,8 @@ fn equal_flows_get_equal_shares_and_fill_the_link() {
     }
 }
 
-/// RFC 5681 4.2: where an ACK waits for two segments, a flow that marks slow down has two in flight. It does not
-/// wait for delayed ACKs, and gets half of an equal share or more.
+/// RFC 5681 4.2: an ACK waits for two segments, and a slowed flow has two in flight. It gets at least half of an equal
+/// share.
 #[test]
 fn flows_that_marks_slow_down_do_not_wait_for_delayed_acks() {
     for control in [Control::NewReno, Control::Cubic, Control::Dctcp { gain_shift: 4 }] {
@@ -72,7 +72,7 @@ fn flows_that_marks_slow_down_do_not_wait_for_delayed_acks() {
     }
 }
 
-/// A flow with marks keeps the queue near the threshold where one that waits for loss fills it.
+/// A flow that waits for loss fills the queue.
 #[test]
 fn dctcp_keeps_its_queue_at_the_threshold() {
     let queue = |control, ecn| {
@@ -98,8 +98,8 @@ fn dctcp_keeps_its_queue_at_the_threshold() {
     assert!(reno > 2 * dctcp, "{reno} against {dctcp}");
 }
 
-/// DCTCP (SIGCOMM 2010, 3.3): the queue of N flows in step swings between its peak, K + N, and that less the
-/// amplitude sqrt(2 N (C RTT + K)) / 2.
+/// DCTCP (SIGCOMM 2010, 3.3): the queue of N flows in step swings between K + N and that less sqrt(2 N (C RTT + K)) /
+/// 2.
 #[test]
 fn the_sawtooth_is_as_deep_as_its_analysis_says() {
     let config = Config { control: Control::Dctcp { gain_shift: 4 }, ecn: true, ..config() };

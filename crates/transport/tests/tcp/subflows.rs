@@ -1,11 +1,11 @@
-//! Several subflows, a packet at a time.
+//! Connections with several subflows, packet by packet.
 
 use trimline_packet::Packet;
 use trimline_transport::tcp::Config;
 
 use crate::lone::*;
 
-/// The subflow of a segment, and its number in the connection.
+/// Returns the subflow of a segment, and its number in the connection.
 fn named(packet: &Packet) -> (u8, u32) {
     (packet.header.flags.bits() >> 3 & 7, packet.header.extra)
 }
@@ -14,7 +14,7 @@ fn names(packets: &[Packet]) -> Vec<(u8, u32)> {
     packets.iter().map(named).collect()
 }
 
-/// Two subflows, the first of which takes the even segments.
+/// A sender with two subflows; the first takes the even segments.
 fn pushed(receive_window: u16) -> Lone {
     let config = Config { subflows: 2, receive_window, ..standing(4) };
     let mut sender = Lone::sender(&config, None);
@@ -23,7 +23,7 @@ fn pushed(receive_window: u16) -> Lone {
     sender
 }
 
-/// RFC 8684 3.3.4: the receive window is of the connection, whatever a subflow has acknowledged.
+/// RFC 8684 3.3.4: the window ignores what a subflow has acknowledged.
 #[test]
 fn the_receive_window_is_of_the_connection() {
     let mut sender = pushed(8);
@@ -36,8 +36,7 @@ fn the_receive_window_is_of_the_connection() {
     assert_eq!(names(&sent).iter().map(|&(_, data)| data).collect::<Vec<_>>(), [10, 11]);
 }
 
-/// RFC 8684 3.3.6: a time-out of one subflow offers what it has outstanding to the other one, once, and not what the
-/// connection has acknowledged.
+/// RFC 8684 3.3.6: segments are offered once, unless the connection has acknowledged them.
 #[test]
 fn a_timeout_offers_what_is_outstanding_to_the_other_subflow() {
     let mut sender = pushed(8);
@@ -48,14 +47,14 @@ fn a_timeout_offers_what_is_outstanding_to_the_other_subflow() {
     let again = names(&sender.answers(&subflow_ack(1, 4, 4)));
     assert_eq!(again, [(0, 0), (1, 4), (1, 6), (1, 10)]);
     assert_eq!(sender.sent().retransmissions_timeout, 3);
-    // What one subflow was offered goes no third way.
+    // A segment that was offered to one subflow is not offered again.
     assert_eq!(names(&sender.at(10_100).answers(&subflow_ack(1, 9, 4))), [(1, 11)]);
     assert_eq!(sender.answers(&subflow_ack(1, 10, 4)), []);
     assert_eq!(sender.timeout(100_000), Some(30_000));
     assert_eq!(names(&sender.all()), [(0, 0)]);
 }
 
-/// RFC 8684 3.3.6: what the connection has acknowledged is not offered.
+/// RFC 8684 3.3.6.
 #[test]
 fn what_the_connection_has_is_not_offered() {
     let mut sender = pushed(8);
@@ -64,19 +63,19 @@ fn what_the_connection_has_is_not_offered() {
     assert_eq!(names(&sender.all()), [(0, 0), (1, 2), (1, 4)]);
 }
 
-/// RFC 8684 3.3.6: a subflow leaves to the other ones what it has offered.
+/// RFC 8684 3.3.6.
 #[test]
 fn a_subflow_does_not_take_what_it_offered() {
     let mut sender = pushed(16);
     assert_eq!(names(&sender.at(5_000).answers(&subflow_ack(1, 1, 0))), [(1, 8)]);
     assert_eq!(sender.timeout(100_000), Some(10_000));
-    // All that it had sent arrived late, and 3 is missing: 4 and 6 are offered still.
+    // All its segments arrived late, and 3 is missing: 4 and 6 are still offered.
     let sent = sender.answers(&subflow_ack(0, 4, 3));
     assert_eq!(names(&sent), [(0, 9), (0, 10)]);
 }
 
-/// RFC 8684 3.3.2: every ACK says how far the connection is. If a SYN comes again behind data, its answer acknowledges that
-/// data on its subflow, and would otherwise leave a full window closed for ever.
+/// RFC 8684 3.3.2: the answer to a SYN repeated behind data acknowledges that data on its subflow; without the
+/// connection's number a full window would stay closed for ever.
 #[test]
 fn the_answer_to_a_syn_that_comes_again_says_how_far_the_connection_is() {
     let config = Config { subflows: 2, receive_window: 1, ..standing(4) };

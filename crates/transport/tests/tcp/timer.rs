@@ -8,12 +8,12 @@ use trimline_transport::tcp::{Config, Control, Handshake};
 use crate::link::{Fate, Network, config, us};
 use crate::lone::*;
 
-/// A time-out is three round trips after the first sample, however short these are.
+/// A configuration whose timeout is three round trips after the first sample, however short.
 fn without_bound(window: u16) -> Config {
     Config { rto_min: TimeDelta::from_us(1), ..standing(window) }
 }
 
-/// RFC 6298 5.1: a timer that runs is not put off.
+/// RFC 6298 5.1.
 #[test]
 fn a_segment_sent_later_does_not_put_the_timer_off() {
     let mut sender = Lone::sender(&standing(4), None);
@@ -22,7 +22,7 @@ fn a_segment_sent_later_does_not_put_the_timer_off() {
     assert_eq!(sender.timeout(100_000), Some(10_000));
 }
 
-/// RFC 6298 5.3: the timer starts anew when new data is acknowledged, and at no duplicate.
+/// RFC 6298 5.3: duplicates do not restart the timer.
 #[test]
 fn new_data_acknowledged_starts_the_timer_anew() {
     let mut sender = Lone::sender(&standing(4), None);
@@ -33,7 +33,7 @@ fn new_data_acknowledged_starts_the_timer_anew() {
     assert_eq!(sender.timeout(100_000), Some(20_000));
 }
 
-/// RFC 6675 6: the timer starts anew when fast recovery resends the oldest segment, and not with what follows.
+/// RFC 6675 6: only the resent oldest segment restarts the timer.
 #[test]
 fn fast_recovery_starts_the_timer_anew() {
     let mut sender = Lone::sender(&standing(8), None);
@@ -54,7 +54,7 @@ fn the_timer_stops_when_nothing_is_outstanding() {
     assert_eq!(sender.timeout(10_000_000), None);
 }
 
-/// RFC 6298 3 and 5: what was resent measures nothing, and the back-off stays until something does.
+/// RFC 6298 3 and 5: the back-off stays until the next sample.
 #[test]
 fn what_was_resent_measures_no_round_trip() {
     for next_sample in [false, true] {
@@ -72,7 +72,7 @@ fn what_was_resent_measures_no_round_trip() {
     }
 }
 
-/// RFC 6298 3: a segment whose arrival was told of earlier by a block measures nothing.
+/// RFC 6298 3.
 #[test]
 fn what_was_sacked_measures_no_round_trip() {
     let config = Config { sack: true, ..without_bound(2) };
@@ -87,7 +87,7 @@ fn what_was_sacked_measures_no_round_trip() {
     assert_eq!(sender.timeout(100_000), Some(15_000));
 }
 
-/// A connection whose SYN is answered 100 us after it was sent for the last time.
+/// A connection whose SYN is answered 100 us after its last transmission.
 fn answered(losses: u64) -> Lone {
     let config = Config { handshake: Handshake::ThreeWay, ..without_bound(4) };
     let mut sender = Lone::sender(&config, None);
@@ -101,7 +101,7 @@ fn answered(losses: u64) -> Lone {
     sender
 }
 
-/// RFC 6298 2.2: the handshake is the first sample.
+/// RFC 6298 2.2.
 #[test]
 fn the_handshake_is_the_first_sample() {
     let mut sender = answered(0);
@@ -109,7 +109,7 @@ fn the_handshake_is_the_first_sample() {
     assert_eq!(sender.timeout(100_000), Some(400));
 }
 
-/// RFC 6298 3, RFC 5681 3.1: a SYN that was resent measures nothing, and the window is then one segment.
+/// RFC 6298 3, RFC 5681 3.1: the window is then one segment.
 #[test]
 fn a_syn_that_was_resent_measures_no_round_trip() {
     let mut sender = answered(1);
@@ -117,7 +117,7 @@ fn a_syn_that_was_resent_measures_no_round_trip() {
     assert_eq!(sender.timeout(100_000), Some(30_100));
 }
 
-/// RFC 5681 3.1: the threshold is set by the first time-out, and those of what it resent leave it.
+/// RFC 5681 3.1.
 #[test]
 fn a_second_timeout_leaves_the_threshold() {
     let config = Config { initial_threshold: u16::MAX, ..standing(16) };
@@ -136,7 +136,7 @@ fn a_second_timeout_leaves_the_threshold() {
     assert_eq!(windows, [2, 3, 4, 5, 6, 7, 8, 8]);
 }
 
-/// Senders over round trips of 10 us to 1 s, with any minimum of the RTO. Only the first time-out is always long.
+/// Senders over round trips of 10 us to 1 s, with any minimum RTO. Only the first timeout is always long.
 fn any_sender() -> impl Strategy<Value = (Config, u64)> {
     let control = prop_oneof![
         Just(Control::NewReno),
@@ -167,14 +167,14 @@ fn any_sender() -> impl Strategy<Value = (Config, u64)> {
     )
 }
 
-/// A transfer over a path with this round trip in microseconds and this rate, whose segment `lost` is lost once.
+/// Runs a transfer over a path with this round trip in us and rate in Gb/s; segment `lost` is lost once.
 fn transfer(
     config: &Config,
     (round_trip, gbps): (u64, u64),
     segments: u64,
     lost: Option<u32>,
 ) -> Network {
-    // Each subflow has a path of its own: nothing but its own segments is ahead of it.
+    // Each subflow has a path of its own: only its own segments are ahead of it.
     let mut network = Network::new(2, config.subflows.into(), config);
     network.delay = TimeDelta::from_us(round_trip / 2);
     network.rates.fill(BitRate::from_gbps(gbps));
@@ -198,8 +198,7 @@ fn transfer(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// RFC 6298 (2.3): a time-out does not come before the ACK of a steady path, whatever the window, and whether the
-    /// handshake or a segment was the first sample.
+    /// RFC 6298 (2.3): the window varies, and the handshake or a segment is the first sample.
     #[test]
     fn a_steady_path_has_no_timeout(
         (config, round_trip) in any_sender(),
@@ -222,7 +221,7 @@ proptest! {
         prop_assert_eq!((statistics.timeouts, statistics.packets_sent), (0, segments));
     }
 
-    /// RFC 5681 3.2, RFC 6675 6: one loss in the middle of a long transfer is repaired by one retransmission.
+    /// RFC 5681 3.2, RFC 6675 6: one retransmission repairs the loss.
     #[test]
     fn one_loss_in_a_long_transfer_has_no_timeout(
         (config, round_trip) in any_sender(),

@@ -1,4 +1,4 @@
-//! Time-outs for nothing: F-RTO (RFC 5682) and D-SACK (RFC 2883, RFC 3708), an ACK at a time.
+//! Spurious timeouts: F-RTO (RFC 5682) and D-SACK (RFC 2883, RFC 3708), ACK by ACK.
 
 use trimline_packet::Packet;
 use trimline_transport::tcp::Config;
@@ -7,7 +7,7 @@ use crate::lone::*;
 
 const SEGMENT: u64 = 1 << 16;
 
-/// A sender with a window of eight that has timed out and resent its oldest segment, so many times.
+/// A sender with a window of eight that has timed out `times` times and resent its oldest segment.
 fn timed_out(times: usize, segments: Option<u64>) -> Lone {
     let mut sender = Lone::sender(&Config { frto: true, ..standing(8) }, segments);
     sender.all();
@@ -18,7 +18,7 @@ fn timed_out(times: usize, segments: Option<u64>) -> Lone {
     sender
 }
 
-/// RFC 5682 2.1 (2b), (3b): new segments after the first ACK, and after another one everything is as it was.
+/// RFC 5682 2.1 (2b), (3b): new segments follow the first ACK.
 #[test]
 fn two_acks_that_advance_take_a_timeout_back() {
     let mut sender = timed_out(1, None);
@@ -29,7 +29,7 @@ fn two_acks_that_advance_take_a_timeout_back() {
     assert!(sender.window() >= 8 * SEGMENT);
 }
 
-/// RFC 5682 2.1 (3a): a duplicate then says that the loss was one, and three segments may be out.
+/// RFC 5682 2.1 (3a): three segments may be out.
 #[test]
 fn a_duplicate_after_the_new_segments_confirms_a_timeout() {
     let mut sender = timed_out(1, None);
@@ -38,7 +38,7 @@ fn a_duplicate_after_the_new_segments_confirms_a_timeout() {
     assert_eq!((sender.sent().undone, sender.window()), (0, 3 * SEGMENT));
 }
 
-/// RFC 5682 2.1 (2a): a duplicate at once ends the test.
+/// RFC 5682 2.1 (2a).
 #[test]
 fn a_duplicate_at_once_confirms_a_timeout() {
     let mut sender = timed_out(1, None);
@@ -48,14 +48,14 @@ fn a_duplicate_at_once_confirms_a_timeout() {
     assert_eq!(sender.sent().undone, 0);
 }
 
-/// RFC 5682 2.1 (1): a time-out of what was resent is not tested.
+/// RFC 5682 2.1 (1).
 #[test]
 fn a_second_timeout_is_not_tested() {
     let mut sender = timed_out(2, None);
     assert_eq!(sender.data_after(&ack(1)), [1, 2]);
 }
 
-/// RFC 5682 2.1 (1): nor is one while the segments of another one are not acknowledged.
+/// RFC 5682 2.1 (1).
 #[test]
 fn a_timeout_within_the_repair_of_another_one_is_not_tested() {
     let mut sender = timed_out(1, None);
@@ -65,14 +65,14 @@ fn a_timeout_within_the_repair_of_another_one_is_not_tested() {
     assert_eq!(sender.data_after(&ack(2)), [2, 3]);
 }
 
-/// RFC 5682 2.1 (2b): without anything new to send nothing can be tested.
+/// RFC 5682 2.1 (2b): there is no new data to send.
 #[test]
 fn a_timeout_of_the_last_segments_is_not_tested() {
     let mut sender = timed_out(1, Some(8));
     assert_eq!(sender.data_after(&ack(1)), [1, 2]);
 }
 
-/// A sender that has timed out, its receiver, and its first window, of which nothing has arrived yet.
+/// Returns a sender that has timed out, its receiver, and its first window, which has not arrived yet.
 fn held(window: u16) -> (Lone, Lone, Vec<Packet>) {
     let config = Config { sack: true, dsack: true, ..standing(window) };
     let mut sender = Lone::sender(&config, None);
@@ -81,7 +81,7 @@ fn held(window: u16) -> (Lone, Lone, Vec<Packet>) {
     (sender, Lone::receiver(&config), sent)
 }
 
-/// RFC 3708 2: all that was resent came twice, not only some of it.
+/// RFC 3708 2: some copies are not enough.
 #[test]
 fn a_reduction_is_taken_back_when_all_that_was_resent_came_twice() {
     let (mut sender, mut receiver, sent) = held(4);
@@ -103,7 +103,7 @@ fn a_reduction_is_taken_back_when_all_that_was_resent_came_twice() {
     assert!(sender.window() >= 4 * SEGMENT);
 }
 
-/// RFC 5682 2.1, RFC 6298 5.5: a time-out for nothing is none that the next one backs off from.
+/// RFC 5682 2.1, RFC 6298 5.5.
 #[test]
 fn a_timeout_for_nothing_leaves_no_back_off() {
     let (mut sender, mut receiver, sent) = held(2);
@@ -111,12 +111,12 @@ fn a_timeout_for_nothing_leaves_no_back_off() {
     sender.at(10_100).receive(&receiver.answers(&sent[0])[0]);
     sender.receive(&receiver.answers(&resent[0])[0]);
     assert_eq!(sender.sent().undone, 1);
-    // The timer had started anew with the ACK.
+    // The timer had restarted with the ACK.
     assert_eq!(sender.timeout(100_000), Some(30_100));
     assert_eq!(sender.timeout(100_000), Some(50_100));
 }
 
-/// RFC 3708 2: only copies of what this recovery resent say that it was for nothing.
+/// RFC 3708 2: only copies of this recovery's retransmissions count.
 #[test]
 fn a_copy_of_what_was_not_resent_takes_nothing_back() {
     let config = Config { sack: true, dsack: true, ..standing(10) };
@@ -142,7 +142,7 @@ fn a_copy_of_what_was_not_resent_takes_nothing_back() {
     let last = later.last().expect("the recovery is over");
     sender.receive(&receiver.answers(last)[0]);
     assert_eq!(sender.sent().undone, 0, "a copy of what was sent later");
-    // A copy of what was resent does.
+    // A copy of a resent segment does.
     sender.receive(&receiver.answers(&resent[0])[0]);
     assert_eq!(sender.sent().undone, 1);
 }

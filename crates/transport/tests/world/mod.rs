@@ -1,4 +1,4 @@
-//! Hosts of any transport against each other, over links that lose, double and reorder every kind of packet.
+//! Hosts of any transport over links that lose, double and reorder every kind of packet.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use trimline_transport::{Allowed, Disposition, Endpoint, HostTables, Key, PathLi
 
 pub(crate) const FLOWS: u32 = 12;
 
-/// Slots of the halves at one host.
+/// Flow ids of the streams at one host.
 #[derive(Default)]
 pub(crate) struct Table {
     keys: Vec<Key>,
     /// Paths to any peer; 0 means 1.
     pub(crate) paths: u16,
-    /// Every connection that is not in the table was forgotten.
+    /// True if every connection outside the table counts as forgotten.
     pub(crate) has_forgotten: bool,
 }
 
@@ -24,7 +24,7 @@ impl Table {
         self.keys.len() as u32
     }
 
-    /// The slot of the receiving half of a connection.
+    /// Returns the flow id of the receive stream of a connection.
     pub(crate) fn receiving(&self, connection: ConnectionId) -> Option<u32> {
         let is_it = |key: &Key| key.connection == connection && key.side == Side::Receiving;
         self.keys.iter().position(is_it).map(|slot| slot as u32)
@@ -54,39 +54,39 @@ impl HostTables for Table {
 /// The port before host 0: it drops the least urgent packet when `room` packets wait, and may notify its sender.
 pub(crate) struct Port {
     pub(crate) room: usize,
-    /// Of a thousand drops so many are not notified.
+    /// Drops per thousand that are not notified.
     pub(crate) untold: u64,
     pub(crate) queue: Vec<Packet>,
     pub(crate) free: Time,
 }
 
-/// What a test asserts of a packet that a host sends.
+/// A test's assertions about a packet that a host sends.
 type Check<E> = Box<dyn Fn(&E, &Table, &Packet)>;
 
 pub(crate) struct World<E> {
     pub(crate) now: Time,
     pub(crate) hosts: Vec<(E, Table)>,
-    /// When each NIC is free.
+    /// Times at which the NICs are free.
     free: Vec<Time>,
     links: BTreeMap<(Time, u64), Packet>,
     dice: Stream,
-    /// One packet in so many is lost.
+    /// One packet in `loss` is lost.
     loss: u64,
-    /// No link carries anything before.
+    /// The links drop every packet before this time.
     pub(crate) works_from: Time,
-    /// When a flow must have ended.
+    /// Time by which every flow must have ended.
     pub(crate) limit: Time,
     pub(crate) port: Option<Port>,
     pub(crate) check: Option<Check<E>>,
-    /// How often each connection was delivered, and acknowledged.
+    /// Deliveries and acknowledgements by connection.
     pub(crate) delivered: BTreeMap<u32, u32>,
     pub(crate) acknowledged: BTreeMap<u32, u32>,
-    /// How often each packet was accepted: host, slot, sequence.
+    /// Acceptances of each packet: host, flow id, sequence.
     pub(crate) accepted: BTreeMap<(usize, u32, u32), u32>,
 }
 
 impl<E: Endpoint<Command = Command, Event = Event>> World<E> {
-    /// Hosts that listen.
+    /// Makes hosts that listen.
     pub(crate) fn new(count: u32, make: impl Fn(HostId) -> E, seed: u64, loss: u64) -> World<E> {
         let host = |number| (make(HostId::new(number)), Table::default());
         let mut hosts: Vec<(E, Table)> = (0..count).map(host).collect();
@@ -110,7 +110,7 @@ impl<E: Endpoint<Command = Command, Event = Event>> World<E> {
         }
     }
 
-    /// Opens all flows, of up to 60 kB: to host 0 if it has a port, else to any other host.
+    /// Opens all flows, of up to 60 kB: to host 0 if it has a port, else to any host.
     pub(crate) fn open_all(&mut self) {
         let hosts = self.hosts.len() as u32;
         for flow in 0..FLOWS {
@@ -145,7 +145,7 @@ impl<E: Endpoint<Command = Command, Event = Event>> World<E> {
         self.links.insert((at, self.dice.next_u64()), packet);
     }
 
-    /// A packet leaves a host.
+    /// Carries a packet that leaves a host.
     fn carry(&mut self, packet: Packet) {
         let draw = self.dice.next_u64();
         if draw.is_multiple_of(self.loss) || self.now < self.works_from {
@@ -162,7 +162,7 @@ impl<E: Endpoint<Command = Command, Event = Event>> World<E> {
         }
     }
 
-    /// A packet comes to the port.
+    /// Puts a packet into the port's queue.
     fn enqueue(&mut self, packet: Packet) {
         let port = self.port.as_mut().expect("there is a port");
         port.queue.push(packet);
@@ -181,7 +181,7 @@ impl<E: Endpoint<Command = Command, Event = Event>> World<E> {
         }
     }
 
-    /// The port sends its most urgent packet.
+    /// Sends the port's most urgent packet.
     fn dequeue(&mut self) {
         let now = self.now;
         let Some(port) = &mut self.port else { return };
@@ -220,7 +220,7 @@ impl<E: Endpoint<Command = Command, Event = Event>> World<E> {
         sent.into_iter().for_each(|packet| self.carry(packet));
     }
 
-    /// The next time at which something happens.
+    /// Returns the time of the next action.
     fn next(&self) -> Time {
         let arrival = self.links.first_key_value().map_or(Time::NEVER, |(&(time, _), _)| time);
         let waits = |port: &&Port| !port.queue.is_empty();
@@ -258,7 +258,7 @@ impl<E: Endpoint<Command = Command, Event = Event>> World<E> {
         self.now
     }
 
-    /// Runs until every flow was acknowledged. Returns when.
+    /// Runs until every flow was acknowledged, and returns that time.
     pub(crate) fn run(&mut self) -> Time {
         let has_all = |world: &World<E>| world.acknowledged.len() == FLOWS as usize;
         let end = self.run_until(self.limit, has_all);
@@ -266,7 +266,7 @@ impl<E: Endpoint<Command = Command, Event = Event>> World<E> {
         end
     }
 
-    /// Whether every flow was delivered and acknowledged once, and every packet accepted once.
+    /// True if every flow was delivered and acknowledged once, and every packet accepted once.
     pub(crate) fn is_each_once(&self) -> bool {
         self.delivered.len() == FLOWS as usize
             && self.delivered.values().chain(self.acknowledged.values()).all(|&count| count == 1)
