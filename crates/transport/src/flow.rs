@@ -1,9 +1,8 @@
-//! What an application asks of a transport that carries one stream a connection, from its opener to its peer, and
-//! what it hears: the words that such transports share, and the packets of those that need nothing else in a header.
+//! Commands and events of transports with one stream a connection, from its opener to its peer; and the packets of
+//! transports that need nothing else in a header.
 //!
-//! A transport may use these as its own commands and events (TCP does), or give its own and say which are meant:
-//! `From<Command>` for its commands, `From` of its events for `Option<Event>`. Whoever drives any transport speaks
-//! these.
+//! A transport may use these as its own commands and events (TCP does), or define its own and convert: `From<Command>`
+//! for its commands, `From` of its events for `Option<Event>`. Drivers of any transport use these.
 
 use alloc::vec::Vec;
 use core::num::NonZeroU16;
@@ -14,7 +13,7 @@ use trimline_packet::{
 
 use crate::{Key, PathList, Side, Stream};
 
-/// What the application asks of a host.
+/// A request of the application to a host.
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Accept connections.
@@ -29,82 +28,81 @@ pub enum Command {
         class: u8,
         /// Payload bytes to send; `None` never runs out.
         length: Option<ByteCount>,
-        /// Payload of a full packet of this connection, where it is another than that of the host's others. A transport
-        /// that cannot do so is never asked.
+        /// Payload of a full packet of this connection, in bytes, if it differs from the host's default. A transport
+        /// without support for it never gets one.
         payload: Option<NonZeroU16>,
-        /// The paths to the peer, at least one. A transport that keeps to a path takes one of them, drawn at random
-        /// (as ECMP would hash its ports).
+        /// The paths to the peer, at least one. A transport that uses a single path draws it at random (as ECMP hashes
+        /// ports).
         paths: PathList,
-        /// The connection's random stream.
+        /// The connection's RNG stream.
         stream: Stream,
     },
-    /// Send more on a connection that was opened here, behind what was handed over before: a further message. The
-    /// window, and whatever else the half has learned of its path, is kept; there is no new handshake.
+    /// Send a further message on a connection that this host opened, after all earlier ones. The window, and all else
+    /// that the stream has learned of its path, is kept; there is no new handshake.
     ///
-    /// One message at a time has events of its own: hand the next one over when [`Event::Acknowledged`] came. Messages
-    /// that are handed over before are sent at once, but both ends may take them for one, with one event for all.
+    /// To get events for each message, send the next one after [`Event::Acknowledged`]. A message that is handed over
+    /// earlier is sent at once, but both ends may merge it with the message before, with one event for both.
     ///
-    /// Nothing happens where the half is not known (never opened, or forgotten), receives, or never runs out of data,
-    /// and where the message has no bytes.
+    /// The command does nothing for a message without bytes, and for a stream that is unknown (never opened, or
+    /// forgotten), receives, or never runs out of data.
     Send {
-        /// The sending half.
+        /// The send stream.
         key: Key,
         /// More payload bytes.
         length: ByteCount,
     },
-    /// Routing learned of a failure, or of its end: what is sent on a path that is not among these takes another
-    /// one. An empty list changes nothing.
+    /// Use only these paths, after routing learned of a failure or of its end. An empty list changes nothing.
     Paths {
-        /// The half, of either direction.
+        /// The stream, of either direction.
         key: Key,
         /// The paths that work.
         paths: PathList,
     },
 }
 
-/// What the application is told.
+/// A report to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Everything that the peer sent up to its last packet has arrived: once for each message, if the next one is
-    /// handed over when this one was acknowledged.
+    /// All data up to the peer's last packet has arrived: once for each message, if the next one is handed over after
+    /// this one was acknowledged.
     Delivered {
-        /// The receiving half.
+        /// The receive stream.
         key: Key,
-        /// Its slot.
+        /// The slot of the stream.
         slot: u32,
     },
-    /// Everything that was handed over so far has been acknowledged: once for each message ([`Command::Send`]).
+    /// All data handed over so far has been acknowledged: once for each message ([`Command::Send`]).
     Acknowledged {
-        /// The sending half.
+        /// The send stream.
         key: Key,
-        /// Its slot.
+        /// The slot of the stream.
         slot: u32,
     },
 }
 
-/// What a half has done.
+/// Counts what a stream has sent or received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// DATA packets sent, or arrived whole for the first time.
+    /// DATA packets sent, or received whole for the first time.
     pub packets: u64,
-    /// Their payload bytes.
+    /// Payload bytes of `packets`.
     pub bytes: u64,
-    /// Of the packets sent, those that were sent again.
+    /// Retransmissions among the packets sent.
     pub resent: u64,
-    /// Headers that arrived: trimmed ones at a receiver, returned ones at a sender.
+    /// Headers received: trimmed ones at a receiver, returned ones at a sender.
     pub headers: u64,
 }
 
-/// A table by slot. Slots are small numbers that come in any order: who was never assigned has a default.
+/// A table by slot. Slots are small numbers in any order; entries never written hold the default.
 #[derive(Debug, Default)]
 pub struct Slots<T>(Vec<T>);
 
 impl<T: Default> Slots<T> {
-    /// A table without halves.
+    /// Creates an empty table.
     pub const fn new() -> Slots<T> {
         Slots(Vec::new())
     }
-    /// What is in a slot; the table grows to it.
+    /// Returns the entry of a slot, and grows the table to it.
     pub fn at(&mut self, slot: u32) -> &mut T {
         let index = slot as usize;
         if self.0.len() <= index {
@@ -112,17 +110,17 @@ impl<T: Default> Slots<T> {
         }
         &mut self.0[index]
     }
-    /// What is in a slot that was assigned.
+    /// Returns the entry of a slot, or `None` beyond the table.
     pub fn find(&self, slot: u32) -> Option<&T> {
         self.0.get(slot as usize)
     }
-    /// Where the table lies, for drivers that prefetch.
+    /// Returns the table's memory, for drivers that prefetch.
     pub fn memory(&self) -> Memory {
         Memory::of(&self.0)
     }
 }
 
-/// Where a table lies, for drivers that ask for memory before they use it: nothing is read through it.
+/// The address range of a table, for drivers that prefetch it. It is never read through.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     start: *const u8,
@@ -131,20 +129,20 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// No table.
+    /// The memory of no table.
     pub const NONE: Memory = Memory { start: core::ptr::null(), bytes: 0, each: 0 };
 
-    /// The memory of a table.
+    /// Returns the memory of a table.
     #[inline]
     pub const fn of<T>(items: &[T]) -> Memory {
         Memory { start: items.as_ptr().cast(), bytes: size_of_val(items), each: size_of::<T>() }
     }
-    /// Where the table begins, and its bytes.
+    /// Returns the table's address and its size in bytes.
     #[inline]
     pub const fn all(self) -> (*const u8, usize) {
         (self.start, self.bytes)
     }
-    /// Where the item of a slot lies, and its bytes. Behind the end of the table there is none: 0 bytes.
+    /// Returns the address and size in bytes of a slot's item; the size is 0 beyond the table.
     #[inline]
     pub const fn item(self, slot: u32) -> (*const u8, usize) {
         let offset = slot as usize * self.each;
@@ -154,25 +152,25 @@ impl Memory {
 }
 
 impl Key {
-    /// The sending half of a connection that this host opened.
+    /// The send stream of a connection that this host opened.
     #[inline]
     pub const fn sending(peer: HostId, connection: ConnectionId) -> Key {
         Key { peer, connection, opened_here: true, side: Side::Sending }
     }
 
-    /// The receiving half of a connection that the peer opened.
+    /// The receive stream of a connection that the peer opened.
     #[inline]
     pub const fn receiving(peer: HostId, connection: ConnectionId) -> Key {
         Key { peer, connection, opened_here: false, side: Side::Receiving }
     }
 
-    /// The half that a packet is for, where data flows from the opener: whole or trimmed DATA to the receiving one,
-    /// answers and headers that came back to the sending one; answers that came back to the receiving one.
+    /// Returns the stream that a packet is for, if data flows from the opener: the receive stream for whole or trimmed
+    /// DATA and for bounced answers, the send stream for answers and bounced headers.
     pub fn of(packet: &Packet) -> Key {
         let is_back = packet.service.service().is_turned_round();
         let is_to_receiver = (packet.header.kind == Kind::Data) != is_back;
         Key {
-            // What has turned round: its source is where it was sent to.
+            // A bounced packet has swapped addresses: its source is its former destination.
             peer: packet.source,
             connection: packet.header.connection,
             opened_here: !is_to_receiver,
@@ -180,7 +178,8 @@ impl Key {
         }
     }
 
-    /// A packet of `length` payload bytes from this half at `host`; whether switches may trim it is `service`.
+    /// Builds a DATA packet of this stream at `host`, with `length` payload bytes. `service` says whether switches may
+    /// trim it.
     pub fn data(
         &self,
         host: HostId,

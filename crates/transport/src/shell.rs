@@ -1,7 +1,7 @@
-//! The part of an endpoint that is the same in every transport: its slots, control queue, timers and events.
+//! The part of an endpoint that all transports share: slots, control queue, timers and events.
 //!
-//! A transport holds a [`Shell`] beside its own state, and implements [`ShellEndpoint`]: what its senders and receivers
-//! do. [`Endpoint`] follows. NDP has an endpoint of its own, because its halves live on after they end.
+//! A transport holds a [`Shell`] and implements [`ShellEndpoint`]: the behaviour of its senders and receivers. That
+//! makes it an [`Endpoint`]. NDP has an endpoint of its own, because its streams live on after they end.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -15,26 +15,27 @@ use crate::round_robin::{Linked, Links};
 use crate::timers::Timers;
 use crate::{Allowed, Disposition, Endpoint, Framing, HostTables, Key, PathList, Stream};
 
-/// Control packets that a host holds for a NIC that takes none. Further ones are dropped, and time-outs bring them again.
+/// Max number of control packets that a host holds while the NIC takes none. Further ones are dropped; time-outs make
+/// up for them.
 const CONTROL_LIMIT: usize = 1 << 16;
 
-/// What a half does, with its state.
+/// The direction and state of a stream.
 #[derive(Debug, Default)]
 pub enum StreamState<S, R> {
     /// The slot is not in use.
     #[default]
     Vacant,
-    /// It sends data.
+    /// The stream sends data.
     Sending(S),
-    /// It receives data.
+    /// The stream receives data.
     Receiving(R),
 }
 
 impl<S, R> StreamState<S, R> {
-    /// The sender of a half that sends.
+    /// Returns the sender of a send stream.
     ///
     /// # Panics
-    /// Any other half.
+    /// Panics for any other stream.
     #[inline]
     pub fn sender(&mut self) -> &mut S {
         match self {
@@ -45,10 +46,10 @@ impl<S, R> StreamState<S, R> {
         }
     }
 
-    /// The receiver of a half that receives.
+    /// Returns the receiver of a receive stream.
     ///
     /// # Panics
-    /// Any other half.
+    /// Panics for any other stream.
     #[inline]
     pub fn receiver(&mut self) -> &mut R {
         match self {
@@ -60,14 +61,14 @@ impl<S, R> StreamState<S, R> {
     }
 }
 
-/// One half of a connection. `X` is what the transport keeps for halves of both directions: a key, or statistics.
+/// A slot with one stream. `X` is state that streams of both directions have: a key, or statistics.
 #[derive(Debug)]
 pub struct Slot<S, R, X = ()> {
-    /// What the half does.
+    /// The direction and state of the stream.
     pub stream_state: StreamState<S, R>,
-    /// When the half is to be looked at; [`Time::NEVER`] if no timer is armed.
+    /// The time of the stream's timer, or [`Time::NEVER`] if it is not armed.
     pub deadline: Time,
-    /// What is kept for halves of both directions.
+    /// State that streams of both directions have.
     pub common: X,
 }
 
@@ -81,12 +82,12 @@ impl<S: Linked, R, X> Linked for Slot<S, R, X> {
 /// Slots, control queue, timers and events of one host.
 #[derive(Debug)]
 pub struct Shell<S, R, X = ()> {
-    /// Control packets, to be sent in this order before anything else.
+    /// Control packets in the order to be sent, before anything else.
     pub control: VecDeque<Packet>,
-    /// The halves.
+    /// The streams, by slot.
     pub slots: Vec<Slot<S, R, X>>,
     pub(crate) timers: Timers,
-    /// What the application is told.
+    /// Events for the application.
     pub events: VecDeque<Event>,
     /// The host.
     pub host: HostId,
@@ -94,7 +95,7 @@ pub struct Shell<S, R, X = ()> {
 }
 
 impl<S, R, X: Copy> Shell<S, R, X> {
-    /// A host without connections.
+    /// Creates a host without connections.
     pub const fn new(host: HostId) -> Shell<S, R, X> {
         Shell {
             control: VecDeque::new(),
@@ -106,7 +107,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         }
     }
 
-    /// Puts a new half into a slot.
+    /// Puts a new stream into a slot.
     pub fn place(&mut self, slot: u32, stream_state: StreamState<S, R>, common: X) {
         let index = slot as usize;
         if self.slots.len() <= index {
@@ -117,26 +118,26 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         self.slots[index] = Slot { stream_state, deadline: Time::NEVER, common };
     }
 
-    /// Empties a slot, so that it may be assigned again. Returns what the half was.
+    /// Empties a slot, so that it may be assigned again. Returns its former state.
     pub fn vacate(&mut self, slot: u32) -> StreamState<S, R> {
         let Some(entry) = self.slots.get_mut(slot as usize) else { return StreamState::Vacant };
         entry.deadline = Time::NEVER;
         core::mem::take(&mut entry.stream_state)
     }
 
-    /// The half in a slot.
+    /// Returns the entry of a slot.
     ///
     /// # Panics
-    /// A slot that was never assigned.
+    /// Panics if the slot was never assigned.
     #[inline]
     pub fn at(&mut self, slot: u32) -> &mut Slot<S, R, X> {
         &mut self.slots[slot as usize]
     }
 
-    /// What is kept for the half in `slot`, whatever its direction.
+    /// Returns the common state of the stream in `slot`.
     ///
     /// # Panics
-    /// A slot that was never assigned.
+    /// Panics if the slot was never assigned.
     pub fn common(&self, slot: u32) -> &X {
         match self.slots.get(slot as usize) {
             Some(entry) => &entry.common,
@@ -144,10 +145,10 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         }
     }
 
-    /// The sender in `slot`.
+    /// Returns the sender in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if the slot is not of a send stream.
     pub fn sender(&self, slot: u32) -> &S {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => sender,
@@ -155,10 +156,10 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         }
     }
 
-    /// The receiver in `slot`.
+    /// Returns the receiver in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a receiving half.
+    /// Panics if the slot is not of a receive stream.
     pub fn receiver(&self, slot: u32) -> &R {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Receiving(receiver)) => receiver,
@@ -166,14 +167,15 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         }
     }
 
-    /// Where the table of halves lies, for drivers that prefetch.
+    /// Returns the memory of the slot table, for drivers that prefetch.
     #[inline]
     pub fn memory(&self) -> Memory {
         Memory::of(&self.slots)
     }
 
-    /// The slot of the receiving half `key`, and whether it is new. An unknown half begins if the host listens, the
-    /// packet `may_begin` it and the driver accepts it; `receiver` makes it from the paths back and its random stream.
+    /// Returns the slot of the receive stream `key`, and whether it is new. An unknown stream begins if the host
+    /// listens, the packet `may_begin` it and the driver accepts it; `receiver` makes it from the paths back and its
+    /// RNG stream.
     #[inline]
     pub fn accept(
         &mut self,
@@ -197,7 +199,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         Some((slot, true))
     }
 
-    /// The sender that an answer is for, with its slot, if this host opened the connection and knows it.
+    /// Returns the sender that an answer is for, with its slot, if this host opened the connection and knows it.
     #[inline]
     pub fn find_sender(
         &mut self,
@@ -208,7 +210,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         Some((slot, self.slots[slot as usize].stream_state.sender()))
     }
 
-    /// Whether the control queue takes another packet.
+    /// Returns whether the control queue has room.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.control.len() < CONTROL_LIMIT
@@ -221,7 +223,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         }
     }
 
-    /// Sets the timer of a half unless it comes earlier already.
+    /// Sets the timer of a stream, unless it is set to an earlier time.
     #[inline]
     pub fn arm(&mut self, slot: u32, deadline: Time) {
         let entry = self.at(slot);
@@ -232,9 +234,9 @@ impl<S, R, X: Copy> Shell<S, R, X> {
     }
 }
 
-/// A sender or receiver, whose packets take paths.
+/// A sender or receiver whose packets take paths.
 pub trait UsePaths {
-    /// These paths work from now on; an empty list changes nothing. `stream` is the half's random stream from its
+    /// Uses `paths` from now on; an empty list changes nothing. `stream` gives the stream's RNG stream from its
     /// beginning.
     fn use_paths(&mut self, paths: PathList, stream: impl FnOnce() -> Stream);
 }
@@ -248,63 +250,62 @@ impl<T: UsePaths> UsePaths for Box<T> {
 /// A connection that the application opens: [`Command::Open`] with its key.
 #[derive(Debug)]
 pub struct Opening {
-    /// The sending half.
+    /// The send stream.
     pub key: Key,
     /// Priority class, 0 to 3.
     pub class: u8,
     /// Payload bytes to send; `None` never runs out.
     pub length: Option<u64>,
-    /// Payload of a full packet, if it is not that of the host's other connections.
+    /// Payload of a full packet, in bytes, if it differs from the host's default.
     pub payload: Option<NonZeroU16>,
     /// The paths to the peer, at least one.
     pub paths: PathList,
-    /// The connection's random stream.
+    /// The connection's RNG stream.
     pub stream: Stream,
 }
 
-/// The shell of a transport, by its types.
+/// The shell type of a transport.
 pub type ShellOf<T> = Shell<
     <T as ShellEndpoint>::Sender,
     <T as ShellEndpoint>::Receiver,
     <T as ShellEndpoint>::Common,
 >;
 
-/// What a transport adds to a [`Shell`]: what its senders and receivers do. It is an [`Endpoint`] then.
+/// The behaviour of senders and receivers that a transport adds to a [`Shell`]. It makes the transport an [`Endpoint`].
 pub trait ShellEndpoint {
-    /// Bytes on the wire that its packets have beside their payload.
+    /// Header sizes of its packets.
     const FRAMING: Framing = Framing::NDP;
-    /// The state of a sending half.
+    /// The state of a send stream.
     type Sender: UsePaths;
-    /// The state of a receiving half.
+    /// The state of a receive stream.
     type Receiver: UsePaths;
-    /// What is kept for halves of both directions.
+    /// State that streams of both directions have.
     type Common: Copy;
 
-    /// The shell.
+    /// Returns the shell.
     fn shell(&self) -> &ShellOf<Self>;
-    /// The shell, to be changed.
+    /// Returns the shell for changes.
     fn shell_mut(&mut self) -> &mut ShellOf<Self>;
-    /// The application opens a connection, which has `slot`.
+    /// Opens a connection of the application in `slot`.
     fn open(&mut self, now: Time, opening: Opening, slot: u32);
-    /// The application has `bytes` more to send on the half in `slot`. Without this a connection carries one message, and
-    /// a further one is not taken.
+    /// Adds `bytes` to send on the stream in `slot`. The default ignores them: a connection carries one message.
     fn append(&mut self, _now: Time, _slot: u32, _bytes: u64) {}
-    /// A packet arrived from the network.
+    /// Takes a packet from the network.
     fn receive(
         &mut self,
         now: Time,
         packet: &Packet,
         directory: &mut impl HostTables,
     ) -> Disposition;
-    /// The deadline of the half in `slot` has come, and is cleared.
+    /// Handles the deadline of the stream in `slot`, which is already cleared.
     fn expire(&mut self, now: Time, slot: u32);
-    /// The NIC has room, and the control queue is empty or paused: the packet to send.
+    /// Returns the packet to send when the NIC has room and the control queue is empty or paused.
     fn transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet>;
     /// The earliest time at which [`ShellEndpoint::transmit`] returns a packet.
     fn ready_at(&self, allowed: Allowed) -> Time;
 }
 
-/// The accessors of [`ShellEndpoint`], for an endpoint whose field `shell` is its shell.
+/// Implements the accessors of [`ShellEndpoint`] for an endpoint whose field `shell` is its shell.
 #[macro_export]
 macro_rules! shell_accessors {
     () => {
@@ -364,7 +365,7 @@ impl<T: ShellEndpoint> Endpoint for T {
     fn handle_timeout(&mut self, now: Time, _directory: &mut impl HostTables) {
         while let Some((deadline, slot)) = self.shell_mut().timers.due(now) {
             let entry = self.shell_mut().at(slot);
-            // A deadline that was brought forward has left its old entry behind, and the half may be another one.
+            // A deadline that was brought forward left its old entry behind, and the slot may hold another stream now.
             if entry.deadline == deadline {
                 entry.deadline = Time::NEVER;
                 self.expire(now, slot);
@@ -401,7 +402,7 @@ impl<T: ShellEndpoint> Endpoint for T {
     }
 }
 
-/// Whether a packet may begin a connection.
+/// Returns whether a packet may begin a connection.
 #[inline]
 pub fn is_first(packet: &Packet) -> bool {
     packet.header.flags.contains(Flags::SYN)
