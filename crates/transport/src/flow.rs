@@ -20,7 +20,7 @@ pub enum Command {
     Listen,
     /// Open a connection and send on it.
     Open {
-        /// The other host.
+        /// The peer.
         peer: HostId,
         /// Number of the connection, not in use by this host.
         connection: ConnectionId,

@@ -51,7 +51,7 @@ pub enum Side {
 /// Names one send or receive stream of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The other host, by its canonical address.
+    /// The peer, by its canonical address.
     pub peer: HostId,
     /// The connection, unique at its opener.
     pub connection: ConnectionId,

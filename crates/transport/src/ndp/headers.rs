@@ -1,17 +1,17 @@
-//! Trimmed headers that anyone may have made: an option, for hosts on a real network. NDP believes each header
+//! Protects a host against forged trimmed headers: an option for real networks. NDP believes each header
 //! ([`Config::doubts_headers`](super::Config::doubts_headers)).
 //!
-//! A header bears no payload, and without a key nothing vouches for it. So it is answered, and no more:
+//! A header has no payload, and without a key nothing vouches for it. So its effect is limited to an answer:
 //!
 //! * It moves neither the end of the data, nor LAST, nor the class. Whole packets do.
-//! * It earns one NACK and one pull for each transmission that it names. A packet's record is its last attempt that was
-//!   answered. Attempts wrap, so an older one counts again: what headers draw is no more than their own bytes, and the
-//!   pulls that wait for them are bounded.
-//! * It lies less than two windows behind the newest whole packet: the window that a sender pushes, and as many pulls
-//!   on their way. Headers themselves do not move this bound.
+//! * It earns one NACK and one pull for each transmission that it names. Only a packet's last answered attempt is
+//!   recorded. Attempts wrap, so an older one counts again: headers draw no more bytes than their own, and the pulls
+//!   queued for them are bounded.
+//! * It lies less than two windows beyond the newest whole packet: the window that a sender pushes, and as many pulls
+//!   in flight. Headers do not move this bound.
 //!
-//! A header behind the newest whole packet names a packet that may exist: a sender whose last packets were all trimmed
-//! has nothing else to show. It counts as missing until whole packets pass it, or until [`IN_VAIN`] repeated PULLs
+//! A header beyond the newest whole packet may be genuine: a sender whose last packets were all trimmed has only
+//! headers to show. Its packet counts as missing until whole packets pass it, or until [`IN_VAIN`] repeated PULLs
 //! elicited nothing.
 
 use trimline_packet::{Flags, Kind, Packet, Time};
@@ -23,8 +23,8 @@ use super::slot::Life;
 use crate::arrivals::WINDOW_LIMIT;
 use crate::{HostTables, Key, Side};
 
-/// Repeated PULLs in a row after which a packet of which only headers told is no longer missing (chosen: three, each
-/// after twice the time of the one before).
+/// Repeated PULLs in a row after which a packet known only from headers is no longer missing (chosen: three, each after
+/// twice the time of the one before).
 const IN_VAIN: u8 = 3;
 
 impl Endpoint {
@@ -38,7 +38,7 @@ impl Endpoint {
         self.config.aeolus && packet.header.flags.contains(Flags::PULL)
     }
 
-    /// A packet of DATA that an option handles.
+    /// Handles a DATA packet for an option.
     #[cold]
     #[inline(never)]
     pub(super) fn handle_apart(
@@ -69,7 +69,7 @@ impl Endpoint {
         }
     }
 
-    /// The receiving half that a packet of DATA belongs to, which may be a new one.
+    /// Returns the receive stream of a DATA packet, and accepts a new one.
     pub(super) fn receiving_side(
         &mut self,
         now: Time,
@@ -116,7 +116,7 @@ impl Endpoint {
         is_news
     }
 
-    /// NACKs a header and asks for its packet, as for any other header.
+    /// NACKs a header and pulls its packet, as for any other header.
     fn answer_header(&mut self, now: Time, slot: u32, packet: &Packet, key: Key) {
         let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
         let allowance = receiver.allowance();
@@ -126,7 +126,7 @@ impl Endpoint {
         let entry = &mut self.slots[slot as usize];
         let receiver = Receiver::of(&mut entry.stream_state);
         let length = packet.header.payload_length();
-        // No more pulls wait than the packets that are missing, and a window of those that nobody has heard of.
+        // Queued pulls are at most the missing packets, and a window of unknown ones.
         let window = self.config.window(self.config.payload_bytes);
         let may_ask = receiver.pulls() < allowance.min(receiver.missing.saturating_add(window));
         let mut asked = Asked::Nothing;
@@ -153,7 +153,7 @@ impl Endpoint {
         }
     }
 
-    /// Whole packets have passed some of which only headers told before: they were counted twice.
+    /// Corrects the missing count after whole packets passed packets known only from headers, which counted twice.
     pub(super) fn recount(&mut self, slot: u32) {
         let Some(answered) = self.answered.get_mut(slot as usize) else { return };
         if answered.ahead > 0 {
@@ -168,7 +168,7 @@ impl Endpoint {
         }
     }
 
-    /// Packets of which only headers told, and that no repeated PULL elicits, are not missing any more.
+    /// Drops packets from the missing count that only headers named and no repeated PULL elicits.
     pub(super) fn forget_headers(&mut self, slot: u32) {
         let Some(answered) = self.answered.get_mut(slot as usize) else { return };
         if answered.ahead == 0 {
@@ -180,7 +180,7 @@ impl Endpoint {
         }
     }
 
-    /// The half in this slot is new, and has answered nothing.
+    /// Clears the record of a slot with a new stream.
     pub(super) fn answered_nothing(&mut self, slot: u32) {
         if let Some(answered) = self.answered.get_mut(slot as usize) {
             *answered = Answered::default();
