@@ -1,18 +1,17 @@
-//! The set of packets of a stream that have arrived whole: a ring of bits above the first gap.
+//! The packets of a stream that arrived whole: a ring of bits above the first gap.
 //!
 //! 64 packets fit inline; a wider gap grows the ring, up to [`WINDOW_LIMIT`] packets.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// Max number of packets from the oldest missing one to the newest one, at either end. A sender stops short of it; a
-/// receiver ignores packets beyond.
+/// Max packets from the oldest missing one to the newest. A sender stops short of it; a receiver ignores packets
+/// beyond.
 pub const WINDOW_LIMIT: u32 = 1 << 15;
 
 /// The packets of a stream that arrived.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    /// All packets before this one arrived.
     base: u32,
     /// The ring while it is one word: bit `sequence % 64`.
     word: u64,
@@ -102,7 +101,7 @@ impl Arrivals {
         (sequence / 64) as usize & (self.words.len() - 1)
     }
 
-    /// Frees the ring and forgets arrivals beyond the base. The base stays, for duplicates and later data.
+    /// Frees the ring and forgets arrivals beyond the base. The base stays for duplicates and later data.
     pub fn shrink(&mut self) {
         self.words = Box::default();
         self.word = 0;

@@ -1,8 +1,8 @@
-//! Commands and events of transports with one stream a connection, from its opener to its peer; and the packets of
-//! transports that need nothing else in a header.
+//! Commands and events of transports with one stream a connection, from its opener to its peer, and packets with the
+//! plain header.
 //!
-//! A transport may use these as its own commands and events (TCP does), or define its own and convert: `From<Command>`
-//! for its commands, `From` of its events for `Option<Event>`. Drivers of any transport use these.
+//! A transport uses these (TCP), or its own with `From<Command>`, and `From` of its events for `Option<Event>`. Drivers
+//! of any transport use these.
 
 use alloc::vec::Vec;
 use core::num::NonZeroU16;
@@ -28,11 +28,9 @@ pub enum Command {
         class: u8,
         /// Payload bytes to send; `None` never runs out.
         length: Option<ByteCount>,
-        /// Payload of a full packet of this connection, in bytes, if it differs from the host's default. A transport
-        /// without support for it never gets one.
+        /// Payload of a full packet, in bytes, if not the host's default. Transports without support never get one.
         payload: Option<NonZeroU16>,
-        /// The paths to the peer, at least one. A transport that uses a single path draws it at random (as ECMP hashes
-        /// ports).
+        /// The paths to the peer, at least one. A single-path transport draws one (as ECMP hashes ports).
         paths: PathList,
         /// The connection's RNG stream.
         stream: Stream,
@@ -51,7 +49,7 @@ pub enum Command {
         /// More payload bytes.
         length: ByteCount,
     },
-    /// Use only these paths, after routing learned of a failure or of its end. An empty list changes nothing.
+    /// Use only these paths: routing learned of a failure or its end. An empty list changes nothing.
     Paths {
         /// The stream, of either direction.
         key: Key,
@@ -63,19 +61,19 @@ pub enum Command {
 /// A report to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// All data up to the peer's last packet has arrived: once for each message, if the next one is handed over after
-    /// this one was acknowledged.
+    /// All data up to the peer's last packet has arrived: once for each message, if the next one follows this one's
+    /// acknowledgement.
     Delivered {
         /// The receive stream.
         key: Key,
-        /// The slot of the stream.
+        /// The slot.
         slot: u32,
     },
-    /// All data handed over so far has been acknowledged: once for each message ([`Command::Send`]).
+    /// All data handed over has been acknowledged: once for each message ([`Command::Send`]).
     Acknowledged {
         /// The send stream.
         key: Key,
-        /// The slot of the stream.
+        /// The slot.
         slot: u32,
     },
 }
@@ -89,11 +87,11 @@ pub struct Statistics {
     pub bytes: u64,
     /// Retransmissions among the packets sent.
     pub resent: u64,
-    /// Headers received: trimmed ones at a receiver, returned ones at a sender.
+    /// Headers received: trimmed at a receiver, returned at a sender.
     pub headers: u64,
 }
 
-/// A table by slot. Slots are small numbers in any order; entries never written hold the default.
+/// A table by slot. Slots are small numbers in any order; unused entries are defaults.
 #[derive(Debug, Default)]
 pub struct Slots<T>(Vec<T>);
 
@@ -102,7 +100,7 @@ impl<T: Default> Slots<T> {
     pub const fn new() -> Slots<T> {
         Slots(Vec::new())
     }
-    /// Returns the entry of a slot, and grows the table to it.
+    /// Returns a slot's entry; the table grows to it.
     pub fn at(&mut self, slot: u32) -> &mut T {
         let index = slot as usize;
         if self.0.len() <= index {
@@ -110,7 +108,7 @@ impl<T: Default> Slots<T> {
         }
         &mut self.0[index]
     }
-    /// Returns the entry of a slot, or `None` beyond the table.
+    /// Returns a slot's entry, or `None` beyond the table.
     pub fn find(&self, slot: u32) -> Option<&T> {
         self.0.get(slot as usize)
     }
@@ -120,7 +118,7 @@ impl<T: Default> Slots<T> {
     }
 }
 
-/// The address range of a table, for drivers that prefetch it. It is never read through.
+/// The address range of a table, for prefetching only.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     start: *const u8,
@@ -129,7 +127,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The memory of no table.
+    /// No table.
     pub const NONE: Memory = Memory { start: core::ptr::null(), bytes: 0, each: 0 };
 
     /// Returns the memory of a table.
@@ -137,12 +135,12 @@ impl Memory {
     pub const fn of<T>(items: &[T]) -> Memory {
         Memory { start: items.as_ptr().cast(), bytes: size_of_val(items), each: size_of::<T>() }
     }
-    /// Returns the table's address and its size in bytes.
+    /// Returns the table's address and bytes.
     #[inline]
     pub const fn all(self) -> (*const u8, usize) {
         (self.start, self.bytes)
     }
-    /// Returns the address and size in bytes of a slot's item; the size is 0 beyond the table.
+    /// Returns the address and bytes of a slot's item; 0 bytes beyond the table.
     #[inline]
     pub const fn item(self, slot: u32) -> (*const u8, usize) {
         let offset = slot as usize * self.each;
@@ -152,20 +150,20 @@ impl Memory {
 }
 
 impl Key {
-    /// The send stream of a connection that this host opened.
+    /// The send stream of a connection opened here.
     #[inline]
     pub const fn sending(peer: HostId, connection: ConnectionId) -> Key {
         Key { peer, connection, opened_here: true, side: Side::Sending }
     }
 
-    /// The receive stream of a connection that the peer opened.
+    /// The receive stream of a connection opened by the peer.
     #[inline]
     pub const fn receiving(peer: HostId, connection: ConnectionId) -> Key {
         Key { peer, connection, opened_here: false, side: Side::Receiving }
     }
 
-    /// Returns the stream that a packet is for, if data flows from the opener: the receive stream for whole or trimmed
-    /// DATA and for bounced answers, the send stream for answers and bounced headers.
+    /// Returns a packet's stream, if data flows from the opener: the receive stream for whole or trimmed DATA and
+    /// bounced answers, the send stream for answers and bounced headers.
     pub fn of(packet: &Packet) -> Key {
         let is_back = packet.service.service().is_turned_round();
         let is_to_receiver = (packet.header.kind == Kind::Data) != is_back;
@@ -178,8 +176,7 @@ impl Key {
         }
     }
 
-    /// Builds a DATA packet of this stream at `host`, with `length` payload bytes. `service` says whether switches may
-    /// trim it.
+    /// Builds a DATA packet of `length` payload bytes from `host`. `service` says whether switches may trim it.
     pub fn data(
         &self,
         host: HostId,

@@ -39,7 +39,7 @@ use trimline_packet::{ConnectionId, HostId, Packet, PathId, Time};
 /// An RNG stream: one per (use, owner), seeded by the driver.
 pub type Stream = Xoshiro256PlusPlus;
 
-/// The direction of a stream at one host. A connection may carry data both ways, each way in its own stream.
+/// The direction of a stream at one host. A connection may have a stream each way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// This host sends the data.
@@ -61,39 +61,36 @@ pub struct Key {
     pub side: Side,
 }
 
-/// The connection and path tables of one host.
-///
-/// The simulator implements it with dense tables made at set-up; the stack with a map and its routes.
+/// The connection and path tables of a host: dense tables in the simulator, a map and routes in the stack.
 pub trait HostTables {
-    /// Returns the slot of a stream, if it was assigned and not yet released.
+    /// Returns the slot of a stream, unless not assigned or released.
     fn find(&self, key: Key) -> Option<u32>;
-    /// Assigns a slot to a new stream. Slots are small numbers that index the endpoint's tables.
+    /// Assigns a slot to a new stream. Slots are small numbers: they index tables.
     fn assign(&mut self, key: Key) -> u32;
-    /// Returns whether a packet may open the stream: false if its connection was forgotten.
+    /// Returns whether a packet may open the stream: not if its connection was forgotten.
     fn accepts(&self, _key: Key) -> bool {
         true
     }
-    /// Releases the slot of a stream that ended; it may be assigned again.
+    /// Releases the slot of a stream that ended.
     fn release(&mut self, key: Key, slot: u32);
     /// Appends all paths to `peer`, at least one. [`ANY_PATH`] leaves the choice to the switches.
     fn paths(&self, peer: HostId, paths: &mut PathList);
     /// Returns the RNG stream of a stream that the peer opened.
     fn stream(&self, key: Key) -> Stream;
-    /// Returns the index of the transport that carries a connection, on a host with several; `None` if the connection
-    /// is no longer known. The key's side is ignored.
+    /// Returns the index of the transport that carries a connection; `None` if it is no longer known. Ignores the key's
+    /// side.
     fn transport(&self, _key: Key) -> Option<usize> {
         Some(0)
     }
 }
 
-/// A list of paths to a peer. Up to eight are stored inline: most networks have no more, and millions of short flows
-/// would otherwise allocate and free.
+/// Paths to a peer. Up to eight are inline: most networks have no more, and millions of short flows would allocate.
 pub type PathList = smallvec::SmallVec<[PathId; 8]>;
 
-/// The path of a packet for which each switch chooses the next hop at random (per-packet ECMP).
+/// The path of a packet that each switch forwards at random (per-packet ECMP).
 pub const ANY_PATH: PathId = PathId::new(u16::MAX);
 
-/// The classes of packets ([`Packet::class`]) that the NIC takes now; it pauses the others.
+/// The classes ([`Packet::class`]) that the NIC takes now; the others are paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowed(u8);
 
@@ -105,12 +102,12 @@ impl Allowed {
     /// Everything but control packets.
     pub const DATA: Allowed = Allowed(!Allowed::CONTROL.0);
 
-    /// Allows the classes whose bits are set: bit 0 for class 0.
+    /// Allows the classes whose bits are set, bit 0 for class 0.
     #[inline]
     pub const fn from_bits(bits: u8) -> Allowed {
         Allowed(bits)
     }
-    /// Returns the classes that both allow.
+    /// Returns the classes allowed by both.
     #[inline]
     #[must_use]
     pub const fn and(self, other: Allowed) -> Allowed {
@@ -133,20 +130,20 @@ impl Allowed {
     }
 }
 
-/// Sizes of a transport's headers on the wire, in bytes.
+/// Header sizes on the wire, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
-    /// The header of a packet with payload. No control packet is longer.
+    /// With payload. No control packet is longer.
     pub header: u16,
-    /// The shortest packet of any kind: switches trim to no less.
+    /// The shortest packet: switches trim to no less.
     pub min: u16,
 }
 
 impl Framing {
-    /// NDP: a packet without payload takes 64 bytes, the shortest Ethernet frame (NDP 3.1).
+    /// A packet without payload takes 64 bytes, the shortest Ethernet frame (NDP 3.1).
     pub const NDP: Framing = Framing { header: Packet::HEADER_BYTES, min: Packet::HEADER_BYTES };
 
-    /// Combines two transports of one network: the longer header and the shorter packet.
+    /// Combines two transports: the longer header and the shorter packet.
     #[must_use]
     pub const fn with(self, other: Framing) -> Framing {
         Framing {
@@ -155,18 +152,18 @@ impl Framing {
         }
     }
 
-    /// Returns the bytes on the wire of a packet with `payload` bytes.
+    /// Returns the wire bytes of a packet with `payload` bytes.
     pub const fn wire_bytes(self, payload: u16) -> u16 {
         self.header + payload
     }
 }
 
-/// The use of a received packet's payload, which the driver follows.
+/// The driver's use of a received payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
-    /// There is no payload, or it is not wanted (duplicate, control packet, unknown connection).
+    /// No payload, or an unwanted one (duplicate, control packet, unknown connection).
     Discard,
-    /// The payload is new: packet `sequence` of the receive stream in `slot`.
+    /// New payload: packet `sequence` of the receive stream in `slot`.
     Accept {
         /// Slot of the receive stream.
         slot: u32,
@@ -200,14 +197,13 @@ pub trait Endpoint {
     ) -> Disposition;
     /// Runs the timers when [`Endpoint::poll_timeout`] has come.
     fn handle_timeout(&mut self, now: Time, directory: &mut impl HostTables);
-    /// Returns the packet to send when the NIC has room for the `allowed` classes: control strictly before data.
+    /// Returns the packet to send when the NIC has room for `allowed` classes: control strictly before data.
     fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet>;
     /// Returns the next event for the application.
     fn poll_event(&mut self) -> Option<Self::Event>;
-    /// The earliest time at which [`Endpoint::poll_transmit`] with the same `allowed` returns a packet, unless another
-    /// call comes first: [`Time::ZERO`] if it does now, [`Time::NEVER`] if nothing is ready or only paused classes are.
+    /// The time from which [`Endpoint::poll_transmit`] returns a packet, if nothing else happens: [`Time::ZERO`] for
+    /// now, [`Time::NEVER`] if nothing is ready or only paused classes are.
     fn transmit_at(&self, allowed: Allowed) -> Time;
-    /// The next deadline of a timer, or [`Time::NEVER`] if none is armed. O(1). Paced sends are not timers: see
-    /// [`Endpoint::transmit_at`].
+    /// The next deadline of a timer, or [`Time::NEVER`]. O(1). Paced sends are in [`Endpoint::transmit_at`].
     fn poll_timeout(&self) -> Time;
 }

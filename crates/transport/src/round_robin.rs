@@ -6,7 +6,6 @@
 //! Tried: a deque of slots with lazy removal. Its memory grows with the incast, and a slot that is reassigned while its
 //! old entry waits must be told apart.
 
-/// Stands for "no slot".
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The neighbours of a member; both [`NONE`] outside a ring.
@@ -17,19 +16,15 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Links of a slot in no ring.
     pub(super) const OUTSIDE: Links = Links { next: NONE, previous: NONE };
 
-    /// Returns whether this is a member of a ring.
     #[inline]
     pub(super) const fn joined(self) -> bool {
         self.next != NONE
     }
 }
 
-/// An entry that can be a member of a ring.
 pub(super) trait Linked {
-    /// Returns the member's neighbours.
     fn links(&mut self) -> &mut Links;
 }
 
@@ -40,22 +35,19 @@ pub(super) struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// A ring without members.
     pub(super) const EMPTY: RoundRobin = RoundRobin { head: NONE };
 
-    /// Returns whether the ring has no members.
     #[inline]
     pub(super) const fn is_empty(self) -> bool {
         self.head == NONE
     }
 
-    /// The member to serve next, or [`NONE`] if the ring is empty.
+    /// The member to serve next, or [`NONE`].
     #[inline]
     pub(super) const fn head(self) -> u32 {
         self.head
     }
 
-    /// Moves the head to the next member.
     #[inline]
     pub(super) fn turn(&mut self, table: &mut [impl Linked]) {
         self.head = table[self.head as usize].links().next;
@@ -76,7 +68,7 @@ impl RoundRobin {
         *table[slot as usize].links() = Links { next, previous };
     }
 
-    /// Removes a member. If it was the head, the next member becomes the head.
+    /// Removes a member; the next one replaces it as head.
     pub(super) fn leave(&mut self, table: &mut [impl Linked], slot: u32) {
         let links = table[slot as usize].links();
         let Links { next, previous } = *links;

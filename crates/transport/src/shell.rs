@@ -1,7 +1,7 @@
 //! The part of an endpoint that all transports share: slots, control queue, timers and events.
 //!
-//! A transport holds a [`Shell`] and implements [`ShellEndpoint`]: the behaviour of its senders and receivers. That
-//! makes it an [`Endpoint`]. NDP has an endpoint of its own, because its streams live on after they end.
+//! A transport has a [`Shell`] and implements [`ShellEndpoint`], which makes it an [`Endpoint`]. NDP has its own
+//! endpoint, because its streams live on after they end.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -15,8 +15,7 @@ use crate::round_robin::{Linked, Links};
 use crate::timers::Timers;
 use crate::{Allowed, Disposition, Endpoint, Framing, HostTables, Key, PathList, Stream};
 
-/// Max number of control packets that a host holds while the NIC takes none. Further ones are dropped; time-outs make
-/// up for them.
+/// Max control packets held for a NIC that takes none. Further ones are dropped; time-outs make up for them.
 const CONTROL_LIMIT: usize = 1 << 16;
 
 /// The direction and state of a stream.
@@ -25,17 +24,17 @@ pub enum StreamState<S, R> {
     /// The slot is not in use.
     #[default]
     Vacant,
-    /// The stream sends data.
+    /// A send stream.
     Sending(S),
-    /// The stream receives data.
+    /// A receive stream.
     Receiving(R),
 }
 
 impl<S, R> StreamState<S, R> {
-    /// Returns the sender of a send stream.
+    /// Returns the sender.
     ///
     /// # Panics
-    /// Panics for any other stream.
+    /// Panics unless this is a send stream.
     #[inline]
     pub fn sender(&mut self) -> &mut S {
         match self {
@@ -46,10 +45,10 @@ impl<S, R> StreamState<S, R> {
         }
     }
 
-    /// Returns the receiver of a receive stream.
+    /// Returns the receiver.
     ///
     /// # Panics
-    /// Panics for any other stream.
+    /// Panics unless this is a receive stream.
     #[inline]
     pub fn receiver(&mut self) -> &mut R {
         match self {
@@ -61,14 +60,14 @@ impl<S, R> StreamState<S, R> {
     }
 }
 
-/// A slot with one stream. `X` is state that streams of both directions have: a key, or statistics.
+/// A slot with one stream. `X` is common state of both directions: a key, or statistics.
 #[derive(Debug)]
 pub struct Slot<S, R, X = ()> {
     /// The direction and state of the stream.
     pub stream_state: StreamState<S, R>,
-    /// The time of the stream's timer, or [`Time::NEVER`] if it is not armed.
+    /// The time of the timer, or [`Time::NEVER`] if not armed.
     pub deadline: Time,
-    /// State that streams of both directions have.
+    /// State of streams of both directions.
     pub common: X,
 }
 
@@ -82,7 +81,7 @@ impl<S: Linked, R, X> Linked for Slot<S, R, X> {
 /// Slots, control queue, timers and events of one host.
 #[derive(Debug)]
 pub struct Shell<S, R, X = ()> {
-    /// Control packets in the order to be sent, before anything else.
+    /// Control packets in order, before anything else.
     pub control: VecDeque<Packet>,
     /// The streams, by slot.
     pub slots: Vec<Slot<S, R, X>>,
@@ -118,14 +117,14 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         self.slots[index] = Slot { stream_state, deadline: Time::NEVER, common };
     }
 
-    /// Empties a slot, so that it may be assigned again. Returns its former state.
+    /// Empties a slot for reuse. Returns its former state.
     pub fn vacate(&mut self, slot: u32) -> StreamState<S, R> {
         let Some(entry) = self.slots.get_mut(slot as usize) else { return StreamState::Vacant };
         entry.deadline = Time::NEVER;
         core::mem::take(&mut entry.stream_state)
     }
 
-    /// Returns the entry of a slot.
+    /// Returns a slot's entry.
     ///
     /// # Panics
     /// Panics if the slot was never assigned.
@@ -134,7 +133,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         &mut self.slots[slot as usize]
     }
 
-    /// Returns the common state of the stream in `slot`.
+    /// Returns the common state in `slot`.
     ///
     /// # Panics
     /// Panics if the slot was never assigned.
@@ -148,7 +147,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
     /// Returns the sender in `slot`.
     ///
     /// # Panics
-    /// Panics if the slot is not of a send stream.
+    /// Panics if it is no send stream.
     pub fn sender(&self, slot: u32) -> &S {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => sender,
@@ -159,7 +158,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
     /// Returns the receiver in `slot`.
     ///
     /// # Panics
-    /// Panics if the slot is not of a receive stream.
+    /// Panics if it is no receive stream.
     pub fn receiver(&self, slot: u32) -> &R {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Receiving(receiver)) => receiver,
@@ -167,15 +166,14 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         }
     }
 
-    /// Returns the memory of the slot table, for drivers that prefetch.
+    /// Returns the slot table's memory, for drivers that prefetch.
     #[inline]
     pub fn memory(&self) -> Memory {
         Memory::of(&self.slots)
     }
 
-    /// Returns the slot of the receive stream `key`, and whether it is new. An unknown stream begins if the host
-    /// listens, the packet `may_begin` it and the driver accepts it; `receiver` makes it from the paths back and its
-    /// RNG stream.
+    /// Returns the slot of receive stream `key`, and whether it is new. A new one needs a listening host, a packet that
+    /// `may_begin` it and the driver's consent; `receiver` makes it from the paths back and its RNG stream.
     #[inline]
     pub fn accept(
         &mut self,
@@ -199,7 +197,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         Some((slot, true))
     }
 
-    /// Returns the sender that an answer is for, with its slot, if this host opened the connection and knows it.
+    /// Returns an answer's sender and slot, if this host opened the connection and knows it.
     #[inline]
     pub fn find_sender(
         &mut self,
@@ -223,7 +221,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         }
     }
 
-    /// Sets the timer of a stream, unless it is set to an earlier time.
+    /// Sets a stream's timer, unless it is set earlier.
     #[inline]
     pub fn arm(&mut self, slot: u32, deadline: Time) {
         let entry = self.at(slot);
@@ -236,8 +234,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
 
 /// A sender or receiver whose packets take paths.
 pub trait UsePaths {
-    /// Uses `paths` from now on; an empty list changes nothing. `stream` gives the stream's RNG stream from its
-    /// beginning.
+    /// Uses `paths` from now on; an empty list changes nothing. `stream` is the RNG stream from its beginning.
     fn use_paths(&mut self, paths: PathList, stream: impl FnOnce() -> Stream);
 }
 
@@ -247,7 +244,7 @@ impl<T: UsePaths> UsePaths for Box<T> {
     }
 }
 
-/// A connection that the application opens: [`Command::Open`] with its key.
+/// [`Command::Open`] with its key.
 #[derive(Debug)]
 pub struct Opening {
     /// The send stream.
@@ -256,7 +253,7 @@ pub struct Opening {
     pub class: u8,
     /// Payload bytes to send; `None` never runs out.
     pub length: Option<u64>,
-    /// Payload of a full packet, in bytes, if it differs from the host's default.
+    /// Payload of a full packet, in bytes, if not the host's default.
     pub payload: Option<NonZeroU16>,
     /// The paths to the peer, at least one.
     pub paths: PathList,
@@ -271,7 +268,7 @@ pub type ShellOf<T> = Shell<
     <T as ShellEndpoint>::Common,
 >;
 
-/// The behaviour of senders and receivers that a transport adds to a [`Shell`]. It makes the transport an [`Endpoint`].
+/// A transport's senders and receivers. It makes the transport an [`Endpoint`].
 pub trait ShellEndpoint {
     /// Header sizes of its packets.
     const FRAMING: Framing = Framing::NDP;
@@ -279,16 +276,16 @@ pub trait ShellEndpoint {
     type Sender: UsePaths;
     /// The state of a receive stream.
     type Receiver: UsePaths;
-    /// State that streams of both directions have.
+    /// State of streams of both directions.
     type Common: Copy;
 
     /// Returns the shell.
     fn shell(&self) -> &ShellOf<Self>;
     /// Returns the shell for changes.
     fn shell_mut(&mut self) -> &mut ShellOf<Self>;
-    /// Opens a connection of the application in `slot`.
+    /// Opens a connection in `slot`.
     fn open(&mut self, now: Time, opening: Opening, slot: u32);
-    /// Adds `bytes` to send on the stream in `slot`. The default ignores them: a connection carries one message.
+    /// Adds `bytes` to send. By default they are ignored: a connection carries one message.
     fn append(&mut self, _now: Time, _slot: u32, _bytes: u64) {}
     /// Takes a packet from the network.
     fn receive(
@@ -297,15 +294,15 @@ pub trait ShellEndpoint {
         packet: &Packet,
         directory: &mut impl HostTables,
     ) -> Disposition;
-    /// Handles the deadline of the stream in `slot`, which is already cleared.
+    /// Handles a deadline, which is already cleared.
     fn expire(&mut self, now: Time, slot: u32);
-    /// Returns the packet to send when the NIC has room and the control queue is empty or paused.
+    /// Returns the packet to send when the control queue is empty or paused.
     fn transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet>;
     /// The earliest time at which [`ShellEndpoint::transmit`] returns a packet.
     fn ready_at(&self, allowed: Allowed) -> Time;
 }
 
-/// Implements the accessors of [`ShellEndpoint`] for an endpoint whose field `shell` is its shell.
+/// The accessors of [`ShellEndpoint`], for an endpoint with its shell in field `shell`.
 #[macro_export]
 macro_rules! shell_accessors {
     () => {

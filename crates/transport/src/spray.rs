@@ -5,7 +5,7 @@ use trimline_packet::PathId;
 
 use crate::{PathList, Stream};
 
-/// Sprays packets over all paths to a peer: one on each per round, in an order drawn anew for each round.
+/// Sprays packets over all paths: one on each per round, in an order drawn for each round.
 #[derive(Debug)]
 pub struct Spray {
     /// The paths already used in this round, then the others.
@@ -24,7 +24,7 @@ impl Spray {
         Spray { paths, taken: 0, stream }
     }
 
-    /// Uses `paths` from now on, in a new round. An empty list changes nothing.
+    /// Begins a round with these paths; an empty list changes nothing.
     pub fn replace(&mut self, paths: PathList) {
         if !paths.is_empty() {
             (self.paths, self.taken) = (paths, 0);

@@ -25,28 +25,24 @@ pub(super) fn set_back(time: &mut Time, by: TimeDelta) {
 /// Deadlines, earliest first; equal ones by lower slot.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// The deadline of the heap's first entry.
     earliest: Time,
     heap: BinaryHeap<Reverse<(Time, u32)>>,
 }
 
 impl Timers {
-    /// Timers without a deadline.
     pub(super) const NONE: Timers = Timers { earliest: Time::NEVER, heap: BinaryHeap::new() };
 
-    /// The earliest deadline. Its stream may have put it off since.
+    /// The earliest deadline, which its stream may have put off.
     #[inline]
     pub(super) fn earliest(&self) -> Time {
         self.earliest
     }
 
-    /// Adds a deadline for `slot`.
     pub(super) fn arm(&mut self, slot: u32, deadline: Time) {
         self.earliest = self.earliest.min(deadline);
         self.heap.push(Reverse((deadline, slot)));
     }
 
-    /// Shifts all deadlines when the clock is set back.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         set_back(&mut self.earliest, by);
         let old = core::mem::take(&mut self.heap).into_iter();
@@ -58,8 +54,8 @@ impl Timers {
             .collect();
     }
 
-    /// Removes and returns the next entry that is due. The caller compares it with the stream's current deadline,
-    /// because a deadline that is brought forward leaves its old entry behind.
+    /// Takes the next due entry. The caller compares it with the stream's deadline: one that was brought forward leaves
+    /// its old entry behind.
     pub(super) fn due(&mut self, now: Time) -> Option<(Time, u32)> {
         if self.earliest > now {
             return None;

@@ -1,8 +1,7 @@
-//! The trimmed headers that a receive stream has answered, while headers may be forged (module `headers`).
+//! The trimmed headers that a receive stream answered, if headers may be forged (module `headers`).
 
 use alloc::collections::VecDeque;
 
-/// The headers that a receive stream has answered.
 #[derive(Debug, Default)]
 pub(super) struct Answered {
     /// The packet of the first record.
@@ -14,8 +13,8 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    /// Records a header of a packet at or after `base`, the first missing one. Returns whether its attempt is new, and
-    /// whether its packet is.
+    /// Records a header at or after `base`, the first missing packet. Returns whether its attempt is new, and its
+    /// packet.
     pub(super) fn record(&mut self, base: u32, sequence: u32, attempt: u8) -> (bool, bool) {
         let passed = base.wrapping_sub(self.first) as usize;
         self.attempts.drain(..passed.min(self.attempts.len()));
@@ -28,7 +27,7 @@ impl Answered {
         (before != Some(attempt), before.is_none())
     }
 
-    /// Returns the number of recorded packets at or after `end`.
+    /// Counts recorded packets at or after `end`.
     pub(super) fn from(&self, end: u32) -> u32 {
         let place = end.wrapping_sub(self.first) as usize;
         self.attempts.iter().skip(place).flatten().count() as u32

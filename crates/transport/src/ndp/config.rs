@@ -1,4 +1,4 @@
-//! The parameters of an NDP host, and the commands and events of its application.
+//! The parameters, commands and events of an NDP host.
 
 use alloc::sync::Arc;
 use core::num::NonZeroU16;
@@ -9,51 +9,49 @@ use super::core_rate::CoreRate;
 use super::send_scheduler::Order;
 use crate::{Key, PathList, Stream, flow};
 
-/// Parameters of every connection of a host.
+/// Parameters of all connections of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Packets pushed before the first PULL (IW; NDP 6.2: 30).
     pub initial_window: u32,
-    /// Initial window in payload bytes, for connections of any payload. With 0, as in NDP, `initial_window` counts
-    /// packets of any size.
+    /// Initial window in payload bytes, for any payload. With 0, as in NDP, `initial_window` packets of any size.
     pub initial_window_bytes: u32,
-    /// Number of first packets of the first window that bear [`trimline_packet::Packet::MARK_UNSCHEDULED`] on their
-    /// first transmission.
+    /// First packets of the first window with [`trimline_packet::Packet::MARK_UNSCHEDULED`] on their first
+    /// transmission.
     pub marked: u32,
-    /// True if a probe follows the first window, so that the receiver learns of its losses (Aeolus, SIGCOMM 2020).
+    /// True if a probe follows the first window, to reveal its losses to the receiver (Aeolus, SIGCOMM 2020).
     pub aeolus: bool,
     /// Payload of a full packet in bytes (NDP: 9000). The header adds 64 on the wire.
     pub payload_bytes: u16,
     /// Rate of the host's link, to which pulls are paced.
     pub link_rate: BitRate,
-    /// Bytes that the link carries besides each packet (preamble, gap). Pulls paced by wire bytes count them too.
+    /// Link bytes besides each packet (preamble, gap), which count for pulls by wire bytes.
     pub framing_bytes: u16,
     /// Time between two pulls.
     pub pull_spacing: PullSpacing,
-    /// True if a pull may ride in its ACK or NACK when the pacer is due (NDP 3.2, footnote 4).
+    /// True if a pull may ride in its ACK or NACK (NDP 3.2, footnote 4).
     pub pull_ack: bool,
-    /// True if a credit that finds nothing to send is banked. Otherwise a connection may stall for ever: for study
+    /// True if a credit that finds nothing to send is banked. Otherwise connections may stall for ever: for study
     /// ([`Config::without_credit_bank`]).
     pub credit_bank: bool,
-    /// True if trimmed headers may be forged (module `headers`). Each is then answered once for each transmission that
-    /// it names, and moves neither the end of the data, nor LAST, nor the class. NDP believes each header (false).
+    /// True if trimmed headers may be forged (module `headers`): each is answered once per transmission that it names,
+    /// and moves neither the end of the data, nor LAST, nor the class. NDP believes headers (false).
     pub doubts_headers: bool,
-    /// Max number of whole packets of a connection that one ACK answers, and of pulls sent together (module
-    /// `delayed_ack`): 1 to [`DelayedAck::MAX`](trimline_packet::DelayedAck::MAX). NDP: 1.
+    /// Max whole packets of a connection that one ACK answers, and pulls sent together (module `delayed_ack`): 1 to
+    /// [`DelayedAck::MAX`](trimline_packet::DelayedAck::MAX). NDP: 1.
     pub ack_every: u8,
-    /// Slows pulls down while packets are trimmed before the last switch (module `core_rate`). `None`, as in NDP,
-    /// always pulls at the rate of the link.
+    /// Slows pulls down while packets are trimmed before the last switch (module `core_rate`). NDP always pulls at the
+    /// link's rate (`None`).
     pub core_rate: Option<CoreRate>,
     /// Payload bytes of a connection's turn, to pull and to send: as many packets as fill it, at least one. Senders
-    /// then serve connections in turn, whatever `order` says. 0, as in NDP: one packet of any size.
+    /// then take turns, whatever `order` says. NDP: 0, one packet of any size.
     pub turn: u32,
-    /// The order in which a host's connections share its link.
+    /// The order in which connections share the link.
     pub order: Order,
-    /// Retransmission time-out of a packet that was neither ACKed, NACKed nor returned. NDP 3.2.4: as low as 1 ms. With
+    /// Retransmission time-out of a packet neither ACKed, NACKed nor returned. NDP 3.2.4: as low as 1 ms. With
     /// `follows_path` it holds until a round trip was measured.
     pub rto: TimeDelta,
-    /// Adapts time-out and window to the round trips to each peer (module `round_trips`). NDP keeps `rto` and the first
-    /// window (`None`).
+    /// Adapts time-out and window to the round trips to each peer (module `round_trips`). NDP keeps both (`None`).
     pub follows_path: Option<FollowsPath>,
     /// Time after which a PULL that elicits nothing is queued again (chosen: 1 ms).
     pub pull_repeat: TimeDelta,
@@ -62,18 +60,18 @@ pub struct Config {
     /// The sender's backstop while pulls are owed; doubles with every expiry in a row (chosen:
     /// 100 ms).
     pub backstop_owed: TimeDelta,
-    /// Time for which both ends remember a finished connection (NDP 3.2.2: the maximum segment lifetime is under 1 ms).
+    /// Memory of a finished connection at both ends (NDP 3.2.2: the maximum segment lifetime is under 1 ms).
     pub time_wait: TimeDelta,
-    /// Removes outlier paths for a time (NDP 3.2.3); `None` never removes a path.
+    /// Temporary removal of outlier paths (NDP 3.2.3), if any.
     pub path_penalty: Option<PathPenalty>,
-    /// Pull gaps as a real host keeps them, instead of `pull_spacing`.
+    /// Pull gaps of a real host, instead of `pull_spacing`.
     pub pull_gaps: Option<PullGaps>,
-    /// True if send streams record the latency of each packet ([`super::Latency`]).
+    /// True if the latency of each packet is recorded ([`super::Latency`]).
     pub record_latencies: bool,
 }
 
 impl Config {
-    /// Returns the number of packets with this payload that are pushed before the first PULL.
+    /// Returns the packets with this payload that are pushed before the first PULL.
     pub fn window(&self, payload: u16) -> u32 {
         match self.initial_window_bytes {
             0 => self.initial_window,
@@ -81,9 +79,8 @@ impl Config {
         }
     }
 
-    /// Behaves as the authors' program: a credit that finds nothing to send is discarded. No timer makes up for it,
-    /// neither a repeated PULL nor the sender's backstop. A PULL that overtakes its NACK is lost, and the connection
-    /// may wait for ever.
+    /// Behaves as the authors' program: discards credits that find nothing to send. No timer makes up for it, neither a
+    /// repeated PULL nor the backstop. If a PULL overtakes its NACK, the connection may wait for ever.
     #[must_use]
     pub fn without_credit_bank(self) -> Config {
         let never = TimeDelta::from_ps(u64::MAX);
@@ -97,12 +94,12 @@ impl Config {
     }
 }
 
-/// A time-out, and optionally a window, that adapt to the round trips to each peer.
+/// A time-out, and optionally a window, that adapt to each peer's round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FollowsPath {
     /// Min of a measured time-out; [`Config::rto`] holds before the first measurement.
     pub min_rto: TimeDelta,
-    /// Min round trip of a path on which the window grows; `None`: it never grows.
+    /// Min round trip of a path on which the window grows, if it ever grows.
     pub grows_from: Option<TimeDelta>,
 }
 
@@ -110,7 +107,7 @@ pub struct FollowsPath {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PullSpacing {
     /// Wire bytes of the packet that queued the pull, plus framing, over the link rate: the paper's rule with headers
-    /// counted (9064 B at 10 Gb/s: 7.2512 us).
+    /// (9064 B at 10 Gb/s: 7.2512 us).
     WireBytes,
     /// Payload bytes over the link rate, as in the authors' simulator (9000 B: 7.2 us).
     PayloadBytes,
@@ -124,15 +121,13 @@ pub enum PullSpacing {
 /// One step of an empirical distribution of pull gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PullGap {
-    /// Cumulative share of gaps up to this one, in units of 2^-32, rising from step to step. The last step counts as
-    /// the whole, whatever its value.
+    /// Cumulative share of gaps up to this one, in units of 2^-32, rising. The last step counts as the whole.
     pub share: u32,
     /// The gap after the pull of a full packet.
     pub gap: TimeDelta,
 }
 
-/// A distribution of pull gaps, and the host's RNG stream that draws from it (NDP 5, Figures 12 and 13: imperfect pull
-/// spacing).
+/// A distribution of pull gaps, with the RNG stream that draws them (NDP 5, Figures 12 and 13: imperfect pull spacing).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PullGaps {
     /// The steps, at least one.
@@ -196,43 +191,43 @@ pub enum Command {
         /// The connection's RNG stream.
         stream: Stream,
     },
-    /// Send more data on a connection. After a packet marked LAST it is pushed, not pulled.
+    /// Send more data. After a packet marked LAST it is pushed, not pulled.
     Send {
         /// The stream to send on; either end may send.
         key: Key,
         /// More payload bytes.
         length: ByteCount,
     },
-    /// Pull this connection's data in another priority class from now on.
+    /// Pull this connection's data in another class from now on.
     Prioritise {
         /// The receive stream.
         key: Key,
         /// Class, 0 to 3.
         class: u8,
     },
-    /// Pull nothing while the application does not read (`holds`); arriving packets are answered. On release the
-    /// withheld pulls are queued.
+    /// Stop pulling while the application does not read; arriving packets are answered. Then the withheld pulls are
+    /// queued.
     Hold {
         /// The receive stream.
         key: Key,
         /// True to hold, false to go on.
         holds: bool,
     },
-    /// Send the first window again, because the receiver kept nothing of it. Has no effect once the peer has answered.
+    /// Send the first window again: the receiver kept nothing of it. Has no effect after an answer.
     Renew {
         /// The send stream.
         key: Key,
     },
-    /// NDP 3.2.3: send on these paths only, after routing learned of a failure or of its end. Packets in flight on
-    /// others are resent when they time out. An empty list changes nothing: a packet is rather lost than never sent.
+    /// NDP 3.2.3: use only these paths, after routing learned of a failure or its end. Packets in flight on others are
+    /// resent when they time out. An empty list changes nothing: better lost than never sent.
     Paths {
         /// The stream, of either direction.
         key: Key,
         /// The paths that work.
         paths: PathList,
     },
-    /// Avoid a path that other connections to the peer found bad (NDP 3.2.3), if [`Config::path_penalty`] lets paths be
-    /// removed and another one is left.
+    /// Avoid a path that other connections found bad (NDP 3.2.3), if [`Config::path_penalty`] allows it and another
+    /// path is left.
     Avoid {
         /// The send stream.
         key: Key,
@@ -241,19 +236,19 @@ pub enum Command {
         /// Time from which the path may be used again.
         until: Time,
     },
-    /// Send this stream's packets in another priority class from now on.
+    /// Send this stream's packets in another class from now on.
     Classify {
         /// The send stream.
         key: Key,
         /// Class, 0 to 3.
         class: u8,
     },
-    /// Close the stream: nothing more will be sent or received, and it enters time-wait.
+    /// Close the stream: no more is sent or received, and it enters time-wait.
     Close {
         /// The stream to close.
         key: Key,
     },
-    /// End the stream at once: data not sent or not ACKed is never sent again.
+    /// End the stream at once, without sending or resending its data.
     Abandon {
         /// The stream to end.
         key: Key,
@@ -267,21 +262,21 @@ pub enum Event {
     Accepted {
         /// The receive stream.
         key: Key,
-        /// The slot of the stream.
+        /// The slot.
         slot: u32,
     },
     /// All data up to the peer's packet marked LAST has arrived.
     Delivered {
         /// The receive stream.
         key: Key,
-        /// The slot of the stream.
+        /// The slot.
         slot: u32,
     },
     /// All data to be sent has been ACKed.
     Acknowledged {
         /// The send stream.
         key: Key,
-        /// The slot of the stream.
+        /// The slot.
         slot: u32,
     },
     /// The peer does not know the connection, or refused it.
@@ -340,7 +335,7 @@ pub struct SenderStatistics {
     pub returns: u64,
     /// Time-outs: RTO of a packet, or the backstop.
     pub timeouts: u64,
-    /// Removals of a path by the scoreboard.
+    /// Path removals by the scoreboard.
     pub path_removals: u64,
 }
 

@@ -59,7 +59,6 @@ impl Endpoint {
         self.slots.push(entry);
     }
 
-    /// Opens a connection and pushes its first window.
     #[expect(clippy::too_many_arguments, reason = "the fields of one command")]
     pub(super) fn open(
         &mut self,
@@ -167,7 +166,6 @@ impl Endpoint {
         Some(slot)
     }
 
-    /// Moves a stream's pulls to another class.
     pub(super) fn prioritise(&mut self, key: Key, class: u8, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
         let StreamState::Receiving(receiver) = &mut self.slots[slot as usize].stream_state else {
@@ -181,7 +179,6 @@ impl Endpoint {
         }
     }
 
-    /// Stops pulling while the application does not read, or resumes.
     #[cold]
     pub(super) fn hold(
         &mut self,
@@ -217,7 +214,6 @@ impl Endpoint {
         }
     }
 
-    /// Sends the first window again, because the receiver kept nothing of it.
     #[cold]
     pub(super) fn renew(&mut self, now: Time, key: Key, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
@@ -229,7 +225,6 @@ impl Endpoint {
         }
     }
 
-    /// Sets the class of a send stream's packets.
     pub(super) fn classify(&mut self, key: Key, class: u8, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
         if let StreamState::Sending(sender) = &mut self.slots[slot as usize].stream_state {
@@ -237,7 +232,6 @@ impl Endpoint {
         }
     }
 
-    /// Ends a stream without delivering its data.
     #[cold]
     pub(super) fn abandon(&mut self, now: Time, key: Key, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
@@ -252,7 +246,6 @@ impl Endpoint {
         self.enter_time_wait(now, slot);
     }
 
-    /// Replaces the paths of a stream.
     #[cold]
     pub(super) fn use_paths(
         &mut self,
@@ -269,7 +262,6 @@ impl Endpoint {
         }
     }
 
-    /// Avoids a path that other connections found bad.
     #[cold]
     pub(super) fn avoid(
         &mut self,
@@ -284,7 +276,6 @@ impl Endpoint {
         }
     }
 
-    /// Closes a stream: nothing more will be sent or received.
     pub(super) fn close(&mut self, now: Time, key: Key, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
         let entry = &mut self.slots[slot as usize];
@@ -383,8 +374,8 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// Forgets the stream in `slot` at once: for a driver that reassigns slots once no packet can name them. The stream
-    /// must have nothing to send and wait for nothing.
+    /// Forgets the stream in `slot`: for a driver that reassigns slots once no packet can name them. It must have
+    /// nothing to send or wait for.
     pub fn forget(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         assert!(!entry.links.joined(), "a half that is forgotten has no pull to send");

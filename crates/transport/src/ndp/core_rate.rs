@@ -28,10 +28,10 @@ const MIN: u32 = LINK / 256;
 const BURST: u32 = 4;
 /// Number of gaps in the mean gap between whole packets (chosen; 4 to 64 differ little).
 const MEAN_OVER: u64 = 8;
-/// A gap between bursts is at least this long, in packet times (chosen).
+/// Min gap between bursts, in packet times (chosen).
 const LONGEST_GAP: u64 = 64;
 
-/// The rule by which the pull rate follows the capacity of the core.
+/// The rule by which pulls follow the capacity of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoreRate {
     /// A header takes 1/`cut` of the rate; at least 2.
@@ -46,7 +46,7 @@ pub struct CoreRate {
 #[derive(Clone, Copy, Debug)]
 struct Arrivals {
     last: Time,
-    /// The mean time between two packets.
+    /// The mean gap.
     gap: TimeDelta,
     /// Number of gaps in the mean.
     gaps: u64,
@@ -65,12 +65,10 @@ pub(super) struct Core {
 }
 
 impl Core {
-    /// Starts at the link's rate.
     pub(super) fn new(rule: CoreRate, full: TimeDelta) -> Core {
         Core { rule, full, rate: LINK, score: 0, arrivals: None }
     }
 
-    /// Shifts times when the clock is set back.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         self.arrivals.iter_mut().for_each(|arrivals| set_back(&mut arrivals.last, by));
     }
@@ -101,7 +99,7 @@ impl Core {
         }
     }
 
-    /// Records a pulled packet that arrived whole or was trimmed by the last switch. Returns whether the rate changed.
+    /// Records a pulled packet that was whole or trimmed by the last switch. Returns whether the rate changed.
     pub(super) fn passed(&mut self) -> bool {
         self.score = self.score.saturating_sub(1);
         let before = self.rate;
@@ -109,7 +107,7 @@ impl Core {
         self.rate != before
     }
 
-    /// Records a pulled packet that was trimmed in the core. Returns whether the rate changed.
+    /// Records a pulled packet trimmed in the core. Returns whether the rate changed.
     pub(super) fn cut(&mut self, now: Time) -> bool {
         let max = BURST * u32::from(self.rule.tolerated);
         self.score += u32::from(self.rule.tolerated);

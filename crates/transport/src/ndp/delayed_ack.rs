@@ -19,12 +19,11 @@ use super::receiver::Receiver;
 use super::slot::{Slot, StreamState};
 use crate::Key;
 
-/// An ACK waits for at most one part in `WAIT_PART` of the time-out (chosen: with its way back far less than the
-/// time-out).
+/// Max wait of an ACK, as a divisor of the time-out (chosen: with its way back far less than the time-out).
 const WAIT_PART: u64 = 4;
 
 impl Endpoint {
-    /// Returns whether the ACK of a whole packet is delayed; a pull for the packet is then queued.
+    /// Returns whether a whole packet's ACK is delayed; its pull is then queued.
     pub(super) fn joins(&mut self, now: Time, slot: u32, header: &Header) -> bool {
         let (max, wait) = (u32::from(self.config.ack_every), self.wait());
         let entry = &mut self.slots[slot as usize];
@@ -72,8 +71,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers pending packets that have waited long enough when a stream's deadline comes; otherwise bounds the
-    /// deadline by theirs.
+    /// Answers, at a deadline, packets that have waited long enough; others bound the next deadline.
     pub(super) fn answer_in_time(&mut self, now: Time, slot: u32) {
         let wait = self.wait();
         let entry = &mut self.slots[slot as usize];
@@ -89,7 +87,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends the pulls of the head stream, as many as go together, with the ACK that rides in them.
+    /// Sends the head stream's pulls, as many as go together, with its ACK.
     pub(super) fn transmit_pulls(&mut self, now: Time) -> Packet {
         let (slot, class) = self.pulls.head();
         let entry = &mut self.slots[slot as usize];
@@ -121,7 +119,6 @@ impl Endpoint {
         packet
     }
 
-    /// Handles an ACK of several packets at their sender.
     #[cold]
     pub(super) fn acked_together(
         &mut self,
@@ -158,7 +155,7 @@ impl Endpoint {
     }
 }
 
-/// Builds the ACK of a stream's pending packets, with the pull counter if pulls go with it.
+/// Builds the ACK of pending packets, with the pull counter if pulls go along.
 fn delayed_ack(entry: &mut Slot, host: trimline_packet::HostId, counter: Option<u32>) -> Packet {
     let mut flags = entry.direction().with(Flags::DELAYED_ACK);
     if counter.is_some() {

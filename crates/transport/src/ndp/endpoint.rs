@@ -26,19 +26,17 @@ use crate::{Allowed, Disposition, HostTables, Key, PathList, Side};
 /// Max ACKs, NACKs and RESETs held for a NIC that takes none. Further ones are dropped; time-outs make up for them.
 const CONTROL_LIMIT: usize = 1 << 16;
 
-/// The way in which a receive stream asks for another packet.
+/// A receive stream's request for another packet.
 #[derive(Clone, Copy)]
 pub(super) enum Asked {
-    /// It does not ask.
     Nothing,
-    /// In the answer to the packet that arrived.
+    /// In the answer to the packet.
     Riding { counter: u32 },
-    /// In a PULL in its turn; with the first one the stream joins the pull queue.
+    /// In a PULL in its turn; the first one queued joins the stream to the pull queue.
     Queued { is_first: bool },
 }
 
-/// Returns whether a DATA packet has its payload. One that is smaller than a trimmed packet may be whole and yet marked
-/// trimmed.
+/// Returns whether a DATA packet has its payload. One shorter than a trimmed packet may be whole and marked trimmed.
 #[inline(always)]
 pub(super) fn is_whole(packet: &Packet) -> bool {
     let whole = u32::from(packet.header.payload_length()) + u32::from(Packet::HEADER_BYTES);
@@ -79,7 +77,6 @@ pub struct Endpoint {
     /// Shared by the hosts of a simulation.
     pub(super) config: Arc<Config>,
     pub(super) events: VecDeque<Event>,
-    /// Packet latencies, if recorded.
     pub(super) latencies: Option<Box<Latencies>>,
     pub(super) listening: Vec<u16>,
     /// The round trips to each peer, with [`Config::follows_path`].
@@ -88,7 +85,6 @@ pub struct Endpoint {
     pub(super) answered: Vec<Answered>,
     /// True if an option of the configuration inspects every packet that arrives.
     has_options: bool,
-    /// Time of the last RESET.
     pub(super) reset_at: Option<Time>,
 }
 
@@ -119,10 +115,10 @@ impl Endpoint {
         }
     }
 
-    /// Returns the counters of the send stream in `slot`, until the slot is assigned again.
+    /// Returns the counters of the send stream in `slot`, until it is assigned again.
     ///
     /// # Panics
-    /// Panics if the slot is not of a send stream.
+    /// Panics if it is no send stream.
     pub fn sender_statistics(&self, slot: u32) -> &SenderStatistics {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => &sender.statistics,
@@ -130,11 +126,10 @@ impl Endpoint {
         }
     }
 
-    /// Returns how many removed paths the send stream in `slot` took back into use
-    /// ([`SenderStatistics::path_removals`]).
+    /// Counts removed paths that the send stream in `slot` uses again ([`SenderStatistics::path_removals`]).
     ///
     /// # Panics
-    /// Panics if the slot is not of a send stream.
+    /// Panics if it is no send stream.
     pub fn path_restorations(&self, slot: u32) -> u64 {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => sender.path_restorations(),
@@ -142,8 +137,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the latencies of ACKed packets of the send stream in `slot`, in the order of the ACKs; empty without
-    /// [`Config::record_latencies`].
+    /// Returns the latencies of ACKed packets, in the order of the ACKs; empty without [`Config::record_latencies`].
     pub fn latencies(&self, slot: u32) -> &[Latency] {
         self.latencies.as_deref().map_or(&[], |latencies| latencies.of(slot))
     }
@@ -151,7 +145,7 @@ impl Endpoint {
     /// Returns the progress of the send stream in `slot`.
     ///
     /// # Panics
-    /// Panics if the slot is not of a send stream.
+    /// Panics if it is no send stream.
     pub fn sender_progress(&self, slot: u32) -> SenderProgress {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => sender.progress(),
@@ -159,10 +153,10 @@ impl Endpoint {
         }
     }
 
-    /// Returns the window of the send stream in `slot`, in packets: the first one, unless it grew.
+    /// The window of the send stream in `slot`, in packets: the first one, unless it grew.
     ///
     /// # Panics
-    /// Panics if the slot is not of a send stream.
+    /// Panics if it is no send stream.
     pub fn window(&self, slot: u32) -> u32 {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => sender.window(&self.config),
@@ -173,7 +167,7 @@ impl Endpoint {
     /// Returns the queued pulls of the receive stream in `slot`.
     ///
     /// # Panics
-    /// Panics if the slot is not of a receive stream.
+    /// Panics if it is no receive stream.
     pub fn pulls_queued(&self, slot: u32) -> u32 {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Receiving(receiver)) => receiver.pulls(),
@@ -181,10 +175,10 @@ impl Endpoint {
         }
     }
 
-    /// Returns the counters of the receive stream in `slot`, until the slot is assigned again.
+    /// Returns the counters of the receive stream in `slot`, until it is assigned again.
     ///
     /// # Panics
-    /// Panics if the slot is not of a receive stream.
+    /// Panics if it is no receive stream.
     pub fn receiver_statistics(&self, slot: u32) -> &ReceiverStatistics {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Receiving(receiver)) => &receiver.statistics,
@@ -192,7 +186,7 @@ impl Endpoint {
         }
     }
 
-    /// Shifts all times when the driver's clock is set back, except recorded latencies.
+    /// Shifts all times but latencies when the driver's clock is set back.
     pub fn set_back(&mut self, by: TimeDelta) {
         self.timers.set_back(by);
         self.pulls.set_back(by);
@@ -211,7 +205,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the memory of the connection table, for drivers that prefetch.
+    /// Returns the connection table's memory, for drivers that prefetch.
     #[inline]
     pub fn connections_memory(&self) -> Memory {
         Memory::of(&self.slots)
@@ -248,8 +242,8 @@ impl Endpoint {
         self.arrive(now, packet, key, slot, directory)
     }
 
-    /// Handles a DATA packet at its receive stream: answers it and asks for another one. A closed stream refuses
-    /// packets that it lacks.
+    /// Answers a DATA packet at its receive stream and asks for another one. A closed stream refuses packets that it
+    /// lacks.
     ///
     /// NDP 3.2-d, 3.2-n: for every header or packet that arrives a pull is queued; once LAST is known the superfluous
     /// ones are removed.
@@ -336,7 +330,7 @@ impl Endpoint {
         disposition
     }
 
-    /// Applies options to a packet that arrived. Returns whether its ACK is delayed and its pull queued.
+    /// Applies options to a packet. Returns whether its ACK is delayed and its pull queued.
     #[cold]
     #[inline(never)]
     pub(super) fn heeds_options(
@@ -363,15 +357,14 @@ impl Endpoint {
             && self.joins(now, slot, &packet.header)
     }
 
-    /// Queues a control packet if there is room.
     pub(super) fn push_control(&mut self, packet: Packet) {
         if self.control.len() < CONTROL_LIMIT {
             self.control.push_back(packet);
         }
     }
 
-    /// Aeolus: handles a probe, which names the last unasked packet. Missing ones up to it were lost: each is answered
-    /// and pulled as if its header had come.
+    /// Aeolus: a probe names the last unasked packet. Missing ones up to it were lost: each is answered and pulled as
+    /// if its header had come.
     #[cold]
     pub(super) fn handle_probe(
         &mut self,
@@ -405,7 +398,6 @@ impl Endpoint {
         }
     }
 
-    /// Follows a change of class in a connection's packets.
     #[cold]
     fn change_class(&mut self, slot: u32, class: u8) {
         let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
@@ -469,7 +461,7 @@ impl Endpoint {
         self.sender_changed(now, slot);
     }
 
-    /// Handles a returned header, which is the send stream's own packet.
+    /// Handles a returned header, the sender's own packet.
     #[inline(never)]
     fn handle_return(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let header = &packet.header;
@@ -489,7 +481,7 @@ impl Endpoint {
         self.sender_changed(now, slot);
     }
 
-    /// Updates turns and events after anything that may have made a send stream ready, unready or complete.
+    /// Updates turns and events after a send stream may have become ready, unready or complete.
     #[inline]
     pub(super) fn sender_changed(&mut self, now: Time, slot: u32) {
         let entry = &mut self.slots[slot as usize];
@@ -612,7 +604,7 @@ impl Endpoint {
         }
     }
 
-    /// Refuses an unknown stream to the peer with a RESET. `packet` is DATA or a PULL.
+    /// Refuses an unknown stream with a RESET. `packet` is DATA or a PULL.
     #[cold]
     pub(super) fn reset(
         &mut self,

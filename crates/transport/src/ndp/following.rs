@@ -37,7 +37,6 @@ impl Endpoint {
         }
     }
 
-    /// Time for which a closed connection of a peer is remembered.
     pub(super) fn time_wait(&self, peer: HostId) -> TimeDelta {
         let Config { follows_path, rto, time_wait, .. } = &*self.config;
         follows_path.as_ref().map_or(*time_wait, |follows| {
@@ -45,7 +44,7 @@ impl Endpoint {
         })
     }
 
-    /// Handles an answer that measured a round trip, or showed that it exceeds the time-out; then applies its pull.
+    /// Handles an answer that measured a round trip or exceeded the time-out; then its pull counts.
     #[cold]
     #[inline(never)]
     pub(super) fn measured(&mut self, now: Time, slot: u32, sample: Sample, header: &Header) {

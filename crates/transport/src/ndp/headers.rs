@@ -23,8 +23,8 @@ use super::slot::Life;
 use crate::arrivals::WINDOW_LIMIT;
 use crate::{HostTables, Key, Side};
 
-/// Repeated PULLs in a row after which a packet known only from headers is no longer missing (chosen: three, each after
-/// twice the time of the one before).
+/// Repeated PULLs in a row after which a packet known only from headers is not missing (chosen: three, each after twice
+/// the time of the one before).
 const IN_VAIN: u8 = 3;
 
 impl Endpoint {
@@ -69,7 +69,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the receive stream of a DATA packet, and accepts a new one.
+    /// Returns a DATA packet's receive stream, perhaps a new one.
     pub(super) fn receiving_side(
         &mut self,
         now: Time,
@@ -89,7 +89,7 @@ impl Endpoint {
         slot.map(|slot| (key, slot))
     }
 
-    /// Returns whether a header is the first of its attempt, of a missing packet that its sender may have sent.
+    /// Returns whether a header is its attempt's first, of a missing packet that its sender may have sent.
     fn is_news(&mut self, now: Time, slot: u32, packet: &Packet) -> bool {
         let header = &packet.header;
         let reach = 2 * self.config.window(self.config.payload_bytes);
@@ -116,7 +116,7 @@ impl Endpoint {
         is_news
     }
 
-    /// NACKs a header and pulls its packet, as for any other header.
+    /// NACKs a header and pulls its packet, as usual.
     fn answer_header(&mut self, now: Time, slot: u32, packet: &Packet, key: Key) {
         let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
         let allowance = receiver.allowance();
@@ -153,7 +153,7 @@ impl Endpoint {
         }
     }
 
-    /// Corrects the missing count after whole packets passed packets known only from headers, which counted twice.
+    /// Corrects the count of missing packets that headers and whole packets counted twice.
     pub(super) fn recount(&mut self, slot: u32) {
         let Some(answered) = self.answered.get_mut(slot as usize) else { return };
         if answered.ahead > 0 {
@@ -168,7 +168,7 @@ impl Endpoint {
         }
     }
 
-    /// Drops packets from the missing count that only headers named and no repeated PULL elicits.
+    /// Stops counting packets as missing that only headers named and no PULL elicits.
     pub(super) fn forget_headers(&mut self, slot: u32) {
         let Some(answered) = self.answered.get_mut(slot as usize) else { return };
         if answered.ahead == 0 {
@@ -180,7 +180,7 @@ impl Endpoint {
         }
     }
 
-    /// Clears the record of a slot with a new stream.
+    /// Clears the record for a new stream.
     pub(super) fn answered_nothing(&mut self, slot: u32) {
         if let Some(answered) = self.answered.get_mut(slot as usize) {
             *answered = Answered::default();

@@ -1,5 +1,4 @@
-//! Records the time from each packet's first transmission to its ACK, in runs that ask for it. Other hosts hold only a
-//! null pointer.
+//! Records the time from a packet's first transmission to its ACK, if asked. Other hosts hold only a null pointer.
 
 use alloc::vec::Vec;
 
@@ -14,7 +13,6 @@ pub struct Latency {
     pub time: TimeDelta,
 }
 
-/// The packets of one send stream.
 #[derive(Debug, Default)]
 struct Packets {
     /// Time of each packet's first transmission; never, once ACKed.
@@ -22,7 +20,7 @@ struct Packets {
     acked: Vec<Latency>,
 }
 
-/// The packets of all send streams of a host, by slot.
+/// Packets of a host's send streams, by slot.
 #[derive(Debug, Default)]
 pub(super) struct Latencies(Vec<Packets>);
 
@@ -51,14 +49,12 @@ impl Latencies {
         }
     }
 
-    /// Forgets the stream in a slot.
     pub(super) fn forget(&mut self, slot: u32) {
         if let Some(packets) = self.0.get_mut(slot as usize) {
             *packets = Packets::default();
         }
     }
 
-    /// Returns the latencies of a stream's ACKed packets.
     pub(super) fn of(&self, slot: u32) -> &[Latency] {
         self.0.get(slot as usize).map_or(&[], |packets| &packets.acked)
     }

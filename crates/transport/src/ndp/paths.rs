@@ -22,7 +22,6 @@ use crate::Stream;
 /// No path to be avoided.
 pub(super) const NO_PATH: u16 = u16::MAX;
 
-/// The paths to a peer.
 #[derive(Debug)]
 pub(super) struct Paths {
     /// Places in the path list: first paths in use, then removed ones, then those that routing withdrew.
@@ -39,7 +38,7 @@ pub(super) struct Paths {
     seldom: Option<Box<Seldom>>,
 }
 
-/// State that the simulator's paths need only with a scoreboard.
+/// State that the simulator needs only with a scoreboard.
 #[derive(Debug)]
 struct Seldom {
     /// The path list; empty if it is 0, 1, 2 ...
@@ -114,7 +113,7 @@ impl Paths {
         }
     }
 
-    /// Returns the place of the round's next path; not `avoid` if another one is in use.
+    /// Returns the place of the round's next path; not `avoid` if possible.
     #[inline]
     pub(super) fn choose(&mut self, avoid: u16) -> u16 {
         debug_assert!(!self.round_ended(), "a round that ended is permuted before the next choice");
@@ -144,10 +143,10 @@ impl Paths {
         }
     }
 
-    /// Uses only these paths from now on. Known paths keep their places; an empty list changes nothing.
+    /// Uses only these paths. Known ones keep their places; an empty list changes nothing.
     ///
     /// # Panics
-    /// Panics after more than 65,535 different paths in the life of a connection.
+    /// Panics after 65,535 different paths in a connection's life.
     #[cold]
     pub(super) fn replace(&mut self, list: &[PathId], penalty: Option<&PathPenalty>) {
         if list.is_empty() {
@@ -202,8 +201,7 @@ impl Paths {
         }
     }
 
-    /// Removes a path for a while because other connections found it bad; the next packet begins a round. Does nothing
-    /// without a scoreboard.
+    /// Removes a path that other connections found bad; the next packet begins a round. Needs a scoreboard.
     #[cold]
     pub(super) fn avoid(&mut self, path: PathId, until: Time) {
         let place = (0..self.order.len() as u16).find(|&place| self.id(place) == path);
@@ -213,7 +211,7 @@ impl Paths {
         }
     }
 
-    /// Returns the next path of packets without a scoreboard. NDP 3.1.1-b: ACKs, NACKs and PULLs are sprayed too.
+    /// Returns the next path without a scoreboard. NDP 3.1.1-b: ACKs, NACKs and PULLs are sprayed too.
     #[inline]
     pub(super) fn spray(&mut self) -> PathId {
         if self.round_ended() {
@@ -223,7 +221,6 @@ impl Paths {
         self.id(place)
     }
 
-    /// Returns the identifier of the path at a place.
     #[inline]
     pub(super) fn id(&self, place: u16) -> PathId {
         match &self.seldom {

@@ -17,26 +17,22 @@ pub(super) struct PendingAcks {
 }
 
 impl PendingAcks {
-    /// No packets.
     pub(super) const NONE: PendingAcks =
         PendingAcks { newest: 0, before: 0, count: 0, attempt: 0, since: Time::ZERO };
 
-    /// Number of packets.
     pub(super) const fn count(&self) -> u8 {
         self.count
     }
 
-    /// Arrival time of the first packet.
     pub(super) const fn since(&self) -> Time {
         self.since
     }
 
-    /// Returns the arrival time, to be shifted when the clock is set back.
     pub(super) fn since_mut(&mut self) -> &mut Time {
         &mut self.since
     }
 
-    /// Adds a packet. Returns false, and does nothing, if one ACK cannot answer it with the others.
+    /// Adds a packet. Returns false, unchanged, if one ACK cannot answer it too.
     pub(super) fn add(&mut self, now: Time, header: &Header) -> bool {
         let (sequence, attempt) = (header.sequence, header.flags.attempt());
         if self.count == 0 {
@@ -62,7 +58,7 @@ impl PendingAcks {
         true
     }
 
-    /// Removes all packets. Returns the fields of their ACK: the newest one, the others, and their attempt.
+    /// Empties this into its ACK's fields: the newest packet, the others, and their attempt.
     pub(super) fn take(&mut self) -> (u32, u16, u8) {
         self.count = 0;
         (self.newest, self.before, self.attempt)

@@ -21,11 +21,10 @@ use super::starvation::Starvation;
 use crate::round_robin::{Linked, RoundRobin};
 use crate::timers::{doubled, set_back};
 
-/// Max pulls without spacing from a NIC that was busy long (chosen: 8, the packets that a switch port of the paper can
-/// queue).
+/// Max pulls without spacing after the NIC was busy long (chosen: 8, the queue of a switch port in the paper).
 const LATE_PULLS: u64 = 8;
 
-/// The time between two pulls, by the payload length of the packet that queued the first.
+/// The time between two pulls, by the payload of the first one's packet.
 #[derive(Clone, Debug)]
 pub(super) struct Gaps {
     /// The length with a constant gap: beyond any length when gaps are drawn.
@@ -77,7 +76,7 @@ impl Gaps {
         }
     }
 
-    /// Records a pull that a packet with this payload queued. Returns the gap after it.
+    /// Records a pull for a packet with this payload. Returns the gap after it.
     #[inline]
     pub(super) fn pulled(&mut self, length: u16) -> TimeDelta {
         if self.starvation.pulled() {
@@ -101,7 +100,7 @@ impl Gaps {
         }
     }
 
-    /// Core rate: records a pulled packet that was trimmed in the core, or by the last switch.
+    /// Core rate: records a pulled packet trimmed in the core or by the last switch.
     #[cold]
     pub(super) fn heed_header(&mut self, now: Time, is_last_hop: bool) {
         let changed = self.core.as_mut().is_some_and(|core| match is_last_hop {
@@ -123,7 +122,7 @@ impl Gaps {
         self.compute(self.payload_bytes)
     }
 
-    /// The gap after a pull that a packet with this payload queued.
+    /// The gap after a pull for a packet with this payload.
     #[inline]
     pub(super) fn after(&mut self, length: u16) -> TimeDelta {
         if u32::from(length) == self.full_length { self.full } else { self.other(length) }
@@ -167,7 +166,6 @@ impl Gaps {
     }
 }
 
-/// The streams with queued pulls, and the time of the next pull.
 #[derive(Debug)]
 pub(super) struct PullQueue {
     /// Receive streams with queued pulls, by class.
@@ -201,7 +199,7 @@ pub(super) struct Sent {
 }
 
 impl PullQueue {
-    /// An empty queue whose pacer is due, and whose pulls go one by one.
+    /// An empty queue whose pacer is due, with pulls one by one.
     pub(super) const EMPTY: PullQueue = PullQueue {
         classes: [RoundRobin::EMPTY; 4],
         queued: 0,
@@ -213,7 +211,7 @@ impl PullQueue {
         asked: [0; 4],
     };
 
-    /// Creates a queue whose pulls go together, or when as many would have been due. `gap` is for one pull.
+    /// Creates a queue whose pulls go together, or when as many would have been due. `gap` is for one.
     pub(super) fn new(config: &Config, gap: TimeDelta) -> PullQueue {
         let together = u32::from(config.ack_every);
         let wait = gap * u64::from(together - 1);
@@ -259,7 +257,7 @@ impl PullQueue {
         set_back(&mut self.waiting_since, by);
     }
 
-    /// Counts one more queued pull. A stream without others must then [`PullQueue::join`].
+    /// Counts a queued pull. If its stream had no other, [`PullQueue::join`] follows.
     #[inline]
     pub(super) fn add(&mut self, now: Time) {
         if self.queued == 0 {
@@ -268,7 +266,6 @@ impl PullQueue {
         self.queued += 1;
     }
 
-    /// Adds a stream with queued pulls.
     pub(super) fn join(&mut self, table: &mut [impl Linked], slot: u32, class: u8) {
         self.classes[class as usize].join(table, slot);
     }
@@ -296,7 +293,6 @@ impl PullQueue {
         ring.leave(table, slot);
     }
 
-    /// Moves a stream's queued pulls to another class.
     pub(super) fn reclassify(&mut self, table: &mut [impl Linked], slot: u32, old: u8, new: u8) {
         self.leave(table, slot, old);
         self.classes[new as usize].join(table, slot);

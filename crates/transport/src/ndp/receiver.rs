@@ -20,7 +20,6 @@ use super::pending_acks::PendingAcks;
 use crate::arrivals::{Arrivals, WINDOW_LIMIT};
 use crate::timers::doubled;
 
-/// The meaning of a DATA packet to its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// Whole, and the first copy.
@@ -45,7 +44,6 @@ pub(super) enum Repeat {
 /// Max doublings of the interval between repeated PULLs: 1 ms becomes one second.
 const REPEAT_DOUBLINGS: u8 = 10;
 
-/// The state of a receive stream.
 #[derive(Debug)]
 pub(super) struct Receiver {
     arrivals: Arrivals,
@@ -58,7 +56,7 @@ pub(super) struct Receiver {
     /// The application knows that everything before `end` arrived.
     pub(super) delivered: bool,
     pub(super) class: u8,
-    /// The application chose the class; packets no longer change it.
+    /// Chosen by the application: packets no longer change the class.
     pub(super) class_fixed: bool,
     /// The application does not read: nothing is pulled.
     pub(super) held: bool,
@@ -82,7 +80,7 @@ pub(super) struct Receiver {
     counter: u32,
     /// Packets with a delayed ACK.
     pub(super) pending_acks: PendingAcks,
-    /// Time of the last packet received or pull sent.
+    /// Time of the last packet or pull.
     pub(super) active_at: Time,
     /// The paths of ACKs, NACKs and PULLs.
     pub(super) paths: Paths,
@@ -90,7 +88,6 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// Creates a stream without packets.
     pub(super) fn new(now: Time, service_port: u16, class: u8, paths: Paths) -> Receiver {
         Receiver {
             arrivals: Arrivals::default(),
@@ -117,7 +114,6 @@ impl Receiver {
         }
     }
 
-    /// Records a DATA packet.
     #[inline]
     pub(super) fn arrive(
         &mut self,
@@ -169,7 +165,7 @@ impl Receiver {
         self.arrivals.base()
     }
 
-    /// Records a packet of the stream: a PULL is repeated anew if nothing follows.
+    /// Records a packet: a PULL is repeated anew if nothing follows.
     pub(super) fn received(&mut self, now: Time) {
         self.active_at = now;
         self.repeats = 0;
@@ -187,7 +183,7 @@ impl Receiver {
         self.last && self.missing == 0
     }
 
-    /// Max queued pulls: any number until LAST is known, then one for each missing packet (NDP 3.2-o).
+    /// Max queued pulls: any number until LAST is known, then one per missing packet (NDP 3.2-o).
     #[inline]
     pub(super) const fn allowance(&self) -> u32 {
         if self.last { self.missing } else { u32::MAX }
@@ -199,7 +195,6 @@ impl Receiver {
         self.queued + self.repeating as u32
     }
 
-    /// Queues a pull for a packet with this payload.
     #[inline]
     pub(super) fn queue_pull(&mut self, length: u16) {
         self.queued += 1;
@@ -211,14 +206,14 @@ impl Receiver {
         }
     }
 
-    /// Stops pulling. Returns the number of queued pulls, which the caller drops and [`Receiver::go_on`] restores.
+    /// Stops pulling. Returns the queued pulls, which the caller drops and [`Receiver::go_on`] restores.
     pub(super) fn hold(&mut self) -> u32 {
         let queued = self.queued;
         (self.held, self.withheld) = (true, queued);
         queued
     }
 
-    /// Resumes pulling. Queues the withheld pulls as far as packets are missing, and returns their number.
+    /// Resumes pulling. Queues withheld pulls as far as packets are missing, and returns their number.
     pub(super) fn go_on(&mut self) -> u32 {
         self.held = false;
         let count = core::mem::take(&mut self.withheld);
@@ -238,8 +233,8 @@ impl Receiver {
         dropped
     }
 
-    /// Takes a pull from the queue. Returns its counter (NDP 3.2-i), and the payload of the packet that queued it. The
-    /// smaller packet is a message's last one, so its pull goes last.
+    /// Takes a queued pull. Returns its counter (NDP 3.2-i) and its packet's payload. The smaller packet is a message's
+    /// last, so its pull goes last.
     #[inline]
     pub(super) fn send_pull(&mut self, now: Time) -> (u32, u16) {
         self.statistics.pulls += 1;
@@ -259,7 +254,7 @@ impl Receiver {
         (self.counter, length)
     }
 
-    /// Counts a pull that rides in an ACK or NACK. Returns its counter.
+    /// Counts a pull that rides. Returns its counter.
     #[inline]
     pub(super) fn ride_pull(&mut self) -> u32 {
         self.statistics.pulls += 1;

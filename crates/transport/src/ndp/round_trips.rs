@@ -25,14 +25,14 @@ use trimline_packet::TimeDelta;
 use super::config::FollowsPath;
 use crate::timers::doubled;
 
-/// Max of a time-out that has backed off (chosen: three of them before a host gives up a silent peer; RFC 6298: 60 s).
+/// Max of a time-out that backed off (chosen: three of them before a host gives up a silent peer; RFC 6298: 60 s).
 const MAX_RTO: TimeDelta = TimeDelta::from_ms(8000);
 
-/// Answers at the start of a round that decide whether round trips have grown (RFC 9406: N_RTT_SAMPLE).
+/// First answers of a round, which show whether round trips have grown (RFC 9406: N_RTT_SAMPLE).
 const SAMPLES: u8 = 8;
 
-/// Max number of packets of a round that the first one of the next overtakes. More mean losses, which time-outs report
-/// several round trips later (chosen: one for each path).
+/// Max packets of a round that the next one's first overtakes. More are losses, which time-outs report several round
+/// trips later (chosen: one for each path).
 const OVERTAKEN: u32 = 16;
 
 /// Growth of a round trip that shows a queue: an eighth, within these bounds (RFC 9406: MIN_RTT_THRESH,
@@ -63,7 +63,6 @@ impl Rto {
     }
 }
 
-/// The round trips to one peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundTrips {
     /// SRTT and RTTVAR, once measured.
@@ -77,8 +76,8 @@ impl RoundTrips {
     pub(super) const UNKNOWN: RoundTrips =
         RoundTrips { estimate: None, min: TimeDelta::from_ps(u64::MAX), backoff: 0 };
 
-    /// Takes a measurement (RFC 6298, 2.2 and 2.3). Returns whether it is the first. After two doublings it measures
-    /// another path.
+    /// Takes a measurement (RFC 6298, 2.2 and 2.3). Returns whether it is the first. After two doublings the path is
+    /// another.
     pub(super) fn measured(&mut self, sample: TimeDelta) -> bool {
         if self.backoff >= ANOTHER_PATH {
             *self = RoundTrips::UNKNOWN;
@@ -100,8 +99,7 @@ impl RoundTrips {
         is_first
     }
 
-    /// Records an answer to a packet that had timed out `timeouts` times in vain: packets sent from now on wait longer
-    /// than it did.
+    /// Records an answer to a packet after this many vain time-outs: later packets wait longer than it did.
     pub(super) fn was_late(&mut self, timeouts: u8, rto: Rto) {
         if rto.after(timeouts) < rto.max {
             self.backoff = self.backoff.max(timeouts + 1);
@@ -117,9 +115,9 @@ impl RoundTrips {
         Rto { interval, backoff: self.backoff, max: MAX_RTO.max(first) }
     }
 
-    /// Min time for which a receiver remembers a connection after what may be its last ACK. The peer may send again
-    /// after four doublings of its time-out, which is within a factor of two of this host's. A peer that this host
-    /// never sent to may wait for the maximum.
+    /// Min memory of a connection after what may be the last ACK. The peer may resend after four doublings of its
+    /// time-out, which is within a factor of two of this host's. A peer that this host never sent to may wait for the
+    /// maximum.
     pub(super) fn memory(&self, first: TimeDelta, follows: &FollowsPath) -> TimeDelta {
         match self.estimate {
             None => MAX_RTO + TimeDelta::from_ps(MAX_RTO.as_ps() / 4),
@@ -139,13 +137,13 @@ pub(super) struct Growth {
     threshold: u32,
     /// ACKs since it grew by one.
     acks: u32,
-    /// One past the last packet sent when a packet was given up: losses before it are no news.
+    /// One past the last packet sent at a loss: earlier losses are no news.
     given_up_end: u32,
     /// One past the last packet of this round.
     round_end: u32,
     /// The minimum round trip of this round, and its number of answers.
     round: (TimeDelta, u8),
-    /// True if round trips are longer than the path, or packets of the last round are missing.
+    /// True if round trips exceed the path, or packets of the last round are missing.
     is_late: bool,
 }
 
@@ -161,7 +159,7 @@ impl Growth {
         is_late: false,
     };
 
-    /// Records a round trip. `next` is the number of the next new packet, `min` the minimum round trip to the peer.
+    /// Records a round trip. `next` is the next new packet, `min` the minimum to the peer.
     pub(super) fn measured(
         &mut self,
         sequence: u32,
@@ -183,7 +181,7 @@ impl Growth {
         }
     }
 
-    /// Records an ACK while there is room for another packet. Returns whether the window grows by it.
+    /// Records an ACK with room for another packet. Returns whether the window grows by it.
     pub(super) fn grows(&mut self, window: u32) -> bool {
         self.acks += 1;
         let grows = window < self.threshold && !self.is_late || self.acks >= window;
@@ -193,7 +191,7 @@ impl Growth {
         grows
     }
 
-    /// Records a trimmed or lost packet. Returns whether the window gives it up; the first window does not.
+    /// Records a trimmed or lost packet. Returns whether the window, unless the first, gives it up.
     pub(super) fn gives_up(&mut self, sequence: u32, window: u32, next: u32) -> bool {
         if self.extra == 0 {
             return false;

@@ -25,10 +25,9 @@ use super::config::PathPenalty;
 /// Answers to a path's packets after which its counts are halved.
 const MEMORY: u8 = 128;
 
-/// The square of eight standard deviations.
 const SIGMAS_SQUARED: u128 = 64;
 
-/// The fields that an answer reads: eight to a cache line, because the next answer may be about any path.
+/// The fields for an answer: eight to a cache line, for it may be about any path.
 #[derive(Clone, Copy, Debug)]
 struct Score {
     acks: u8,
@@ -38,7 +37,7 @@ struct Score {
     probing: bool,
     /// Doublings of the removal; [`Score::NEVER_REMOVED`] before the first one.
     doublings: u16,
-    /// ACKs that a path must earn after a removal to be like the others. Until then it carries one packet at a time.
+    /// ACKs to earn after a removal, one packet at a time, to be like the others.
     probation: u16,
 }
 
@@ -66,12 +65,12 @@ impl Score {
     }
 }
 
-/// The answers from each path of a sender.
+/// The answers from a sender's paths.
 #[derive(Debug)]
 pub struct Scoreboard {
     scores: Box<[Score]>,
     /// Ends of removals, also past ones; on probation the end of the wait for an answer; [`Time::NEVER`] while routing
-    /// has withdrawn the path, which then is not compared.
+    /// has withdrawn the path, which is not compared.
     removed_until: Box<[Time]>,
     /// Removed paths not yet back in use: mostly empty.
     out_of_use: Vec<u16>,
@@ -126,13 +125,13 @@ impl Scoreboard {
         self.removed_until.iter_mut().for_each(|until| set_back(until, by));
     }
 
-    /// Returns whether the path list may be permuted without judging the scores.
+    /// Returns whether no score needs judging before a permutation.
     #[inline]
     pub const fn is_quiet(&self) -> bool {
         !self.alarm && !self.disturbed
     }
 
-    /// Records a permutation of the path list while the board is quiet.
+    /// Records a permutation while the board is quiet.
     #[inline]
     pub fn permuted(&mut self, now: Time) {
         self.permuted_at = now;
@@ -142,8 +141,8 @@ impl Scoreboard {
         self.removed_until[path] == Time::NEVER
     }
 
-    /// Records an answer from a path on probation. Returns whether it answers the packet in flight, so that the path
-    /// may carry the next one; late answers are not news.
+    /// Records an answer from a path on probation. Returns whether its packet was in flight, so that the next one may
+    /// go; late answers are no news.
     #[cold]
     fn answered(&mut self, path: u16) -> bool {
         let is_news = core::mem::take(&mut self.scores[path as usize].probing);
@@ -178,7 +177,7 @@ impl Scoreboard {
         }
     }
 
-    /// Records an ACK for a packet of this path.
+    /// Records an ACK for this path.
     #[inline]
     pub fn ack(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 {
@@ -196,7 +195,7 @@ impl Scoreboard {
         Scoreboard::halve_at_limit(score);
     }
 
-    /// Records a NACK or a return for a packet of this path.
+    /// Records a NACK or a return for this path.
     #[inline]
     pub fn nack(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 && !self.answered(path) {
@@ -208,7 +207,7 @@ impl Scoreboard {
         Scoreboard::halve_at_limit(score);
     }
 
-    /// Records the loss of a packet of this path.
+    /// Records a loss on this path.
     pub fn loss(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 && !self.answered(path) {
             return;
@@ -218,7 +217,7 @@ impl Scoreboard {
         self.alarm |= u16::from(score.losses) >= self.min_losses;
     }
 
-    /// Records a packet on a path, in a round in which some path is on probation.
+    /// Records a packet on a path, in a round with a path on probation.
     pub fn sent(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 && !self.is_withdrawn(path as usize) {
             self.scores[path as usize].probing = true;
@@ -226,7 +225,6 @@ impl Scoreboard {
         }
     }
 
-    /// Returns whether a path is on probation.
     pub(super) fn on_probation(&self) -> bool {
         self.scores.iter().any(|score| score.probation > 0)
     }
@@ -303,8 +301,8 @@ impl Scoreboard {
         TimeDelta::from_ps(ps.min(penalty.removal_max.as_ps()))
     }
 
-    /// Removes a path because other connections found it bad, whatever its score here. It comes back without probation.
-    /// A path that routing withdrew stays withdrawn.
+    /// Removes a path that other connections found bad, whatever its score. It comes back without probation; withdrawn
+    /// paths stay withdrawn.
     #[cold]
     pub(super) fn remove(&mut self, path: u16, until: Time) {
         let end = &mut self.removed_until[path as usize];
@@ -315,7 +313,7 @@ impl Scoreboard {
         self.disturbed = true;
     }
 
-    /// The end of a path's removal: in the past if the path is in use; [`Time::NEVER`] while routing has withdrawn it.
+    /// The end of a path's removal: past if the path is in use; [`Time::NEVER`] while routing has withdrawn it.
     pub fn removed_until(&self, path: u16) -> Time {
         self.removed_until[path as usize]
     }
@@ -342,7 +340,7 @@ impl Scoreboard {
     }
 }
 
-/// Returns whether a path's NACKs are eight standard deviations above a random share of all answers (the hypergeometric
+/// Returns whether NACKs lie eight standard deviations above a random share of all answers (hypergeometric
 /// distribution).
 fn is_no_chance(own_nacks: u64, own_answers: u64, nacks: u64, answers: u64) -> bool {
     let excess = u128::from((own_nacks * answers).saturating_sub(own_answers * nacks));

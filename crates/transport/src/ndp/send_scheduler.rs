@@ -23,17 +23,17 @@
 
 use alloc::collections::VecDeque;
 
-/// The order in which a host's connections share its link.
+/// The order in which connections share a host's link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Credits in the order in which they came; bursts take turns with connections.
+    /// Credits in the order in which they came; bursts take turns.
     #[default]
     Fair,
     /// All credits in the order in which they came.
     Arrival,
     /// One packet of each ready connection in turn.
     RoundRobin,
-    /// Retransmissions before the first-time data of all connections, each in the order of credits.
+    /// Retransmissions of all connections first; each kind in the order of credits.
     RetransmissionsFirst,
 }
 
@@ -44,7 +44,6 @@ struct Burst {
     scheduler: u32,
 }
 
-/// The queue of turns of a host.
 #[derive(Debug, Default)]
 pub(super) struct SendScheduler {
     /// Single turns, by slot.
@@ -58,7 +57,6 @@ pub(super) struct SendScheduler {
     /// Streams ready to send; each has a turn queued.
     ready: u32,
     order: Order,
-    /// Payload bytes of a turn (`Config::turn`).
     turn: u32,
     /// The slot that sent last, and its bytes in the current turn.
     last: (u32, u32),
@@ -84,8 +82,7 @@ impl SendScheduler {
         }
     }
 
-    /// Records a packet sent, with turns of bytes, after the update of its stream. The stream stays next until its turn
-    /// is full.
+    /// Records a packet, with turns of bytes, after its stream's update. The stream stays next until its turn is full.
     #[cold]
     pub(super) fn sent(&mut self, slot: u32, bytes: u32) {
         let before = if self.last.0 == slot { self.last.1 } else { 0 };
@@ -96,7 +93,7 @@ impl SendScheduler {
         }
     }
 
-    /// Returns whether each turn is either for first-time data or for a retransmission.
+    /// Returns whether turns are by kind: new data or retransmission.
     #[inline]
     pub(super) fn are_by_kind(&self) -> bool {
         self.order == Order::RetransmissionsFirst
@@ -107,7 +104,7 @@ impl SendScheduler {
         self.ready == 0
     }
 
-    /// Updates a stream: whether it is ready, its credit, and its packets to send again.
+    /// Updates a stream's readiness, credit, and packets to send again.
     #[inline]
     pub(super) fn update(
         &mut self,
@@ -150,7 +147,7 @@ impl SendScheduler {
         queued.pushes = false;
     }
 
-    /// Queues credits that came together. Behind others of their connection they wait like those.
+    /// Queues credits that came together; behind others of their connection they wait like those.
     #[inline(never)]
     fn burst(&mut self, slot: u32, scheduler: u32, is_all: bool) {
         match self.order {
@@ -167,7 +164,7 @@ impl SendScheduler {
         }
     }
 
-    /// Queues new turns of a stream, first those for packets to send again that have no turn yet.
+    /// Queues new turns, first for packets to send again without a turn.
     fn queue_by_kind(&mut self, slot: u32, queued: &mut Queued, scheduler: u32, waiting: u32) {
         let lacking = waiting.saturating_sub(queued.resends.into()).min(scheduler);
         let resends = u16::try_from(lacking).unwrap_or(u16::MAX).min(u16::MAX - queued.resends);
@@ -178,7 +175,7 @@ impl SendScheduler {
         self.credits.extend((u32::from(resends)..scheduler).map(|_| slot));
     }
 
-    /// Removes the turns of a stream that is not ready, so that the slot's next stream does not get them.
+    /// Removes the turns of a stream that is not ready, so that the slot's next stream has none.
     pub(super) fn forget(&mut self, slot: u32, queued: &Queued) {
         if queued.scheduler > 0 {
             self.credits.retain(|credit| *credit != slot);
@@ -198,7 +195,7 @@ impl SendScheduler {
         self.credits.pop_front().expect("a ready half has a turn")
     }
 
-    /// Takes a turn of a round: one credit for each connection without a burst, and one turn of every burst.
+    /// Takes a turn of a round: one credit of each connection without a burst, one turn of every burst.
     #[inline(never)]
     fn next_beside_bursts(&mut self) -> u32 {
         if self.are_by_kind() {
@@ -233,7 +230,6 @@ impl SendScheduler {
 }
 
 impl Queued {
-    /// The turns of a stream with a window to push.
     pub(super) const PUSHING: Queued =
         Queued { scheduler: 0, resends: 0, is_ready: false, pushes: true };
 
@@ -248,7 +244,7 @@ impl Queued {
         self.scheduler = self.scheduler.saturating_sub(1);
     }
 
-    /// Ends one turn by kind. Returns whether it was for a retransmission; those of a stream come first.
+    /// Ends a turn by kind. Returns whether it was a retransmission; they come first.
     pub(super) fn spend_resend(&mut self) -> bool {
         let is_resend = self.resends > 0;
         self.resends -= u16::from(is_resend);

@@ -53,7 +53,6 @@ const RECENT: u32 = 16;
 /// Max doublings of the backstop while pulls are owed.
 const BACKSTOP_DOUBLINGS: u8 = 10;
 
-/// The state of a send stream.
 #[derive(Debug)]
 pub(super) struct Sender {
     window: Window,
@@ -90,7 +89,6 @@ pub(super) struct Sender {
     paths: Paths,
     /// Growth beyond the first window, with [`Config::follows_path`].
     growth: Option<Box<Growth>>,
-    /// Its turns in the host's send scheduler.
     pub(super) scheduler: Queued,
     pub(super) statistics: SenderStatistics,
 }
@@ -101,7 +99,6 @@ impl Sender {
         SenderProgress { in_flight, waiting, pulls: self.pull_counter, credit: self.credit }
     }
 
-    /// Creates a stream with its first window to push.
     pub(super) fn new(
         now: Time,
         config: &Config,
@@ -160,13 +157,11 @@ impl Sender {
         self.credit > 0 && self.has_something_to_send()
     }
 
-    /// Returns whether the next packet is a probe.
     #[inline]
     pub(super) const fn is_probing(&self) -> bool {
         self.probe != NO_PATH
     }
 
-    /// Packets that may be sent.
     #[inline]
     pub(super) const fn credit(&self) -> u32 {
         self.credit
@@ -189,7 +184,6 @@ impl Sender {
         self.recent >> RECENT != 0 && (self.recent & ((1 << RECENT) - 1)).count_ones() > RECENT / 2
     }
 
-    /// Packets that wait to be sent again.
     #[inline]
     pub(super) const fn waiting(&self) -> u32 {
         self.window.waiting()
@@ -211,7 +205,7 @@ impl Sender {
         config.window(self.payload) + self.growth.as_ref().map_or(0, |growth| growth.extra)
     }
 
-    /// Returns the next packet, sent now, and the time when it times out. With `prefers_new` new data goes first.
+    /// Returns the next packet, sent now, and its deadline. With `prefers_new` new data goes first.
     ///
     /// # Panics
     /// Panics unless [`Sender::ready`].
@@ -270,8 +264,8 @@ impl Sender {
         (packet, now.saturating_add(doubled(config.rto, record.timeouts())))
     }
 
-    /// Aeolus: returns a probe that asks which unasked packets arrived, by the number of the last one. It takes the
-    /// last one's path and queues, but is not dropped as that may be.
+    /// Aeolus: returns a probe that asks which unasked packets arrived, by the last one's number, on its path and in
+    /// its queues. It is not dropped as that may be.
     ///
     /// # Panics
     /// Panics unless [`Sender::is_probing`].
@@ -366,13 +360,12 @@ impl Sender {
         }
     }
 
-    /// Records that a packet of the connection arrived.
     #[inline]
     pub(super) fn receive(&mut self, now: Time) {
         self.last_received = now;
     }
 
-    /// Returns the round-trip news in an ACK or NACK, before the window applies it.
+    /// Returns the round-trip news in an ACK or NACK, before the window changes.
     #[cold]
     #[inline(never)]
     pub(super) fn sample(&mut self, header: &Header) -> Option<Sample> {
@@ -390,7 +383,7 @@ impl Sender {
         self.window.record(sequence).map_or(0, |record| record.timeouts())
     }
 
-    /// Handles an ACK. Packets never sent, or ACKed before, are ignored.
+    /// Handles an ACK; ignores packets never sent or already ACKed.
     #[inline]
     pub(super) fn acked(&mut self, sequence: u32, attempt: u8) {
         let Some(record) = self.window.record(sequence) else { return };
@@ -434,7 +427,7 @@ impl Sender {
         }
     }
 
-    /// Handles a measured round trip; `sample` also has the minimum to the peer.
+    /// Handles a measured round trip, with the minimum to the peer.
     #[cold]
     pub(super) fn measured(
         &mut self,
@@ -477,8 +470,8 @@ impl Sender {
         }
     }
 
-    /// Queues the first window again, with its credit, because the receiver kept nothing of it. Does nothing after an
-    /// answer or a pull.
+    /// Queues the first window again, with its credit: the receiver kept nothing of it. Does nothing after an answer or
+    /// pull.
     pub(super) fn renew(&mut self) {
         if self.answers > 0 || self.pull_counter > 0 {
             return;
@@ -494,7 +487,6 @@ impl Sender {
         }
     }
 
-    /// Handles a pull counter.
     #[inline]
     pub(super) fn pulled(&mut self, counter: u32) {
         let rise = counter.wrapping_sub(self.pull_counter);
@@ -512,8 +504,8 @@ impl Sender {
         // A lower counter was overtaken; one that rose by more than any window is foreign.
     }
 
-    /// Returns how many of `pulls` are forfeited for packets that the window gave up. Without new data it is 0: the
-    /// receiver pulls only packets that it lacks.
+    /// Takes the pulls forfeited for packets that the window gave up. Without new data there are 0: the receiver pulls
+    /// only packets that it lacks.
     #[inline]
     fn forfeit(&mut self, pulls: u32) -> u32 {
         let has_new_data = self.has_new_data();
@@ -526,7 +518,7 @@ impl Sender {
         forfeited
     }
 
-    /// Handles the low half of a pull counter, from an ACK of several packets.
+    /// Handles the low half of a pull counter.
     pub(super) fn pulled_low(&mut self, low: u16) {
         let rise = low.wrapping_sub(self.pull_counter as u16) as i16;
         if let Ok(rise) = u32::try_from(rise) {
@@ -534,7 +526,6 @@ impl Sender {
         }
     }
 
-    /// Adds data to send.
     pub(super) fn append(&mut self, now: Time, length: u64, config: &Config, rto: Rto) {
         if length == 0 || self.unsent == ENDLESS {
             return;
@@ -596,9 +587,8 @@ impl Sender {
         new + u64::from(self.window.waiting()) + u64::from(self.is_probing())
     }
 
-    /// Pushes later data up to a window of unACKed packets. The receiver that knows LAST drops its pulls, so each ACK
-    /// may have to make room for one more packet. Only data that is there gets credit: turns that find nothing would
-    /// delay the next message's.
+    /// Pushes later data up to a window of unACKed packets. A receiver that knows LAST drops its pulls, so each ACK may
+    /// have to make room for one more. Only present data gets credit: empty turns would delay the next message's.
     fn grant_push(&mut self, config: &Config) {
         let out = self.window.unacked() + self.credit;
         let room = self.window(config).saturating_sub(out).min(self.push.into());
@@ -612,12 +602,10 @@ impl Sender {
         self.class = class & 3;
     }
 
-    /// Uses only the paths that routing names.
     pub(super) fn use_paths(&mut self, paths: &[PathId], penalty: Option<&PathPenalty>) {
         self.paths.replace(paths, penalty);
     }
 
-    /// Avoids a path that other connections found bad.
     pub(super) fn avoid(&mut self, path: PathId, until: Time) {
         self.paths.avoid(path, until);
     }
@@ -640,8 +628,7 @@ impl Sender {
         self.window.clear();
     }
 
-    /// Handles the deadline: resends what timed out. Returns the next deadline; [`Time::NEVER`] if the next packet sent
-    /// will arm it.
+    /// Resends what timed out. Returns the next deadline; [`Time::NEVER`] if the next packet will arm it.
     pub(super) fn expire(&mut self, now: Time, config: &Config, rto: Rto) -> Time {
         let mut earliest = Time::NEVER;
         if self.window.in_flight() > 0 {

@@ -7,7 +7,6 @@ use super::sender::Sender;
 use crate::Key;
 use crate::round_robin::{Linked, Links};
 
-/// The life of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     /// In use.
@@ -20,18 +19,14 @@ pub(super) enum Life {
     Released,
 }
 
-/// The direction and state of a stream.
 #[derive(Debug)]
 pub(super) enum StreamState {
     /// The slot was never used: the directory began with a higher one.
     Vacant,
-    /// The stream sends data.
     Sending(Sender),
-    /// The stream receives data.
     Receiving(Receiver),
 }
 
-/// One stream in the endpoint's table.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) links: Links,
@@ -50,13 +45,11 @@ impl Linked for Slot {
 }
 
 impl Slot {
-    /// Returns the direction flag of packets that this stream sends.
     #[inline]
     pub(super) fn direction(&self) -> Flags {
         Flags::from_bits(if self.key.opened_here { Flags::FROM_OPENER } else { 0 })
     }
 
-    /// Builds a control packet of this stream.
     #[inline]
     pub(super) fn control(
         &self,

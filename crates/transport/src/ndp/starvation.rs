@@ -18,14 +18,13 @@
 
 /// Pulls that one whole packet outweighs. Above the 10 of NDP 3.1.
 const WHOLE_WEIGHT: u16 = 16;
-/// Pulls that one whole packet outweighs while pulls are slowed (chosen: recovery takes a small part of the time that
-/// starvation took).
+/// Weight of a whole packet while pulls are slowed (chosen: recovery takes a small part of the time that starvation
+/// took).
 const RECOVERY_WEIGHT: u16 = 64;
 /// Pulls, less those outweighed, after which the time between pulls doubles.
 const STARVED: u16 = 1024;
 /// The count after a change.
 const MIDDLE: u16 = STARVED / 2;
-/// Max number of doublings.
 const DOUBLINGS: u8 = 16;
 
 /// Counts pulls that brought no whole packet.
@@ -37,7 +36,6 @@ pub(super) struct Starvation {
 }
 
 impl Starvation {
-    /// Returns the doublings of the time between two pulls.
     #[inline]
     pub(super) const fn doublings(self) -> u8 {
         self.doublings

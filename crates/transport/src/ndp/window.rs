@@ -36,7 +36,7 @@ pub(super) enum State {
 pub(super) enum Sample {
     /// It answers the transmission sent at this time.
     Sent(Time),
-    /// It answers a transmission before the last one, which followed this many time-outs in a row: they were too short.
+    /// It answers an earlier transmission; the last one followed this many time-outs in a row, which were too short.
     Late(u8),
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Record {
     pub(super) path: u16,
     /// Payload bytes.
     pub(super) length: u16,
-    /// The packet behind it in the retransmission queue: the low half of its sequence number.
+    /// The next packet in the retransmission queue: the low half of its number.
     next: u16,
     pub(super) state: State,
     marks: u8,
@@ -79,13 +79,13 @@ impl Record {
         self.marks = self.marks & !Record::ATTEMPT | self.marks.wrapping_add(1) & Record::ATTEMPT;
     }
 
-    /// Returns whether the packet belongs to the first window and so carries SYN.
+    /// Returns whether the packet is of the first window and so carries SYN.
     #[inline]
     pub(super) const fn first_window(&self) -> bool {
         self.marks & Record::FIRST_WINDOW != 0
     }
 
-    /// Records an answer. Returns true for the first answer to a packet of the first window.
+    /// Records an answer. True for the first one to a packet of the first window.
     #[inline]
     pub(super) fn received(&mut self) -> bool {
         let first = self.marks & Record::RECEIVED == 0;
@@ -99,8 +99,8 @@ impl Record {
         (self.marks & Record::TIMEOUTS) >> Record::TIMEOUTS_SHIFT
     }
 
-    /// Returns the round-trip news in an answer to this attempt, before it is applied. Attempts wrap: after three
-    /// time-outs two may share a number.
+    /// The round-trip news in an answer to this attempt, before it is applied. Attempts wrap: after three time-outs two
+    /// may share a number.
     #[inline]
     pub(super) fn sample(&self, attempt: u8) -> Option<Sample> {
         let is_out = !matches!(self.state, State::Acked | State::Nacked | State::Returned);
@@ -161,13 +161,11 @@ impl Window {
         self.waiting
     }
 
-    /// Packets sent and not yet answered.
     #[inline]
     pub(super) const fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Packets not ACKed.
     #[inline]
     pub(super) const fn unacked(&self) -> u32 {
         self.waiting + self.in_flight
@@ -184,7 +182,7 @@ impl Window {
         sequence as usize & (self.records.len() - 1)
     }
 
-    /// The record of a packet that was sent and lies at or after the base.
+    /// The record of a sent packet at or after the base.
     #[inline]
     pub(super) fn record(&mut self, sequence: u32) -> Option<&mut Record> {
         if sequence.wrapping_sub(self.base) >= self.next.wrapping_sub(self.base) {
@@ -274,7 +272,7 @@ impl Window {
         self.base.wrapping_add(low.wrapping_sub(self.base as u16) as u32)
     }
 
-    /// Puts the next packet to retransmit in flight, if any. Returns it with its former state, the cause.
+    /// Puts the next packet to retransmit in flight. Returns it with its former state, the cause.
     #[inline]
     pub(super) fn retransmit(&mut self) -> Option<(u32, State)> {
         if self.waiting == 0 {
@@ -320,7 +318,6 @@ impl Window {
         self.records.iter_mut().for_each(|record| set_back(&mut record.sent_at, by));
     }
 
-    /// The packets of the window, newest first.
     pub(super) fn newest_first(&self) -> impl Iterator<Item = u32> + use<> {
         let base = self.base;
         (0..self.next.wrapping_sub(base)).rev().map(move |distance| base.wrapping_add(distance))
