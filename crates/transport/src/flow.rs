@@ -35,14 +35,14 @@ pub enum Command {
         /// The connection's RNG stream.
         stream: Stream,
     },
-    /// Send a further message on a connection that this host opened, after all earlier ones. The window, and all else
-    /// that the stream has learned of its path, is kept; there is no new handshake.
+    /// Send a further message on a connection that this host opened, after all earlier ones. All that the stream has
+    /// learned of its path is kept, such as the window; there is no new handshake.
     ///
-    /// To get events for each message, send the next one after [`Event::Acknowledged`]. A message that is handed over
-    /// earlier is sent at once, but both ends may merge it with the message before, with one event for both.
+    /// For events per message, send the next one after [`Event::Acknowledged`]. An earlier one is sent at once, but
+    /// both ends may merge it with the message before, with one event for both.
     ///
-    /// The command does nothing for a message without bytes, and for a stream that is unknown (never opened, or
-    /// forgotten), receives, or never runs out of data.
+    /// Ignored for an empty message, and for a stream that is unknown (never opened, or forgotten), receives, or never
+    /// runs out of data.
     Send {
         /// The send stream.
         key: Key,

@@ -1,8 +1,8 @@
 //! Transport endpoints: one protocol at one host, with all its connections.
 //!
 //! Sans I/O: an endpoint is a plain value. A driver (the simulator with a virtual clock, the stack with a real one)
-//! gives it commands, packets and deadlines, and takes packets, events and the next deadline from it. An endpoint reads
-//! no clock, draws only from the RNG streams that it was given, and makes no callbacks.
+//! gives it commands, packets and deadlines, and takes packets, events and the next deadline. It reads no clock, draws
+//! only from RNG streams that it was given, and makes no callbacks.
 //!
 //! # The contract
 //! 1. Call `handle_command`, `handle_packet` or `handle_timeout` with a `now` that never falls.

@@ -1,10 +1,10 @@
 //! Circular lists threaded through the endpoint's slots: streams with a pull to send, and streams with data to send.
 //!
-//! A turn moves one number; streams join and leave in constant time, and a list allocates nothing. A stream is in at
+//! A turn moves one number; joining and leaving take constant time, and a list allocates nothing. A stream is in at
 //! most one ring: a send stream in the ring of senders, a receive stream in the pull ring of its class.
 //!
-//! Tried: a deque of slots with lazy removal. Its memory grows with the incast, and a slot that is reassigned while its
-//! old entry waits must be told apart.
+//! Tried: a deque of slots with lazy removal. It grows with the incast, and a reassigned slot must be told apart from
+//! its old entry.
 
 pub(super) const NONE: u32 = u32::MAX;
 

@@ -1,10 +1,10 @@
 //! The deadlines of one host: retransmission time-outs, repeated PULLs, the backstop, time-wait.
 //!
-//! Each stream has one deadline, at most once per value in a heap. The packet path does not touch the heap: a deadline
-//! that has become too early is put off when it comes. So a busy connection costs one heap operation per time-out
-//! interval, not one per packet.
+//! Each stream has one deadline, at most once per value in a heap. The packet path leaves the heap alone: a deadline
+//! that has become too early is put off when it comes. So a busy connection costs one heap operation per time-out, not
+//! one per packet.
 //!
-//! Tried: one queue per kind of timer, sorted because the interval is constant. Back-off breaks the order.
+//! Tried: one queue per kind of timer, sorted because its interval is constant. Back-off breaks the order.
 
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;

@@ -136,20 +136,20 @@ pub struct PullGaps {
     pub stream: Stream,
 }
 
-/// The rule by which a path is an outlier and is removed for a time.
+/// The rule that removes outlier paths for a time.
 ///
-/// A path is an outlier by NACKs (a returned header counts as one) if it has at least `min_nacks` NACKs, its negative
-/// share is at least `ratio` times the share of all paths together, and either at least half of its answers were
-/// negative or eight standard deviations exclude chance. It is an outlier by losses if it lost at least `min_losses`
-/// packets and at least `ratio` times the mean of the paths. Outliers are removed when the path list is permuted, at
-/// most half of the paths at once. A removal lasts `removal`, doubling up to `removal_max` each time the path offends
-/// again within four times its last removal.
+/// A path is an outlier by NACKs (a returned header counts as one) if it has at least `min_nacks`, its negative share
+/// is at least `ratio` times the share of all paths together, and either at least half of its answers were negative or
+/// eight standard deviations exclude chance. It is an outlier by losses if it lost at least `min_losses` packets and at
+/// least `ratio` times the mean of the paths. Outliers are removed when the path list is permuted, at most half of the
+/// paths at once. A removal lasts `removal`, doubling up to `removal_max` each time the path offends again within four
+/// times its last removal.
 ///
 /// After a removal for NACKs a path is on probation: it carries one packet at a time until `min_nacks` were ACKed
 /// (twice and four times as many after a second and a third removal), and one outlying NACK removes it again. Then two
-/// NACKs are enough instead of `min_nacks`, until it has been good for 128 answers. Without probation every return of a
-/// slow path costs a part of the window: its packets wait there, and a window too small to fill the queue does not even
-/// get a NACK.
+/// NACKs are enough instead of `min_nacks`, until it was good for 128 answers. Without probation every return of a slow
+/// path costs a part of the window, whose packets wait there; a window too small to fill the queue does not even get a
+/// NACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathPenalty {
     /// NACKs before a path can be an outlier (chosen: 10).

@@ -1,20 +1,19 @@
 //! The life of a connection's streams: opened or accepted, closed, remembered, released.
 //!
 //! # The end of a stream
-//! The application ends a stream, with `Close`. A stream that has delivered everything may be used again at any time; a
+//! The application ends a stream, with `Close`. Until then a stream that has delivered everything may be used again; a
 //! driver that knows better (a simulator at the end of a sized flow) closes it at Acknowledged or Delivered. Tried:
 //! closing a stream that was idle for the time of time-wait. It breaks a connection that is used once a second.
 //!
-//! * A send stream that is closed first sends its data (an endless stream stops at once), and is then remembered for
-//!   time-wait.
-//! * A receive stream that is closed is remembered at once. Packets that it had are ACKed and not delivered; others are
-//!   refused with a RESET.
+//! * A closed send stream first sends its data (an endless stream stops at once), and is then remembered for time-wait.
+//! * A closed receive stream is remembered at once. It ACKs packets that it had, without delivery, and refuses others
+//!   with a RESET.
 //!
 //! # At most once (NDP 3.2.2)
-//! A stream in time-wait keeps its slot, so that a late first-window packet finds it and opens no second connection.
-//! Each packet that arrives restarts the time. A sender whose ACKs are lost resends after its RTO, which backs off to
-//! eight times its first value: only a longer `time_wait` keeps lost ACKs from letting a packet outlive the memory of
-//! its connection.
+//! A stream in time-wait keeps its slot, so that a late first-window packet opens no second connection. Each packet
+//! that arrives restarts the time. A sender whose ACKs are lost resends after its RTO, which backs off to eight times
+//! its first value: only a longer `time_wait` keeps lost ACKs from letting a packet outlive the memory of its
+//! connection.
 
 use core::num::NonZeroU16;
 

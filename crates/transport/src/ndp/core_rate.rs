@@ -1,9 +1,9 @@
 //! Slows pulls down where the network before the last switch is the bottleneck. An option; NDP does not have it.
 //!
 //! Pulls are paced to the receiver's link (NDP 3.2). Where the core carries less, each surplus pull elicits a packet
-//! that is trimmed there and sent again: at 8:1 up to three times. The DSCP of a header says where it was trimmed. The
-//! port to the receiver trims many senders' first windows and late pulls, and pulls at the rate of the link are right.
-//! Trims before it show that the core is full.
+//! that is trimmed there and sent again: at 8:1 up to three times. The DSCP of a header says where it was trimmed. At
+//! the port to the receiver the cause is many senders' first windows or late pulls, and the link's rate is right.
+//! Earlier trims show that the core is full.
 //!
 //! The rate is a share of the link's. A header trimmed in the core takes one part in [`CoreRate::cut`] of it; a whole
 //! packet adds one part in [`CoreRate::rise`] of the link's. So receivers with different rates converge. A few trims
@@ -11,10 +11,10 @@
 //!
 //! Only pulled packets count: the sender sets the pace of a first window.
 //!
-//! No trim takes the rate below that at which whole packets arrive, pulled or not: the core does carry that much. First
-//! windows of an incast fill it for a moment, and pulled packets are trimmed among them while the receiver's link is
-//! fully busy; without this floor an incast of 11 took 15 % longer. The floor is a mean over about eight packets, or
-//! over the packets since a gap of [`LONGEST_GAP`] if they are fewer.
+//! No trim takes the rate below that of arriving whole packets, pulled or not: the core does carry them. An incast's
+//! first windows fill it for a moment and get pulled packets trimmed while the receiver's link is busy without a gap;
+//! without this floor an incast of 11 took 15 % longer. The floor is a mean over about eight packets, or fewer since a
+//! gap of [`LONGEST_GAP`].
 
 use trimline_packet::{Time, TimeDelta};
 

@@ -2,14 +2,13 @@
 //! (3.2).
 //!
 //! An ACK of 64 bytes for each packet of 1500 bytes takes 4 % of the way back, for each of 750 bytes 7 %. So the
-//! receiver delays the ACKs of up to [`Config::ack_every`](super::Config::ack_every) whole packets of a connection,
-//! with their pulls. Once that many pulls are queued, or when as many would have been due, they go together: the
-//! counter of the PULL rises by their number, the pacer rests for as many packets, and the ACK rides in it
-//! ([`Header::delayed_ack`](trimline_packet::Header::delayed_ack)). So the rate is the rate of single pulls.
+//! receiver delays the ACKs and pulls of up to [`Config::ack_every`](super::Config::ack_every) whole packets of a
+//! connection. Once that many pulls are queued, or would have been due, they go together: the counter of the PULL rises
+//! by their number, the pacer rests for as many packets, and the ACK rides in it
+//! ([`Header::delayed_ack`](trimline_packet::Header::delayed_ack)). So the pull rate stays.
 //!
-//! Never delayed are a NACK; the ACK of a duplicate; the last packet of a message; any ACK while the pulls of others
-//! would delay it, or while no pull is queued in which it could ride. After [`WAIT_PART`] of the sender's time-out an
-//! ACK goes alone.
+//! Never delayed are NACKs; ACKs of duplicates; a message's last packet; ACKs that the pulls of others would delay, or
+//! that have no queued pull to ride in. After one part in [`WAIT_PART`] of the sender's time-out an ACK goes alone.
 
 use trimline_packet::{DelayedAck, Flags, Header, Kind, Packet, Time, TimeDelta};
 

@@ -1,8 +1,7 @@
 //! One NDP host: takes packets, commands and deadlines, gives packets and events.
 //!
-//! The next packet is chosen when the NIC asks: first the ACKs and NACKs, in the order of the packets that they answer;
-//! then the PULL that is due; then one packet of the send stream whose turn it is. ACKs and NACKs wait for no pacer
-//! (NDP 3.2: immediately).
+//! When the NIC asks, first the ACKs and NACKs go, in the order of the packets that they answer; then the PULL that is
+//! due; then one packet of the send stream whose turn it is. ACKs and NACKs wait for no pacer (NDP 3.2: immediately).
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

@@ -1,18 +1,18 @@
 //! Protects a host against forged trimmed headers: an option for real networks. NDP believes each header
 //! ([`Config::doubts_headers`](super::Config::doubts_headers)).
 //!
-//! A header has no payload, and without a key nothing vouches for it. So its effect is limited to an answer:
+//! A header has no payload, and without a key nothing vouches for it. So it is answered, and no more:
 //!
 //! * It moves neither the end of the data, nor LAST, nor the class. Whole packets do.
 //! * It earns one NACK and one pull for each transmission that it names. Only a packet's last answered attempt is
-//!   recorded. Attempts wrap, so an older one counts again: headers draw no more bytes than their own, and the pulls
-//!   queued for them are bounded.
+//!   recorded. Attempts wrap, so an older one counts again: headers draw no more bytes than their own, and queued pulls
+//!   are bounded.
 //! * It lies less than two windows beyond the newest whole packet: the window that a sender pushes, and as many pulls
 //!   in flight. Headers do not move this bound.
 //!
-//! A header beyond the newest whole packet may be genuine: a sender whose last packets were all trimmed has only
-//! headers to show. Its packet counts as missing until whole packets pass it, or until [`IN_VAIN`] repeated PULLs
-//! elicited nothing.
+//! A header beyond the newest whole packet may be genuine: a sender whose last packets were all trimmed shows only
+//! headers. Its packet counts as missing until whole packets pass it, or until [`IN_VAIN`] repeated PULLs elicited
+//! nothing.
 
 use trimline_packet::{Flags, Kind, Packet, Time};
 

@@ -1,12 +1,11 @@
 //! Chooses the path of each packet: a random permutation of the path list, one packet on each path, then another
 //! permutation (NDP 3.1.1).
 //!
-//! The permutation is drawn as it is used, one number a packet, so no packet pays for a whole round and a poll that
-//! sends nothing draws nothing. Paths are known by their place in the list; for a list 0, 1, 2 ... only the permutation
-//! is stored.
+//! One number is drawn per packet, so no packet pays for a whole round and a poll that sends nothing draws nothing.
+//! Paths are known by their place in the list; for a list 0, 1, 2 ... only the permutation is stored.
 //!
-//! A path that routing withdraws keeps its place, because packets in flight remember places. So a list that shrinks and
-//! grows again keeps all counts.
+//! A withdrawn path keeps its place, which packets in flight remember. So a list that shrinks and grows again keeps all
+//! counts.
 
 use alloc::boxed::Box;
 use alloc::vec;

@@ -1,12 +1,12 @@
 //! The one pull queue of a host and its pacer (NDP 3.2).
 //!
-//! All receive streams of the host share it: strict priority between four classes, round robin between the connections
-//! of a class. Each stream counts its queued pulls; the queue is a ring per class of streams that have any. So the pull
-//! of a connection that sends seldom goes out after at most one pull of each other connection (NDP 6.2, sender-limited
+//! All receive streams share it: strict priority between four classes, round robin between the connections of a class.
+//! Each stream counts its queued pulls; the queue is a ring per class of streams that have any. So the pull of a
+//! connection that sends seldom goes out after at most one pull of each other connection (NDP 6.2, sender-limited
 //! traffic).
 //!
 //! # The pacer
-//! After a pull the next one is due when the packet it elicits has had its time on the link. A pull that found the NIC
+//! After a pull the next one is due when the elicited packet has had its time on the link. A pull that found the NIC
 //! busy counts from when it was due, so that the mean rate stays the link's; but not from before it was queued, and at
 //! most [`LATE_PULLS`] go without spacing.
 

@@ -7,10 +7,10 @@
 //! that begins after the one before was delivered.
 //!
 //! # A PULL that elicits nothing
-//! It was lost, or its packet was. It is repeated with the same counter: a sender that missed it sends; another learns
-//! that no further PULL waits for it. Lost data is resent by the sender's RTO. Tried: repeating with the next counter,
-//! which pulls two packets after each lost PULL and lets the window grow without bound on a lossy path. Repetition
-//! backs off, so an idle sender is not bothered for ever.
+//! It was lost, or its packet was. It is repeated with the same counter: a sender that missed it sends; one that did
+//! not learns that no further PULL waits for it. Lost data is resent by the sender's RTO. Tried: repeating with the
+//! next counter, which pulls two packets after each lost PULL and lets the window grow without bound on a lossy path.
+//! Repetition backs off, to spare an idle sender.
 
 use trimline_packet::{Time, TimeDelta};
 

@@ -1,12 +1,12 @@
-//! A time-out and a window that adapt to the path to each peer, for hosts whose peers may be far away
+//! A time-out and a window that adapt to the path to each peer, for hosts with distant peers
 //! ([`Config::follows_path`](super::Config::follows_path)). The paper's hosts are in one datacenter and have neither.
 //!
 //! # Time-out (RFC 6298)
-//! All connections to a peer share one estimate (RFC 9040). Every answer measures a round trip, the NACK of a header as
-//! well as an ACK, so [`Config::rto`](super::Config::rto) holds only until the first answer. An answer names its
-//! transmission, so retransmissions are measured too; Karn's rule excludes only ambiguous ones. The time-out of a
-//! packet doubles with each one in a row. An answer to an earlier transmission shows that the path has become longer
-//! than that: then all packets to the peer wait longer, until an answer measures again.
+//! All connections to a peer share one estimate (RFC 9040). Every answer measures a round trip, a NACK as well as an
+//! ACK, so [`Config::rto`](super::Config::rto) holds only until the first answer. An answer names its transmission, so
+//! retransmissions are measured too; Karn's rule excludes only ambiguous ones. The time-out of a packet doubles with
+//! each one in a row. An answer to an earlier transmission shows that the path is longer than that: then all packets to
+//! the peer wait longer, until an answer measures again.
 //!
 //! # Window
 //! A receiver pulls one packet for each that reached it, so the first window stays the window. It does not fill a path
@@ -15,10 +15,10 @@
 //! * the packets allowed so far were sent: the sender's link has room, and its application gives enough;
 //! * round trips show no queue that the sender builds (RFC 9406), and no packets are missing.
 //!
-//! If round trips show a queue, or packets are missing, the window grows by one packet a round trip. It gives up each
-//! packet that was trimmed or lost, and beyond three quarters of its size at that time it grows as slowly. It never
-//! falls below the first window. Of two connections on one link the larger window loses more, so both become equal.
-//! After an idle time of one time-out a connection begins anew.
+//! Otherwise, if a queue shows or packets are missing, the window grows by one packet a round trip. It gives up each
+//! packet trimmed or lost, and grows as slowly beyond three quarters of its size at that time. It never falls below the
+//! first window. Of two connections on one link the larger window loses more, so both become equal. After one idle
+//! time-out a connection begins anew.
 
 use trimline_packet::TimeDelta;
 

@@ -1,13 +1,13 @@
 //! Feedback for each path, and the temporary removal of outliers (NDP 3.2.3).
 //!
-//! [`PathPenalty`] has the rule. Three measures keep noise that strikes all paths alike from ever removing one, yet let
-//! a path that fails after a long good life be found soon:
+//! [`PathPenalty`] has the rule. Three measures keep noise that strikes all paths alike from ever removing one, yet
+//! find soon a path that fails after a long good life:
 //!
 //! * a path begins with `min_nacks` ACKs, so its NACKs must outnumber its real ACKs by `min_nacks`. Without them a path
 //!   with the share p of NACKs is most at risk when young: at p = 20 % one in 200 would be removed. With them the
 //!   chance is (p / (1 - p))^10, one in a million;
 //! * NACKs below half of the answers count only where eight standard deviations exclude chance;
-//! * counts are halved at 128 answers, so the past weighs at most as much as the last 128.
+//! * counts are halved at 128 answers, so the past weighs no more than the last 128.
 //!
 //! Tried: half of the answers alone. Two senders can fill a slow link with their windows and be trimmed in one packet
 //! of five for ever, each at three quarters of its rate.

@@ -1,21 +1,21 @@
 //! The order in which a host's send streams transmit: credits are spent in the order in which they came.
 //!
-//! NDP 3.2: when a PULL arrives the sender sends as many packets as its counter rose by. So the receivers' pulls decide
-//! how connections share the sender's link, and a receiver that also pulls from other senders gets a little less of a
-//! full one (NDP 6.2, sender-limited traffic). Tried: one packet of each ready connection in turn. It shares exactly
-//! evenly, unlike the paper's text and measurements; csg-htsim's NICs do it ([`Order::RoundRobin`]).
+//! NDP 3.2: when a PULL arrives the sender sends as many packets as its counter rose by. So the receivers' pulls share
+//! the sender's link, and a receiver that also pulls from other senders gets a little less of a full one (NDP 6.2,
+//! sender-limited traffic). Tried: one packet of each ready connection in turn. It shares exactly evenly, unlike the
+//! paper's text and measurements; csg-htsim's NICs do it ([`Order::RoundRobin`]).
 //!
-//! A *burst* is what a connection pushes, even a single packet, or several credits at once for a connection without
-//! any. With [`Order::Fair`] a burst takes turns with the connections that have queued credit, one packet each. It
-//! neither delays the credits behind it nor waits for all before it, and connections that start together are
-//! interleaved. The paper is silent; chosen. Tried: one packet of a burst per round of the queue. A long flow has a
-//! window of credits queued, and each packet of a short one waited for all of them: ten packets beside one long flow
-//! took 703 us, in a fair queue 188 us.
+//! A *burst* is what a connection pushes, even one packet, or several credits at once for a connection without any.
+//! With [`Order::Fair`] a burst takes turns with the connections that have queued credit, one packet each. It neither
+//! delays later credits nor waits for all earlier ones, and connections that start together are interleaved from their
+//! first packet. The paper is silent; chosen. Tried: one packet of a burst per round of the queue. A long flow has a
+//! window of credits queued, and each packet of a short one waited for all: ten packets beside one long flow took 703
+//! us, in a fair queue 188 us.
 //!
-//! With [`Order::Arrival`] bursts are queued like other credits, in a row, as in a NIC with one queue. Such bursts
-//! persist, because every receiver pulls at the pace of its arrivals. The authors' NIC has a second queue, for
-//! retransmissions ([`Order::RetransmissionsFirst`]). Their sender assigns a packet to a credit when the credit comes:
-//! a packet that is NACKed later waits for a later credit.
+//! With [`Order::Arrival`] bursts are queued in a row, as in a NIC with one queue. They persist, because every receiver
+//! pulls at the pace of its arrivals. The authors' NIC has a second queue, for retransmissions
+//! ([`Order::RetransmissionsFirst`]). Their sender assigns a packet to a credit when the credit comes: a packet that is
+//! NACKed later waits for a later credit.
 //!
 //! Only the turn is queued. Its packet, a retransmission or new data, is chosen when the turn comes. A turn whose
 //! credit is gone, or finds nothing to send, passes; a remaining credit gets a new turn when there is something to

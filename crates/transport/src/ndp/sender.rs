@@ -2,28 +2,28 @@
 //!
 //! # Credit
 //! Everything that may be sent is a credit: the first window, pulls, and immediate retransmissions after a time-out or
-//! a return. So one rule decides what goes next: with a credit, first the oldest retransmission, then new data. A
-//! credit that finds nothing to send is banked. A PULL that overtakes its NACK finds nothing, and the NACK must find
-//! the credit; otherwise the packet waits for a PULL that has already come. For study: [`Config::without_credit_bank`].
+//! a return. So one rule decides what goes next: first the oldest retransmission, then new data. A credit that finds
+//! nothing to send is banked. A PULL that overtakes its NACK finds nothing, and the NACK must find the credit;
+//! otherwise the packet waits for a PULL that has already come. For study: [`Config::without_credit_bank`].
 //!
 //! # Returned headers
 //! NDP 3.2.4 resends a returned packet at once
-//! 1. if no PULL is expected: all ACKs and NACKs were pulled. Packets of the first window that are still out let PULLs
-//!    be expected too; otherwise the first returns of an incast would reach senders without any answer, and all be
-//!    resent: the echo that the rule avoids;
+//! 1. if no PULL is expected: all ACKs and NACKs were pulled, and no packets of the first window are still out. Without
+//!    the latter the first returns of an incast would reach senders without any answer, and all be resent: the echo
+//!    that the rule avoids;
 //! 2. if all other packets of the first window were returned. With the reading above, 1. says this when the last one
 //!    comes back;
 //! 3. if most recent packets were ACKed: the network is asymmetric. Recent are the last 16 answers; fewer say nothing.
 //!
-//! Otherwise it waits, before all others, for a PULL. A waiting packet takes another's credit, so each return costs the
+//! Otherwise it waits, before all others, for a PULL. It takes another packet's credit, so each return costs the
 //! connection one credit; the last one is never lost, because then 1. holds. Owed pulls may be overestimated (the
 //! receiver drops superfluous ones): the receiver then repeats its last PULL, which says that it holds no other.
 //!
 //! # Timers
 //! Only a packet in flight times out. A packet that waits for its PULL is resent only by the backstop, which counts
 //! from the last packet of the connection and is long while pulls are owed. Only a PULL ends its doubling. If any
-//! packet did, the answers to its own retransmissions would, and in an incast that is pulled more slowly than the
-//! backstop each sender would resend at the first rate.
+//! packet did, the answers to its own retransmissions would, and in an incast pulled more slowly than the backstop each
+//! sender would resend at the first rate.
 //!
 //! While data is left, credit, packets in flight and expected answers are together never zero: [`Sender::reconcile`]
 //! gives a credit otherwise. A packet of the first window that timed out counts as expected until it is answered. If

@@ -2,19 +2,18 @@
 //!
 //! Pulls are paced to the receiver's link (NDP 3.2). Where the network before it is slower, each pull elicits a packet
 //! that is trimmed, and its header asks for the next pull. A switch that sends ten headers to one data packet (NDP 3.1)
-//! still delivers one whole packet in eleven. A switch with strict or nearly strict priority for headers (the authors'
-//! P4 and NetFPGA switches, csg-htsim) delivers no packet once headers fill its link, and the connections never end. So
-//! a receiver at which less than one pull in [`WHOLE_WEIGHT`] brings a whole packet, over about [`STARVED`] pulls,
-//! doubles the time between its pulls. Whole packets then weigh more ([`RECOVERY_WEIGHT`]): eight of them halve the
-//! time.
+//! still delivers one whole packet in eleven. With strict or nearly strict priority for headers (the authors' P4 and
+//! NetFPGA switches, csg-htsim) it delivers no packet once headers fill its link, and the connections never end. So a
+//! receiver at which less than one pull in [`WHOLE_WEIGHT`] brings a whole packet, over about [`STARVED`] pulls,
+//! doubles the time between its pulls. Whole packets then weigh more ([`RECOVERY_WEIGHT`]): eight halve the time.
 //!
 //! Pulls count, not headers. The first windows of a large incast are trimmed by the thousand while every pull brings a
-//! packet: that burst drains. With the paper's scheduler no receiver is starved, not even at the fan-in of 8000 of NDP
+//! packet: that burst drains. With the paper's scheduler no receiver starves, not even at the fan-in of 8000 of NDP
 //! 6.2.
 //!
 //! Tried: counting headers against whole packets. Ordinary incasts on switches with strict priority looked starved: 200
 //! senders of 135 KB took 29.8 ms instead of 21.9 ms. Tried: full speed again after the first whole packet. The queues
-//! refill with headers within a round trip, and each time it takes a thousand pulls to notice.
+//! refill with headers within a round trip, and it takes a thousand pulls each time to notice.
 
 /// Pulls that one whole packet outweighs. Above the 10 of NDP 3.1.
 const WHOLE_WEIGHT: u16 = 16;
@@ -96,7 +95,7 @@ mod tests {
         assert_eq!(doublings(u32::MAX - 1, 3).last(), Some(DOUBLINGS));
     }
 
-    /// When every pull brings a packet again, eight packets halve the time.
+    /// If every pull brings a packet again, eight packets halve the time.
     #[test]
     fn a_receiver_recovers_in_a_small_part_of_the_time() {
         let slow = doublings(1, DOUBLINGS).take_while(|&doublings| doublings > 0).count() / 2;

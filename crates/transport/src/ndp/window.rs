@@ -2,8 +2,8 @@
 //! queue threaded through it.
 //!
 //! The queue's links are the low halves of sequence numbers, so they survive growth of the ring, and a record stays at
-//! 16 bytes. A packet that is ACKed while it waits for its retransmission (a spurious copy arrived) is searched for in
-//! the queue and removed: rare, but the ring could not advance past it otherwise.
+//! 16 bytes. A packet that is ACKed while it waits for retransmission (a spurious copy arrived) is searched for and
+//! removed: rare, but needed for the ring to advance.
 
 use alloc::boxed::Box;
 use alloc::vec;
