@@ -22,7 +22,7 @@ pub enum Command {
     Open {
         /// The peer.
         peer: HostId,
-        /// Number of the connection, not in use by this host.
+        /// A connection number unused by this host.
         connection: ConnectionId,
         /// Priority class, 0 to 3.
         class: u8,
@@ -51,7 +51,7 @@ pub enum Command {
     },
     /// Use only these paths: routing learned of a failure or its end. An empty list changes nothing.
     Paths {
-        /// The stream, of either direction.
+        /// The stream.
         key: Key,
         /// The paths that work.
         paths: PathList,
@@ -78,14 +78,14 @@ pub enum Event {
     },
 }
 
-/// Counts what a stream has sent or received.
+/// Counters of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// DATA packets sent, or received whole for the first time.
+    /// DATA packets sent, or first received whole.
     pub packets: u64,
     /// Payload bytes of `packets`.
     pub bytes: u64,
-    /// Retransmissions among the packets sent.
+    /// Retransmitted packets.
     pub resent: u64,
     /// Headers received: trimmed at a receiver, returned at a sender.
     pub headers: u64,
@@ -112,7 +112,7 @@ impl<T: Default> Slots<T> {
     pub fn find(&self, slot: u32) -> Option<&T> {
         self.0.get(slot as usize)
     }
-    /// Returns the table's memory, for drivers that prefetch.
+    /// Returns the table's memory, to prefetch.
     pub fn memory(&self) -> Memory {
         Memory::of(&self.0)
     }

@@ -36,7 +36,7 @@ pub use arrivals::{Arrivals, WINDOW_LIMIT};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use trimline_packet::{ConnectionId, HostId, Packet, PathId, Time};
 
-/// An RNG stream: one per (use, owner), seeded by the driver.
+/// An RNG stream of one (use, owner), seeded by the driver.
 pub type Stream = Xoshiro256PlusPlus;
 
 /// The direction of a stream at one host. A connection may have a stream each way.
@@ -73,7 +73,7 @@ pub trait HostTables {
     }
     /// Releases the slot of a stream that ended.
     fn release(&mut self, key: Key, slot: u32);
-    /// Appends all paths to `peer`, at least one. [`ANY_PATH`] leaves the choice to the switches.
+    /// Appends all paths to `peer`, at least one; [`ANY_PATH`] lets switches choose.
     fn paths(&self, peer: HostId, paths: &mut PathList);
     /// Returns the RNG stream of a stream that the peer opened.
     fn stream(&self, key: Key) -> Stream;
@@ -113,7 +113,7 @@ impl Allowed {
     pub const fn and(self, other: Allowed) -> Allowed {
         Allowed(self.0 & other.0)
     }
-    /// Returns whether packets of a class (0 to 7) may be sent.
+    /// Returns whether a class (0 to 7) may be sent.
     #[inline]
     pub const fn class(self, class: u8) -> bool {
         self.0 >> (class & 7) & 1 != 0
@@ -188,7 +188,7 @@ pub trait Endpoint {
         command: Self::Command,
         directory: &mut impl HostTables,
     );
-    /// Takes a packet from the network: whole, trimmed, returned or control.
+    /// Takes a packet: whole, trimmed, returned or control.
     fn handle_packet(
         &mut self,
         now: Time,

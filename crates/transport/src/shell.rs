@@ -166,7 +166,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         }
     }
 
-    /// Returns the slot table's memory, for drivers that prefetch.
+    /// Returns the slot table's memory, to prefetch.
     #[inline]
     pub fn memory(&self) -> Memory {
         Memory::of(&self.slots)

@@ -5,7 +5,7 @@ use trimline_packet::PathId;
 
 use crate::{PathList, Stream};
 
-/// Sprays packets over all paths: one on each per round, in an order drawn for each round.
+/// Sprays packets: one on each path per round, in a drawn order.
 #[derive(Debug)]
 pub struct Spray {
     /// The paths already used in this round, then the others.

@@ -53,7 +53,7 @@ pub struct Config {
     pub rto: TimeDelta,
     /// Adapts time-out and window to the round trips to each peer (module `round_trips`). NDP keeps both (`None`).
     pub follows_path: Option<FollowsPath>,
-    /// Time after which a PULL that elicits nothing is queued again (chosen: 1 ms).
+    /// Delay before a vain PULL is queued again (chosen: 1 ms).
     pub pull_repeat: TimeDelta,
     /// The sender's backstop while no pull is owed (chosen: 1 ms).
     pub backstop_unowed: TimeDelta,
@@ -118,12 +118,12 @@ pub enum PullSpacing {
     },
 }
 
-/// One step of an empirical distribution of pull gaps.
+/// A step of a distribution of pull gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PullGap {
     /// Cumulative share of gaps up to this one, in units of 2^-32, rising. The last step counts as the whole.
     pub share: u32,
-    /// The gap after the pull of a full packet.
+    /// The gap after a full packet.
     pub gap: TimeDelta,
 }
 
@@ -167,20 +167,20 @@ pub struct PathPenalty {
 /// A request of the application to an NDP host.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Accept connections whose SYN names this service port.
+    /// Accept connections to a service port.
     Listen {
-        /// Port to accept.
+        /// The port.
         service_port: u16,
     },
-    /// Open a connection and send on it at once: there is no handshake.
+    /// Open a connection and send at once, without a handshake.
     Open {
         /// The peer.
         peer: HostId,
-        /// Number of the connection, not in use by this host.
+        /// A connection number unused by this host.
         connection: ConnectionId,
         /// The service port at the peer.
         service_port: u16,
-        /// Priority class written into every packet, 0 to 3.
+        /// Priority class of every packet, 0 to 3.
         class: u8,
         /// Payload bytes to send; `None` never runs out.
         length: Option<ByteCount>,
@@ -221,7 +221,7 @@ pub enum Command {
     /// NDP 3.2.3: use only these paths, after routing learned of a failure or its end. Packets in flight on others are
     /// resent when they time out. An empty list changes nothing: better lost than never sent.
     Paths {
-        /// The stream, of either direction.
+        /// The stream.
         key: Key,
         /// The paths that work.
         paths: PathList,
@@ -233,7 +233,7 @@ pub enum Command {
         key: Key,
         /// The path.
         path: PathId,
-        /// Time from which the path may be used again.
+        /// End of the removal.
         until: Time,
     },
     /// Send this stream's packets in another class from now on.
@@ -265,7 +265,7 @@ pub enum Event {
         /// The slot.
         slot: u32,
     },
-    /// All data up to the peer's packet marked LAST has arrived.
+    /// All data up to LAST has arrived.
     Delivered {
         /// The receive stream.
         key: Key,
@@ -279,15 +279,15 @@ pub enum Event {
         /// The slot.
         slot: u32,
     },
-    /// The peer does not know the connection, or refused it.
+    /// The peer refused or does not know the connection.
     Refused {
-        /// The stream that was refused.
+        /// The refused stream.
         key: Key,
     },
 }
 
 impl From<flow::Command> for Command {
-    /// Converts a command, with service port 0 at every host.
+    /// Converts a command, with service port 0.
     fn from(command: flow::Command) -> Command {
         match command {
             flow::Command::Listen => Command::Listen { service_port: 0 },
@@ -325,13 +325,13 @@ impl From<Event> for Option<flow::Event> {
 pub struct SenderStatistics {
     /// DATA packets sent, retransmissions included.
     pub packets_sent: u64,
-    /// Retransmissions of packets that were NACKed.
+    /// Retransmissions after a NACK.
     pub retransmissions_nack: u64,
-    /// Retransmissions of packets whose header came back.
+    /// Retransmissions after a return.
     pub retransmissions_return: u64,
-    /// Retransmissions of packets that timed out.
+    /// Retransmissions after a time-out.
     pub retransmissions_timeout: u64,
-    /// Headers that came back.
+    /// Returned headers.
     pub returns: u64,
     /// Time-outs: RTO of a packet, or the backstop.
     pub timeouts: u64,
@@ -342,9 +342,9 @@ pub struct SenderStatistics {
 /// The progress of a send stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderProgress {
-    /// Packets sent and not yet answered.
+    /// Unanswered packets.
     pub in_flight: u32,
-    /// Packets to be sent again.
+    /// Packets to resend.
     pub waiting: u32,
     /// The highest pull counter received.
     pub pulls: u32,
@@ -355,13 +355,13 @@ pub struct SenderProgress {
 /// Counters of a receive stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStatistics {
-    /// Payload bytes that arrived, duplicates not counted.
+    /// Payload bytes, without duplicates.
     pub bytes: u64,
-    /// DATA packets that arrived whole, duplicates not counted.
+    /// Whole DATA packets, without duplicates.
     pub packets: u64,
-    /// DATA packets that arrived again.
+    /// Duplicate DATA packets.
     pub duplicates: u64,
-    /// Trimmed headers that arrived.
+    /// Trimmed headers.
     pub trims: u64,
     /// Pulls sent, alone or with an ACK or NACK.
     pub pulls: u64,

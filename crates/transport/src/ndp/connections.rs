@@ -108,7 +108,6 @@ impl Endpoint {
         }
     }
 
-    /// Creates the send stream of a connection that the peer opened.
     fn answer_back(
         &mut self,
         now: Time,

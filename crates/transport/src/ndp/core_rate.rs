@@ -42,7 +42,6 @@ pub struct CoreRate {
     pub tolerated: u16,
 }
 
-/// Arrival times of whole packets.
 #[derive(Clone, Copy, Debug)]
 struct Arrivals {
     last: Time,
@@ -52,7 +51,6 @@ struct Arrivals {
     gaps: u64,
 }
 
-/// The pull rate of one receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Core {
     rule: CoreRate,

@@ -42,7 +42,6 @@ pub(super) fn is_whole(packet: &Packet) -> bool {
     packet.service != Service::Trimmed || u32::from(packet.wire_bytes) >= whole
 }
 
-/// Builds the ACK or NACK of a DATA packet.
 #[inline(always)]
 pub(super) fn answer(header: &Header, key: Key, kind: Kind, path: PathId, asked: Asked) -> Header {
     let mut flags = Flags::default().with_attempt(header.flags.attempt());
@@ -60,7 +59,7 @@ pub(super) fn answer(header: &Header, key: Key, kind: Kind, path: PathId, asked:
     Header { kind, flags, path, connection: key.connection, sequence: header.sequence, extra }
 }
 
-/// All NDP connections of one host. Fields that every packet needs come first.
+/// All NDP connections of one host. Hot fields come first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Endpoint {
@@ -78,11 +77,11 @@ pub struct Endpoint {
     pub(super) events: VecDeque<Event>,
     pub(super) latencies: Option<Box<Latencies>>,
     pub(super) listening: Vec<u16>,
-    /// The round trips to each peer, with [`Config::follows_path`].
+    /// Round trips by peer, with [`Config::follows_path`].
     pub(super) round_trips: Vec<RoundTrips>,
-    /// Headers that each receive stream has answered, by slot, with [`Config::doubts_headers`].
+    /// Answered headers by slot, with [`Config::doubts_headers`].
     pub(super) answered: Vec<Answered>,
-    /// True if an option of the configuration inspects every packet that arrives.
+    /// True if an option inspects every packet.
     has_options: bool,
     pub(super) reset_at: Option<Time>,
 }
@@ -136,7 +135,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the latencies of ACKed packets, in the order of the ACKs; empty without [`Config::record_latencies`].
+    /// Returns packet latencies of `slot`, in the order of ACKs; empty without [`Config::record_latencies`].
     pub fn latencies(&self, slot: u32) -> &[Latency] {
         self.latencies.as_deref().map_or(&[], |latencies| latencies.of(slot))
     }
@@ -204,7 +203,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the connection table's memory, for drivers that prefetch.
+    /// Returns the connection table's memory, to prefetch.
     #[inline]
     pub fn connections_memory(&self) -> Memory {
         Memory::of(&self.slots)

@@ -28,7 +28,6 @@ use crate::{HostTables, Key, Side};
 const IN_VAIN: u8 = 3;
 
 impl Endpoint {
-    /// Returns whether an option handles this DATA packet apart from others.
     #[cold]
     pub(super) fn is_apart(&self, packet: &Packet) -> bool {
         self.is_probe(packet) || self.config.doubts_headers && !is_whole(packet)
@@ -38,7 +37,6 @@ impl Endpoint {
         self.config.aeolus && packet.header.flags.contains(Flags::PULL)
     }
 
-    /// Handles a DATA packet for an option.
     #[cold]
     #[inline(never)]
     pub(super) fn handle_apart(

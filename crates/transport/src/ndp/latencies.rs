@@ -25,7 +25,6 @@ struct Packets {
 pub(super) struct Latencies(Vec<Packets>);
 
 impl Latencies {
-    /// Records a transmission, first or repeated.
     #[cold]
     pub(super) fn sent(&mut self, now: Time, slot: u32, sequence: u32) {
         let slot = slot as usize;

@@ -23,13 +23,13 @@ pub(super) const NO_PATH: u16 = u16::MAX;
 
 #[derive(Debug)]
 pub(super) struct Paths {
-    /// Places in the path list: first paths in use, then removed ones, then those that routing withdrew.
+    /// Places in the path list: in use, then removed, then withdrawn by routing.
     order: Box<[u16]>,
     /// Packets sent in this round.
     position: u16,
     /// Paths in use.
     live: u16,
-    /// Paths that routing has not withdrawn.
+    /// Paths not withdrawn.
     routed: u16,
     /// True if some path of this round is on probation.
     on_probation: bool,
@@ -83,7 +83,7 @@ impl Paths {
         (((self.stream.next_u64() >> 32) * bound as u64) >> 32) as u16
     }
 
-    /// Returns whether every path has had its packet, so that [`Paths::permute`] is due.
+    /// Returns whether [`Paths::permute`] is due: every path has had its packet.
     #[inline]
     pub(super) const fn round_ended(&self) -> bool {
         self.position >= self.live
@@ -145,7 +145,7 @@ impl Paths {
     /// Uses only these paths. Known ones keep their places; an empty list changes nothing.
     ///
     /// # Panics
-    /// Panics after 65,535 different paths in a connection's life.
+    /// Panics beyond 65,535 different paths in a connection's life.
     #[cold]
     pub(super) fn replace(&mut self, list: &[PathId], penalty: Option<&PathPenalty>) {
         if list.is_empty() {

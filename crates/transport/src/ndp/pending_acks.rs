@@ -2,7 +2,6 @@
 
 use trimline_packet::{DelayedAck, Header, Time};
 
-/// The packets that one ACK will answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingAcks {
     /// The newest packet.

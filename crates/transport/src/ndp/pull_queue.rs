@@ -36,7 +36,6 @@ pub(super) struct Gaps {
     core: Option<Core>,
 }
 
-/// The inputs of other packets' gaps.
 #[derive(Clone, Debug)]
 struct Rule {
     rate: BitRate,
@@ -68,7 +67,6 @@ impl Gaps {
         gaps
     }
 
-    /// Records that a missing packet arrived whole.
     #[inline]
     pub(super) fn arrived(&mut self) {
         if self.starvation.whole() {
@@ -168,13 +166,12 @@ impl Gaps {
 
 #[derive(Debug)]
 pub(super) struct PullQueue {
-    /// Receive streams with queued pulls, by class.
+    /// Streams with queued pulls, by class.
     classes: [RoundRobin; 4],
-    /// Queued pulls of all streams.
     queued: u32,
     /// Time from which the next pull may be sent.
     next: Time,
-    /// Time when the queue was last empty.
+    /// Time when the queue became non-empty.
     waiting_since: Time,
     /// Fewer queued pulls than this wait for others.
     together: u32,
@@ -182,7 +179,7 @@ pub(super) struct PullQueue {
     wait: TimeDelta,
     /// Payload bytes of a turn ([`Config::turn`]).
     turn: u32,
-    /// Bytes that the head of each class has asked for in its turn.
+    /// Bytes asked for in the turn of each class's head.
     asked: [u32; 4],
 }
 
@@ -309,7 +306,6 @@ impl PullQueue {
         (self.classes[class].head(), class as u8)
     }
 
-    /// Records pulls sent by the head.
     #[inline]
     pub(super) fn sent(
         &mut self,

@@ -32,7 +32,6 @@ pub(super) enum Arrival {
     Beyond,
 }
 
-/// The outcome of a receiver's deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeat {
     /// The next deadline; [`Time::NEVER`] if the next pull sent arms it.
@@ -68,9 +67,9 @@ pub(super) struct Receiver {
     pub(super) repeating: bool,
     /// The service port of the connection.
     pub(super) service_port: u16,
-    /// Payload of the largest packet that queued a pull.
+    /// Payload of the largest packet pulled for.
     full_length: u16,
-    /// Payload of the last smaller packet that queued a pull.
+    /// Payload of the last smaller packet.
     odd_length: u16,
     /// Pulls queued, without a repetition.
     queued: u32,
@@ -82,7 +81,6 @@ pub(super) struct Receiver {
     pub(super) pending_acks: PendingAcks,
     /// Time of the last packet or pull.
     pub(super) active_at: Time,
-    /// The paths of ACKs, NACKs and PULLs.
     pub(super) paths: Paths,
     pub(super) statistics: ReceiverStatistics,
 }
@@ -160,7 +158,6 @@ impl Receiver {
         Arrival::Whole
     }
 
-    /// The first missing packet.
     pub(super) const fn base(&self) -> u32 {
         self.arrivals.base()
     }
@@ -177,7 +174,6 @@ impl Receiver {
         (offset as i32) < 0 || self.arrivals.contains(sequence)
     }
 
-    /// Returns whether everything up to LAST arrived.
     #[inline]
     pub(super) const fn complete(&self) -> bool {
         self.last && self.missing == 0

@@ -42,7 +42,6 @@ const GROWTH: [TimeDelta; 2] = [TimeDelta::from_ms(4), TimeDelta::from_ms(16)];
 /// Doublings after which the old estimate is void (RFC 6298, 5.7).
 const ANOTHER_PATH: u8 = 2;
 
-/// The retransmission time-out of a packet sent now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rto {
     interval: TimeDelta,
@@ -129,7 +128,6 @@ impl RoundTrips {
 /// The window of a send stream beyond its first one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth {
-    /// Packets beyond the first window.
     pub(super) extra: u32,
     /// Pulls to forfeit for packets that were given up.
     pub(super) debt: u32,

@@ -43,7 +43,6 @@ struct Score {
 
 impl Score {
     const NEVER_REMOVED: u16 = u16::MAX;
-    /// Max doublings of the probation.
     const LONGEST_PROBATION: u16 = 2;
 
     const fn of_new_path(benefit: u8) -> Score {
@@ -81,16 +80,15 @@ pub struct Scoreboard {
     alarm: bool,
     /// True if some path may be removed, withdrawn or on probation.
     disturbed: bool,
-    /// Time of the last permutation of the path list.
     permuted_at: Time,
-    /// Max wait for the answer to a packet on probation.
+    /// Max wait for an answer on probation.
     probation_timeout: TimeDelta,
-    /// Paths that came back into use after a removal.
+    /// Paths back in use after a removal.
     restorations: u64,
 }
 
 impl Scoreboard {
-    /// Creates a board on which all paths are new.
+    /// Creates a board of new paths.
     pub fn new(count: u16, penalty: &PathPenalty) -> Scoreboard {
         let benefit = penalty.min_nacks.min(u16::from(MEMORY / 2)) as u8;
         let scores = vec![Score::of_new_path(benefit); count as usize];

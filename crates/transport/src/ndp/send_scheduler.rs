@@ -37,7 +37,6 @@ pub enum Order {
     RetransmissionsFirst,
 }
 
-/// Turns of one stream that were queued together.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     slot: u32,
@@ -62,7 +61,6 @@ pub(super) struct SendScheduler {
     last: (u32, u32),
 }
 
-/// The queued turns of one stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Queued {
     scheduler: u32,

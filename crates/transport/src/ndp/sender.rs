@@ -44,7 +44,6 @@ use crate::arrivals::WINDOW_LIMIT;
 use crate::timers::{doubled, set_back};
 use alloc::boxed::Box;
 
-/// The length of a stream that never runs out.
 const ENDLESS: u64 = u64::MAX;
 
 /// Answers that condition 3 of NDP 3.2.4 considers.
@@ -62,17 +61,17 @@ pub(super) struct Sender {
     credit: u32,
     /// The highest pull counter received.
     pull_counter: u32,
-    /// ACKs and NACKs received: the pull counter that the receiver will reach.
+    /// ACKs and NACKs: the pull counter that the receiver will reach.
     answers: u32,
-    /// Packets of the first window not yet sent, if there is data.
+    /// Unsent packets of the first window, if there is data.
     first_window: u16,
-    /// Packets of the first window sent and not yet answered.
+    /// Unanswered packets of the first window.
     unheard: u16,
     /// Packets of later data that may still be pushed.
     push: u16,
     /// The last answers, newest lowest, 1 for an ACK; a 1 above the oldest.
     recent: u32,
-    /// Time of the connection's last packet received, or of its opening.
+    /// Time of the last packet received, or of opening.
     last_received: Time,
     service_port: u16,
     /// Payload of a full packet.
@@ -151,7 +150,7 @@ impl Sender {
             || self.is_probing() && self.window.unacked() > 0
     }
 
-    /// Returns whether a packet may go as soon as the NIC has room.
+    /// Returns whether a packet may go now.
     #[inline]
     pub(super) fn ready(&self) -> bool {
         self.credit > 0 && self.has_something_to_send()
@@ -167,7 +166,6 @@ impl Sender {
         self.credit
     }
 
-    /// Returns whether everything was sent and ACKed.
     #[inline]
     pub(super) fn complete(&self) -> bool {
         self.window.unacked() == 0 && !self.has_new_data()
@@ -378,7 +376,6 @@ impl Sender {
         is_news.then(|| record.sample(attempt))?
     }
 
-    /// Time-outs in a row of a packet in the window.
     pub(super) fn timeouts(&mut self, sequence: u32) -> u8 {
         self.window.record(sequence).map_or(0, |record| record.timeouts())
     }
@@ -575,13 +572,12 @@ impl Sender {
         }
     }
 
-    /// Without a bank: discards credit beyond what there is to send.
+    /// Without a bank: discards superfluous credit.
     #[cold]
     fn discard_credit(&mut self) {
         self.credit = u64::from(self.credit).min(self.sendable()) as u32;
     }
 
-    /// Packets that credits could send now.
     fn sendable(&self) -> u64 {
         let new = self.unsent.div_ceil(u64::from(self.payload)) + u64::from(self.empty);
         new + u64::from(self.window.waiting()) + u64::from(self.is_probing())
@@ -617,7 +613,6 @@ impl Sender {
         }
     }
 
-    /// Sends nothing more: the peer refused.
     pub(super) fn abandon(&mut self) {
         self.unsent = 0;
         self.empty = false;

@@ -13,21 +13,21 @@ use trimline_packet::{Time, TimeDelta};
 use crate::arrivals::WINDOW_LIMIT;
 use crate::timers::set_back;
 
-/// The whereabouts of a packet, as far as its sender knows.
+/// The state of a packet, as its sender knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {
     /// At its receiver.
     Acked,
-    /// Sent and not yet answered: the only state that times out.
+    /// Unanswered: the only state that times out.
     InFlight,
-    /// In the retransmission queue: trimmed.
+    /// To be resent: trimmed.
     Nacked,
-    /// In the retransmission queue: its header came back.
+    /// To be resent: its header came back.
     Returned,
-    /// In the retransmission queue: given up for lost.
+    /// To be resent: given up for lost.
     TimedOut,
-    /// In the retransmission queue: lost, and the window has shrunk. It waits for a pull like a trimmed packet.
+    /// To be resent: lost, and the window has shrunk. It waits for a pull like a trimmed packet.
     GivenUp,
 }
 
@@ -171,7 +171,6 @@ impl Window {
         self.waiting + self.in_flight
     }
 
-    /// Returns whether new data must wait for the oldest packet.
     #[inline]
     pub(super) const fn is_full(&self) -> bool {
         self.next.wrapping_sub(self.base) >= WINDOW_LIMIT
@@ -217,7 +216,6 @@ impl Window {
         self.records = records;
     }
 
-    /// Records the ACK of a packet in flight.
     #[inline]
     pub(super) fn acked(&mut self, sequence: u32) {
         let place = self.place(sequence);
@@ -236,7 +234,7 @@ impl Window {
         }
     }
 
-    /// Queues a packet in flight for retransmission, behind all others.
+    /// Queues a packet in flight behind all others.
     #[inline]
     pub(super) fn wait_behind(&mut self, sequence: u32, state: State) {
         let place = self.place(sequence);
@@ -252,7 +250,7 @@ impl Window {
         self.waiting += 1;
     }
 
-    /// Queues a packet in flight for retransmission, before all others.
+    /// Queues a packet in flight before all others.
     #[inline]
     pub(super) fn wait_before(&mut self, sequence: u32, state: State) {
         let place = self.place(sequence);
@@ -266,7 +264,7 @@ impl Window {
         self.waiting += 1;
     }
 
-    /// The sequence number in the window with this low half.
+    /// The sequence number with this low half.
     #[inline]
     fn whole(&self, low: u16) -> u32 {
         self.base.wrapping_add(low.wrapping_sub(self.base as u16) as u32)
@@ -287,7 +285,6 @@ impl Window {
         Some((sequence, cause))
     }
 
-    /// Records the ACK of a waiting packet.
     #[cold]
     pub(super) fn acked_while_waiting(&mut self, sequence: u32) {
         let after = self.whole(self.records[self.place(sequence)].next);
