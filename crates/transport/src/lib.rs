@@ -63,7 +63,7 @@ pub struct Key {
 
 /// The connection and path tables of a host: dense tables in the simulator, a map and routes in the stack.
 pub trait HostTables {
-    /// Returns the slot of a stream, unless not assigned or released.
+    /// Returns the slot of a stream that is assigned and not released.
     fn find(&self, key: Key) -> Option<u32>;
     /// Assigns a slot to a new stream. Slots are small numbers: they index tables.
     fn assign(&mut self, key: Key) -> u32;
@@ -133,7 +133,7 @@ impl Allowed {
 /// Header sizes on the wire, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
-    /// With payload. No control packet is longer.
+    /// The header of a packet with payload. No control packet is longer.
     pub header: u16,
     /// The shortest packet: switches trim to no less.
     pub min: u16,

@@ -244,7 +244,7 @@ impl<T: UsePaths> UsePaths for Box<T> {
     }
 }
 
-/// [`Command::Open`] with its key.
+/// A [`Command::Open`] with its key.
 #[derive(Debug)]
 pub struct Opening {
     /// The send stream.

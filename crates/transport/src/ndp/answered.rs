@@ -13,8 +13,8 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    /// Records a header at or after `base`, the first missing packet. Returns whether its attempt is new, and its
-    /// packet.
+    /// Records a header at or after `base`, the first missing packet. Returns whether its attempt is new, and
+    /// whether its packet is.
     pub(super) fn record(&mut self, base: u32, sequence: u32, attempt: u8) -> (bool, bool) {
         let passed = base.wrapping_sub(self.first) as usize;
         self.attempts.drain(..passed.min(self.attempts.len()));

@@ -16,7 +16,7 @@ pub struct Config {
     pub initial_window: u32,
     /// Initial window in payload bytes, for any payload. With 0, as in NDP, `initial_window` packets of any size.
     pub initial_window_bytes: u32,
-    /// First packets of the first window with [`trimline_packet::Packet::MARK_UNSCHEDULED`] on their first
+    /// Number of first packets of the first window with [`trimline_packet::Packet::MARK_UNSCHEDULED`] on their first
     /// transmission.
     pub marked: u32,
     /// True if a probe follows the first window, to reveal its losses to the receiver (Aeolus, SIGCOMM 2020).
@@ -60,7 +60,7 @@ pub struct Config {
     /// The sender's backstop while pulls are owed; doubles with every expiry in a row (chosen:
     /// 100 ms).
     pub backstop_owed: TimeDelta,
-    /// Memory of a finished connection at both ends (NDP 3.2.2: the maximum segment lifetime is under 1 ms).
+    /// Time for which both ends remember a finished connection (NDP 3.2.2: the maximum segment lifetime is under 1 ms).
     pub time_wait: TimeDelta,
     /// Temporary removal of outlier paths (NDP 3.2.3), if any.
     pub path_penalty: Option<PathPenalty>,
@@ -99,7 +99,7 @@ impl Config {
 pub struct FollowsPath {
     /// Min of a measured time-out; [`Config::rto`] holds before the first measurement.
     pub min_rto: TimeDelta,
-    /// Min round trip of a path on which the window grows, if it ever grows.
+    /// Min round trip of a path on which the window grows; `None`: it never grows.
     pub grows_from: Option<TimeDelta>,
 }
 
@@ -213,7 +213,7 @@ pub enum Command {
         /// True to hold, false to go on.
         holds: bool,
     },
-    /// Send the first window again: the receiver kept nothing of it. Has no effect after an answer.
+    /// Send the first window again, as if unsent: the receiver kept nothing of it. Has no effect after an answer.
     Renew {
         /// The send stream.
         key: Key,

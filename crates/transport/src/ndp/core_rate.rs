@@ -47,7 +47,6 @@ struct Arrivals {
     last: Time,
     /// The mean gap.
     gap: TimeDelta,
-    /// Number of gaps in the mean.
     gaps: u64,
 }
 

@@ -28,6 +28,7 @@ const CONTROL_LIMIT: usize = 1 << 16;
 /// A receive stream's request for another packet.
 #[derive(Clone, Copy)]
 pub(super) enum Asked {
+    /// No request.
     Nothing,
     /// In the answer to the packet.
     Riding { counter: u32 },

@@ -114,9 +114,9 @@ impl RoundTrips {
         Rto { interval, backoff: self.backoff, max: MAX_RTO.max(first) }
     }
 
-    /// Min memory of a connection after what may be the last ACK. The peer may resend after four doublings of its
-    /// time-out, which is within a factor of two of this host's. A peer that this host never sent to may wait for the
-    /// maximum.
+    /// Min time for which a receiver remembers a connection after what may be its last ACK. The peer may resend after
+    /// four doublings of its time-out, which is within a factor of two of this host's. A peer that this host never
+    /// sent to may wait for the maximum.
     pub(super) fn memory(&self, first: TimeDelta, follows: &FollowsPath) -> TimeDelta {
         match self.estimate {
             None => MAX_RTO + TimeDelta::from_ps(MAX_RTO.as_ps() / 4),

@@ -501,7 +501,7 @@ impl Sender {
         // A lower counter was overtaken; one that rose by more than any window is foreign.
     }
 
-    /// Takes the pulls forfeited for packets that the window gave up. Without new data there are 0: the receiver pulls
+    /// Returns the pulls forfeited for packets that the window gave up. Without new data it is 0: the receiver pulls
     /// only packets that it lacks.
     #[inline]
     fn forfeit(&mut self, pulls: u32) -> u32 {
