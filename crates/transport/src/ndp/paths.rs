@@ -220,6 +220,7 @@ impl Paths {
         self.id(place)
     }
 
+    /// The identifier of the path at a place.
     #[inline]
     pub(super) fn id(&self, place: u16) -> PathId {
         match &self.seldom {

@@ -498,7 +498,7 @@ impl Sender {
             let rise = rise - self.forfeit(rise);
             self.credit = (self.credit + rise).min(WINDOW_LIMIT);
         }
-        // A lower counter was overtaken; one that rose by more than any window is foreign.
+        // A counter that fell was overtaken; one that rose by more than any window is foreign.
     }
 
     /// Returns the pulls forfeited for packets that the window gave up. Without new data it is 0: the receiver pulls
