@@ -8,8 +8,7 @@
 //! doubles the time between its pulls. Whole packets then weigh more ([`RECOVERY_WEIGHT`]): eight halve the time.
 //!
 //! Pulls count, not headers. The first windows of a large incast are trimmed by the thousand while every pull brings a
-//! packet: that burst drains. With the paper's scheduler no receiver starves, not even at the fan-in of 8000 of NDP
-//! 6.2.
+//! packet: that burst drains. With the paper's scheduler no receiver starves, even at the fan-in of 8000 of NDP 6.2.
 //!
 //! Tried: counting headers against whole packets. Ordinary incasts on switches with strict priority looked starved: 200
 //! senders of 135 KB took 29.8 ms instead of 21.9 ms. Tried: full speed again after the first whole packet. The queues
