@@ -1,34 +1,32 @@
-//! Which packets of a stream have arrived whole: a ring of bits above the first gap.
+//! The packets of a stream that arrived whole: a ring of bits above the first gap.
 //!
-//! 64 packets fit without memory of their own; a wider gap grows the ring, up to
-//! [`WINDOW_LIMIT`] packets.
+//! 64 packets fit inline; a wider gap grows the ring, up to [`WINDOW_LIMIT`] packets.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// Packets between the oldest one that is missing and the newest one, at most: what either end will
-/// keep state for. A sender stops short of it; a receiver ignores what lies beyond.
+/// Max packets from the oldest missing one to the newest. A sender stops short of it; a receiver ignores packets
+/// beyond.
 pub const WINDOW_LIMIT: u32 = 1 << 15;
 
-/// The packets that arrived.
+/// The packets of a stream that arrived.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    /// Everything before this packet arrived.
     base: u32,
-    /// Bit `sequence % 64` while the ring has one word.
+    /// The ring while it is one word: bit `sequence % 64`.
     word: u64,
-    /// The ring once it has more words; a power of two of them.
+    /// The ring once it has more words, a power of two.
     words: Box<[u64]>,
 }
 
 impl Arrivals {
-    /// Everything before this packet arrived.
+    /// All packets before this one arrived.
     #[inline]
     pub const fn base(&self) -> u32 {
         self.base
     }
 
-    /// Whether the packet arrived, for one at or after the base.
+    /// Returns whether a packet at or after the base arrived.
     #[inline]
     pub fn contains(&self, sequence: u32) -> bool {
         let offset = sequence.wrapping_sub(self.base);
@@ -39,7 +37,7 @@ impl Arrivals {
             && self.words[self.place(sequence)] >> (sequence % 64) & 1 != 0
     }
 
-    /// The packet arrived. It lies at or after the base, less than [`WINDOW_LIMIT`] beyond.
+    /// Adds a packet at or after the base, less than [`WINDOW_LIMIT`] beyond it.
     #[inline]
     pub fn insert(&mut self, sequence: u32) {
         let offset = sequence.wrapping_sub(self.base);
@@ -47,7 +45,7 @@ impl Arrivals {
         if self.words.is_empty() && offset < 64 {
             self.word |= 1 << (sequence % 64);
             if offset == 0 {
-                // Rotated, the packet after the base is the lowest bit.
+                // After the rotation the packet at the base is the lowest bit.
                 let run = self.word.rotate_right(sequence % 64).trailing_ones();
                 let passed = if run == 64 { u64::MAX } else { (1 << run) - 1 };
                 self.word &= !passed.rotate_left(sequence % 64);
@@ -93,7 +91,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether nothing arrived beyond the base.
+    /// Returns whether no packet beyond the base arrived.
     pub fn is_dense(&self) -> bool {
         self.word == 0 && self.words.iter().all(|&word| word == 0)
     }
@@ -103,7 +101,7 @@ impl Arrivals {
         (sequence / 64) as usize & (self.words.len() - 1)
     }
 
-    /// Forgets the ring's memory, and what arrived beyond the base; the base stays, for duplicates and later data.
+    /// Frees the ring and forgets arrivals beyond the base. The base stays for duplicates and later data.
     pub fn shrink(&mut self) {
         self.words = Box::default();
         self.word = 0;
@@ -117,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A set of numbers says the same, also where the sequence space wraps.
+        /// A set of numbers agrees, also where the sequence space wraps.
         #[test]
         fn arrivals_are_a_set(
             first in prop_oneof![Just(0u32), Just(u32::MAX - 300), any::<u32>()],

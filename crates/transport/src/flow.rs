@@ -1,9 +1,8 @@
-//! What an application asks of a transport that carries one stream a connection, from its opener to its peer, and
-//! what it hears: the words that such transports share, and the packets of those that need nothing else in a header.
+//! Commands and events of transports with one stream a connection, from its opener to its peer, and packets with the
+//! plain header.
 //!
-//! A transport may use these as its own commands and events (TCP does), or give its own and say which are meant:
-//! `From<Command>` for its commands, `From` of its events for `Option<Event>`. Whoever drives any transport speaks
-//! these.
+//! A transport uses these (TCP), or its own with `From<Command>`, and `From` of its events for `Option<Event>`. Drivers
+//! of any transport use these.
 
 use alloc::vec::Vec;
 use core::num::NonZeroU16;
@@ -14,97 +13,94 @@ use trimline_packet::{
 
 use crate::{Key, PathList, Side, Stream};
 
-/// What the application asks of a host.
+/// A request of the application to a host.
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Accept connections.
     Listen,
     /// Open a connection and send on it.
     Open {
-        /// The other host.
+        /// The peer.
         peer: HostId,
-        /// Number of the connection, not in use by this host.
+        /// A connection number unused by this host.
         connection: ConnectionId,
         /// Priority class, 0 to 3.
         class: u8,
         /// Payload bytes to send; `None` never runs out.
         length: Option<ByteCount>,
-        /// Payload of a full packet of this connection, where it is another than that of the host's others. A transport
-        /// that cannot do so is never asked.
+        /// Payload of a full packet, in bytes, if not the host's default. Transports without support never get one.
         payload: Option<NonZeroU16>,
-        /// The paths to the peer, at least one. A transport that keeps to a path takes one of them, drawn at random
-        /// (as ECMP would hash its ports).
+        /// The paths to the peer, at least one. A single-path transport draws one (as ECMP hashes ports).
         paths: PathList,
-        /// The connection's random stream.
+        /// The connection's RNG stream.
         stream: Stream,
     },
-    /// Send more on a connection that was opened here, behind what was handed over before: a further message. The
-    /// window, and whatever else the half has learned of its path, is kept; there is no new handshake.
+    /// Send a further message on a connection that this host opened, after all earlier ones. All that the stream has
+    /// learned of its path is kept, such as the window; there is no new handshake.
     ///
-    /// One message at a time has events of its own: hand the next one over when [`Event::Acknowledged`] came. Messages
-    /// that are handed over before are sent at once, but both ends may take them for one, with one event for all.
+    /// For events per message, send the next one after [`Event::Acknowledged`]. An earlier one is sent at once, but
+    /// both ends may merge it with the message before, with one event for both.
     ///
-    /// Nothing happens where the half is not known (never opened, or forgotten), receives, or never runs out of data,
-    /// and where the message has no bytes.
+    /// Ignored for an empty message, and for a stream that is unknown (never opened, or forgotten), receives, or never
+    /// runs out of data.
     Send {
-        /// The sending half.
+        /// The send stream.
         key: Key,
         /// More payload bytes.
         length: ByteCount,
     },
-    /// Routing learned of a failure, or of its end: what is sent on a path that is not among these takes another
-    /// one. An empty list changes nothing.
+    /// Use only these paths: routing learned of a failure or its end. An empty list changes nothing.
     Paths {
-        /// The half, of either direction.
+        /// The stream.
         key: Key,
         /// The paths that work.
         paths: PathList,
     },
 }
 
-/// What the application is told.
+/// A report to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Everything that the peer sent up to its last packet has arrived: once for each message, if the next one is
-    /// handed over when this one was acknowledged.
+    /// All data up to the peer's last packet has arrived: once for each message, if the next one follows this one's
+    /// acknowledgement.
     Delivered {
-        /// The receiving half.
+        /// The receive stream.
         key: Key,
-        /// Its slot.
+        /// The slot.
         slot: u32,
     },
-    /// Everything that was handed over so far has been acknowledged: once for each message ([`Command::Send`]).
+    /// All data handed over has been acknowledged: once for each message ([`Command::Send`]).
     Acknowledged {
-        /// The sending half.
+        /// The send stream.
         key: Key,
-        /// Its slot.
+        /// The slot.
         slot: u32,
     },
 }
 
-/// What a half has done.
+/// Counters of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// DATA packets sent, or arrived whole for the first time.
+    /// DATA packets sent, or first received whole.
     pub packets: u64,
-    /// Their payload bytes.
+    /// Payload bytes of `packets`.
     pub bytes: u64,
-    /// Of the packets sent, those that were sent again.
+    /// Retransmitted packets.
     pub resent: u64,
-    /// Headers that arrived: trimmed ones at a receiver, returned ones at a sender.
+    /// Headers received: trimmed at a receiver, returned at a sender.
     pub headers: u64,
 }
 
-/// A table by slot. Slots are small numbers that come in any order: who was never assigned has a default.
+/// A table by slot. Slots are small numbers in any order; unused entries are defaults.
 #[derive(Debug, Default)]
 pub struct Slots<T>(Vec<T>);
 
 impl<T: Default> Slots<T> {
-    /// A table without halves.
+    /// Creates an empty table.
     pub const fn new() -> Slots<T> {
         Slots(Vec::new())
     }
-    /// What is in a slot; the table grows to it.
+    /// Returns a slot's entry; the table grows to it.
     pub fn at(&mut self, slot: u32) -> &mut T {
         let index = slot as usize;
         if self.0.len() <= index {
@@ -112,17 +108,17 @@ impl<T: Default> Slots<T> {
         }
         &mut self.0[index]
     }
-    /// What is in a slot that was assigned.
+    /// Returns a slot's entry, or `None` beyond the table.
     pub fn find(&self, slot: u32) -> Option<&T> {
         self.0.get(slot as usize)
     }
-    /// Where the table lies, for drivers that prefetch.
+    /// Returns the table's memory, to prefetch.
     pub fn memory(&self) -> Memory {
         Memory::of(&self.0)
     }
 }
 
-/// Where a table lies, for drivers that ask for memory before they use it: nothing is read through it.
+/// The address range of a table, for prefetching only.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     start: *const u8,
@@ -134,17 +130,17 @@ impl Memory {
     /// No table.
     pub const NONE: Memory = Memory { start: core::ptr::null(), bytes: 0, each: 0 };
 
-    /// The memory of a table.
+    /// Returns the memory of a table.
     #[inline]
     pub const fn of<T>(items: &[T]) -> Memory {
         Memory { start: items.as_ptr().cast(), bytes: size_of_val(items), each: size_of::<T>() }
     }
-    /// Where the table begins, and its bytes.
+    /// Returns the table's address and bytes.
     #[inline]
     pub const fn all(self) -> (*const u8, usize) {
         (self.start, self.bytes)
     }
-    /// Where the item of a slot lies, and its bytes. Behind the end of the table there is none: 0 bytes.
+    /// Returns the address and bytes of a slot's item; 0 bytes beyond the table.
     #[inline]
     pub const fn item(self, slot: u32) -> (*const u8, usize) {
         let offset = slot as usize * self.each;
@@ -154,25 +150,25 @@ impl Memory {
 }
 
 impl Key {
-    /// The sending half of a connection that this host opened.
+    /// The send stream of a connection opened here.
     #[inline]
     pub const fn sending(peer: HostId, connection: ConnectionId) -> Key {
         Key { peer, connection, opened_here: true, side: Side::Sending }
     }
 
-    /// The receiving half of a connection that the peer opened.
+    /// The receive stream of a connection opened by the peer.
     #[inline]
     pub const fn receiving(peer: HostId, connection: ConnectionId) -> Key {
         Key { peer, connection, opened_here: false, side: Side::Receiving }
     }
 
-    /// The half that a packet is for, where data flows from the opener: whole or trimmed DATA to the receiving one,
-    /// answers and headers that came back to the sending one; answers that came back to the receiving one.
+    /// Returns a packet's stream, if data flows from the opener: the receive stream for whole or trimmed DATA and
+    /// bounced answers, the send stream for answers and bounced headers.
     pub fn of(packet: &Packet) -> Key {
         let is_back = packet.service.service().is_turned_round();
         let is_to_receiver = (packet.header.kind == Kind::Data) != is_back;
         Key {
-            // What has turned round: its source is where it was sent to.
+            // A bounced packet has swapped addresses: its source is its former destination.
             peer: packet.source,
             connection: packet.header.connection,
             opened_here: !is_to_receiver,
@@ -180,7 +176,7 @@ impl Key {
         }
     }
 
-    /// A packet of `length` payload bytes from this half at `host`; whether switches may trim it is `service`.
+    /// Builds a DATA packet of `length` payload bytes from `host`. `service` says whether switches may trim it.
     pub fn data(
         &self,
         host: HostId,

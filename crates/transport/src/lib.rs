@@ -1,19 +1,17 @@
 //! Transport endpoints: one protocol at one host, with all its connections.
 //!
-//! Sans I/O: an endpoint is a plain value. A driver (the simulator with a virtual clock, the stack
-//! with a real one) hands it commands, packets and deadlines, and asks it for packets, events and
-//! the next deadline. It reads no clock, draws only from streams it was given, calls nobody back.
+//! Sans I/O: an endpoint is a plain value. A driver (the simulator with a virtual clock, the stack with a real one)
+//! gives it commands, packets and deadlines, and takes packets, events and the next deadline. It reads no clock, draws
+//! only from RNG streams that it was given, and makes no callbacks.
 //!
 //! # The contract
 //! 1. Call `handle_command`, `handle_packet` or `handle_timeout` with a `now` that never falls.
-//! 2. Then, while the NIC has room, call [`Endpoint::poll_transmit`]. What to send is decided at
-//!    that moment and not before.
+//! 2. Then, while the NIC has room, call [`Endpoint::poll_transmit`], which decides only then what to send.
 //! 3. Then drain [`Endpoint::poll_event`].
 //! 4. Come back at [`Endpoint::poll_timeout`], or when a packet arrives, or when the NIC has room and
 //!    [`Endpoint::transmit_at`] has come.
 //!
-//! Every call is harmless when early or repeated: a poll that returns nothing changes nothing and
-//! draws nothing.
+//! Early and repeated calls are harmless: a poll that returns nothing changes nothing and draws nothing.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -38,10 +36,10 @@ pub use arrivals::{Arrivals, WINDOW_LIMIT};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use trimline_packet::{ConnectionId, HostId, Packet, PathId, Time};
 
-/// A random stream: one per (use, owner), seeded by the driver.
+/// An RNG stream of one (use, owner), seeded by the driver.
 pub type Stream = Xoshiro256PlusPlus;
 
-/// Which half of a connection: data may flow both ways, and each way is a stream of its own.
+/// The direction of a stream at one host. A connection may have a stream each way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// This host sends the data.
@@ -50,106 +48,102 @@ pub enum Side {
     Receiving,
 }
 
-/// The name of one half of a connection at one host.
+/// Names one send or receive stream of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The other host, by its canonical address.
+    /// The peer, by its canonical address.
     pub peer: HostId,
     /// The connection, unique at its opener.
     pub connection: ConnectionId,
-    /// Whether this host opened it.
+    /// True if this host opened the connection.
     pub opened_here: bool,
     /// The direction of the data.
     pub side: Side,
 }
 
-/// What a host knows about its peers: where connections are persistent, and which paths lead where.
-///
-/// The simulator answers from dense tables made at set-up; the stack from a map and its routes.
+/// The connection and path tables of a host: dense tables in the simulator, a map and routes in the stack.
 pub trait HostTables {
-    /// The slot of a half that was assigned and not released.
+    /// Returns the slot of a stream that is assigned and not released.
     fn find(&self, key: Key) -> Option<u32>;
-    /// A slot for a new half. Slots are small numbers: they index the endpoint's tables.
+    /// Assigns a slot to a new stream. Slots are small numbers: they index tables.
     fn assign(&mut self, key: Key) -> u32;
-    /// Whether a half that a packet would open may be: not one of a connection that was forgotten.
+    /// Returns whether a packet may open the stream: not if its connection was forgotten.
     fn accepts(&self, _key: Key) -> bool {
         true
     }
-    /// The half is gone: its slot may be assigned again.
+    /// Releases the slot of a stream that ended.
     fn release(&mut self, key: Key, slot: u32);
-    /// Appends every path that leads to `peer`. At least one. [`ANY_PATH`] leaves the choice to the
-    /// switches.
+    /// Appends all paths to `peer`, at least one; [`ANY_PATH`] lets switches choose.
     fn paths(&self, peer: HostId, paths: &mut PathList);
-    /// The random stream of the half of a connection that the peer opened.
+    /// Returns the RNG stream of a stream that the peer opened.
     fn stream(&self, key: Key) -> Stream;
-    /// Which transport of a host with several carries a connection, by its place among them; `None` of a connection
-    /// that is not known any more. Of the key the half does not count.
+    /// Returns the index of the transport that carries a connection; `None` if it is no longer known. Ignores the key's
+    /// side.
     fn transport(&self, _key: Key) -> Option<usize> {
         Some(0)
     }
 }
 
-/// Paths to a peer. Up to eight need no memory of their own: most networks have no more, and millions of short flows
-/// would ask for it and give it back.
+/// Paths to a peer. Up to eight are inline: most networks have no more, and millions of short flows would allocate.
 pub type PathList = smallvec::SmallVec<[PathId; 8]>;
 
-/// The path of a packet for which each switch chooses the next hop at random (per-packet ECMP).
+/// The path of a packet that each switch forwards at random (per-packet ECMP).
 pub const ANY_PATH: PathId = PathId::new(u16::MAX);
 
-/// The classes of packets ([`Packet::class`]) that the NIC would take now: the others are paused.
+/// The classes ([`Packet::class`]) that the NIC takes now; the others are paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowed(u8);
 
 impl Allowed {
-    /// Everything.
+    /// All classes.
     pub const ALL: Allowed = Allowed(u8::MAX);
     /// Control packets only: data is paused.
     pub const CONTROL: Allowed = Allowed(1 << Packet::CONTROL_CLASS);
     /// Everything but control packets.
     pub const DATA: Allowed = Allowed(!Allowed::CONTROL.0);
 
-    /// The classes whose bits are set: bit 0 for class 0.
+    /// Allows the classes whose bits are set, bit 0 for class 0.
     #[inline]
     pub const fn from_bits(bits: u8) -> Allowed {
         Allowed(bits)
     }
-    /// What both allow.
+    /// Returns the classes allowed by both.
     #[inline]
     #[must_use]
     pub const fn and(self, other: Allowed) -> Allowed {
         Allowed(self.0 & other.0)
     }
-    /// Whether packets of a class (0 to 7) may be sent.
+    /// Returns whether a class (0 to 7) may be sent.
     #[inline]
     pub const fn class(self, class: u8) -> bool {
         self.0 >> (class & 7) & 1 != 0
     }
-    /// Whether headers and control packets may be sent.
+    /// Returns whether headers and control packets may be sent.
     #[inline]
     pub const fn control(self) -> bool {
         self.class(Packet::CONTROL_CLASS)
     }
-    /// Whether data of class 0 may be sent.
+    /// Returns whether data of class 0 may be sent.
     #[inline]
     pub const fn data(self) -> bool {
         self.class(0)
     }
 }
 
-/// Bytes on the wire that a transport's packets have beside their payload.
+/// Header sizes on the wire, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
-    /// Of a packet with payload. No control packet is longer.
+    /// The header of a packet with payload. No control packet is longer.
     pub header: u16,
-    /// Of the shortest packet, whatever its kind: switches trim to no less.
+    /// The shortest packet: switches trim to no less.
     pub min: u16,
 }
 
 impl Framing {
-    /// Everything without payload takes 64 bytes, the shortest Ethernet frame (NDP 3.1).
+    /// A packet without payload takes 64 bytes, the shortest Ethernet frame (NDP 3.1).
     pub const NDP: Framing = Framing { header: Packet::HEADER_BYTES, min: Packet::HEADER_BYTES };
 
-    /// Of two transports in one network: the longer header, and the shorter packet.
+    /// Combines two transports: the longer header and the shorter packet.
     #[must_use]
     pub const fn with(self, other: Framing) -> Framing {
         Framing {
@@ -158,20 +152,20 @@ impl Framing {
         }
     }
 
-    /// Bytes on the wire of a packet with so much payload.
+    /// Returns the wire bytes of a packet with `payload` bytes.
     pub const fn wire_bytes(self, payload: u16) -> u16 {
         self.header + payload
     }
 }
 
-/// What the driver does with the payload of a packet it has handed over.
+/// The driver's use of a received payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
-    /// No payload, or none that is wanted (duplicate, control packet, unknown connection).
+    /// No payload, or an unwanted one (duplicate, control packet, unknown connection).
     Discard,
-    /// New payload of the receiving half in `slot`: packet `sequence` of its stream.
+    /// New payload: packet `sequence` of the receive stream in `slot`.
     Accept {
-        /// Slot of the receiving half.
+        /// Slot of the receive stream.
         slot: u32,
         /// Packet number from the beginning of the stream.
         sequence: u32,
@@ -180,39 +174,36 @@ pub enum Disposition {
 
 /// One protocol at one host.
 pub trait Endpoint {
-    /// What its packets take on the wire beside their payload.
+    /// Header sizes of its packets.
     const FRAMING: Framing = Framing::NDP;
-    /// What the application may ask for.
+    /// Requests of the application.
     type Command;
-    /// What the application is told.
+    /// Reports to the application.
     type Event;
 
-    /// The application asks for something.
+    /// Takes a request of the application.
     fn handle_command(
         &mut self,
         now: Time,
         command: Self::Command,
         directory: &mut impl HostTables,
     );
-    /// A packet arrived from the network: whole, trimmed, returned or control.
+    /// Takes a packet: whole, trimmed, returned or control.
     fn handle_packet(
         &mut self,
         now: Time,
         packet: &Packet,
         directory: &mut impl HostTables,
     ) -> Disposition;
-    /// The time of [`Endpoint::poll_timeout`] has come.
+    /// Runs the timers when [`Endpoint::poll_timeout`] has come.
     fn handle_timeout(&mut self, now: Time, directory: &mut impl HostTables);
-    /// The NIC has room for packets of the classes that are `allowed`: the packet to send, control strictly before
-    /// data.
+    /// Returns the packet to send when the NIC has room for `allowed` classes: control strictly before data.
     fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet>;
-    /// Something for the application.
+    /// Returns the next event for the application.
     fn poll_event(&mut self) -> Option<Self::Event>;
-    /// The earliest time at which [`Endpoint::poll_transmit`] with the same `allowed` returns a packet if nothing else
-    /// happens first: [`Time::ZERO`] when it does now, [`Time::NEVER`] when nothing is ready or all that is ready is
-    /// of a paused class.
+    /// The time from which [`Endpoint::poll_transmit`] returns a packet, if nothing else happens: [`Time::ZERO`] for
+    /// now, [`Time::NEVER`] if nothing is ready or only paused classes are.
     fn transmit_at(&self, allowed: Allowed) -> Time;
-    /// The next deadline of a timer, [`Time::NEVER`] when none is armed. O(1). Paced sends are not
-    /// timers: they are in [`Endpoint::transmit_at`].
+    /// The next deadline of a timer, or [`Time::NEVER`]. O(1). Paced sends are in [`Endpoint::transmit_at`].
     fn poll_timeout(&self) -> Time;
 }

@@ -1,8 +1,7 @@
 //! NDP (Handley et al., SIGCOMM 2017), section 3.2.
 //!
-//! A sender pushes its first window blindly; from then on the receiver pulls every packet, new or
-//! trimmed before, at the rate of its own link. [`Endpoint`] is one host: the sending and receiving
-//! halves of all its connections, their one pull queue, and their timers.
+//! A sender pushes its first window blindly; then the receiver pulls every packet, new or trimmed, at the rate of its
+//! own link. [`Endpoint`] is one host: the streams of all its connections, their one pull queue, and their timers.
 
 mod answered;
 mod config;

@@ -1,17 +1,14 @@
-//! Circular lists threaded through the endpoint's slots: who has a pull to send, who has data to
-//! send.
+//! Circular lists threaded through the endpoint's slots: streams with a pull to send, and streams with data to send.
 //!
-//! A round robin turns by moving one number; members join and leave in constant time, and no list
-//! has memory of its own. A half is a member of at most one ring: a sending half of the ring of
-//! senders, a receiving half of the pull ring of its class.
+//! A turn moves one number; joining and leaving take constant time, and a list allocates nothing. A stream is in at
+//! most one ring: a send stream in the ring of senders, a receive stream in the pull ring of its class.
 //!
-//! Tried: a deque of slots with lazy removal. It needs memory that grows with the incast, and a slot
-//! that is assigned again while its old entry waits must be told apart.
+//! Tried: a deque of slots with lazy removal. It grows with the incast, and a reassigned slot must be told apart from
+//! its old entry.
 
-/// No slot.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A member's neighbours; both [`NONE`] outside of a ring.
+/// The neighbours of a member; both [`NONE`] outside a ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Links {
     next: u32,
@@ -19,19 +16,15 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// In no ring.
     pub(super) const OUTSIDE: Links = Links { next: NONE, previous: NONE };
 
-    /// Whether this is a member of a ring.
     #[inline]
     pub(super) const fn joined(self) -> bool {
         self.next != NONE
     }
 }
 
-/// What can be a member of a ring.
 pub(super) trait Linked {
-    /// The member's neighbours.
     fn links(&mut self) -> &mut Links;
 }
 
@@ -42,22 +35,19 @@ pub(super) struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// A ring without members.
     pub(super) const EMPTY: RoundRobin = RoundRobin { head: NONE };
 
-    /// Whether nobody waits.
     #[inline]
     pub(super) const fn is_empty(self) -> bool {
         self.head == NONE
     }
 
-    /// The member to be served next, [`NONE`] if nobody waits.
+    /// The member to serve next, or [`NONE`].
     #[inline]
     pub(super) const fn head(self) -> u32 {
         self.head
     }
 
-    /// The head has had its turn.
     #[inline]
     pub(super) fn turn(&mut self, table: &mut [impl Linked]) {
         self.head = table[self.head as usize].links().next;
@@ -78,7 +68,7 @@ impl RoundRobin {
         *table[slot as usize].links() = Links { next, previous };
     }
 
-    /// Takes a member out. The next one moves up if it was the head.
+    /// Removes a member; the next one replaces it as head.
     pub(super) fn leave(&mut self, table: &mut [impl Linked], slot: u32) {
         let links = table[slot as usize].links();
         let Links { next, previous } = *links;
@@ -110,7 +100,7 @@ mod tests {
     }
 
     proptest! {
-        /// A deque that is rotated and searched says the same.
+        /// A deque that is rotated and searched agrees with the ring.
         #[test]
         fn a_ring_is_a_rotated_deque(steps in prop::collection::vec((0u32..12, 0u8..3), 0..200)) {
             let mut table = vec![Links::OUTSIDE; 12];

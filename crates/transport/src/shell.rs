@@ -1,7 +1,7 @@
-//! The part of an endpoint that is the same in every transport: its slots, control queue, timers and events.
+//! The part of an endpoint that all transports share: slots, control queue, timers and events.
 //!
-//! A transport holds a [`Shell`] beside its own state, and implements [`ShellEndpoint`]: what its senders and receivers
-//! do. [`Endpoint`] follows. NDP has an endpoint of its own, because its halves live on after they end.
+//! A transport has a [`Shell`] and implements [`ShellEndpoint`], which makes it an [`Endpoint`]. NDP has its own
+//! endpoint, because its streams live on after they end.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -15,26 +15,26 @@ use crate::round_robin::{Linked, Links};
 use crate::timers::Timers;
 use crate::{Allowed, Disposition, Endpoint, Framing, HostTables, Key, PathList, Stream};
 
-/// Control packets that a host holds for a NIC that takes none. Further ones are dropped, and time-outs bring them again.
+/// Max control packets held for a NIC that takes none. Further ones are dropped; time-outs make up for them.
 const CONTROL_LIMIT: usize = 1 << 16;
 
-/// What a half does, with its state.
+/// The direction and state of a stream.
 #[derive(Debug, Default)]
 pub enum StreamState<S, R> {
     /// The slot is not in use.
     #[default]
     Vacant,
-    /// It sends data.
+    /// A send stream.
     Sending(S),
-    /// It receives data.
+    /// A receive stream.
     Receiving(R),
 }
 
 impl<S, R> StreamState<S, R> {
-    /// The sender of a half that sends.
+    /// Returns the sender.
     ///
     /// # Panics
-    /// Any other half.
+    /// Panics unless this is a send stream.
     #[inline]
     pub fn sender(&mut self) -> &mut S {
         match self {
@@ -45,10 +45,10 @@ impl<S, R> StreamState<S, R> {
         }
     }
 
-    /// The receiver of a half that receives.
+    /// Returns the receiver.
     ///
     /// # Panics
-    /// Any other half.
+    /// Panics unless this is a receive stream.
     #[inline]
     pub fn receiver(&mut self) -> &mut R {
         match self {
@@ -60,14 +60,14 @@ impl<S, R> StreamState<S, R> {
     }
 }
 
-/// One half of a connection. `X` is what the transport keeps for halves of both directions: a key, or statistics.
+/// A slot with one stream. `X` is common state of both directions: a key, or statistics.
 #[derive(Debug)]
 pub struct Slot<S, R, X = ()> {
-    /// What the half does.
+    /// The direction and state of the stream.
     pub stream_state: StreamState<S, R>,
-    /// When the half is to be looked at; [`Time::NEVER`] if no timer is armed.
+    /// The time of the timer, or [`Time::NEVER`] if not armed.
     pub deadline: Time,
-    /// What is kept for halves of both directions.
+    /// State of streams of both directions.
     pub common: X,
 }
 
@@ -81,12 +81,12 @@ impl<S: Linked, R, X> Linked for Slot<S, R, X> {
 /// Slots, control queue, timers and events of one host.
 #[derive(Debug)]
 pub struct Shell<S, R, X = ()> {
-    /// Control packets, to be sent in this order before anything else.
+    /// Control packets in order, before anything else.
     pub control: VecDeque<Packet>,
-    /// The halves.
+    /// The streams, by slot.
     pub slots: Vec<Slot<S, R, X>>,
     pub(crate) timers: Timers,
-    /// What the application is told.
+    /// Events for the application.
     pub events: VecDeque<Event>,
     /// The host.
     pub host: HostId,
@@ -94,7 +94,7 @@ pub struct Shell<S, R, X = ()> {
 }
 
 impl<S, R, X: Copy> Shell<S, R, X> {
-    /// A host without connections.
+    /// Creates a host without connections.
     pub const fn new(host: HostId) -> Shell<S, R, X> {
         Shell {
             control: VecDeque::new(),
@@ -106,7 +106,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         }
     }
 
-    /// Puts a new half into a slot.
+    /// Puts a new stream into a slot.
     pub fn place(&mut self, slot: u32, stream_state: StreamState<S, R>, common: X) {
         let index = slot as usize;
         if self.slots.len() <= index {
@@ -117,26 +117,26 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         self.slots[index] = Slot { stream_state, deadline: Time::NEVER, common };
     }
 
-    /// Empties a slot, so that it may be assigned again. Returns what the half was.
+    /// Empties a slot for reuse. Returns its former state.
     pub fn vacate(&mut self, slot: u32) -> StreamState<S, R> {
         let Some(entry) = self.slots.get_mut(slot as usize) else { return StreamState::Vacant };
         entry.deadline = Time::NEVER;
         core::mem::take(&mut entry.stream_state)
     }
 
-    /// The half in a slot.
+    /// Returns a slot's entry.
     ///
     /// # Panics
-    /// A slot that was never assigned.
+    /// Panics if the slot was never assigned.
     #[inline]
     pub fn at(&mut self, slot: u32) -> &mut Slot<S, R, X> {
         &mut self.slots[slot as usize]
     }
 
-    /// What is kept for the half in `slot`, whatever its direction.
+    /// Returns the common state in `slot`.
     ///
     /// # Panics
-    /// A slot that was never assigned.
+    /// Panics if the slot was never assigned.
     pub fn common(&self, slot: u32) -> &X {
         match self.slots.get(slot as usize) {
             Some(entry) => &entry.common,
@@ -144,10 +144,10 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         }
     }
 
-    /// The sender in `slot`.
+    /// Returns the sender in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if it is no send stream.
     pub fn sender(&self, slot: u32) -> &S {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => sender,
@@ -155,10 +155,10 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         }
     }
 
-    /// The receiver in `slot`.
+    /// Returns the receiver in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a receiving half.
+    /// Panics if it is no receive stream.
     pub fn receiver(&self, slot: u32) -> &R {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Receiving(receiver)) => receiver,
@@ -166,14 +166,14 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         }
     }
 
-    /// Where the table of halves lies, for drivers that prefetch.
+    /// Returns the slot table's memory, to prefetch.
     #[inline]
     pub fn memory(&self) -> Memory {
         Memory::of(&self.slots)
     }
 
-    /// The slot of the receiving half `key`, and whether it is new. An unknown half begins if the host listens, the
-    /// packet `may_begin` it and the driver accepts it; `receiver` makes it from the paths back and its random stream.
+    /// Returns the slot of receive stream `key`, and whether it is new. A new one needs a listening host, a packet that
+    /// `may_begin` it and the driver's consent; `receiver` makes it from the paths back and its RNG stream.
     #[inline]
     pub fn accept(
         &mut self,
@@ -197,7 +197,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         Some((slot, true))
     }
 
-    /// The sender that an answer is for, with its slot, if this host opened the connection and knows it.
+    /// Returns an answer's sender and slot, if this host opened the connection and knows it.
     #[inline]
     pub fn find_sender(
         &mut self,
@@ -208,7 +208,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         Some((slot, self.slots[slot as usize].stream_state.sender()))
     }
 
-    /// Whether the control queue takes another packet.
+    /// Returns whether the control queue has room.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.control.len() < CONTROL_LIMIT
@@ -221,7 +221,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         }
     }
 
-    /// Sets the timer of a half unless it comes earlier already.
+    /// Sets a stream's timer, unless it is set earlier.
     #[inline]
     pub fn arm(&mut self, slot: u32, deadline: Time) {
         let entry = self.at(slot);
@@ -232,10 +232,9 @@ impl<S, R, X: Copy> Shell<S, R, X> {
     }
 }
 
-/// A sender or receiver, whose packets take paths.
+/// A sender or receiver whose packets take paths.
 pub trait UsePaths {
-    /// These paths work from now on; an empty list changes nothing. `stream` is the half's random stream from its
-    /// beginning.
+    /// Uses `paths` from now on; an empty list changes nothing. `stream` is the RNG stream from its beginning.
     fn use_paths(&mut self, paths: PathList, stream: impl FnOnce() -> Stream);
 }
 
@@ -245,66 +244,65 @@ impl<T: UsePaths> UsePaths for Box<T> {
     }
 }
 
-/// A connection that the application opens: [`Command::Open`] with its key.
+/// A [`Command::Open`] with its key.
 #[derive(Debug)]
 pub struct Opening {
-    /// The sending half.
+    /// The send stream.
     pub key: Key,
     /// Priority class, 0 to 3.
     pub class: u8,
     /// Payload bytes to send; `None` never runs out.
     pub length: Option<u64>,
-    /// Payload of a full packet, if it is not that of the host's other connections.
+    /// Payload of a full packet, in bytes, if not the host's default.
     pub payload: Option<NonZeroU16>,
     /// The paths to the peer, at least one.
     pub paths: PathList,
-    /// The connection's random stream.
+    /// The connection's RNG stream.
     pub stream: Stream,
 }
 
-/// The shell of a transport, by its types.
+/// The shell type of a transport.
 pub type ShellOf<T> = Shell<
     <T as ShellEndpoint>::Sender,
     <T as ShellEndpoint>::Receiver,
     <T as ShellEndpoint>::Common,
 >;
 
-/// What a transport adds to a [`Shell`]: what its senders and receivers do. It is an [`Endpoint`] then.
+/// A transport's senders and receivers. It makes the transport an [`Endpoint`].
 pub trait ShellEndpoint {
-    /// Bytes on the wire that its packets have beside their payload.
+    /// Header sizes of its packets.
     const FRAMING: Framing = Framing::NDP;
-    /// The state of a sending half.
+    /// The state of a send stream.
     type Sender: UsePaths;
-    /// The state of a receiving half.
+    /// The state of a receive stream.
     type Receiver: UsePaths;
-    /// What is kept for halves of both directions.
+    /// State of streams of both directions.
     type Common: Copy;
 
-    /// The shell.
+    /// Returns the shell.
     fn shell(&self) -> &ShellOf<Self>;
-    /// The shell, to be changed.
+    /// Returns the shell for changes.
     fn shell_mut(&mut self) -> &mut ShellOf<Self>;
-    /// The application opens a connection, which has `slot`.
+    /// Opens a connection in `slot`.
     fn open(&mut self, now: Time, opening: Opening, slot: u32);
-    /// The application has `bytes` more to send on the half in `slot`. Without this a connection carries one message, and
-    /// a further one is not taken.
+    /// Adds `bytes` to send. By default they are ignored: a connection carries one message.
     fn append(&mut self, _now: Time, _slot: u32, _bytes: u64) {}
-    /// A packet arrived from the network.
+    /// Takes a packet from the network.
     fn receive(
         &mut self,
         now: Time,
         packet: &Packet,
         directory: &mut impl HostTables,
     ) -> Disposition;
-    /// The deadline of the half in `slot` has come, and is cleared.
+    /// Handles a deadline, which is already cleared.
     fn expire(&mut self, now: Time, slot: u32);
-    /// The NIC has room, and the control queue is empty or paused: the packet to send.
+    /// Returns the packet to send when the control queue is empty or paused.
     fn transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet>;
     /// The earliest time at which [`ShellEndpoint::transmit`] returns a packet.
     fn ready_at(&self, allowed: Allowed) -> Time;
 }
 
-/// The accessors of [`ShellEndpoint`], for an endpoint whose field `shell` is its shell.
+/// The accessors of [`ShellEndpoint`], for an endpoint with its shell in field `shell`.
 #[macro_export]
 macro_rules! shell_accessors {
     () => {
@@ -364,7 +362,7 @@ impl<T: ShellEndpoint> Endpoint for T {
     fn handle_timeout(&mut self, now: Time, _directory: &mut impl HostTables) {
         while let Some((deadline, slot)) = self.shell_mut().timers.due(now) {
             let entry = self.shell_mut().at(slot);
-            // A deadline that was brought forward has left its old entry behind, and the half may be another one.
+            // A deadline that was brought forward left its old entry behind, and the slot may hold another stream now.
             if entry.deadline == deadline {
                 entry.deadline = Time::NEVER;
                 self.expire(now, slot);
@@ -401,7 +399,7 @@ impl<T: ShellEndpoint> Endpoint for T {
     }
 }
 
-/// Whether a packet may begin a connection.
+/// Returns whether a packet may begin a connection.
 #[inline]
 pub fn is_first(packet: &Packet) -> bool {
     packet.header.flags.contains(Flags::SYN)

@@ -1,37 +1,37 @@
-//! Which path a packet takes.
+//! Chooses the path of each packet: packet spraying.
 
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::PathId;
 
 use crate::{PathList, Stream};
 
-/// All paths to a peer: a packet on each, in an order that is drawn anew for each round.
+/// Sprays packets: one on each path per round, in a drawn order.
 #[derive(Debug)]
 pub struct Spray {
-    /// Those of this round that were taken, then the others.
+    /// The paths already used in this round, then the others.
     paths: PathList,
     taken: usize,
     stream: Stream,
 }
 
 impl Spray {
-    /// All these paths, in orders that are drawn from the stream.
+    /// Sprays over `paths`, in orders drawn from `stream`.
     ///
     /// # Panics
-    /// No path.
+    /// Panics if `paths` is empty.
     pub fn new(paths: PathList, stream: Stream) -> Spray {
         assert!(!paths.is_empty(), "a connection has at least one path");
         Spray { paths, taken: 0, stream }
     }
 
-    /// Uses these paths from now on, in a new round; an empty list changes nothing.
+    /// Begins a round with these paths; an empty list changes nothing.
     pub fn replace(&mut self, paths: PathList) {
         if !paths.is_empty() {
             (self.paths, self.taken) = (paths, 0);
         }
     }
 
-    /// The path of the next packet.
+    /// Returns the path of the next packet.
     pub fn next_path(&mut self) -> PathId {
         if self.taken == self.paths.len() {
             self.taken = 0;

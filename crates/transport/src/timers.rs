@@ -1,53 +1,48 @@
 //! The deadlines of one host: retransmission time-outs, repeated PULLs, the backstop, time-wait.
 //!
-//! Each half has one deadline. It lies in a heap at most once per value, and the packet path leaves
-//! it alone: a deadline that has become too early is looked at when it comes and put off then. So a
-//! busy connection costs one heap operation per time-out interval, not one per packet.
+//! Each stream has one deadline, at most once per value in a heap. The packet path leaves the heap alone: a deadline
+//! that has become too early is put off when it comes. So a busy connection costs one heap operation per time-out, not
+//! one per packet.
 //!
-//! Tried: one queue per kind of timer, sorted by nature since the interval is constant. Back-off
-//! breaks the order.
+//! Tried: one queue per kind of timer, sorted because its interval is constant. Back-off breaks the order.
 
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
 use trimline_packet::{Time, TimeDelta};
 
-/// An interval that backed off `times` times.
+/// Returns `interval` after `times` doublings.
 #[inline]
 pub(super) const fn doubled(interval: TimeDelta, times: u8) -> TimeDelta {
     TimeDelta::from_ps(interval.as_ps().saturating_mul(1 << times))
 }
 
-/// A time after the clock was set back: what is past is at zero, and what never comes still does not.
+/// Shifts a time when the clock is set back: past times become zero, [`Time::NEVER`] stays.
 pub(super) fn set_back(time: &mut Time, by: TimeDelta) {
     *time = time.set_back(by);
 }
 
-/// Deadlines, earliest first; among equal ones the lower slot first.
+/// Deadlines, earliest first; equal ones by lower slot.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// That of the heap's first entry.
     earliest: Time,
     heap: BinaryHeap<Reverse<(Time, u32)>>,
 }
 
 impl Timers {
-    /// No deadline.
     pub(super) const NONE: Timers = Timers { earliest: Time::NEVER, heap: BinaryHeap::new() };
 
-    /// The earliest deadline, perhaps of a half that has put it off.
+    /// The earliest deadline, which its stream may have put off.
     #[inline]
     pub(super) fn earliest(&self) -> Time {
         self.earliest
     }
 
-    /// Calls for `slot` at `deadline`.
     pub(super) fn arm(&mut self, slot: u32, deadline: Time) {
         self.earliest = self.earliest.min(deadline);
         self.heap.push(Reverse((deadline, slot)));
     }
 
-    /// The clock was set back.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         set_back(&mut self.earliest, by);
         let old = core::mem::take(&mut self.heap).into_iter();
@@ -59,8 +54,8 @@ impl Timers {
             .collect();
     }
 
-    /// The next half whose deadline has come. The caller compares it with the deadline that the half
-    /// has now: an entry that was brought forward leaves its old one behind.
+    /// Takes the next due entry. The caller compares it with the stream's deadline: one that was brought forward leaves
+    /// its old entry behind.
     pub(super) fn due(&mut self, now: Time) -> Option<(Time, u32)> {
         if self.earliest > now {
             return None;

@@ -1,20 +1,19 @@
-//! The trimmed headers that a receiving half has answered, of those that anyone may have made (module `headers`).
+//! The trimmed headers that a receive stream answered, if headers may be forged (module `headers`).
 
 use alloc::collections::VecDeque;
 
-/// The headers that a receiving half has answered.
 #[derive(Debug, Default)]
 pub(super) struct Answered {
     /// The packet of the first record.
     first: u32,
-    /// For each packet from `first` on the attempt whose header was answered last.
+    /// The last answered attempt of each packet from `first` on.
     attempts: VecDeque<Option<u8>>,
-    /// Packets behind the newest whole one among them. They are counted as missing.
+    /// Recorded packets beyond the newest whole one. They count as missing.
     pub(super) ahead: u32,
 }
 
 impl Answered {
-    /// Records a header of a packet at or after `base`, the first that is missing. Gives whether its attempt is news, and
+    /// Records a header at or after `base`, the first missing packet. Returns whether its attempt is new, and
     /// whether its packet is.
     pub(super) fn record(&mut self, base: u32, sequence: u32, attempt: u8) -> (bool, bool) {
         let passed = base.wrapping_sub(self.first) as usize;
@@ -28,13 +27,13 @@ impl Answered {
         (before != Some(attempt), before.is_none())
     }
 
-    /// Packets with a record at or after `end`.
+    /// Counts recorded packets at or after `end`.
     pub(super) fn from(&self, end: u32) -> u32 {
         let place = end.wrapping_sub(self.first) as usize;
         self.attempts.iter().skip(place).flatten().count() as u32
     }
 
-    /// Forgets the packets at or after `end`, and gives how many were counted as missing.
+    /// Forgets packets at or after `end`. Returns how many counted as missing.
     pub(super) fn forget_from(&mut self, end: u32) -> u32 {
         self.attempts.truncate(end.wrapping_sub(self.first) as usize);
         core::mem::take(&mut self.ahead)
@@ -58,7 +57,7 @@ mod tests {
             assert_eq!(all, [true, false, true, true, false, true]);
             assert_eq!(news(&mut answered, 5, 0), (true, true));
             assert_eq!([3, 4, 6].map(|ahead| answered.from(base.wrapping_add(ahead))), [2, 1, 0]);
-            // Packets that are not missing any more have no record.
+            // Packets that have arrived have no record.
             assert_eq!(
                 answered.record(base.wrapping_add(5), base.wrapping_add(5), 0),
                 (false, false)

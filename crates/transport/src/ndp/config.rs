@@ -1,4 +1,4 @@
-//! The parameters of an NDP host, and what its application says and hears.
+//! The parameters, commands and events of an NDP host.
 
 use alloc::sync::Arc;
 use core::num::NonZeroU16;
@@ -9,73 +9,69 @@ use super::core_rate::CoreRate;
 use super::send_scheduler::Order;
 use crate::{Key, PathList, Stream, flow};
 
-/// Parameters of every connection of a host.
+/// Parameters of all connections of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Packets pushed before the first PULL (IW; NDP 6.2: 30).
     pub initial_window: u32,
-    /// The same in payload bytes, for connections of whatever payload; 0, `initial_window` packets of any size, is NDP's.
+    /// Initial window in payload bytes, for any payload. With 0, as in NDP, `initial_window` packets of any size.
     pub initial_window_bytes: u32,
-    /// The first so many packets of the first window bear [`trimline_packet::Packet::MARK_UNSCHEDULED`] when they are sent
-    /// for the first time.
+    /// Number of first packets of the first window with [`trimline_packet::Packet::MARK_UNSCHEDULED`] on their first
+    /// transmission.
     pub marked: u32,
-    /// Whether a probe goes behind the first window, so that its receiver knows what of it was lost (Aeolus, SIGCOMM
-    /// 2020).
+    /// True if a probe follows the first window, to reveal its losses to the receiver (Aeolus, SIGCOMM 2020).
     pub aeolus: bool,
     /// Payload of a full packet in bytes (NDP: 9000). The header adds 64 on the wire.
     pub payload_bytes: u16,
-    /// Rate of the host's link: pulls are paced to it.
+    /// Rate of the host's link, to which pulls are paced.
     pub link_rate: BitRate,
-    /// Bytes that the host's link carries beside those of each packet (preamble, gap): pulls by wire bytes wait for
-    /// them too.
+    /// Link bytes besides each packet (preamble, gap), which count for pulls by wire bytes.
     pub framing_bytes: u16,
     /// Time between two pulls.
     pub pull_spacing: PullSpacing,
-    /// Whether a pull may ride in its ACK or NACK when the pacer is due (NDP 3.2, footnote 4).
+    /// True if a pull may ride in its ACK or NACK (NDP 3.2, footnote 4).
     pub pull_ack: bool,
-    /// Whether a credit that finds nothing to send is kept. Without it a connection may stall for ever: for study
+    /// True if a credit that finds nothing to send is banked. Otherwise connections may stall for ever: for study
     /// ([`Config::without_credit_bank`]).
     pub credit_bank: bool,
-    /// Trimmed headers may be forged (module `headers`): each is answered once for each transmission that it names, and moves
-    /// neither the end of the data, nor LAST, nor the class. NDP itself believes each header (false).
+    /// True if trimmed headers may be forged (module `headers`): each is answered once per transmission that it names,
+    /// and moves neither the end of the data, nor LAST, nor the class. NDP believes headers (false).
     pub doubts_headers: bool,
-    /// Whole packets of a connection that one ACK answers at most, and pulls that it asks for together
-    /// (module `delayed_ack`): 1 to [`DelayedAck::MAX`](trimline_packet::DelayedAck::MAX). 1, each its own, is NDP's.
+    /// Max whole packets of a connection that one ACK answers, and pulls sent together (module `delayed_ack`): 1 to
+    /// [`DelayedAck::MAX`](trimline_packet::DelayedAck::MAX). NDP: 1.
     pub ack_every: u8,
-    /// Pulls that slow down while packets are trimmed before the last switch (module `core_rate`); `None`, at the rate
-    /// of the link whatever becomes of the packets, is NDP's.
+    /// Slows pulls down while packets are trimmed before the last switch (module `core_rate`). NDP always pulls at the
+    /// link's rate (`None`).
     pub core_rate: Option<CoreRate>,
-    /// Payload bytes of a connection's turn, to be pulled and to send: so many packets as fill it, one at least. Senders
-    /// then serve their connections in turn, whatever `order` says. 0, one packet whatever its size, is NDP's.
+    /// Payload bytes of a connection's turn, to pull and to send: as many packets as fill it, at least one. Senders
+    /// then take turns, whatever `order` says. NDP: 0, one packet of any size.
     pub turn: u32,
-    /// How the connections of a host share its link.
+    /// The order in which connections share the link.
     pub order: Order,
-    /// Retransmission time-out of a packet that was sent and neither ACKed, NACKed nor returned.
-    /// NDP 3.2.4: as low as 1 ms. With `follows_path` it holds until a round trip was measured.
+    /// Retransmission time-out of a packet neither ACKed, NACKed nor returned. NDP 3.2.4: as low as 1 ms. With
+    /// `follows_path` it holds until a round trip was measured.
     pub rto: TimeDelta,
-    /// Time-out and window follow the round trips to each peer (module `round_trips`). NDP itself keeps `rto` and the first
-    /// window (`None`).
+    /// Adapts time-out and window to the round trips to each peer (module `round_trips`). NDP keeps both (`None`).
     pub follows_path: Option<FollowsPath>,
-    /// A PULL that elicits nothing for this long is queued again (chosen: 1 ms).
+    /// Delay before a vain PULL is queued again (chosen: 1 ms).
     pub pull_repeat: TimeDelta,
-    /// The sender's backstop while nothing is owed to it (chosen: 1 ms).
+    /// The sender's backstop while no pull is owed (chosen: 1 ms).
     pub backstop_unowed: TimeDelta,
     /// The sender's backstop while pulls are owed; doubles with every expiry in a row (chosen:
     /// 100 ms).
     pub backstop_owed: TimeDelta,
-    /// How long both ends remember a finished connection (NDP 3.2.2: the maximum segment lifetime
-    /// is under 1 ms).
+    /// Time for which both ends remember a finished connection (NDP 3.2.2: the maximum segment lifetime is under 1 ms).
     pub time_wait: TimeDelta,
-    /// Temporary removal of outlier paths (NDP 3.2.3); `None` never removes a path.
+    /// Temporary removal of outlier paths (NDP 3.2.3), if any.
     pub path_penalty: Option<PathPenalty>,
-    /// Times between two pulls as a real host keeps them, instead of `pull_spacing`.
+    /// Pull gaps of a real host, instead of `pull_spacing`.
     pub pull_gaps: Option<PullGaps>,
-    /// Whether sending halves remember how long each packet took ([`super::Latency`]).
+    /// True if the latency of each packet is recorded ([`super::Latency`]).
     pub record_latencies: bool,
 }
 
 impl Config {
-    /// Packets of a payload that are pushed before the first PULL.
+    /// Returns the packets with this payload that are pushed before the first PULL.
     pub fn window(&self, payload: u16) -> u32 {
         match self.initial_window_bytes {
             0 => self.initial_window,
@@ -83,9 +79,8 @@ impl Config {
         }
     }
 
-    /// What the authors' program does: a credit that finds nothing to send is discarded, and no timer makes up for it,
-    /// neither a repeated PULL nor the sender's backstop. A PULL that overtakes its NACK is lost, and the connection may
-    /// wait for ever.
+    /// Behaves as the authors' program: discards credits that find nothing to send. No timer makes up for it, neither a
+    /// repeated PULL nor the backstop. If a PULL overtakes its NACK, the connection may wait for ever.
     #[must_use]
     pub fn without_credit_bank(self) -> Config {
         let never = TimeDelta::from_ps(u64::MAX);
@@ -99,66 +94,62 @@ impl Config {
     }
 }
 
-/// A time-out, and perhaps a window, that follow the round trips to each peer.
+/// A time-out, and optionally a window, that adapt to each peer's round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FollowsPath {
-    /// Minimum of a measured time-out; before the first measurement it is [`Config::rto`].
+    /// Min of a measured time-out; [`Config::rto`] holds before the first measurement.
     pub min_rto: TimeDelta,
-    /// Minimum round trip from which on the window grows; `None`: it never does.
+    /// Min round trip of a path on which the window grows; `None`: it never grows.
     pub grows_from: Option<TimeDelta>,
 }
 
 /// Time between two pulls of one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PullSpacing {
-    /// Wire bytes of the packet that queued the pull, and the link's framing, over the link rate: the paper's rule
-    /// with headers counted (9064 B at 10 Gb/s: 7.2512 us).
+    /// Wire bytes of the packet that queued the pull, plus framing, over the link rate: the paper's rule with headers
+    /// (9064 B at 10 Gb/s: 7.2512 us).
     WireBytes,
-    /// Payload bytes over the link rate, as the authors' simulator (9000 B: 7.2 us).
+    /// Payload bytes over the link rate, as in the authors' simulator (9000 B: 7.2 us).
     PayloadBytes,
     /// The wire time times `percent` / 100 (csg-htsim: 101).
     WireBytesScaled {
-        /// Hundredths of the wire time.
+        /// Percentage of the wire time.
         percent: u32,
     },
 }
 
-/// One step of an empirical distribution of the time between two pulls.
+/// A step of a distribution of pull gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PullGap {
-    /// The share of all gaps up to this one, in units of 2^-32; rising from step to step. The last one
-    /// counts as the whole, whatever it says.
+    /// Cumulative share of gaps up to this one, in units of 2^-32, rising. The last step counts as the whole.
     pub share: u32,
-    /// The gap after the pull of a full packet.
+    /// The gap after a full packet.
     pub gap: TimeDelta,
 }
 
-/// A distribution of the time between two pulls, and the host's stream that draws from it (NDP 5,
-/// Figures 12 and 13: imperfect pull spacing).
+/// A distribution of pull gaps, with the RNG stream that draws them (NDP 5, Figures 12 and 13: imperfect pull spacing).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PullGaps {
-    /// At least one step.
+    /// The steps, at least one.
     pub steps: Arc<[PullGap]>,
-    /// The host's own.
+    /// The host's RNG stream.
     pub stream: Stream,
 }
 
-/// When a path counts as an outlier, and for how long it is removed.
+/// The rule that removes outlier paths for a time.
 ///
-/// A path is an outlier by NACKs (a returned header counts as one) when it gathered at least `min_nacks`
-/// of them, its negative share is at least `ratio` times that of all paths together, and at least half of
-/// its answers were negative or eight standard deviations say that it is no chance. It is one by losses
-/// when it lost at least `min_losses` packets and at least `ratio` times the mean of the paths. Checked
-/// when the path list is permuted; at most half of the paths are removed at once. The removal lasts
-/// `removal`, doubling up to `removal_max` each time the path offends again within four times its last
-/// removal.
+/// A path is an outlier by NACKs (a returned header counts as one) if it has at least `min_nacks`, its negative share
+/// is at least `ratio` times the share of all paths together, and either at least half of its answers were negative or
+/// eight standard deviations exclude chance. It is an outlier by losses if it lost at least `min_losses` packets and at
+/// least `ratio` times the mean of the paths. Outliers are removed when the path list is permuted, at most half of the
+/// paths at once. A removal lasts `removal`, doubling up to `removal_max` each time the path offends again within four
+/// times its last removal.
 ///
-/// A path that was removed for its NACKs comes back on probation: it carries one packet at a time until
-/// `min_nacks` were ACKed (twice and four times as many after a second and a third removal), and one
-/// outlying NACK removes it again. Then it is used like the others, but two NACKs are enough instead of
-/// `min_nacks` until it has been good for 128 answers. Without probation every return of a slow path costs a part of
-/// the window: what it carries waits there, and with a window too small to fill the queue there is not
-/// even a NACK to tell.
+/// After a removal for NACKs a path is on probation: it carries one packet at a time until `min_nacks` were ACKed
+/// (twice and four times as many after a second and a third removal), and one outlying NACK removes it again. Then two
+/// NACKs are enough instead of `min_nacks`, until it was good for 128 answers. Without probation every return of a slow
+/// path costs a part of the window, whose packets wait there; a window too small to fill the queue does not even get a
+/// NACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathPenalty {
     /// NACKs before a path can be an outlier (chosen: 10).
@@ -173,23 +164,23 @@ pub struct PathPenalty {
     pub removal_max: TimeDelta,
 }
 
-/// What the application asks of an NDP host.
+/// A request of the application to an NDP host.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Accept connections whose SYN names this service port.
+    /// Accept connections to a service port.
     Listen {
-        /// Port to accept.
+        /// The port.
         service_port: u16,
     },
-    /// Open a connection and send on it at once: there is no handshake.
+    /// Open a connection and send at once, without a handshake.
     Open {
-        /// The other host.
+        /// The peer.
         peer: HostId,
-        /// Number of the connection, not in use by this host.
+        /// A connection number unused by this host.
         connection: ConnectionId,
-        /// Where the peer listens.
+        /// The service port at the peer.
         service_port: u16,
-        /// Priority class written into every packet, 0 to 3.
+        /// Priority class of every packet, 0 to 3.
         class: u8,
         /// Payload bytes to send; `None` never runs out.
         length: Option<ByteCount>,
@@ -197,108 +188,106 @@ pub enum Command {
         payload: Option<NonZeroU16>,
         /// The paths to the peer.
         paths: PathList,
-        /// The connection's random stream.
+        /// The connection's RNG stream.
         stream: Stream,
     },
-    /// More data on a connection. After a packet marked LAST it is pushed, not pulled.
+    /// Send more data. After a packet marked LAST it is pushed, not pulled.
     Send {
-        /// The half to send on (either end may send).
+        /// The stream to send on; either end may send.
         key: Key,
         /// More payload bytes.
         length: ByteCount,
     },
-    /// Pull this connection's data in another priority class from now on.
+    /// Pull this connection's data in another class from now on.
     Prioritise {
-        /// The receiving half.
+        /// The receive stream.
         key: Key,
         /// Class, 0 to 3.
         class: u8,
     },
-    /// The application does not read: while `holds`, what arrives is answered and nothing more is pulled. Then as
-    /// much is pulled as would have been.
+    /// Stop pulling while the application does not read; arriving packets are answered. Then the withheld pulls are
+    /// queued.
     Hold {
-        /// The receiving half.
+        /// The receive stream.
         key: Key,
-        /// Whether to hold, or to go on.
+        /// True to hold, false to go on.
         holds: bool,
     },
-    /// The receiver kept nothing of the first window: it goes again, as if it had not been sent. Says nothing once the
-    /// peer has answered.
+    /// Send the first window again, as if unsent: the receiver kept nothing of it. Has no effect after an answer.
     Renew {
-        /// The sending half.
+        /// The send stream.
         key: Key,
     },
-    /// NDP 3.2.3: routing learned of a failure, or of its end. From now on the half sends on these
-    /// paths only; what is in flight on others is resent when it times out. An empty list changes
-    /// nothing: packets are rather lost than never sent.
+    /// NDP 3.2.3: use only these paths, after routing learned of a failure or its end. Packets in flight on others are
+    /// resent when they time out. An empty list changes nothing: better lost than never sent.
     Paths {
-        /// The half, of either direction.
+        /// The stream.
         key: Key,
         /// The paths that work.
         paths: PathList,
     },
-    /// Other connections to the peer found this path bad (NDP 3.2.3): the half does not use it until
-    /// then, if [`Config::path_penalty`] lets paths be removed and another one is left.
+    /// Avoid a path that other connections found bad (NDP 3.2.3), if [`Config::path_penalty`] allows it and another
+    /// path is left.
     Avoid {
-        /// The sending half.
+        /// The send stream.
         key: Key,
         /// The path.
         path: PathId,
-        /// When it may be used again.
+        /// End of the removal.
         until: Time,
     },
-    /// What this half sends bears another priority class from now on.
+    /// Send this stream's packets in another class from now on.
     Classify {
-        /// The sending half.
+        /// The send stream.
         key: Key,
         /// Class, 0 to 3.
         class: u8,
     },
-    /// Nothing more will be sent or received on this half: it enters time-wait.
+    /// Close the stream: no more is sent or received, and it enters time-wait.
     Close {
-        /// The half to close.
+        /// The stream to close.
         key: Key,
     },
-    /// The half ends here and now: what was not sent or not ACKed is never sent again.
+    /// End the stream at once, without sending or resending its data.
     Abandon {
-        /// The half to end.
+        /// The stream to end.
         key: Key,
     },
 }
 
-/// What the application is told.
+/// A report to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A peer opened a connection here.
     Accepted {
-        /// The receiving half.
+        /// The receive stream.
         key: Key,
-        /// Its slot.
+        /// The slot.
         slot: u32,
     },
-    /// Everything that the peer sent up to its packet marked LAST has arrived.
+    /// All data up to LAST has arrived.
     Delivered {
-        /// The receiving half.
+        /// The receive stream.
         key: Key,
-        /// Its slot.
+        /// The slot.
         slot: u32,
     },
-    /// Everything that was to be sent has been ACKed.
+    /// All data to be sent has been ACKed.
     Acknowledged {
-        /// The sending half.
+        /// The send stream.
         key: Key,
-        /// Its slot.
+        /// The slot.
         slot: u32,
     },
-    /// The peer does not know the connection, or refused it.
+    /// The peer refused or does not know the connection.
     Refused {
-        /// The half that was refused.
+        /// The refused stream.
         key: Key,
     },
 }
 
 impl From<flow::Command> for Command {
-    /// Service port 0 of every host.
+    /// Converts a command, with service port 0.
     fn from(command: flow::Command) -> Command {
         match command {
             flow::Command::Listen => Command::Listen { service_port: 0 },
@@ -331,48 +320,48 @@ impl From<Event> for Option<flow::Event> {
     }
 }
 
-/// What a sending half has done.
+/// Counters of a send stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStatistics {
     /// DATA packets sent, retransmissions included.
     pub packets_sent: u64,
-    /// Retransmissions of packets that were NACKed.
+    /// Retransmissions after a NACK.
     pub retransmissions_nack: u64,
-    /// Retransmissions of packets whose header came back.
+    /// Retransmissions after a return.
     pub retransmissions_return: u64,
-    /// Retransmissions of packets that timed out.
+    /// Retransmissions after a time-out.
     pub retransmissions_timeout: u64,
-    /// Headers that came back.
+    /// Returned headers.
     pub returns: u64,
     /// Time-outs: RTO of a packet, or the backstop.
     pub timeouts: u64,
-    /// Removals of a path by the scoreboard.
+    /// Path removals by the scoreboard.
     pub path_removals: u64,
 }
 
-/// How far a sending half is.
+/// The progress of a send stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderProgress {
-    /// Packets that were sent and not heard of.
+    /// Unanswered packets.
     pub in_flight: u32,
-    /// Packets that are to be sent again.
+    /// Packets to resend.
     pub waiting: u32,
-    /// The highest pull counter heard.
+    /// The highest pull counter received.
     pub pulls: u32,
     /// Packets that may be sent.
     pub credit: u32,
 }
 
-/// What a receiving half has seen.
+/// Counters of a receive stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStatistics {
-    /// Payload bytes that arrived, duplicates not counted.
+    /// Payload bytes, without duplicates.
     pub bytes: u64,
-    /// DATA packets that arrived whole, duplicates not counted.
+    /// Whole DATA packets, without duplicates.
     pub packets: u64,
-    /// DATA packets that arrived again.
+    /// Duplicate DATA packets.
     pub duplicates: u64,
-    /// Trimmed headers that arrived.
+    /// Trimmed headers.
     pub trims: u64,
     /// Pulls sent, alone or with an ACK or NACK.
     pub pulls: u64,

@@ -1,21 +1,19 @@
-//! The life of a connection's halves: opened or accepted, closed, remembered, released.
+//! The life of a connection's streams: opened or accepted, closed, remembered, released.
 //!
-//! # Who ends a half
-//! The application, with `Close`. Nothing ends by itself: a half that has delivered everything may be
-//! sent on again at any time, and a driver that knows that it will not be (a simulator at the end of
-//! a sized flow) says so when it hears Acknowledged or Delivered. Tried: closing a half when it has
-//! been idle for the time of time-wait. It breaks the connection that is used once a second.
+//! # The end of a stream
+//! The application ends a stream, with `Close`. Until then a stream that has delivered everything may be used again; a
+//! driver that knows better (a simulator at the end of a sized flow) closes it at Acknowledged or Delivered. Tried:
+//! closing a stream that was idle for the time of time-wait. It breaks a connection that is used once a second.
 //!
-//! * A sending half that is closed first sends what it was given (an endless stream stops at once),
-//!   and is then remembered for time-wait.
-//! * A receiving half that is closed is remembered at once. A packet that it had is ACKed and not
-//!   delivered; one that it had not is refused with a RESET.
+//! * A closed send stream first sends its data (an endless stream stops at once), and is then remembered for time-wait.
+//! * A closed receive stream is remembered at once. It ACKs packets that it had, without delivery, and refuses others
+//!   with a RESET.
 //!
 //! # At most once (NDP 3.2.2)
-//! A half in time-wait keeps its slot, so that a late first-window packet finds it and opens no
-//! second connection. Each packet that arrives starts the time anew. A sender whose ACKs are lost
-//! resends after its RTO, which backs off to eight times its first value: `time_wait` must be longer
-//! than that where lost ACKs must not let a packet outlive the memory of its connection.
+//! A stream in time-wait keeps its slot, so that a late first-window packet opens no second connection. Each packet
+//! that arrives restarts the time. A sender whose ACKs are lost resends after its RTO, which backs off to eight times
+//! its first value: only a longer `time_wait` keeps lost ACKs from letting a packet outlive the memory of its
+//! connection.
 
 use core::num::NonZeroU16;
 
@@ -60,7 +58,6 @@ impl Endpoint {
         self.slots.push(entry);
     }
 
-    /// Opens a connection and pushes its first window.
     #[expect(clippy::too_many_arguments, reason = "the fields of one command")]
     pub(super) fn open(
         &mut self,
@@ -85,7 +82,7 @@ impl Endpoint {
         self.sender_changed(now, slot);
     }
 
-    /// More data; on a connection that the peer opened, perhaps the first.
+    /// Sends more data; on a connection that the peer opened, perhaps the first.
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -111,7 +108,6 @@ impl Endpoint {
         }
     }
 
-    /// The sending half of a connection that the peer opened.
     fn answer_back(
         &mut self,
         now: Time,
@@ -136,7 +132,7 @@ impl Endpoint {
         Some(slot)
     }
 
-    /// NDP 3.2.2-b: makes a receiving half from whichever packet of the first window comes first.
+    /// NDP 3.2.2-b: makes a receive stream from whichever packet of the first window comes first.
     #[cold]
     pub(super) fn accept(
         &mut self,
@@ -168,7 +164,6 @@ impl Endpoint {
         Some(slot)
     }
 
-    /// Pulls of this half go in another class.
     pub(super) fn prioritise(&mut self, key: Key, class: u8, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
         let StreamState::Receiving(receiver) = &mut self.slots[slot as usize].stream_state else {
@@ -182,7 +177,6 @@ impl Endpoint {
         }
     }
 
-    /// A half pulls nothing while its application does not read.
     #[cold]
     pub(super) fn hold(
         &mut self,
@@ -209,7 +203,7 @@ impl Endpoint {
         if before == 0 && count > 0 {
             self.pulls.join(&mut self.slots, slot, class);
         }
-        // A PULL may have been lost before: it is repeated, as it would have been.
+        // A PULL may have been lost before: it is repeated as usual.
         let due = now.saturating_add(self.config.pull_repeat);
         let entry = &mut self.slots[slot as usize];
         if due < entry.deadline {
@@ -218,7 +212,6 @@ impl Endpoint {
         }
     }
 
-    /// The receiver kept nothing of the first window.
     #[cold]
     pub(super) fn renew(&mut self, now: Time, key: Key, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
@@ -230,7 +223,6 @@ impl Endpoint {
         }
     }
 
-    /// What a half sends bears this class.
     pub(super) fn classify(&mut self, key: Key, class: u8, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
         if let StreamState::Sending(sender) = &mut self.slots[slot as usize].stream_state {
@@ -238,7 +230,6 @@ impl Endpoint {
         }
     }
 
-    /// A half ends without delivering what it was given.
     #[cold]
     pub(super) fn abandon(&mut self, now: Time, key: Key, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
@@ -247,13 +238,12 @@ impl Endpoint {
             return;
         }
         if let StreamState::Sending(sender) = &mut entry.stream_state {
-            // Nobody is to hear that everything was ACKed.
+            // The application must not get an event that everything was ACKed.
             sender.acknowledged = true;
         }
         self.enter_time_wait(now, slot);
     }
 
-    /// The paths of a half are these from now on.
     #[cold]
     pub(super) fn use_paths(
         &mut self,
@@ -270,7 +260,6 @@ impl Endpoint {
         }
     }
 
-    /// Others found a path of a half bad.
     #[cold]
     pub(super) fn avoid(
         &mut self,
@@ -285,7 +274,6 @@ impl Endpoint {
         }
     }
 
-    /// Nothing more will be sent or received on this half.
     pub(super) fn close(&mut self, now: Time, key: Key, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
         let entry = &mut self.slots[slot as usize];
@@ -302,7 +290,7 @@ impl Endpoint {
         self.enter_time_wait(now, slot);
     }
 
-    /// The peer refuses or does not know the half.
+    /// Handles a RESET: the peer refuses or does not know the stream.
     #[cold]
     pub(super) fn handle_reset(
         &mut self,
@@ -319,7 +307,7 @@ impl Endpoint {
         };
         let Some(slot) = directory.find(key) else { return };
         let entry = &mut self.slots[slot as usize];
-        // A half that is complete has nothing that could be refused: the RESET is late.
+        // A complete stream has nothing to refuse: the RESET is late.
         let complete = match &entry.stream_state {
             StreamState::Sending(sender) => sender.complete(),
             StreamState::Receiving(receiver) => receiver.complete(),
@@ -359,7 +347,7 @@ impl Endpoint {
         }
     }
 
-    /// The memory of a half may end, unless packets still arrive for it.
+    /// Ends the memory of a stream, unless packets still arrive for it.
     pub(super) fn time_wait_expired(
         &mut self,
         now: Time,
@@ -384,8 +372,8 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// The half in `slot`, which has nothing to send and waits for nothing, is forgotten at once: for a driver that
-    /// knows when nobody will speak of it again, and assigns the slot to another one.
+    /// Forgets the stream in `slot`: for a driver that reassigns slots once no packet can name them. It must have
+    /// nothing to send or wait for.
     pub fn forget(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         assert!(!entry.links.joined(), "a half that is forgotten has no pull to send");

@@ -1,15 +1,14 @@
-//! One ACK for several packets, and one PULL for several more: an option, for small packets. NDP answers each packet
+//! One ACK for several packets, and one PULL for several more: an option for small packets. NDP answers each packet
 //! (3.2).
 //!
-//! An ACK of 64 bytes for each packet of 1500 takes 4 % of the way back, for each of 750 bytes 7 %. So the receiver
-//! lets up to [`Config::ack_every`](super::Config::ack_every) whole packets of a connection wait, and their pulls with
-//! them. Once so many pulls are queued, or when as many would have been due, they go together: the counter of the PULL
-//! rises by their number, the pacer then rests for as many packets, and the ACK rides in it
-//! ([`Header::delayed_ack`](trimline_packet::Header::joined)). So the rate is that of single pulls.
+//! An ACK of 64 bytes for each packet of 1500 bytes takes 4 % of the way back, for each of 750 bytes 7 %. So the
+//! receiver delays the ACKs and pulls of up to [`Config::ack_every`](super::Config::ack_every) whole packets of a
+//! connection. Once that many pulls are queued, or would have been due, they go together: the counter of the PULL rises
+//! by their number, the pacer rests for as many packets, and the ACK rides in it
+//! ([`Header::delayed_ack`](trimline_packet::Header::delayed_ack)). So the pull rate stays.
 //!
-//! What waits for nothing: a NACK; the ACK of a packet that came before; the last packet of a message; any
-//! ACK while the pulls of others would delay it, or while none is queued that it could ride in. What waited
-//! [`WAIT_PART`] of the sender's time-out goes alone.
+//! Never delayed are NACKs; ACKs of duplicates; a message's last packet; ACKs that the pulls of others would delay, or
+//! that have no queued pull to ride in. After one part in [`WAIT_PART`] of the sender's time-out an ACK goes alone.
 
 use trimline_packet::{DelayedAck, Flags, Header, Kind, Packet, Time, TimeDelta};
 
@@ -19,11 +18,11 @@ use super::receiver::Receiver;
 use super::slot::{Slot, StreamState};
 use crate::Key;
 
-/// An ACK waits for one part in so many of the time-out at most (chosen: with its way back far less than the time-out).
+/// Max wait of an ACK, as a divisor of the time-out (chosen: with its way back far less than the time-out).
 const WAIT_PART: u64 = 4;
 
 impl Endpoint {
-    /// Whether the ACK of a whole packet waits: then a pull for the packet is queued.
+    /// Returns whether a whole packet's ACK is delayed; its pull is then queued.
     pub(super) fn joins(&mut self, now: Time, slot: u32, header: &Header) -> bool {
         let (max, wait) = (u32::from(self.config.ack_every), self.wait());
         let entry = &mut self.slots[slot as usize];
@@ -33,7 +32,7 @@ impl Endpoint {
             && receiver.pulls() < receiver.allowance()
             && self.pulls.queued() < 2 * max;
         if !waits {
-            // Pulls that are left may be few and far: nothing waits for them.
+            // The remaining pulls may be few and far between: no ACK waits for them.
             self.answer(slot);
             return false;
         }
@@ -61,7 +60,7 @@ impl Endpoint {
         true
     }
 
-    /// What waits at a receiving half is answered now, without a pull.
+    /// Answers the pending packets of a receive stream now, without a pull.
     pub(super) fn answer(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         let StreamState::Receiving(receiver) = &mut entry.stream_state else { return };
@@ -71,8 +70,7 @@ impl Endpoint {
         }
     }
 
-    /// The deadline of a half has come: what has waited long enough is answered, and the deadline is no later than that
-    /// of what waits on.
+    /// Answers, at a deadline, packets that have waited long enough; others bound the next deadline.
     pub(super) fn answer_in_time(&mut self, now: Time, slot: u32) {
         let wait = self.wait();
         let entry = &mut self.slots[slot as usize];
@@ -88,7 +86,7 @@ impl Endpoint {
         }
     }
 
-    /// The pulls of the half whose turn it is, as many as go together, and the ACK that rides in them.
+    /// Sends the head stream's pulls, as many as go together, with its ACK.
     pub(super) fn transmit_pulls(&mut self, now: Time) -> Packet {
         let (slot, class) = self.pulls.head();
         let entry = &mut self.slots[slot as usize];
@@ -120,7 +118,6 @@ impl Endpoint {
         packet
     }
 
-    /// An ACK of several packets arrived at their sender.
     #[cold]
     pub(super) fn acked_together(
         &mut self,
@@ -132,7 +129,7 @@ impl Endpoint {
         let StreamState::Sending(sender) = &mut self.slots[slot as usize].stream_state else {
             return;
         };
-        // Oldest first, as they would have come.
+        // Oldest first, as single ACKs would have come.
         for bit in (0..16).rev().filter(|bit| delayed_ack.before >> bit & 1 == 1) {
             let sequence = header.sequence.wrapping_sub(1 + bit);
             if let Some(latencies) = &mut self.latencies {
@@ -151,13 +148,13 @@ impl Endpoint {
         self.sender_changed(now, slot);
     }
 
-    /// How long the ACK of a packet waits at most.
+    /// Max delay of an ACK.
     fn wait(&self) -> TimeDelta {
         TimeDelta::from_ps(self.config.rto.as_ps() / WAIT_PART)
     }
 }
 
-/// The ACK of what waits at a receiving half, with the pull counter if pulls go with it.
+/// Builds the ACK of pending packets, with the pull counter if pulls go along.
 fn delayed_ack(entry: &mut Slot, host: trimline_packet::HostId, counter: Option<u32>) -> Packet {
     let mut flags = entry.direction().with(Flags::DELAYED_ACK);
     if counter.is_some() {

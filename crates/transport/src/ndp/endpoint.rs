@@ -1,8 +1,7 @@
 //! One NDP host: takes packets, commands and deadlines, gives packets and events.
 //!
-//! What goes next is decided when the NIC asks: first the ACKs and NACKs, in the order of what they
-//! answer; then the PULL that is due; then one packet of the sending half whose turn it is. ACKs and
-//! NACKs do not wait for any pacer (NDP 3.2: immediately).
+//! When the NIC asks, first the ACKs and NACKs go, in the order of the packets that they answer; then the PULL that is
+//! due; then one packet of the send stream whose turn it is. ACKs and NACKs wait for no pacer (NDP 3.2: immediately).
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -23,30 +22,27 @@ use crate::flow::Memory;
 use crate::timers::{Timers, set_back};
 use crate::{Allowed, Disposition, HostTables, Key, PathList, Side};
 
-/// ACKs, NACKs and RESETs that a host holds for a NIC that takes none; further ones are dropped, and
-/// time-outs bring them again.
+/// Max ACKs, NACKs and RESETs held for a NIC that takes none. Further ones are dropped; time-outs make up for them.
 const CONTROL_LIMIT: usize = 1 << 16;
 
-/// How a receiving half asks for another packet.
+/// A receive stream's request for another packet.
 #[derive(Clone, Copy)]
 pub(super) enum Asked {
-    /// It does not.
+    /// No request.
     Nothing,
-    /// With the answer to what arrived.
+    /// In the answer to the packet.
     Riding { counter: u32 },
-    /// With a PULL in its turn; the first that is queued must find one.
+    /// In a PULL in its turn; the first one queued joins the stream to the pull queue.
     Queued { is_first: bool },
 }
 
-/// Whether a packet of DATA has its payload. One that is smaller than a trimmed one may arrive whole and be called
-/// trimmed.
+/// Returns whether a DATA packet has its payload. One shorter than a trimmed packet may be whole and marked trimmed.
 #[inline(always)]
 pub(super) fn is_whole(packet: &Packet) -> bool {
     let whole = u32::from(packet.header.payload_length()) + u32::from(Packet::HEADER_BYTES);
     packet.service != Service::Trimmed || u32::from(packet.wire_bytes) >= whole
 }
 
-/// The ACK or NACK of a packet of DATA.
 #[inline(always)]
 pub(super) fn answer(header: &Header, key: Key, kind: Kind, path: PathId, asked: Asked) -> Header {
     let mut flags = Flags::default().with_attempt(header.flags.attempt());
@@ -64,15 +60,15 @@ pub(super) fn answer(header: &Header, key: Key, kind: Kind, path: PathId, asked:
     Header { kind, flags, path, connection: key.connection, sequence: header.sequence, extra }
 }
 
-/// All NDP connections of one host. What every packet needs stands in front.
+/// All NDP connections of one host. Hot fields come first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Endpoint {
-    /// ACKs, NACKs and RESETs, to be sent in this order before anything else.
+    /// ACKs, NACKs and RESETs, in this order before anything else.
     pub(super) control: VecDeque<Packet>,
     pub(super) slots: Vec<Slot>,
     pub(super) pulls: PullQueue,
-    /// Sending halves with a credit and something to send.
+    /// Send streams with a credit and something to send.
     pub(super) ready: SendScheduler,
     pub(super) timers: Timers,
     pub(super) gaps: Gaps,
@@ -80,21 +76,19 @@ pub struct Endpoint {
     /// Shared by the hosts of a simulation.
     pub(super) config: Arc<Config>,
     pub(super) events: VecDeque<Event>,
-    /// How long packets took, when asked.
     pub(super) latencies: Option<Box<Latencies>>,
     pub(super) listening: Vec<u16>,
-    /// The round trips to each peer, with [`Config::follows_path`].
+    /// Round trips by peer, with [`Config::follows_path`].
     pub(super) round_trips: Vec<RoundTrips>,
-    /// Headers that each receiving half has answered, by slot, with [`Config::doubts_headers`].
+    /// Answered headers by slot, with [`Config::doubts_headers`].
     pub(super) answered: Vec<Answered>,
-    /// Whether an option of the configuration wants to hear of every packet that arrives.
+    /// True if an option inspects every packet.
     has_options: bool,
-    /// When the last RESET was sent.
     pub(super) reset_at: Option<Time>,
 }
 
 impl Endpoint {
-    /// A host without connections.
+    /// Creates a host without connections.
     pub fn new(host: HostId, config: impl Into<Arc<Config>>) -> Endpoint {
         let config = config.into();
         let gaps = Gaps::new(&config);
@@ -120,11 +114,10 @@ impl Endpoint {
         }
     }
 
-    /// What the sending half in `slot` has done, also after it has finished, until the slot is
-    /// assigned again.
+    /// Returns the counters of the send stream in `slot`, until it is assigned again.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if it is no send stream.
     pub fn sender_statistics(&self, slot: u32) -> &SenderStatistics {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => &sender.statistics,
@@ -132,11 +125,10 @@ impl Endpoint {
         }
     }
 
-    /// Paths that the sending half in `slot` took into use again after their removal
-    /// ([`SenderStatistics::path_removals`]).
+    /// Counts removed paths that the send stream in `slot` uses again ([`SenderStatistics::path_removals`]).
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if it is no send stream.
     pub fn path_restorations(&self, slot: u32) -> u64 {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => sender.path_restorations(),
@@ -144,16 +136,15 @@ impl Endpoint {
         }
     }
 
-    /// How long each packet of the sending half in `slot` took that was ACKed, in the order of the ACKs;
-    /// nothing unless [`Config::record_latencies`] asks.
+    /// Returns packet latencies of `slot`, in the order of ACKs; empty without [`Config::record_latencies`].
     pub fn latencies(&self, slot: u32) -> &[Latency] {
         self.latencies.as_deref().map_or(&[], |latencies| latencies.of(slot))
     }
 
-    /// How far the sending half in `slot` is.
+    /// Returns the progress of the send stream in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if it is no send stream.
     pub fn sender_progress(&self, slot: u32) -> SenderProgress {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => sender.progress(),
@@ -161,10 +152,10 @@ impl Endpoint {
         }
     }
 
-    /// The window of the sending half in `slot`, in packets: the first one, unless it grew.
+    /// The window of the send stream in `slot`, in packets: the first one, unless it grew.
     ///
     /// # Panics
-    /// A slot that is not of a sending half.
+    /// Panics if it is no send stream.
     pub fn window(&self, slot: u32) -> u32 {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => sender.window(&self.config),
@@ -172,10 +163,10 @@ impl Endpoint {
         }
     }
 
-    /// Pulls of the receiving half in `slot` that are queued.
+    /// Returns the queued pulls of the receive stream in `slot`.
     ///
     /// # Panics
-    /// A slot that is not of a receiving half.
+    /// Panics if it is no receive stream.
     pub fn pulls_queued(&self, slot: u32) -> u32 {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Receiving(receiver)) => receiver.pulls(),
@@ -183,11 +174,10 @@ impl Endpoint {
         }
     }
 
-    /// What the receiving half in `slot` has seen, also after it has finished, until the slot is
-    /// assigned again.
+    /// Returns the counters of the receive stream in `slot`, until it is assigned again.
     ///
     /// # Panics
-    /// A slot that is not of a receiving half.
+    /// Panics if it is no receive stream.
     pub fn receiver_statistics(&self, slot: u32) -> &ReceiverStatistics {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Receiving(receiver)) => &receiver.statistics,
@@ -195,8 +185,7 @@ impl Endpoint {
         }
     }
 
-    /// The clock of the driver was set back by so much: every time that the endpoint remembers is, too. Times of
-    /// recorded latencies are not.
+    /// Shifts all times but latencies when the driver's clock is set back.
     pub fn set_back(&mut self, by: TimeDelta) {
         self.timers.set_back(by);
         self.pulls.set_back(by);
@@ -215,7 +204,7 @@ impl Endpoint {
         }
     }
 
-    /// Where the table of connections lies, for drivers that prefetch.
+    /// Returns the connection table's memory, to prefetch.
     #[inline]
     pub fn connections_memory(&self) -> Memory {
         Memory::of(&self.slots)
@@ -252,11 +241,11 @@ impl Endpoint {
         self.arrive(now, packet, key, slot, directory)
     }
 
-    /// A packet of DATA arrives at its receiving half, which answers it and asks for another one. A half that is closed
-    /// and lacks it takes nothing.
+    /// Answers a DATA packet at its receive stream and asks for another one. A closed stream refuses packets that it
+    /// lacks.
     ///
-    /// NDP 3.2-d, 3.2-n: for every header or packet that arrives a pull is queued; once LAST is known the
-    /// superfluous ones are removed.
+    /// NDP 3.2-d, 3.2-n: for every header or packet that arrives a pull is queued; once LAST is known the superfluous
+    /// ones are removed.
     #[inline(always)]
     fn arrive(
         &mut self,
@@ -270,7 +259,7 @@ impl Endpoint {
         let (length, class) = (header.payload_length(), header.flags.class());
         let entry = &mut self.slots[slot as usize];
         let life = entry.life;
-        // The half is looked up once; after something rare that needs the whole endpoint, again.
+        // The stream is looked up once, and again after rare work on the whole endpoint.
         let (mut receiver, mut deadline) =
             (Receiver::of(&mut entry.stream_state), &mut entry.deadline);
         if life != Life::Open && !receiver.has(header.sequence) {
@@ -340,7 +329,7 @@ impl Endpoint {
         disposition
     }
 
-    /// What options make of a packet that arrived. Whether its ACK waits for others, and a pull for it is queued.
+    /// Applies options to a packet. Returns whether its ACK is delayed and its pull queued.
     #[cold]
     #[inline(never)]
     pub(super) fn heeds_options(
@@ -351,7 +340,7 @@ impl Endpoint {
         arrival: Arrival,
     ) -> bool {
         let flags = packet.header.flags;
-        // In a first window nothing was pulled but what was resent.
+        // In a first window only retransmissions were pulled.
         let was_pulled = !flags.contains(Flags::SYN) || flags.attempt() != 0;
         let is_last_hop = packet.marks & Packet::MARK_LAST_HOP != 0;
         if arrival == Arrival::Whole {
@@ -367,15 +356,14 @@ impl Endpoint {
             && self.joins(now, slot, &packet.header)
     }
 
-    /// A control packet waits for the NIC, if it has room.
     pub(super) fn push_control(&mut self, packet: Packet) {
         if self.control.len() < CONTROL_LIMIT {
             self.control.push_back(packet);
         }
     }
 
-    /// Aeolus: a probe names the last packet that was sent unasked. What of those is not here was lost: each is
-    /// answered, and a pull queued for it, as if its header had come.
+    /// Aeolus: a probe names the last unasked packet. Missing ones up to it were lost: each is answered and pulled as
+    /// if its header had come.
     #[cold]
     pub(super) fn handle_probe(
         &mut self,
@@ -384,7 +372,7 @@ impl Endpoint {
         directory: &mut impl HostTables,
     ) {
         let header = &packet.header;
-        // No sender of this kind sends more unasked.
+        // No Aeolus sender sends more unasked.
         if header.sequence >= self.config.initial_window {
             return;
         }
@@ -402,14 +390,13 @@ impl Endpoint {
             lost.header.flags = header.flags.without(Flags::PULL | last);
             lost.header.sequence = sequence;
             let trims = Receiver::of(&mut entry.stream_state).statistics.trims;
-            // Through the door: a second copy of `arrive` would make the first one slower.
+            // Not by `arrive`: a second inlined copy would make the first one slower.
             crate::Endpoint::handle_packet(self, now, &lost, directory);
             // No header came.
             Receiver::of(&mut self.slots[slot as usize].stream_state).statistics.trims = trims;
         }
     }
 
-    /// The packets of a connection name another class.
     #[cold]
     fn change_class(&mut self, slot: u32, class: u8) {
         let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
@@ -419,7 +406,7 @@ impl Endpoint {
         }
     }
 
-    /// Keeps `allowance` pulls of a half and no repetition.
+    /// Keeps `allowance` pulls of a stream and no repetition.
     #[cold]
     pub(super) fn drop_pulls(&mut self, slot: u32, allowance: u32) {
         let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
@@ -473,7 +460,7 @@ impl Endpoint {
         self.sender_changed(now, slot);
     }
 
-    /// A header came back. It is the sending half's own packet.
+    /// Handles a returned header, the sender's own packet.
     #[inline(never)]
     fn handle_return(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let header = &packet.header;
@@ -493,7 +480,7 @@ impl Endpoint {
         self.sender_changed(now, slot);
     }
 
-    /// After anything that may have made a sending half ready, unready or complete.
+    /// Updates turns and events after a send stream may have become ready, unready or complete.
     #[inline]
     pub(super) fn sender_changed(&mut self, now: Time, slot: u32) {
         let entry = &mut self.slots[slot as usize];
@@ -568,7 +555,6 @@ impl Endpoint {
         }
     }
 
-    /// The probe of a sending half that has one to send.
     #[cold]
     #[inline(never)]
     fn transmit_probe(&mut self, slot: u32) -> Packet {
@@ -582,7 +568,6 @@ impl Endpoint {
         packet
     }
 
-    /// The deadline of a half has come.
     fn expire(&mut self, now: Time, slot: u32, directory: &mut impl HostTables) {
         let entry = &mut self.slots[slot as usize];
         if entry.life == Life::TimeWait {
@@ -618,7 +603,7 @@ impl Endpoint {
         }
     }
 
-    /// Tells the peer that its half is not known here. `packet` is DATA, or a PULL.
+    /// Refuses an unknown stream with a RESET. `packet` is DATA or a PULL.
     #[cold]
     pub(super) fn reset(
         &mut self,
@@ -638,7 +623,7 @@ impl Endpoint {
         if !packet.header.flags.contains(Flags::FROM_OPENER) {
             flags = flags.with(Flags::FROM_OPENER);
         }
-        // A RESET that answers a PULL ends the receiving half, any other one the sending half.
+        // A RESET that answers a PULL ends the receive stream, any other one the send stream.
         if packet.header.kind == Kind::Pull {
             flags = flags.with(Flags::PULL);
         }
@@ -700,8 +685,8 @@ impl crate::Endpoint for Endpoint {
         packet: &Packet,
         directory: &mut impl HostTables,
     ) -> Disposition {
-        // A switch that drops and tells has returned the header. Nobody resends a control packet: PULLs and time-outs do
-        // what it was for.
+        // A switch that drops and notifies has returned the header. Control packets are not resent: PULLs and time-outs
+        // make up for them.
         let is_back = packet.service.service().is_turned_round();
         match packet.header.kind {
             Kind::Data if is_back => self.handle_return(now, packet, directory),

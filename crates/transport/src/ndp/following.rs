@@ -1,4 +1,4 @@
-//! The endpoint's estimates of the path to each peer, and their use (module `round_trips`).
+//! Estimates the path to each peer and applies the estimates (module `round_trips`).
 
 use trimline_packet::{ByteCount, Header, HostId, Packet, Time, TimeDelta};
 
@@ -10,7 +10,7 @@ use super::window::Sample;
 use crate::arrivals::WINDOW_LIMIT;
 
 impl Endpoint {
-    /// The time-out of what is sent to a peer now.
+    /// The time-out of packets sent to a peer now.
     #[inline]
     pub(super) fn rto(&self, peer: HostId) -> Rto {
         match &self.config.follows_path {
@@ -30,14 +30,13 @@ impl Endpoint {
         &mut self.round_trips[peer.index()]
     }
 
-    /// A host has another peer of this number: nothing is known of its path.
+    /// Forgets the path to `peer`, because the number now names another host.
     pub fn forget_path(&mut self, peer: HostId) {
         if let Some(trips) = self.round_trips.get_mut(peer.index()) {
             *trips = RoundTrips::UNKNOWN;
         }
     }
 
-    /// Time for which a closed connection of a peer is remembered.
     pub(super) fn time_wait(&self, peer: HostId) -> TimeDelta {
         let Config { follows_path, rto, time_wait, .. } = &*self.config;
         follows_path.as_ref().map_or(*time_wait, |follows| {
@@ -45,7 +44,7 @@ impl Endpoint {
         })
     }
 
-    /// An answer measured a round trip, or showed that it takes longer than the time-out; then its pull counts.
+    /// Handles an answer that measured a round trip or exceeded the time-out; then its pull counts.
     #[cold]
     #[inline(never)]
     pub(super) fn measured(&mut self, now: Time, slot: u32, sample: Sample, header: &Header) {
@@ -71,7 +70,7 @@ impl Endpoint {
         let (is_first, min) = (trips.measured(sample), trips.min);
         let entry = &mut self.slots[slot as usize];
         if is_first {
-            // The time-outs of the first flight were guessed.
+            // The time-outs of the first flight were guesses.
             entry.deadline = now;
             self.timers.arm(slot, now);
         }

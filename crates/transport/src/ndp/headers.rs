@@ -1,18 +1,18 @@
-//! Trimmed headers that anyone may have made: an option, for hosts on a real network. NDP believes each header
+//! Protects a host against forged trimmed headers: an option for real networks. NDP believes each header
 //! ([`Config::doubts_headers`](super::Config::doubts_headers)).
 //!
-//! A header bears no payload, and without a key nothing vouches for it. So it is answered, and no more:
+//! A header has no payload, and without a key nothing vouches for it. So it is answered, and no more:
 //!
 //! * It moves neither the end of the data, nor LAST, nor the class. Whole packets do.
-//! * It earns one NACK and one pull for each transmission that it names. A packet's record is its last attempt that was
-//!   answered. Attempts wrap, so an older one counts again: what headers draw is no more than their own bytes, and the
-//!   pulls that wait for them are bounded.
-//! * It lies less than two windows behind the newest whole packet: the window that a sender pushes, and as many pulls
-//!   on their way. Headers themselves do not move this bound.
+//! * It earns one NACK and one pull for each transmission that it names. Only a packet's last answered attempt is
+//!   recorded. Attempts wrap, so an older one counts again: headers draw no more bytes than their own, and queued pulls
+//!   are bounded.
+//! * It lies less than two windows beyond the newest whole packet: the window that a sender pushes, and as many pulls
+//!   in flight. Headers do not move this bound.
 //!
-//! A header behind the newest whole packet names a packet that may exist: a sender whose last packets were all trimmed
-//! has nothing else to show. It counts as missing until whole packets pass it, or until [`IN_VAIN`] repeated PULLs
-//! elicited nothing.
+//! A header beyond the newest whole packet may be genuine: a sender whose last packets were all trimmed shows only
+//! headers. Its packet counts as missing until whole packets pass it, or until [`IN_VAIN`] repeated PULLs elicited
+//! nothing.
 
 use trimline_packet::{Flags, Kind, Packet, Time};
 
@@ -23,12 +23,11 @@ use super::slot::Life;
 use crate::arrivals::WINDOW_LIMIT;
 use crate::{HostTables, Key, Side};
 
-/// Repeated PULLs in a row after which a packet of which only headers told is no longer missing (chosen: three, each
-/// after twice the time of the one before).
+/// Repeated PULLs in a row after which a packet known only from headers is not missing (chosen: three, each after twice
+/// the time of the one before).
 const IN_VAIN: u8 = 3;
 
 impl Endpoint {
-    /// Returns whether an option handles this DATA packet apart from others.
     #[cold]
     pub(super) fn is_apart(&self, packet: &Packet) -> bool {
         self.is_probe(packet) || self.config.doubts_headers && !is_whole(packet)
@@ -38,7 +37,6 @@ impl Endpoint {
         self.config.aeolus && packet.header.flags.contains(Flags::PULL)
     }
 
-    /// A packet of DATA that an option handles.
     #[cold]
     #[inline(never)]
     pub(super) fn handle_apart(
@@ -69,7 +67,7 @@ impl Endpoint {
         }
     }
 
-    /// The receiving half that a packet of DATA belongs to, which may be a new one.
+    /// Returns a DATA packet's receive stream, perhaps a new one.
     pub(super) fn receiving_side(
         &mut self,
         now: Time,
@@ -89,7 +87,7 @@ impl Endpoint {
         slot.map(|slot| (key, slot))
     }
 
-    /// Returns whether a header is the first of its attempt, of a missing packet that its sender may have sent.
+    /// Returns whether a header is its attempt's first, of a missing packet that its sender may have sent.
     fn is_news(&mut self, now: Time, slot: u32, packet: &Packet) -> bool {
         let header = &packet.header;
         let reach = 2 * self.config.window(self.config.payload_bytes);
@@ -116,7 +114,7 @@ impl Endpoint {
         is_news
     }
 
-    /// NACKs a header and asks for its packet, as for any other header.
+    /// NACKs a header and pulls its packet, as usual.
     fn answer_header(&mut self, now: Time, slot: u32, packet: &Packet, key: Key) {
         let receiver = Receiver::of(&mut self.slots[slot as usize].stream_state);
         let allowance = receiver.allowance();
@@ -126,7 +124,7 @@ impl Endpoint {
         let entry = &mut self.slots[slot as usize];
         let receiver = Receiver::of(&mut entry.stream_state);
         let length = packet.header.payload_length();
-        // No more pulls wait than the packets that are missing, and a window of those that nobody has heard of.
+        // Queued pulls are at most the missing packets, and a window of unknown ones.
         let window = self.config.window(self.config.payload_bytes);
         let may_ask = receiver.pulls() < allowance.min(receiver.missing.saturating_add(window));
         let mut asked = Asked::Nothing;
@@ -153,7 +151,7 @@ impl Endpoint {
         }
     }
 
-    /// Whole packets have passed some of which only headers told before: they were counted twice.
+    /// Corrects the count of missing packets that headers and whole packets counted twice.
     pub(super) fn recount(&mut self, slot: u32) {
         let Some(answered) = self.answered.get_mut(slot as usize) else { return };
         if answered.ahead > 0 {
@@ -168,7 +166,7 @@ impl Endpoint {
         }
     }
 
-    /// Packets of which only headers told, and that no repeated PULL elicits, are not missing any more.
+    /// Stops counting packets as missing that only headers named and no PULL elicits.
     pub(super) fn forget_headers(&mut self, slot: u32) {
         let Some(answered) = self.answered.get_mut(slot as usize) else { return };
         if answered.ahead == 0 {
@@ -180,7 +178,7 @@ impl Endpoint {
         }
     }
 
-    /// The half in this slot is new, and has answered nothing.
+    /// Clears the record for a new stream.
     pub(super) fn answered_nothing(&mut self, slot: u32) {
         if let Some(answered) = self.answered.get_mut(slot as usize) {
             *answered = Answered::default();

@@ -1,33 +1,30 @@
-//! How long each packet took from its first sending until the sender heard of its arrival, for runs
-//! that ask. A host that is not asked has a null pointer and nothing else.
+//! Records the time from a packet's first transmission to its ACK, if asked. Other hosts hold only a null pointer.
 
 use alloc::vec::Vec;
 
 use trimline_packet::{Time, TimeDelta};
 
-/// One packet of a sending half.
+/// The latency of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
     /// Number of the packet in its stream.
     pub sequence: u32,
-    /// From its first sending until the ACK arrived.
+    /// Time from its first transmission to its ACK.
     pub time: TimeDelta,
 }
 
-/// The packets of one sending half.
 #[derive(Debug, Default)]
 struct Packets {
-    /// When each was first sent; never, once it was ACKed.
+    /// Time of each packet's first transmission; never, once ACKed.
     first_sent: Vec<Time>,
     acked: Vec<Latency>,
 }
 
-/// The packets of all sending halves of a host, by slot.
+/// Packets of a host's send streams, by slot.
 #[derive(Debug, Default)]
 pub(super) struct Latencies(Vec<Packets>);
 
 impl Latencies {
-    /// A packet is sent, for the first time or again.
     #[cold]
     pub(super) fn sent(&mut self, now: Time, slot: u32, sequence: u32) {
         let slot = slot as usize;
@@ -40,7 +37,7 @@ impl Latencies {
         }
     }
 
-    /// An ACK arrives; the first one of a packet counts.
+    /// Records an ACK; the first of a packet counts.
     #[cold]
     pub(super) fn acked(&mut self, now: Time, slot: u32, sequence: u32) {
         let Some(Packets { first_sent, acked }) = self.0.get_mut(slot as usize) else { return };
@@ -51,14 +48,12 @@ impl Latencies {
         }
     }
 
-    /// The half in a slot is forgotten.
     pub(super) fn forget(&mut self, slot: u32) {
         if let Some(packets) = self.0.get_mut(slot as usize) {
             *packets = Packets::default();
         }
     }
 
-    /// Every packet of a half that was ACKed.
     pub(super) fn of(&self, slot: u32) -> &[Latency] {
         self.0.get(slot as usize).map_or(&[], |packets| &packets.acked)
     }

@@ -1,12 +1,11 @@
-//! Which path the next packet takes: a random permutation of the path list, one packet on each path,
-//! then another permutation (NDP 3.1.1).
+//! Chooses the path of each packet: a random permutation of the path list, one packet on each path, then another
+//! permutation (NDP 3.1.1).
 //!
-//! The permutation is drawn as it is used, one number a packet, so no packet pays for a whole round
-//! and a poll that sends nothing draws nothing. Paths are known by their place in the list; where the
-//! list is 0, 1, 2 ... place and identifier are the same and only the permutation is stored.
+//! One number is drawn per packet, so no packet pays for a whole round and a poll that sends nothing draws nothing.
+//! Paths are known by their place in the list; for a list 0, 1, 2 ... only the permutation is stored.
 //!
-//! A path keeps its place when routing withdraws it: packets in flight remember places. So a list that
-//! shrinks and grows again leaves every count where it belongs.
+//! A withdrawn path keeps its place, which packets in flight remember. So a list that shrinks and grows again keeps all
+//! counts.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -22,42 +21,40 @@ use crate::Stream;
 /// No path to be avoided.
 pub(super) const NO_PATH: u16 = u16::MAX;
 
-/// The paths to a peer.
 #[derive(Debug)]
 pub(super) struct Paths {
-    /// Places in the path list: those in use in front, then those removed for now, then those that
-    /// routing withdrew.
+    /// Places in the path list: in use, then removed, then withdrawn by routing.
     order: Box<[u16]>,
     /// Packets sent in this round.
     position: u16,
     /// Paths in use.
     live: u16,
-    /// Paths that routing has not withdrawn.
+    /// Paths not withdrawn.
     routed: u16,
-    /// Some path of this round is on probation.
+    /// True if some path of this round is on probation.
     on_probation: bool,
     stream: Stream,
     seldom: Option<Box<Seldom>>,
 }
 
-/// What the simulator's paths have only with a scoreboard.
+/// State that the simulator needs only with a scoreboard.
 #[derive(Debug)]
 struct Seldom {
-    /// The path list; empty where it is 0, 1, 2 ...
+    /// The path list; empty if it is 0, 1, 2 ...
     ids: Box<[PathId]>,
     scoreboard: Option<Scoreboard>,
 }
 
 impl Paths {
-    /// The permutation of `list`, with a scoreboard if outliers are to be removed.
+    /// Creates the permutation of `list`, with a scoreboard to remove outliers by `penalty`.
     ///
     /// # Panics
-    /// An empty list, or one of more than 65,535 paths.
+    /// Panics if `list` is empty or has more than 65,535 paths.
     pub(super) fn new(list: &[PathId], stream: Stream, penalty: Option<&PathPenalty>) -> Paths {
         let count = u16::try_from(list.len()).expect("a path list has at most 65,535 paths");
         assert!(count > 0, "a path list has at least one path");
         let counted = (0..count).zip(list).all(|(place, id)| id.get() == place);
-        // An only path is never removed.
+        // A single path is never removed.
         let penalty = penalty.filter(|_| count > 1);
         let seldom = (!counted || penalty.is_some()).then(|| {
             Box::new(Seldom {
@@ -76,7 +73,7 @@ impl Paths {
         }
     }
 
-    /// A number below `bound`; the bias of the multiplication is below 2^-16.
+    /// Draws a number below `bound`; the bias of the multiplication is below 2^-16.
     #[inline]
     fn draw(&mut self, bound: u16) -> u16 {
         // NDP 3.1.1-c: an only path needs no draw.
@@ -86,14 +83,13 @@ impl Paths {
         (((self.stream.next_u64() >> 32) * bound as u64) >> 32) as u16
     }
 
-    /// Whether every path has had its packet, so that [`Paths::permute`] is due.
+    /// Returns whether [`Paths::permute`] is due: every path has had its packet.
     #[inline]
     pub(super) const fn round_ended(&self) -> bool {
         self.position >= self.live
     }
 
-    /// Begins another round. NDP 3.2.3-b: outliers are removed when the path list is permuted. Gives
-    /// how many paths were removed.
+    /// Begins another round. NDP 3.2.3-b: outliers are removed when the path list is permuted. Returns their number.
     pub(super) fn permute(&mut self, now: Time, penalty: Option<&PathPenalty>) -> u32 {
         self.position = 0;
         match (self.seldom.as_mut().and_then(|seldom| seldom.scoreboard.as_mut()), penalty) {
@@ -104,7 +100,7 @@ impl Paths {
             (Some(scoreboard), Some(penalty)) => {
                 let removed = scoreboard.judge(now, penalty);
                 let routed = &mut self.order[..self.routed as usize];
-                // Where only removed paths are left, they are better than none.
+                // If only removed paths are left, they are used.
                 self.live = match scoreboard.sift(now, routed) {
                     0 => self.routed,
                     live => live,
@@ -116,7 +112,7 @@ impl Paths {
         }
     }
 
-    /// The place of the next path of the round; not `avoid` if there is another one in use.
+    /// Returns the place of the round's next path; not `avoid` if possible.
     #[inline]
     pub(super) fn choose(&mut self, avoid: u16) -> u16 {
         debug_assert!(!self.round_ended(), "a round that ended is permuted before the next choice");
@@ -126,7 +122,7 @@ impl Paths {
         let other = position + self.draw(left);
         self.order.swap(position as usize, other as usize);
         if self.order[position as usize] == avoid && self.live > 1 {
-            // Another one of this round, or at its end one that was used in it already.
+            // Another one of this round, or at its end one that it already used.
             let other =
                 if left > 1 { position + 1 + self.draw(left - 1) } else { self.draw(position) };
             self.order.swap(position as usize, other as usize);
@@ -146,11 +142,10 @@ impl Paths {
         }
     }
 
-    /// Uses these paths from now on, and the others no more. Known ones keep their places; an empty
-    /// list changes nothing.
+    /// Uses only these paths. Known ones keep their places; an empty list changes nothing.
     ///
     /// # Panics
-    /// More than 65,535 different paths in the life of a connection.
+    /// Panics beyond 65,535 different paths in a connection's life.
     #[cold]
     pub(super) fn replace(&mut self, list: &[PathId], penalty: Option<&PathPenalty>) {
         if list.is_empty() {
@@ -184,7 +179,7 @@ impl Paths {
         }
         let mut order = self.order.to_vec();
         order.extend(count as u16..places);
-        // Stable, so that the order of those that stay is the old one.
+        // Stable, so that paths that stay keep their order.
         order.sort_by_key(|&place| !routed[place as usize]);
         self.order = order.into_boxed_slice();
         self.routed = routed.iter().filter(|&&is_routed| is_routed).count() as u16;
@@ -193,7 +188,7 @@ impl Paths {
         self.position = self.live;
         if places as usize > count {
             let known = self.seldom.take().and_then(|seldom| seldom.scoreboard);
-            // An only path had none.
+            // A single path has no scoreboard.
             let new = |penalty| {
                 let mut scoreboard = Scoreboard::new(places, penalty);
                 let withdrawn = (0..places).filter(|&place| !routed[place as usize]);
@@ -205,8 +200,7 @@ impl Paths {
         }
     }
 
-    /// Removes a path for a while, on the word of others; the next packet begins a round. Nothing where
-    /// paths are never removed.
+    /// Removes a path that other connections found bad; the next packet begins a round. Needs a scoreboard.
     #[cold]
     pub(super) fn avoid(&mut self, path: PathId, until: Time) {
         let place = (0..self.order.len() as u16).find(|&place| self.id(place) == path);
@@ -216,7 +210,7 @@ impl Paths {
         }
     }
 
-    /// The next path of packets that no scoreboard follows. NDP 3.1.1-b: ACKs, NACKs and PULLs are sprayed too.
+    /// Returns the next path without a scoreboard. NDP 3.1.1-b: ACKs, NACKs and PULLs are sprayed too.
     #[inline]
     pub(super) fn spray(&mut self) -> PathId {
         if self.round_ended() {
@@ -235,13 +229,11 @@ impl Paths {
         }
     }
 
-    /// Removed paths that were taken into use again.
     pub(super) fn restorations(&self) -> u64 {
         let scoreboard = self.seldom.as_ref().and_then(|seldom| seldom.scoreboard.as_ref());
         scoreboard.map_or(0, Scoreboard::restorations)
     }
 
-    /// The scoreboard, if there is one.
     #[inline]
     pub(super) fn scoreboard(&mut self) -> Option<&mut Scoreboard> {
         self.seldom.as_mut()?.scoreboard.as_mut()
@@ -320,7 +312,7 @@ mod tests {
         assert_eq!(taken, list.into_iter().collect());
     }
 
-    /// The paths that the next three rounds take.
+    /// Returns the paths that the next three rounds take.
     fn taken(paths: &mut Paths, penalty: Option<&PathPenalty>) -> Vec<u16> {
         let mut taken = BTreeSet::new();
         for _ in 0..3 * paths.order.len() {
@@ -395,7 +387,7 @@ mod tests {
         let round: BTreeSet<u16> = (0..4).map(|_| paths.choose(NO_PATH)).collect();
         assert_eq!(round.len(), 4, "and then it is used again");
         assert_eq!(paths.restorations(), 1);
-        // Where all are bad, all are used; where none is ever removed, none is.
+        // If all paths are bad, all are used; without a scoreboard no path is removed.
         list.iter().for_each(|&path| paths.avoid(path, until + PENALTY.removal));
         assert!(paths.round_ended());
         assert_eq!(paths.permute(until, Some(&PENALTY)), 0);
@@ -417,7 +409,7 @@ mod tests {
         (0..2).for_each(|_| paths.scoreboard().unwrap().loss(1));
         assert_eq!(paths.permute(Time::ZERO, Some(&PENALTY)), 1);
         assert_eq!(taken(&mut paths, Some(&PENALTY)), [2, 3]);
-        // Back in the list it begins anew.
+        // Back in the list, it begins anew.
         paths.replace(&list, Some(&PENALTY));
         assert_eq!(paths.permute(Time::ZERO, Some(&PENALTY)), 0);
         assert_eq!(taken(&mut paths, Some(&PENALTY)), [0, 2, 3]);

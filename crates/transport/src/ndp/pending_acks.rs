@@ -1,42 +1,37 @@
-//! Packets of a connection that arrived whole and whose ACK waits for others.
+//! Whole packets of a connection whose ACK is delayed.
 
 use trimline_packet::{DelayedAck, Header, Time};
 
-/// What one ACK will answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingAcks {
-    /// The newest of them, by its number.
+    /// The newest packet.
     newest: u32,
-    /// Bit `i`: `newest - 1 - i` is one too.
+    /// Bit `i`: `newest - 1 - i` is pending too.
     before: u16,
     count: u8,
-    /// The attempt of all of them: their ACK echoes it.
+    /// The attempt of all packets: their ACK echoes it.
     attempt: u8,
-    /// When the first one arrived.
+    /// Arrival time of the first packet.
     since: Time,
 }
 
 impl PendingAcks {
-    /// Nothing.
     pub(super) const NONE: PendingAcks =
         PendingAcks { newest: 0, before: 0, count: 0, attempt: 0, since: Time::ZERO };
 
-    /// Packets.
     pub(super) const fn count(&self) -> u8 {
         self.count
     }
 
-    /// When the first one arrived.
     pub(super) const fn since(&self) -> Time {
         self.since
     }
 
-    /// The clock was set back.
     pub(super) fn since_mut(&mut self) -> &mut Time {
         &mut self.since
     }
 
-    /// One more. Gives false, and does nothing, if one ACK cannot answer it with the others.
+    /// Adds a packet. Returns false, unchanged, if one ACK cannot answer it too.
     pub(super) fn add(&mut self, now: Time, header: &Header) -> bool {
         let (sequence, attempt) = (header.sequence, header.flags.attempt());
         if self.count == 0 {
@@ -50,7 +45,7 @@ impl PendingAcks {
             return false;
         }
         if (1..=reach).contains(&ahead) && ahead + span <= reach {
-            // The newest so far is the one `ahead` before this one.
+            // The newest packet so far is `ahead` before this one.
             self.before = (u32::from(self.before) << ahead | 1 << (ahead - 1)) as u16;
             self.newest = sequence;
         } else if (1..=reach).contains(&ahead.wrapping_neg()) {
@@ -62,7 +57,7 @@ impl PendingAcks {
         true
     }
 
-    /// What their ACK says: the newest one, the others, and their attempt. Nothing is left.
+    /// Empties this into its ACK's fields: the newest packet, the others, and their attempt.
     pub(super) fn take(&mut self) -> (u32, u16, u8) {
         self.count = 0;
         (self.newest, self.before, self.attempt)
@@ -96,7 +91,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes in whichever order: what was added is what is named, and no other.
+        /// Exactly the added packets are named, whatever comes in whichever order.
         #[test]
         fn what_was_added_is_named(
             base in any::<u32>(),

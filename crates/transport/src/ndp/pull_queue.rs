@@ -1,15 +1,14 @@
 //! The one pull queue of a host and its pacer (NDP 3.2).
 //!
-//! All receiving halves of the host share it: strict priority between four classes, round robin
-//! between the connections of a class. What is queued is a count in each receiving half; the queue
-//! itself is a ring per class of the halves that have any. So a connection that sends seldom finds
-//! its pull going out after at most one pull of each other connection (NDP 6.2, sender-limited
+//! All receive streams share it: strict priority between four classes, round robin between the connections of a class.
+//! Each stream counts its queued pulls; the queue is a ring per class of streams that have any. So the pull of a
+//! connection that sends seldom goes out after at most one pull of each other connection (NDP 6.2, sender-limited
 //! traffic).
 //!
 //! # The pacer
-//! After a pull the next one is due when the packet it elicits has had its time on the link. A pull
-//! that found the NIC busy counts from the moment when it was due, so that the mean rate stays the
-//! link's; but never from before it was queued, and it sends [`LATE_PULLS`] without spacing at most.
+//! After a pull the next one is due when the elicited packet has had its time on the link. A pull that found the NIC
+//! busy counts from when it was due, so that the mean rate stays the link's; but not from before it was queued, and at
+//! most [`LATE_PULLS`] go without spacing.
 
 use alloc::boxed::Box;
 
@@ -22,14 +21,13 @@ use super::starvation::Starvation;
 use crate::round_robin::{Linked, RoundRobin};
 use crate::timers::{doubled, set_back};
 
-/// Pulls that a NIC which was busy long may send without spacing (chosen: 8, the packets that a
-/// switch port of the paper can queue).
+/// Max pulls without spacing after the NIC was busy long (chosen: 8, the queue of a switch port in the paper).
 const LATE_PULLS: u64 = 8;
 
-/// The time between two pulls, by the payload length of the packet that queued the first.
+/// The time between two pulls, by the payload of the first one's packet.
 #[derive(Clone, Debug)]
 pub(super) struct Gaps {
-    /// The length whose gap is always the same: beyond any length when gaps are drawn.
+    /// The length with a constant gap: beyond any length when gaps are drawn.
     full_length: u32,
     payload_bytes: u16,
     starvation: Starvation,
@@ -38,7 +36,6 @@ pub(super) struct Gaps {
     core: Option<Core>,
 }
 
-/// What the gaps of other packets follow from.
 #[derive(Clone, Debug)]
 struct Rule {
     rate: BitRate,
@@ -48,7 +45,6 @@ struct Rule {
 }
 
 impl Gaps {
-    /// The gaps of a host.
     pub(super) fn new(config: &Config) -> Gaps {
         let mut gaps = Gaps {
             full_length: match config.pull_gaps {
@@ -71,7 +67,6 @@ impl Gaps {
         gaps
     }
 
-    /// A packet that was missing arrived whole.
     #[inline]
     pub(super) fn arrived(&mut self) {
         if self.starvation.whole() {
@@ -79,7 +74,7 @@ impl Gaps {
         }
     }
 
-    /// A pull was sent, which a packet with this payload queued. Gives the gap after it.
+    /// Records a pull for a packet with this payload. Returns the gap after it.
     #[inline]
     pub(super) fn pulled(&mut self, length: u16) -> TimeDelta {
         if self.starvation.pulled() {
@@ -88,12 +83,11 @@ impl Gaps {
         self.after(length)
     }
 
-    /// The clock was set back.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         self.core.iter_mut().for_each(|core| core.set_back(by));
     }
 
-    /// What the core carries: a whole packet arrived.
+    /// Core rate: records a whole packet.
     #[cold]
     pub(super) fn heed_whole(&mut self, now: Time, was_pulled: bool) {
         if let Some(core) = &mut self.core {
@@ -104,7 +98,7 @@ impl Gaps {
         }
     }
 
-    /// What the core carries: a packet that was pulled was cut there, or by the last switch.
+    /// Core rate: records a pulled packet trimmed in the core or by the last switch.
     #[cold]
     pub(super) fn heed_header(&mut self, now: Time, is_last_hop: bool) {
         let changed = self.core.as_mut().is_some_and(|core| match is_last_hop {
@@ -121,18 +115,18 @@ impl Gaps {
         self.core.as_ref().map_or(gap, |core| core.slowed(gap))
     }
 
-    /// The gap of a full packet at the link's rate; draws none.
+    /// The gap of a full packet at the link's rate; draws nothing.
     pub(super) fn of_full(&self) -> TimeDelta {
         self.compute(self.payload_bytes)
     }
 
-    /// The gap after a pull that a packet with this payload queued.
+    /// The gap after a pull for a packet with this payload.
     #[inline]
     pub(super) fn after(&mut self, length: u16) -> TimeDelta {
         if u32::from(length) == self.full_length { self.full } else { self.other(length) }
     }
 
-    /// The gap of a packet that is not full, or one that is drawn.
+    /// The gap of a packet that is not full, or a drawn one.
     #[inline(never)]
     fn other(&mut self, length: u16) -> TimeDelta {
         let gap = self.unslowed(length);
@@ -149,7 +143,7 @@ impl Gaps {
         if length == self.payload_bytes {
             return steps[step].gap;
         }
-        // A shorter packet has as much less, on the wire.
+        // A shorter packet has a proportional gap, by wire bytes.
         let wire = |length: u16| u128::from(length) + u128::from(Packet::HEADER_BYTES);
         TimeDelta::from_ps((full * wire(length)).div_ceil(wire(self.payload_bytes)) as u64)
     }
@@ -170,41 +164,39 @@ impl Gaps {
     }
 }
 
-/// Who has pulls queued, and when the next one is due.
 #[derive(Debug)]
 pub(super) struct PullQueue {
-    /// Receiving halves with pulls queued, by class.
+    /// Streams with queued pulls, by class.
     classes: [RoundRobin; 4],
-    /// Pulls queued, of all halves.
     queued: u32,
-    /// When the next pull may be sent.
+    /// Time from which the next pull may be sent.
     next: Time,
-    /// When the queue was last empty.
+    /// Time when the queue became non-empty.
     waiting_since: Time,
-    /// While fewer pulls than this are queued, they wait for others.
+    /// Fewer queued pulls than this wait for others.
     together: u32,
-    /// How long the first one does.
+    /// Max wait of the first pull.
     wait: TimeDelta,
     /// Payload bytes of a turn ([`Config::turn`]).
     turn: u32,
-    /// What the head of each class has asked for in its turn.
+    /// Bytes asked for in the turn of each class's head.
     asked: [u32; 4],
 }
 
-/// Pulls of one half that go together.
+/// Pulls of one stream that go together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    /// The time that the packets they ask for take.
+    /// The time of the packets that they ask for.
     pub(super) gap: TimeDelta,
     pub(super) count: u32,
     /// Payload bytes that they ask for.
     pub(super) bytes: u32,
-    /// Whether they were its last.
+    /// True if they were the stream's last.
     pub(super) leaves: bool,
 }
 
 impl PullQueue {
-    /// An empty queue whose pacer is due, and whose pulls go one by one.
+    /// An empty queue whose pacer is due, with pulls one by one.
     pub(super) const EMPTY: PullQueue = PullQueue {
         classes: [RoundRobin::EMPTY; 4],
         queued: 0,
@@ -216,26 +208,24 @@ impl PullQueue {
         asked: [0; 4],
     };
 
-    /// The same whose pulls go together, or when as many would have been due. `gap` is that of one.
+    /// Creates a queue whose pulls go together, or when as many would have been due. `gap` is for one.
     pub(super) fn new(config: &Config, gap: TimeDelta) -> PullQueue {
         let together = u32::from(config.ack_every);
         let wait = gap * u64::from(together - 1);
         PullQueue { together, wait, turn: config.turn, ..PullQueue::EMPTY }
     }
 
-    /// Pulls queued, of all halves.
     #[inline]
     pub(super) const fn queued(&self) -> u32 {
         self.queued
     }
 
-    /// Whether no pull is queued.
     #[inline]
     pub(super) const fn is_empty(&self) -> bool {
         self.queued == 0
     }
 
-    /// When the next queued pull is due: [`Time::NEVER`] if none is queued.
+    /// Time when the next queued pull is due, or [`Time::NEVER`].
     #[inline]
     pub(super) fn due(&self) -> Time {
         if self.queued == 0 {
@@ -247,25 +237,24 @@ impl PullQueue {
         }
     }
 
-    /// NDP 3.2-q, footnote 4: whether a pull may ride in its ACK or NACK.
+    /// NDP 3.2-q, footnote 4: returns whether a pull may ride in its ACK or NACK.
     #[inline]
     pub(super) fn may_ride(&self, now: Time) -> bool {
         self.queued == 0 && now >= self.next
     }
 
-    /// A pull rode; the next one keeps its distance.
+    /// Records a pull that rode; the next one keeps its distance.
     #[inline]
     pub(super) fn rode(&mut self, now: Time, gap: TimeDelta) {
         self.next = now + gap;
     }
 
-    /// The clock was set back.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         set_back(&mut self.next, by);
         set_back(&mut self.waiting_since, by);
     }
 
-    /// One more pull is queued. If it is the only one of its half, the half joins its class.
+    /// Counts a queued pull. If its stream had no other, [`PullQueue::join`] follows.
     #[inline]
     pub(super) fn add(&mut self, now: Time) {
         if self.queued == 0 {
@@ -274,12 +263,11 @@ impl PullQueue {
         self.queued += 1;
     }
 
-    /// A half has pulls queued from now on.
     pub(super) fn join(&mut self, table: &mut [impl Linked], slot: u32, class: u8) {
         self.classes[class as usize].join(table, slot);
     }
 
-    /// `count` pulls of a half are superfluous. `leaves`: they were its last.
+    /// Removes `count` superfluous pulls of a stream. `leaves`: they were its last.
     pub(super) fn remove(
         &mut self,
         table: &mut [impl Linked],
@@ -302,13 +290,12 @@ impl PullQueue {
         ring.leave(table, slot);
     }
 
-    /// A half's queued pulls belong to another class from now on.
     pub(super) fn reclassify(&mut self, table: &mut [impl Linked], slot: u32, old: u8, new: u8) {
         self.leave(table, slot, old);
         self.classes[new as usize].join(table, slot);
     }
 
-    /// The half whose pull is sent next, and its class. NDP 3.2-h, 6.2-b: a higher class goes first.
+    /// Returns the stream whose pull is next, and its class. NDP 3.2-h, 6.2-b: a higher class goes first.
     #[inline]
     pub(super) fn head(&self) -> (u32, u8) {
         let mut class = 3;
@@ -319,7 +306,6 @@ impl PullQueue {
         (self.classes[class].head(), class as u8)
     }
 
-    /// Pulls of the head are sent.
     #[inline]
     pub(super) fn sent(
         &mut self,
@@ -342,12 +328,12 @@ impl PullQueue {
         self.next = due.max(Time::from_ps(floor)) + gap;
     }
 
-    /// Whether so many bytes more fill a turn of bytes of the head of a class.
+    /// Returns whether `bytes` more fill the turn of a class's head.
     pub(super) fn fills_turn(&self, class: u8, bytes: u32) -> bool {
         self.turn > 0 && self.asked[class as usize].saturating_add(bytes) >= self.turn
     }
 
-    /// The head of a class asks for so many bytes more: whether its turn ends.
+    /// Adds bytes to the turn of a class's head. Returns whether the turn ends.
     #[cold]
     fn ends_turn(&mut self, class: u8, bytes: u32) -> bool {
         let ends = self.fills_turn(class, bytes);
@@ -476,7 +462,7 @@ mod tests {
         assert_eq!(order, [1, 3, 1, 0, 2, 0]);
     }
 
-    /// A turn of 9000 B is one pull for 9000 B or six for 1500 B; a half that has fewer passes the rest on to nobody.
+    /// A turn of 9000 B is one pull for 9000 B or six for 1500 B; an unused rest is lost.
     #[test]
     fn a_turn_of_bytes_is_as_many_pulls_as_fill_it() {
         let mut table = [Links::OUTSIDE; 3];
@@ -501,7 +487,7 @@ mod tests {
         assert_eq!(order, [(0, 1), (1, 6), (2, 4), (0, 1), (1, 6), (0, 1), (1, 2)]);
     }
 
-    /// Who takes the place of a half that goes in the middle of its turn has a whole turn.
+    /// After a stream that goes in the middle of its turn, the next one has a whole turn.
     #[test]
     fn a_turn_ends_with_the_half_that_had_it() {
         let mut table = [Links::OUTSIDE; 2];

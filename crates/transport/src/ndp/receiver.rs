@@ -1,19 +1,16 @@
-//! The receiving half of a connection (NDP 3.2): what has arrived, which pulls it has queued, and the
-//! counter of the pulls it has sent.
+//! The receive stream of a connection (NDP 3.2): its arrivals, its queued pulls, and the counter of pulls sent.
 //!
 //! # LAST
-//! A packet marked LAST tells where the data ends for now. The receiver then knows how many packets
-//! are missing and keeps that many pulls at most: fewer would strand a NACKed packet, more would only
-//! be banked by a sender that has nothing to send. A later packet means that there is more again: once
-//! everything up to the newest LAST is there, the application hears of it anew, once for each message that
-//! begins after the one before was delivered.
+//! A packet marked LAST shows where the data ends for now. The receiver then keeps at most one pull for each missing
+//! packet: fewer would strand a NACKed packet, more would only be banked by a sender without data. A later packet means
+//! more data: once everything up to the newest LAST is there, the application gets another event, one for each message
+//! that begins after the one before was delivered.
 //!
 //! # A PULL that elicits nothing
-//! It was lost, or what it elicited was. It is repeated with the same counter: a sender that missed
-//! it sends, one that did not takes it as the news that no further PULL waits for it. If the data was
-//! lost, the sender's RTO brings it. Tried: repeating with the next counter, which pulls two packets
-//! after each lost PULL and lets the window grow without bound on a lossy path. Repetition backs off,
-//! so an idle sender is not bothered for ever.
+//! It was lost, or its packet was. It is repeated with the same counter: a sender that missed it sends; one that did
+//! not learns that no further PULL waits for it. Lost data is resent by the sender's RTO. Tried: repeating with the
+//! next counter, which pulls two packets after each lost PULL and lets the window grow without bound on a lossy path.
+//! Repetition backs off, to spare an idle sender.
 
 use trimline_packet::{Time, TimeDelta};
 
@@ -23,36 +20,33 @@ use super::pending_acks::PendingAcks;
 use crate::arrivals::{Arrivals, WINDOW_LIMIT};
 use crate::timers::doubled;
 
-/// What a DATA packet is to its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// Whole, and the first copy.
     Whole,
-    /// A header, and its payload is missing.
+    /// A header whose payload is missing.
     Header,
-    /// The payload is here already.
+    /// Its payload is here already.
     Duplicate,
     /// Too far ahead to be kept.
     Beyond,
 }
 
-/// What is left to do at a receiver's deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// Come back then; [`Time::NEVER`]: the next pull that is sent arms the deadline again.
+    /// The next deadline; [`Time::NEVER`] if the next pull sent arms it.
     At(Time),
-    /// Queue the last PULL again, and come back then.
+    /// Queue the last PULL again; the next deadline.
     Now(Time),
 }
 
-/// Doublings of the interval between repeated PULLs, at most: 1 ms becomes one second.
+/// Max doublings of the interval between repeated PULLs: 1 ms becomes one second.
 const REPEAT_DOUBLINGS: u8 = 10;
 
-/// The state of a receiving half.
 #[derive(Debug)]
 pub(super) struct Receiver {
     arrivals: Arrivals,
-    /// One past the newest packet that was heard of.
+    /// One past the newest known packet.
     pub(super) end: u32,
     /// Packets before `end` that have not arrived whole.
     pub(super) missing: u32,
@@ -60,42 +54,38 @@ pub(super) struct Receiver {
     last: bool,
     /// The application knows that everything before `end` arrived.
     pub(super) delivered: bool,
-    /// The class of its pulls.
     pub(super) class: u8,
-    /// The application chose the class: what the packets say no longer counts.
+    /// Chosen by the application: packets no longer change the class.
     pub(super) class_fixed: bool,
-    /// Its application does not read: nothing is pulled.
+    /// The application does not read: nothing is pulled.
     pub(super) held: bool,
-    /// Pulls that would have been queued since.
+    /// Pulls withheld meanwhile.
     pub(super) withheld: u32,
     /// Repetitions of the last PULL in a row.
     pub(super) repeats: u8,
-    /// The last PULL is queued again. Never while others are queued: they say more.
+    /// The last PULL is queued again. Never while others are queued, which say more.
     pub(super) repeating: bool,
-    /// Where the peer was accepted.
+    /// The service port of the connection.
     pub(super) service_port: u16,
-    /// Payload of the largest packet that queued a pull.
+    /// Payload of the largest packet pulled for.
     full_length: u16,
-    /// Payload of the last smaller packet that queued a pull.
+    /// Payload of the last smaller packet.
     odd_length: u16,
     /// Pulls queued, without a repetition.
     queued: u32,
-    /// How many of them were queued by smaller packets.
+    /// Queued pulls for smaller packets.
     odd: u32,
     /// Pulls sent.
     counter: u32,
-    /// Packets whose ACK waits for others.
+    /// Packets with a delayed ACK.
     pub(super) pending_acks: PendingAcks,
-    /// When a packet arrived or a pull was sent last.
+    /// Time of the last packet or pull.
     pub(super) active_at: Time,
-    /// The paths of ACKs, NACKs and PULLs.
     pub(super) paths: Paths,
-    /// What the half has seen.
     pub(super) statistics: ReceiverStatistics,
 }
 
 impl Receiver {
-    /// A half that has heard of nothing.
     pub(super) fn new(now: Time, service_port: u16, class: u8, paths: Paths) -> Receiver {
         Receiver {
             arrivals: Arrivals::default(),
@@ -122,7 +112,6 @@ impl Receiver {
         }
     }
 
-    /// A DATA packet arrived.
     #[inline]
     pub(super) fn arrive(
         &mut self,
@@ -149,7 +138,7 @@ impl Receiver {
             self.missing += offset + 1 - span;
             self.delivered = false;
         }
-        // Also of the newest packet again: between its copies the sender may have got more to send.
+        // Also for another copy of the newest packet: the sender may have got more to send since.
         if offset + 1 >= span {
             self.last = last;
         }
@@ -169,30 +158,28 @@ impl Receiver {
         Arrival::Whole
     }
 
-    /// The first packet that is missing.
     pub(super) const fn base(&self) -> u32 {
         self.arrivals.base()
     }
 
-    /// Something of the half arrived: a PULL is repeated anew if nothing follows.
+    /// Records a packet: a PULL is repeated anew if nothing follows.
     pub(super) fn received(&mut self, now: Time) {
         self.active_at = now;
         self.repeats = 0;
     }
 
-    /// Whether the packet arrived before: the only question that time-wait asks.
+    /// Returns whether the packet arrived before: all that time-wait asks.
     pub(super) fn has(&self, sequence: u32) -> bool {
         let offset = sequence.wrapping_sub(self.arrivals.base());
         (offset as i32) < 0 || self.arrivals.contains(sequence)
     }
 
-    /// Whether everything up to LAST arrived.
     #[inline]
     pub(super) const fn complete(&self) -> bool {
         self.last && self.missing == 0
     }
 
-    /// Pulls that may be queued: any number until LAST is known, then one for each missing packet (NDP 3.2-o).
+    /// Max queued pulls: any number until LAST is known, then one per missing packet (NDP 3.2-o).
     #[inline]
     pub(super) const fn allowance(&self) -> u32 {
         if self.last { self.missing } else { u32::MAX }
@@ -204,7 +191,6 @@ impl Receiver {
         self.queued + self.repeating as u32
     }
 
-    /// Queues a pull for a packet with this payload.
     #[inline]
     pub(super) fn queue_pull(&mut self, length: u16) {
         self.queued += 1;
@@ -216,14 +202,14 @@ impl Receiver {
         }
     }
 
-    /// Nothing more is pulled. Gives how many pulls were queued, which are dropped and come back.
+    /// Stops pulling. Returns the queued pulls, which the caller drops and [`Receiver::go_on`] restores.
     pub(super) fn hold(&mut self) -> u32 {
         let queued = self.queued;
         (self.held, self.withheld) = (true, queued);
         queued
     }
 
-    /// Goes on. Queues the pulls that were withheld as far as packets are missing, and gives how many.
+    /// Resumes pulling. Queues withheld pulls as far as packets are missing, and returns their number.
     pub(super) fn go_on(&mut self) -> u32 {
         self.held = false;
         let count = core::mem::take(&mut self.withheld);
@@ -233,7 +219,7 @@ impl Receiver {
         count
     }
 
-    /// Keeps `allowance` pulls and no repetition. Gives how many were dropped.
+    /// Keeps `allowance` pulls and no repetition. Returns the number dropped.
     #[inline]
     pub(super) fn drop_pulls(&mut self, allowance: u32) -> u32 {
         let dropped = self.queued.saturating_sub(allowance) + u32::from(self.repeating);
@@ -243,8 +229,8 @@ impl Receiver {
         dropped
     }
 
-    /// A pull leaves the queue. Gives the counter that it carries (NDP 3.2-i), and the payload of the packet that
-    /// queued it. The smaller packet is a message's last one, so its pull is the last to go.
+    /// Takes a queued pull. Returns its counter (NDP 3.2-i) and its packet's payload. The smaller packet is a message's
+    /// last, so its pull goes last.
     #[inline]
     pub(super) fn send_pull(&mut self, now: Time) -> (u32, u16) {
         self.statistics.pulls += 1;
@@ -264,7 +250,7 @@ impl Receiver {
         (self.counter, length)
     }
 
-    /// A pull rides in an ACK or NACK. Gives the counter that it carries.
+    /// Counts a pull that rides. Returns its counter.
     #[inline]
     pub(super) fn ride_pull(&mut self) -> u32 {
         self.statistics.pulls += 1;
@@ -272,7 +258,7 @@ impl Receiver {
         self.counter
     }
 
-    /// The deadline has come: was the last PULL in vain?
+    /// Handles the deadline: repeats a last PULL that was in vain.
     pub(super) fn expire(&mut self, now: Time, interval: TimeDelta) -> Repeat {
         if self.held {
             // Nothing is pulled before the application reads.
@@ -286,7 +272,7 @@ impl Receiver {
             return Repeat::At(due);
         }
         if self.repeating {
-            // The queue is long: it has not been sent yet.
+            // The queue is long: the repetition has not been sent yet.
             return Repeat::At(now.saturating_add(interval));
         }
         // NDP 3.2.1-c: less and less often.
@@ -295,7 +281,7 @@ impl Receiver {
         Repeat::Now(now.saturating_add(doubled(interval, self.repeats)))
     }
 
-    /// The half is gone; its statistics stay.
+    /// Frees memory after the stream's end; its statistics stay.
     pub(super) fn shrink(&mut self) {
         self.arrivals.shrink();
     }

@@ -1,50 +1,47 @@
-//! A time-out and a window that follow the path to each peer, for hosts whose peers may be far away
+//! A time-out and a window that adapt to the path to each peer, for hosts with distant peers
 //! ([`Config::follows_path`](super::Config::follows_path)). The paper's hosts are in one datacenter and have neither.
 //!
 //! # Time-out (RFC 6298)
-//! All connections to a peer share one estimate (RFC 9040). Every answer measures a round trip, the NACK of a header as well
-//! as an ACK: the first answer ends the time in which only [`Config::rto`](super::Config::rto) is known. An answer names
-//! the transmission that it answers, so one of a retransmission measures too; Karn's rule leaves out those that cannot be
-//! told apart. The time-out of a packet doubles with each one in a row. Where an answer to an earlier transmission comes
-//! nevertheless, the path has become longer than that: then all packets to the peer wait longer, until an answer
-//! measures again.
+//! All connections to a peer share one estimate (RFC 9040). Every answer measures a round trip, a NACK as well as an
+//! ACK, so [`Config::rto`](super::Config::rto) holds only until the first answer. An answer names its transmission, so
+//! retransmissions are measured too; Karn's rule excludes only ambiguous ones. The time-out of a packet doubles with
+//! each one in a row. An answer to an earlier transmission shows that the path is longer than that: then all packets to
+//! the peer wait longer, until an answer measures again.
 //!
 //! # Window
-//! A receiver pulls one packet for each that reached it, so the first window stays the window. Where round trips are
-//! long it does not fill the path. There each ACK adds a packet, as long as
+//! A receiver pulls one packet for each that reached it, so the first window stays the window. It does not fill a path
+//! with long round trips. There each ACK adds a packet, as long as
 //! * the receiver's link has room: the pull rode in the ACK instead of waiting for its turn;
 //! * the packets allowed so far were sent: the sender's link has room, and its application gives enough;
 //! * round trips show no queue that the sender builds (RFC 9406), and no packets are missing.
 //!
-//! If round trips show a queue, or packets are missing, the window grows by one packet a round trip. It gives up each
-//! packet that was trimmed or lost, and beyond three quarters of its size at that time it grows as slowly. It never falls
-//! below the first window. Of two connections that share a link the larger window loses more, so both become equal. After an
-//! idle time of one time-out a connection begins anew.
+//! Otherwise, if a queue shows or packets are missing, the window grows by one packet a round trip. It gives up each
+//! packet trimmed or lost, and grows as slowly beyond three quarters of its size at that time. It never falls below the
+//! first window. Of two connections on one link the larger window loses more, so both become equal. After one idle
+//! time-out a connection begins anew.
 
 use trimline_packet::TimeDelta;
 
 use super::config::FollowsPath;
 use crate::timers::doubled;
 
-/// Maximum of a time-out that has backed off (chosen: three of them before a host gives a silent peer up; RFC 6298 would
-/// have 60 s).
+/// Max of a time-out that backed off (chosen: three of them before a host gives up a silent peer; RFC 6298: 60 s).
 const MAX_RTO: TimeDelta = TimeDelta::from_ms(8000);
 
-/// Answers at the beginning of a round that decide whether round trips have grown (RFC 9406: N_RTT_SAMPLE).
+/// First answers of a round, which show whether round trips have grown (RFC 9406: N_RTT_SAMPLE).
 const SAMPLES: u8 = 8;
 
-/// Packets of a round that the first one of the next overtakes at the maximum; more are lost, which their time-out says
-/// several round trips later (chosen: one for each path).
+/// Max packets of a round that the next one's first overtakes. More are losses, which time-outs report several round
+/// trips later (chosen: one for each path).
 const OVERTAKEN: u32 = 16;
 
-/// Growth of a round trip that a queue causes: an eighth, within these bounds (RFC 9406: MIN_RTT_THRESH,
+/// Growth of a round trip that shows a queue: an eighth, within these bounds (RFC 9406: MIN_RTT_THRESH,
 /// MAX_RTT_THRESH).
 const GROWTH: [TimeDelta; 2] = [TimeDelta::from_ms(4), TimeDelta::from_ms(16)];
 
-/// Doublings after which the old estimate says nothing (RFC 6298, 5.7).
+/// Doublings after which the old estimate is void (RFC 6298, 5.7).
 const ANOTHER_PATH: u8 = 2;
 
-/// The retransmission time-out of a packet that is sent now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rto {
     interval: TimeDelta,
@@ -53,24 +50,23 @@ pub(super) struct Rto {
 }
 
 impl Rto {
-    /// A time-out that follows nothing.
+    /// A time-out that does not adapt.
     pub(super) const fn fixed(interval: TimeDelta) -> Rto {
         Rto { interval, backoff: 0, max: TimeDelta::from_ps(u64::MAX) }
     }
 
-    /// The time-out of a packet after so many in a row.
+    /// The time-out of a packet after `timeouts` in a row.
     #[inline]
     pub(super) fn after(self, timeouts: u8) -> TimeDelta {
         doubled(self.interval, timeouts.max(self.backoff)).min(self.max)
     }
 }
 
-/// The round trips to one peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundTrips {
-    /// SRTT and RTTVAR, once there is a measurement.
+    /// SRTT and RTTVAR, once measured.
     estimate: Option<(TimeDelta, TimeDelta)>,
-    /// The minimum of all.
+    /// The minimum of all round trips.
     pub(super) min: TimeDelta,
     backoff: u8,
 }
@@ -79,8 +75,8 @@ impl RoundTrips {
     pub(super) const UNKNOWN: RoundTrips =
         RoundTrips { estimate: None, min: TimeDelta::from_ps(u64::MAX), backoff: 0 };
 
-    /// Takes a measurement (RFC 6298, 2.2 and 2.3). Gives whether it is the first. After two doublings
-    /// it is another path that is measured.
+    /// Takes a measurement (RFC 6298, 2.2 and 2.3). Returns whether it is the first. After two doublings the path is
+    /// another.
     pub(super) fn measured(&mut self, sample: TimeDelta) -> bool {
         if self.backoff >= ANOTHER_PATH {
             *self = RoundTrips::UNKNOWN;
@@ -102,15 +98,14 @@ impl RoundTrips {
         is_first
     }
 
-    /// An answer came to a packet that had timed out so often in vain: all that are sent from now on wait longer than it
-    /// did.
+    /// Records an answer to a packet after this many vain time-outs: later packets wait longer than it did.
     pub(super) fn was_late(&mut self, timeouts: u8, rto: Rto) {
         if rto.after(timeouts) < rto.max {
             self.backoff = self.backoff.max(timeouts + 1);
         }
     }
 
-    /// The time-out, which is `first` before the first measurement.
+    /// The time-out: `first` before the first measurement.
     pub(super) fn rto(&self, first: TimeDelta, follows: &FollowsPath) -> Rto {
         let interval = match self.estimate {
             None => first,
@@ -119,9 +114,9 @@ impl RoundTrips {
         Rto { interval, backoff: self.backoff, max: MAX_RTO.max(first) }
     }
 
-    /// The minimum time for which a receiver that may have ACKed for the last time remembers a connection. Its peer may send
-    /// again after four doublings of a time-out that is like this host's but for a factor of two. Of a peer that this host
-    /// never sent to nothing is known, so it may wait for the maximum.
+    /// Min time for which a receiver remembers a connection after what may be its last ACK. The peer may resend after
+    /// four doublings of its time-out, which is within a factor of two of this host's. A peer that this host never
+    /// sent to may wait for the maximum.
     pub(super) fn memory(&self, first: TimeDelta, follows: &FollowsPath) -> TimeDelta {
         match self.estimate {
             None => MAX_RTO + TimeDelta::from_ps(MAX_RTO.as_ps() / 4),
@@ -130,24 +125,23 @@ impl RoundTrips {
     }
 }
 
-/// The window of a sending half beyond its first one.
+/// The window of a send stream beyond its first one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth {
-    /// Packets beyond the first window.
     pub(super) extra: u32,
-    /// Pulls that are forfeited, of packets that were given up.
+    /// Pulls to forfeit for packets that were given up.
     pub(super) debt: u32,
     /// The window from which on it grows by one packet a round trip.
     threshold: u32,
     /// ACKs since it grew by one.
     acks: u32,
-    /// One past the last packet that was sent when a packet was given up: one before it is no further news.
+    /// One past the last packet sent at a loss: earlier losses are no news.
     given_up_end: u32,
     /// One past the last packet of this round.
     round_end: u32,
-    /// The minimum round trip of this round, and of how many answers.
+    /// The minimum round trip of this round, and its number of answers.
     round: (TimeDelta, u8),
-    /// Round trips are longer than the path, or packets of the last round are missing.
+    /// True if round trips exceed the path, or packets of the last round are missing.
     is_late: bool,
 }
 
@@ -163,8 +157,7 @@ impl Growth {
         is_late: false,
     };
 
-    /// An answer to this packet came, while `next` is the next new one and so many are in flight.
-    /// `min` is the minimum round trip to the peer.
+    /// Records a round trip. `next` is the next new packet, `min` the minimum to the peer.
     pub(super) fn measured(
         &mut self,
         sequence: u32,
@@ -186,7 +179,7 @@ impl Growth {
         }
     }
 
-    /// A packet was ACKed and there is room for another one. Gives whether the window grows by it.
+    /// Records an ACK with room for another packet. Returns whether the window grows by it.
     pub(super) fn grows(&mut self, window: u32) -> bool {
         self.acks += 1;
         let grows = window < self.threshold && !self.is_late || self.acks >= window;
@@ -196,7 +189,7 @@ impl Growth {
         grows
     }
 
-    /// A packet was trimmed or lost. Gives whether the window, which may not be the first, gives it up.
+    /// Records a trimmed or lost packet. Returns whether the window, unless the first, gives it up.
     pub(super) fn gives_up(&mut self, sequence: u32, window: u32, next: u32) -> bool {
         if self.extra == 0 {
             return false;
@@ -208,7 +201,7 @@ impl Growth {
         true
     }
 
-    /// Begins anew after idleness: how much the path carries now is not known.
+    /// Begins anew after idleness, when the capacity of the path is unknown.
     pub(super) fn begin_anew(&mut self, window: u32) {
         *self = Growth { threshold: self.threshold.max(window), ..*self };
         (self.extra, self.debt) = (0, 0);

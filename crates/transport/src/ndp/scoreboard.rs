@@ -1,17 +1,16 @@
 //! Feedback for each path, and the temporary removal of outliers (NDP 3.2.3).
 //!
-//! The rule stands at [`PathPenalty`]. Three things keep noise that strikes all paths alike from ever
-//! removing one, and yet let a path that fails after a long good life be found soon:
+//! [`PathPenalty`] has the rule. Three measures keep noise that strikes all paths alike from ever removing one, yet
+//! find soon a path that fails after a long good life:
 //!
-//! * a path begins with the benefit of `min_nacks` ACKs, so its NACKs must outnumber its real ACKs by
-//!   `min_nacks`. Without it a path with the share p of NACKs has its worst moment when it is young:
-//!   at p = 20 % one in 200 would be removed. With it the chance is (p / (1 - p))^10, one in a million;
-//! * fewer NACKs than half of its answers count only where eight standard deviations say that it is no
-//!   chance;
-//! * counts are halved at 128 answers, so the past weighs at most as much as the last 128.
+//! * a path begins with `min_nacks` ACKs, so its NACKs must outnumber its real ACKs by `min_nacks`. Without them a path
+//!   with the share p of NACKs is most at risk when young: at p = 20 % one in 200 would be removed. With them the
+//!   chance is (p / (1 - p))^10, one in a million;
+//! * NACKs below half of the answers count only where eight standard deviations exclude chance;
+//! * counts are halved at 128 answers, so the past weighs no more than the last 128.
 //!
-//! Tried: half of the answers alone. Two senders can fill a slow link with their windows and be trimmed
-//! in one packet of five for ever, each at three quarters of its rate.
+//! Tried: half of the answers alone. Two senders can fill a slow link with their windows and be trimmed in one packet
+//! of five for ever, each at three quarters of its rate.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -26,27 +25,24 @@ use super::config::PathPenalty;
 /// Answers to a path's packets after which its counts are halved.
 const MEMORY: u8 = 128;
 
-/// The square of eight standard deviations.
 const SIGMAS_SQUARED: u128 = 64;
 
-/// What an answer looks at: eight to a cache line, for the next answer is about any path.
+/// The fields for an answer: eight to a cache line, for it may be about any path.
 #[derive(Clone, Copy, Debug)]
 struct Score {
     acks: u8,
     nacks: u8,
     losses: u8,
-    /// The one packet of a path on probation is out.
+    /// The one packet of a path on probation is in flight.
     probing: bool,
     /// Doublings of the removal; [`Score::NEVER_REMOVED`] before the first one.
     doublings: u16,
-    /// ACKs that a path which comes back from a removal must earn before it is like the others. Until
-    /// then it carries one packet at a time.
+    /// ACKs to earn after a removal, one packet at a time, to be like the others.
     probation: u16,
 }
 
 impl Score {
     const NEVER_REMOVED: u16 = u16::MAX;
-    /// Doublings of the probation, at most.
     const LONGEST_PROBATION: u16 = 2;
 
     const fn of_new_path(benefit: u8) -> Score {
@@ -58,7 +54,7 @@ impl Score {
         self.acks + self.nacks
     }
 
-    /// NACKs from which on the path may be an outlier.
+    /// Min NACKs of an outlier.
     const fn min_nacks(&self, of_good_path: u16) -> u16 {
         match (self.probation, self.doublings) {
             (0, Score::NEVER_REMOVED) => of_good_path,
@@ -68,33 +64,31 @@ impl Score {
     }
 }
 
-/// What came back from each path of a sender.
+/// The answers from a sender's paths.
 #[derive(Debug)]
 pub struct Scoreboard {
     scores: Box<[Score]>,
-    /// Ends of the removals, also after they have passed; on probation the end of the wait for an answer;
-    /// [`Time::NEVER`] while routing has withdrawn the path, which then is none of those that are
-    /// compared.
+    /// Ends of removals, also past ones; on probation the end of the wait for an answer; [`Time::NEVER`] while routing
+    /// has withdrawn the path, which is not compared.
     removed_until: Box<[Time]>,
-    /// Paths that were removed and not yet taken into use again: mostly none.
+    /// Removed paths not yet back in use: mostly empty.
     out_of_use: Vec<u16>,
     min_nacks: u16,
     min_losses: u16,
     benefit: u8,
-    /// Some path may be an outlier: nothing need be judged otherwise.
+    /// True if some path may be an outlier.
     alarm: bool,
-    /// Some path is removed, withdrawn or on probation, perhaps.
+    /// True if some path may be removed, withdrawn or on probation.
     disturbed: bool,
-    /// When the path list was last permuted.
     permuted_at: Time,
-    /// How long an answer to the packet of a path on probation is waited for.
+    /// Max wait for an answer on probation.
     probation_timeout: TimeDelta,
-    /// Paths that were taken into use again after their removal.
+    /// Paths back in use after a removal.
     restorations: u64,
 }
 
 impl Scoreboard {
-    /// A board on which all paths are new.
+    /// Creates a board of new paths.
     pub fn new(count: u16, penalty: &PathPenalty) -> Scoreboard {
         let benefit = penalty.min_nacks.min(u16::from(MEMORY / 2)) as u8;
         let scores = vec![Score::of_new_path(benefit); count as usize];
@@ -123,19 +117,19 @@ impl Scoreboard {
         self.removed_until = ends.copied().collect();
     }
 
-    /// The clock was set back.
+    /// Shifts all times when the clock is set back.
     pub fn set_back(&mut self, by: TimeDelta) {
         set_back(&mut self.permuted_at, by);
         self.removed_until.iter_mut().for_each(|until| set_back(until, by));
     }
 
-    /// Whether the path list may be permuted without a look at the scores.
+    /// Returns whether no score needs judging before a permutation.
     #[inline]
     pub const fn is_quiet(&self) -> bool {
         !self.alarm && !self.disturbed
     }
 
-    /// The path list is permuted while the board is quiet.
+    /// Records a permutation while the board is quiet.
     #[inline]
     pub fn permuted(&mut self, now: Time) {
         self.permuted_at = now;
@@ -145,8 +139,8 @@ impl Scoreboard {
         self.removed_until[path] == Time::NEVER
     }
 
-    /// An answer from a path on probation. If it answers the packet that is out, the path may carry the
-    /// next one; others are late and say nothing new.
+    /// Records an answer from a path on probation. Returns whether its packet was in flight, so that the next one may
+    /// go; late answers are no news.
     #[cold]
     fn answered(&mut self, path: u16) -> bool {
         let is_news = core::mem::take(&mut self.scores[path as usize].probing);
@@ -157,13 +151,13 @@ impl Scoreboard {
         is_news
     }
 
-    /// Routing no longer offers the path.
+    /// Marks a path that routing no longer offers.
     pub(super) fn withdraw(&mut self, path: u16) {
         self.removed_until[path as usize] = Time::NEVER;
         self.disturbed = true;
     }
 
-    /// Routing offers the path again: it is new.
+    /// Marks a path that routing offers again as new.
     pub(super) fn restore(&mut self, path: u16) {
         self.scores[path as usize] = Score::of_new_path(self.benefit);
         self.removed_until[path as usize] = Time::ZERO;
@@ -181,7 +175,7 @@ impl Scoreboard {
         }
     }
 
-    /// A packet of this path was ACKed.
+    /// Records an ACK for this path.
     #[inline]
     pub fn ack(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 {
@@ -199,7 +193,7 @@ impl Scoreboard {
         Scoreboard::halve_at_limit(score);
     }
 
-    /// A packet of this path was NACKed or returned.
+    /// Records a NACK or a return for this path.
     #[inline]
     pub fn nack(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 && !self.answered(path) {
@@ -211,7 +205,7 @@ impl Scoreboard {
         Scoreboard::halve_at_limit(score);
     }
 
-    /// A packet of this path was lost.
+    /// Records a loss on this path.
     pub fn loss(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 && !self.answered(path) {
             return;
@@ -221,7 +215,7 @@ impl Scoreboard {
         self.alarm |= u16::from(score.losses) >= self.min_losses;
     }
 
-    /// A packet takes a path, in a round in which some path is on probation.
+    /// Records a packet on a path, in a round with a path on probation.
     pub fn sent(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 && !self.is_withdrawn(path as usize) {
             self.scores[path as usize].probing = true;
@@ -230,12 +224,11 @@ impl Scoreboard {
         }
     }
 
-    /// Paths on probation.
     pub(super) fn on_probation(&self) -> bool {
         self.scores.iter().any(|score| score.probation > 0)
     }
 
-    /// Removes the outliers. Gives how many.
+    /// Removes the outliers. Returns their number.
     pub fn judge(&mut self, now: Time, penalty: &PathPenalty) -> u32 {
         let (mut answers, mut nacks, mut losses, mut removed) = (0, 0, 0, 0);
         let mut count = 0;
@@ -307,8 +300,8 @@ impl Scoreboard {
         TimeDelta::from_ps(ps.min(penalty.removal_max.as_ps()))
     }
 
-    /// Removes a path until then, whatever was heard of it here: others learned that it is bad. It comes
-    /// back as it is, without probation. What routing has withdrawn stays withdrawn.
+    /// Removes a path that other connections found bad, whatever its score. It comes back without probation; withdrawn
+    /// paths stay withdrawn.
     #[cold]
     pub(super) fn remove(&mut self, path: u16, until: Time) {
         let end = &mut self.removed_until[path as usize];
@@ -319,18 +312,16 @@ impl Scoreboard {
         self.disturbed = true;
     }
 
-    /// Until when a path is removed: in the past, if it is in use; [`Time::NEVER`] while routing has
-    /// withdrawn it.
+    /// The end of a path's removal: past if the path is in use; [`Time::NEVER`] while routing has withdrawn it.
     pub fn removed_until(&self, path: u16) -> Time {
         self.removed_until[path as usize]
     }
 
-    /// Paths that were taken into use again after their removal.
     pub(super) fn restorations(&self) -> u64 {
         self.restorations
     }
 
-    /// Puts the paths in use in front, in the order in which they are. Gives how many there are.
+    /// Moves the paths in use to the front, in their order. Returns their number.
     pub fn sift(&mut self, now: Time, order: &mut [u16]) -> u16 {
         let mut live = 0;
         for place in 0..order.len() {
@@ -348,8 +339,8 @@ impl Scoreboard {
     }
 }
 
-/// Whether a path with so many NACKs among its answers lies eight standard deviations above what a random
-/// share of all answers would have (the hypergeometric distribution).
+/// Returns whether NACKs lie eight standard deviations above a random share of all answers (hypergeometric
+/// distribution).
 fn is_no_chance(own_nacks: u64, own_answers: u64, nacks: u64, answers: u64) -> bool {
     let excess = u128::from((own_nacks * answers).saturating_sub(own_answers * nacks));
     let spread = u128::from(own_answers * nacks);
@@ -394,7 +385,7 @@ mod tests {
         assert_eq!(restored(&mut board, 1_002), 2);
     }
 
-    /// `rounds` answers from each of `count` paths, NACKs in `bad` only.
+    /// Feeds `rounds` answers from each of `count` paths, with NACKs on `bad` only.
     fn feed(board: &mut Scoreboard, rounds: usize, count: u16, bad: &[u16]) {
         for _ in 0..rounds {
             for path in 0..count {
@@ -421,7 +412,7 @@ mod tests {
         assert_eq!(board.judge(at(0), &PENALTY), 1);
     }
 
-    /// One packet on a path on probation, and its answer.
+    /// Sends one packet on a path on probation, and answers it.
     fn probe(board: &mut Scoreboard, path: u16, acked: bool) {
         board.sent(path);
         if acked { board.ack(path) } else { board.nack(path) }
@@ -449,7 +440,7 @@ mod tests {
         let mut board = Scoreboard::new(4, &PENALTY);
         feed(&mut board, 10, 4, &[2]);
         board.judge(at(0), &PENALTY);
-        // What comes late says nothing new, and does not end the removal.
+        // Late answers are not news, and do not end the removal.
         board.ack(2);
         board.nack(2);
         assert_eq!(live(&mut board, at(999)), [0, 1, 3]);

@@ -1,85 +1,78 @@
-//! Whose packet goes next when several sending halves may send: credits are spent in the order in
-//! which they came.
+//! The order in which a host's send streams transmit: credits are spent in the order in which they came.
 //!
-//! NDP 3.2: when a PULL arrives the sender sends as many packets as its counter rose by. So the pulls
-//! of the receivers decide how connections share the sender's link, and a receiver that has other
-//! senders to pull from gets a little less of a full one (NDP 6.2, sender-limited traffic). Tried:
-//! one packet of each ready connection in turn. It shares exactly evenly, which is not what the paper
-//! describes and measures; csg-htsim's NICs do it ([`Order::RoundRobin`]).
+//! NDP 3.2: when a PULL arrives the sender sends as many packets as its counter rose by. So the receivers' pulls share
+//! the sender's link, and a receiver that also pulls from other senders gets a little less of a full one (NDP 6.2,
+//! sender-limited traffic). Tried: one packet of each ready connection in turn. It shares exactly evenly, unlike the
+//! paper's text and measurements; csg-htsim's NICs do it ([`Order::RoundRobin`]).
 //!
-//! A *burst* is what a connection pushes, also a single packet, or credits that come together to a connection that has
-//! none. With
-//! [`Order::Fair`] a burst takes turns with the connections that have credit in the queue, one packet each. It does not
-//! hold up the credits behind it, and does not wait for all those before it. Connections that start together are
-//! interleaved from their first packet on. The paper does not say; chosen. Tried: one packet of a burst in each round of the queue. A long flow has a window of credits
-//! queued, and each packet of a short one waited behind all of them: 703 us for ten packets beside one long flow, where
-//! a fair queue gives 188.
+//! A *burst* is what a connection pushes, even one packet, or several credits at once for a connection without any.
+//! With [`Order::Fair`] a burst takes turns with the connections that have queued credit, one packet each. It neither
+//! delays later credits nor waits for all earlier ones, and connections that start together are interleaved from their
+//! first packet. The paper is silent; chosen. Tried: one packet of a burst per round of the queue. A long flow has a
+//! window of credits queued, and each packet of a short one waited for all: ten packets beside one long flow took 703
+//! us, in a fair queue 188 us.
 //!
-//! With [`Order::Arrival`] bursts stand in the queue like other credits, all in a row, as packets do in a NIC that has
-//! one queue. Such bursts live on, because every receiver pulls at the pace at which its packets come.
-//! The authors' NIC has a second queue, for retransmissions ([`Order::RetransmissionsFirst`]). Their sender decides which
-//! packet a credit is for when the credit comes: a packet that is NACKed later waits for a later credit.
+//! With [`Order::Arrival`] bursts are queued in a row, as in a NIC with one queue. They persist, because every receiver
+//! pulls at the pace of its arrivals. The authors' NIC has a second queue, for retransmissions
+//! ([`Order::RetransmissionsFirst`]). Their sender assigns a packet to a credit when the credit comes: a packet that is
+//! NACKed later waits for a later credit.
 //!
-//! Only the turn is queued. Which packet it is, a retransmission or new data, is decided when the
-//! turn comes. A turn whose credit is gone by then, or finds nothing to send, passes: its credit, if
-//! it is still there, gets a new turn when there is something to send.
+//! Only the turn is queued. Its packet, a retransmission or new data, is chosen when the turn comes. A turn whose
+//! credit is gone, or finds nothing to send, passes; a remaining credit gets a new turn when there is something to
+//! send.
 
 use alloc::collections::VecDeque;
 
-/// How a host's connections share its link.
+/// The order in which connections share a host's link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Credits in the order in which they came; bursts take turns with connections.
+    /// Credits in the order in which they came; bursts take turns.
     #[default]
     Fair,
     /// All credits in the order in which they came.
     Arrival,
-    /// One packet of each connection that may send in turn.
+    /// One packet of each ready connection in turn.
     RoundRobin,
-    /// Retransmissions before the first-time data of all connections; both in the order in which their credits came.
+    /// Retransmissions of all connections first; each kind in the order of credits.
     RetransmissionsFirst,
 }
 
-/// Turns of one half that were queued together.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     slot: u32,
     scheduler: u32,
 }
 
-/// The queue of turns of a host.
 #[derive(Debug, Default)]
 pub(super) struct SendScheduler {
-    /// One turn each.
+    /// Single turns, by slot.
     credits: VecDeque<u32>,
     /// Bursts that take turns ([`Order::Fair`]), or turns for retransmissions ([`Order::RetransmissionsFirst`]).
     bursts: VecDeque<Burst>,
-    /// Credits that may go before the next turns of bursts.
+    /// Credits that go before the next turns of bursts.
     before: u32,
-    /// Bursts that have their turn now.
+    /// Bursts whose turn in this round is still to come.
     now: u32,
-    /// Halves that are ready to send; each has a turn queued.
+    /// Streams ready to send; each has a turn queued.
     ready: u32,
     order: Order,
-    /// Payload bytes of a turn (`Config::turn`).
     turn: u32,
-    /// Who sent last, and how much of a turn of bytes.
+    /// The slot that sent last, and its bytes in the current turn.
     last: (u32, u32),
 }
 
-/// What a half knows of its turns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Queued {
     scheduler: u32,
-    /// Turns among these that are for retransmissions ([`Order::RetransmissionsFirst`]).
+    /// Turns for retransmissions ([`Order::RetransmissionsFirst`]).
     resends: u16,
     is_ready: bool,
-    /// The credits that come next are pushed: a first window, or one for data after the end of a message.
+    /// The next credits are pushed: a first window, or a window for data after the end of a message.
     pushes: bool,
 }
 
 impl SendScheduler {
-    /// The queue of a host that shares its link in this order, or in turns of so many payload bytes.
+    /// Creates a queue with this order, or with turns of `turn` payload bytes if not 0.
     pub(super) fn new(order: Order, turn: u32) -> SendScheduler {
         match turn {
             0 => SendScheduler { order, ..SendScheduler::default() },
@@ -87,7 +80,7 @@ impl SendScheduler {
         }
     }
 
-    /// With turns of bytes: a half has sent a packet with so much payload, and was updated. It is next again until its turn is full.
+    /// Records a packet, with turns of bytes, after its stream's update. The stream stays next until its turn is full.
     #[cold]
     pub(super) fn sent(&mut self, slot: u32, bytes: u32) {
         let before = if self.last.0 == slot { self.last.1 } else { 0 };
@@ -98,19 +91,18 @@ impl SendScheduler {
         }
     }
 
-    /// Whether turns are for first-time data or for retransmissions.
+    /// Returns whether turns are by kind: new data or retransmission.
     #[inline]
     pub(super) fn are_by_kind(&self) -> bool {
         self.order == Order::RetransmissionsFirst
     }
 
-    /// Whether no half is ready to send.
     #[inline]
     pub(super) const fn is_empty(&self) -> bool {
         self.ready == 0
     }
 
-    /// A half now is ready, or not, with this credit, and has so many packets to send again.
+    /// Updates a stream's readiness, credit, and packets to send again.
     #[inline]
     pub(super) fn update(
         &mut self,
@@ -138,7 +130,7 @@ impl SendScheduler {
         }
     }
 
-    /// Queues new turns of a half in an order in which they do not simply follow each other.
+    /// Queues new turns by round robin or by kind.
     #[inline(never)]
     fn queue_otherwise(&mut self, slot: u32, queued: &mut Queued, credit: u32, waiting: u32) {
         let scheduler = credit - queued.scheduler;
@@ -146,20 +138,20 @@ impl SendScheduler {
             self.queue_by_kind(slot, queued, scheduler, waiting);
             queued.scheduler = credit;
         } else if queued.scheduler == 0 {
-            // In turn: no connection has more than one in the queue.
+            // At most one turn of a connection is queued.
             self.credits.push_back(slot);
             queued.scheduler = 1;
         }
         queued.pushes = false;
     }
 
-    /// Credits that came together. Behind others of their connection they wait as these do.
+    /// Queues credits that came together; behind others of their connection they wait like those.
     #[inline(never)]
     fn burst(&mut self, slot: u32, scheduler: u32, is_all: bool) {
         match self.order {
             Order::Fair if is_all => {
                 if self.bursts.is_empty() {
-                    // It comes behind the other connections, as a queue that was empty does in a fair scheduler.
+                    // It goes behind the other connections, like a queue that was empty in a fair scheduler.
                     (self.now, self.before) = (0, self.ready - 1);
                 }
                 self.bursts.push_back(Burst { slot, scheduler });
@@ -170,7 +162,7 @@ impl SendScheduler {
         }
     }
 
-    /// Queues new turns of a half. Turns for packets that wait to be sent again, and have no turn yet, go first.
+    /// Queues new turns, first for packets to send again without a turn.
     fn queue_by_kind(&mut self, slot: u32, queued: &mut Queued, scheduler: u32, waiting: u32) {
         let lacking = waiting.saturating_sub(queued.resends.into()).min(scheduler);
         let resends = u16::try_from(lacking).unwrap_or(u16::MAX).min(u16::MAX - queued.resends);
@@ -181,7 +173,7 @@ impl SendScheduler {
         self.credits.extend((u32::from(resends)..scheduler).map(|_| slot));
     }
 
-    /// A half that is not ready is forgotten: turns that are left from it are no other one's.
+    /// Removes the turns of a stream that is not ready, so that the slot's next stream has none.
     pub(super) fn forget(&mut self, slot: u32, queued: &Queued) {
         if queued.scheduler > 0 {
             self.credits.retain(|credit| *credit != slot);
@@ -189,10 +181,10 @@ impl SendScheduler {
         }
     }
 
-    /// The half whose turn it is. The turn is over; [`Queued::spend`] must be told.
+    /// Takes the next turn and returns its slot; the caller calls [`Queued::spend`].
     ///
     /// # Panics
-    /// No half is ready to send.
+    /// Panics if no stream is ready to send.
     #[inline]
     pub(super) fn next(&mut self) -> u32 {
         if !self.bursts.is_empty() {
@@ -201,7 +193,7 @@ impl SendScheduler {
         self.credits.pop_front().expect("a ready half has a turn")
     }
 
-    /// A round is one credit for each connection that has only such, and one turn of every burst.
+    /// Takes a turn of a round: one credit of each connection without a burst, one turn of every burst.
     #[inline(never)]
     fn next_beside_bursts(&mut self) -> u32 {
         if self.are_by_kind() {
@@ -225,7 +217,7 @@ impl SendScheduler {
             self.now = bursts;
             self.before = self.ready.saturating_sub(bursts);
         }
-        // Of bursts that were forgotten since nobody has a turn.
+        // Forgotten bursts have no turn.
         self.now = self.now.min(bursts) - 1;
         let Burst { slot, scheduler } = self.bursts.pop_front().expect("there is a burst");
         if scheduler > 1 {
@@ -236,22 +228,21 @@ impl SendScheduler {
 }
 
 impl Queued {
-    /// What a half knows that has a window to push.
     pub(super) const PUSHING: Queued =
         Queued { scheduler: 0, resends: 0, is_ready: false, pushes: true };
 
-    /// The half has a window to push once more.
+    /// Marks that a window is to be pushed.
     pub(super) fn push(&mut self) {
         self.pushes = true;
     }
 
-    /// One turn of the half is over. It may be left from the half that had the slot before.
+    /// Ends one turn, perhaps of the slot's former stream.
     #[inline]
     pub(super) fn spend(&mut self) {
         self.scheduler = self.scheduler.saturating_sub(1);
     }
 
-    /// Whether the turn was for a retransmission, where turns are by kind; such turns of a half come before its others.
+    /// Ends a turn by kind. Returns whether it was a retransmission; they come first.
     pub(super) fn spend_resend(&mut self) -> bool {
         let is_resend = self.resends > 0;
         self.resends -= u16::from(is_resend);
@@ -264,7 +255,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    /// Spends `count` turns of halves that are ready while they have credit.
+    /// Spends `count` turns of streams that are ready while they have credit.
     fn order(
         scheduler: &mut SendScheduler,
         queued: &mut [Queued],
@@ -283,7 +274,7 @@ mod tests {
             .collect()
     }
 
-    /// Credits of three halves that have begun: each a slot, and by how much its credit rises.
+    /// Spends the credits of three streams that have begun. A rise is a slot and its new credits.
     fn spent(order_of: Order, rises: &[(u32, u32)]) -> Vec<u32> {
         spent_by([Queued::default(); 3], order_of, rises)
     }
@@ -330,7 +321,7 @@ mod tests {
         }
     }
 
-    /// One credit of a half that has begun was pulled: it keeps the place of its pull.
+    /// A credit of a stream that has begun keeps the place of its pull.
     #[test]
     fn a_single_pull_waits_for_the_pulls_before_it() {
         let mut rises = [(0, 1); 15].to_vec();
@@ -362,7 +353,7 @@ mod tests {
         }
     }
 
-    /// A turn of 9000 B is one packet of 9000 B or six of 1500; what a half cannot send of it is lost.
+    /// A turn of 9000 B is one packet of 9000 B or six of 1500 B; an unused rest is lost.
     #[test]
     fn a_turn_of_bytes_is_as_many_packets_as_fill_it() {
         let mut scheduler = SendScheduler::new(Order::Fair, 9000);
@@ -384,12 +375,12 @@ mod tests {
                 _ => order.push((slot, 1)),
             }
         }
-        // Those of half 1 end before its turn does, and half 2 has a whole one.
+        // The packets of stream 1 end before its turn does, and stream 2 has a whole one.
         assert_eq!(order, [(0, 1), (1, 4), (2, 6), (0, 1), (2, 6), (0, 1), (2, 2)]);
     }
 
-    /// Three credits for first-time data of half 0; three of half 1, which is to send one packet again, and two new ones; and
-    /// one more of half 0, which has been asked to send two again by then.
+    /// Stream 0 has three credits for first-time data; stream 1 three, for one retransmission and two new packets; then
+    /// stream 0 gets one more, with two packets to send again.
     #[test]
     fn retransmissions_pass_first_time_data_of_all_connections() {
         let mut scheduler = SendScheduler::new(Order::RetransmissionsFirst, 0);

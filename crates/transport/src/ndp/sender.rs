@@ -1,40 +1,34 @@
-//! The sending half of a connection (NDP 3.2): it pushes a first window and from then on sends what
-//! is pulled.
+//! The send stream of a connection (NDP 3.2): it pushes a first window, then sends as it is pulled.
 //!
 //! # Credit
-//! Everything that may be sent is a credit: the first window, what a PULL brings, what a time-out or
-//! a returned header resends at once. So there is one rule for what goes next: with a credit, first
-//! the oldest retransmission, then new data. A credit that finds nothing to send is banked. A PULL
-//! that overtakes its NACK finds nothing, and the NACK must find the credit; discarding it leaves the
-//! packet waiting for a PULL that has already come. That can be studied ([`Config::without_credit_bank`]).
+//! Everything that may be sent is a credit: the first window, pulls, and immediate retransmissions after a time-out or
+//! a return. So one rule decides what goes next: first the oldest retransmission, then new data. A credit that finds
+//! nothing to send is banked. A PULL that overtakes its NACK finds nothing, and the NACK must find the credit;
+//! otherwise the packet waits for a PULL that has already come. For study: [`Config::without_credit_bank`].
 //!
 //! # Returned headers
 //! NDP 3.2.4 resends a returned packet at once
-//! 1. if no PULL is expected: nothing was ACKed or NACKed but not yet pulled. While packets of the
-//!    first window are still out, PULLs are expected of them too; without that the first headers of
-//!    an incast would come back to senders that have heard nothing else, and all be resent: the echo
-//!    that the rule is there to avoid;
-//! 2. if all other packets of the first window were returned. With the reading above this is what 1.
-//!    says at the moment when the last one comes back;
-//! 3. if most recent packets were ACKed: the network is asymmetric. Recent are the last 16 answers,
-//!    and fewer than 16 say nothing.
+//! 1. if no PULL is expected: all ACKs and NACKs were pulled, and no packets of the first window are still out. Without
+//!    the latter the first returns of an incast would reach senders without any answer, and all be resent: the echo
+//!    that the rule avoids;
+//! 2. if all other packets of the first window were returned. With the reading above, 1. says this when the last one
+//!    comes back;
+//! 3. if most recent packets were ACKed: the network is asymmetric. Recent are the last 16 answers; fewer say nothing.
 //!
-//! Otherwise it waits, before all others, for a PULL. A waiting packet takes the credit of another
-//! one, so each return costs the connection one credit; the last one is never lost, because then 1.
-//! holds. What is owed may be overestimated (the receiver drops superfluous pulls): the receiver then
-//! repeats its last PULL, which says that it holds no other.
+//! Otherwise it waits, before all others, for a PULL. It takes another packet's credit, so each return costs the
+//! connection one credit; the last one is never lost, because then 1. holds. Owed pulls may be overestimated (the
+//! receiver drops superfluous ones): the receiver then repeats its last PULL, which says that it holds no other.
 //!
 //! # Timers
-//! Only a packet in flight times out. One that waits for its PULL is resent by no timer but the
-//! backstop, which counts from the last packet of the connection and is long while pulls are owed. It
-//! doubles until a PULL arrives: what it resends is answered, so if any packet ended the doubling it
-//! would never begin, and the senders of an incast that is pulled more slowly than the backstop would
-//! each resend at its first rate.
+//! Only a packet in flight times out. A packet that waits for its PULL is resent only by the backstop, which counts
+//! from the last packet of the connection and is long while pulls are owed. Only a PULL ends its doubling. If any
+//! packet did, the answers to its own retransmissions would, and in an incast pulled more slowly than the backstop each
+//! sender would resend at the first rate.
 //!
-//! While data is left, credit, packets in flight and expected answers are together never zero:
-//! [`Sender::reconcile`] gives a credit otherwise. A packet of the first window that timed out counts as
-//! expected until it is answered. If its credit sends a packet that was returned before, and that
-//! packet is returned again, nothing is in flight and no pull is owed. The short backstop ends this.
+//! While data is left, credit, packets in flight and expected answers are together never zero: [`Sender::reconcile`]
+//! gives a credit otherwise. A packet of the first window that timed out counts as expected until it is answered. If
+//! its credit sends a packet that was returned before, and that is returned again, nothing is in flight and no pull is
+//! owed. The short backstop ends this.
 
 use core::num::NonZeroU16;
 
@@ -50,36 +44,34 @@ use crate::arrivals::WINDOW_LIMIT;
 use crate::timers::{doubled, set_back};
 use alloc::boxed::Box;
 
-/// More to send than any number: a stream that never runs out.
 const ENDLESS: u64 = u64::MAX;
 
-/// Answers that condition 3 of NDP 3.2.4 looks at.
+/// Answers that condition 3 of NDP 3.2.4 considers.
 const RECENT: u32 = 16;
 
-/// Doublings of the backstop while pulls are owed, at most.
+/// Max doublings of the backstop while pulls are owed.
 const BACKSTOP_DOUBLINGS: u8 = 10;
 
-/// The state of a sending half.
 #[derive(Debug)]
 pub(super) struct Sender {
     window: Window,
-    /// Payload bytes that no packet carries yet.
+    /// Payload bytes not yet in a packet.
     unsent: u64,
     /// Packets that may be sent.
     credit: u32,
-    /// The highest pull counter heard.
+    /// The highest pull counter received.
     pull_counter: u32,
-    /// ACKs and NACKs heard: the pull counter that the receiver will reach.
+    /// ACKs and NACKs: the pull counter that the receiver will reach.
     answers: u32,
-    /// Packets of the first window not sent yet, if there is data for them.
+    /// Unsent packets of the first window, if there is data.
     first_window: u16,
-    /// Packets of the first window that were sent and not heard of.
+    /// Unanswered packets of the first window.
     unheard: u16,
     /// Packets of later data that may still be pushed.
     push: u16,
     /// The last answers, newest lowest, 1 for an ACK; a 1 above the oldest.
     recent: u32,
-    /// When a packet of the connection arrived last, or the half was opened.
+    /// Time of the last packet received, or of opening.
     last_received: Time,
     service_port: u16,
     /// Payload of a full packet.
@@ -87,29 +79,25 @@ pub(super) struct Sender {
     class: u8,
     /// Expiries of the backstop since the last PULL.
     backstops: u8,
-    /// Aeolus: the path of the probe that goes next, if one does.
+    /// Aeolus: the path of the next probe, or [`NO_PATH`].
     probe: u16,
     /// An empty stream owes one empty packet.
     empty: bool,
     /// The application knows that everything was ACKed.
     pub(super) acknowledged: bool,
     paths: Paths,
-    /// The window beyond the first one, with [`Config::follows_path`].
+    /// Growth beyond the first window, with [`Config::follows_path`].
     growth: Option<Box<Growth>>,
-    /// Its turns to send, queued at the host.
     pub(super) scheduler: Queued,
-    /// What the half has done.
     pub(super) statistics: SenderStatistics,
 }
 
 impl Sender {
-    /// How far the half is.
     pub(super) const fn progress(&self) -> SenderProgress {
         let (in_flight, waiting) = (self.window.in_flight(), self.window.waiting());
         SenderProgress { in_flight, waiting, pulls: self.pull_counter, credit: self.credit }
     }
 
-    /// A half with its first window to push.
     pub(super) fn new(
         now: Time,
         config: &Config,
@@ -126,9 +114,8 @@ impl Sender {
         Sender {
             window: Window::new(expected),
             unsent: length.unwrap_or(ENDLESS),
-            // NDP 3.2-a: the sender sends a full window of data without waiting for a response. What a flow
-            // shorter than a window does not need is no credit: a packet that was trimmed is prepared for its
-            // retransmission and waits for its PULL.
+            // NDP 3.2-a: the sender sends a full window of data without waiting for a response. A flow shorter than a
+            // window gets no credit for the rest: a trimmed packet waits for its PULL.
             credit: expected.clamp(1, WINDOW_LIMIT),
             pull_counter: 0,
             answers: 0,
@@ -163,48 +150,43 @@ impl Sender {
             || self.is_probing() && self.window.unacked() > 0
     }
 
-    /// Whether a packet may go as soon as the NIC has room.
+    /// Returns whether a packet may go now.
     #[inline]
     pub(super) fn ready(&self) -> bool {
         self.credit > 0 && self.has_something_to_send()
     }
 
-    /// Whether what goes next is a probe.
     #[inline]
     pub(super) const fn is_probing(&self) -> bool {
         self.probe != NO_PATH
     }
 
-    /// Packets that may be sent.
     #[inline]
     pub(super) const fn credit(&self) -> u32 {
         self.credit
     }
 
-    /// Whether everything was sent and ACKed.
     #[inline]
     pub(super) fn complete(&self) -> bool {
         self.window.unacked() == 0 && !self.has_new_data()
     }
 
-    /// NDP 3.2.4-i, 3.2.4-j: whether a PULL is on its way, waits in the receiver's queue or will be queued when
-    /// what is out of the first window arrives.
+    /// NDP 3.2.4-i, 3.2.4-j: returns whether a PULL is on its way, waits in the receiver's queue, or will be queued
+    /// when outstanding packets of the first window arrive.
     fn expects_pulls(&self) -> bool {
         self.answers.wrapping_sub(self.pull_counter) as i32 > 0 || self.unheard > 0
     }
 
-    /// NDP 3.2.4-k: whether most recent packets were ACKed.
+    /// NDP 3.2.4-k: returns whether most recent packets were ACKed.
     fn mostly_acked(&self) -> bool {
         self.recent >> RECENT != 0 && (self.recent & ((1 << RECENT) - 1)).count_ones() > RECENT / 2
     }
 
-    /// Packets that wait to be sent again.
     #[inline]
     pub(super) const fn waiting(&self) -> u32 {
         self.window.waiting()
     }
 
-    /// Removed paths that were taken into use again.
     pub(super) fn path_restorations(&self) -> u64 {
         self.paths.restorations()
     }
@@ -215,17 +197,16 @@ impl Sender {
         self.recent = self.recent << 1 & ((2 << RECENT) - 1) | full | u32::from(acked);
     }
 
-    /// Packets that are pushed, or that answers keep on their way.
+    /// The window in packets: the first one and its growth.
     #[inline]
     pub(super) fn window(&self, config: &Config) -> u32 {
         config.window(self.payload) + self.growth.as_ref().map_or(0, |growth| growth.extra)
     }
 
-    /// The next packet, sent now, and when it times out. `prefers_new`: the credit came for new data, which is sent
-    /// if there is any.
+    /// Returns the next packet, sent now, and its deadline. With `prefers_new` new data goes first.
     ///
     /// # Panics
-    /// A half that is not [`Sender::ready`].
+    /// Panics unless [`Sender::ready`].
     #[inline]
     pub(super) fn transmit(
         &mut self,
@@ -281,11 +262,11 @@ impl Sender {
         (packet, now.saturating_add(doubled(config.rto, record.timeouts())))
     }
 
-    /// Aeolus: asks what of the packets that went unasked has arrived, by the number of the last one. It goes its way and
-    /// is in its queues, and is not dropped as it may be.
+    /// Aeolus: returns a probe that asks which unasked packets arrived, by the last one's number, on its path and in
+    /// its queues. It is not dropped as that may be.
     ///
     /// # Panics
-    /// A half that is not [`Sender::is_probing`].
+    /// Panics unless [`Sender::is_probing`].
     pub(super) fn probe(&mut self, host: HostId, key: &Key) -> Packet {
         assert!(self.is_probing(), "a probe is due");
         let path = core::mem::replace(&mut self.probe, NO_PATH);
@@ -334,7 +315,7 @@ impl Sender {
         (self.window.push(record), record)
     }
 
-    /// Aeolus: a probe goes behind the last packet that goes unasked, on its path.
+    /// Aeolus: lets a probe follow the last unasked packet, on its path.
     #[cold]
     fn end_of_unasked(&mut self, path: u16) {
         if self.first_window == 0 || !self.has_new_data() {
@@ -369,7 +350,6 @@ impl Sender {
         (sequence, *record)
     }
 
-    /// The clock was set back.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         set_back(&mut self.last_received, by);
         self.window.set_back(by);
@@ -378,13 +358,12 @@ impl Sender {
         }
     }
 
-    /// Any packet of the connection arrived.
     #[inline]
     pub(super) fn receive(&mut self, now: Time) {
         self.last_received = now;
     }
 
-    /// The news in an ACK or NACK about the round trip, before the window hears of it.
+    /// Returns the round-trip news in an ACK or NACK, before the window changes.
     #[cold]
     #[inline(never)]
     pub(super) fn sample(&mut self, header: &Header) -> Option<Sample> {
@@ -397,12 +376,11 @@ impl Sender {
         is_news.then(|| record.sample(attempt))?
     }
 
-    /// Time-outs in a row of a packet in the window.
     pub(super) fn timeouts(&mut self, sequence: u32) -> u8 {
         self.window.record(sequence).map_or(0, |record| record.timeouts())
     }
 
-    /// An ACK arrived. For packets never sent, or ACKed before, it says nothing.
+    /// Handles an ACK; ignores packets never sent or already ACKed.
     #[inline]
     pub(super) fn acked(&mut self, sequence: u32, attempt: u8) {
         let Some(record) = self.window.record(sequence) else { return };
@@ -428,7 +406,7 @@ impl Sender {
         }
     }
 
-    /// A NACK arrived: the packet waits behind the others for its PULL (NDP 3.2-j).
+    /// Handles a NACK: the packet waits behind the others for its PULL (NDP 3.2-j).
     #[inline]
     pub(super) fn nacked(&mut self, sequence: u32, attempt: u8) {
         let Some(record) = self.window.record(sequence) else { return };
@@ -446,7 +424,7 @@ impl Sender {
         }
     }
 
-    /// An answer measured a round trip; beside it stands the minimum to the peer.
+    /// Handles a measured round trip, with the minimum to the peer.
     #[cold]
     pub(super) fn measured(
         &mut self,
@@ -470,7 +448,7 @@ impl Sender {
         }
     }
 
-    /// A header came back (NDP 3.2.4).
+    /// Handles a returned header (NDP 3.2.4).
     pub(super) fn returned(&mut self, sequence: u32, attempt: u8) {
         self.statistics.returns += 1;
         let Some(record) = self.window.record(sequence) else { return };
@@ -489,8 +467,8 @@ impl Sender {
         }
     }
 
-    /// The receiver kept nothing of the first window: it goes again, with the credit that it had. After any answer of
-    /// a receiver that has kept something, or a pull, nothing changes.
+    /// Queues the first window again, with its credit: the receiver kept nothing of it. Does nothing after an answer or
+    /// pull.
     pub(super) fn renew(&mut self) {
         if self.answers > 0 || self.pull_counter > 0 {
             return;
@@ -506,7 +484,6 @@ impl Sender {
         }
     }
 
-    /// A pull counter arrived.
     #[inline]
     pub(super) fn pulled(&mut self, counter: u32) {
         let rise = counter.wrapping_sub(self.pull_counter);
@@ -521,11 +498,11 @@ impl Sender {
             let rise = rise - self.forfeit(rise);
             self.credit = (self.credit + rise).min(WINDOW_LIMIT);
         }
-        // A counter that fell was overtaken; one that rose by more than any window is not ours.
+        // A counter that fell was overtaken; one that rose by more than any window is foreign.
     }
 
-    /// The pulls, of so many, that packets take back which the window gave up. Behind the last packet none does: the
-    /// receiver pulls for those alone that it lacks.
+    /// Returns the pulls forfeited for packets that the window gave up. Without new data it is 0: the receiver pulls
+    /// only packets that it lacks.
     #[inline]
     fn forfeit(&mut self, pulls: u32) -> u32 {
         let has_new_data = self.has_new_data();
@@ -538,7 +515,7 @@ impl Sender {
         forfeited
     }
 
-    /// The low half of a pull counter arrived, in an ACK of several packets.
+    /// Handles the low half of a pull counter.
     pub(super) fn pulled_low(&mut self, low: u16) {
         let rise = low.wrapping_sub(self.pull_counter as u16) as i16;
         if let Ok(rise) = u32::try_from(rise) {
@@ -546,7 +523,6 @@ impl Sender {
         }
     }
 
-    /// More data to send.
     pub(super) fn append(&mut self, now: Time, length: u64, config: &Config, rto: Rto) {
         if length == 0 || self.unsent == ENDLESS {
             return;
@@ -567,7 +543,7 @@ impl Sender {
         }
         self.unsent = self.unsent.saturating_add(length).min(ENDLESS - 1);
         if self.push == 0 && self.answers == 0 {
-            // Nobody has answered, so this is the first window still: it takes what is new as well.
+            // Without an answer this is still the first window: it takes the new data too.
             let packets = self.unsent.div_ceil(u64::from(self.payload));
             let first_window = u64::from(self.first_window).min(packets) as u32;
             self.credit = self.credit.max(first_window);
@@ -576,7 +552,7 @@ impl Sender {
         self.grant_push(config);
     }
 
-    /// Gives the credit that no PULL will bring, after anything that was heard.
+    /// Gives the credit that no PULL will bring, after each packet received.
     #[inline]
     pub(super) fn reconcile(&mut self, config: &Config) {
         if self.push > 0 {
@@ -596,21 +572,19 @@ impl Sender {
         }
     }
 
-    /// Without a bank: no more credit than there is to send.
+    /// Without a bank: discards superfluous credit.
     #[cold]
     fn discard_credit(&mut self) {
         self.credit = u64::from(self.credit).min(self.sendable()) as u32;
     }
 
-    /// Packets that credits could send now.
     fn sendable(&self) -> u64 {
         let new = self.unsent.div_ceil(u64::from(self.payload)) + u64::from(self.empty);
         new + u64::from(self.window.waiting()) + u64::from(self.is_probing())
     }
 
-    /// Pushes later data up to a window of packets not ACKed. The receiver that knows LAST drops its
-    /// pulls, so each ACK may have to make room for one packet more. What is not there yet gets its credit when it is:
-    /// the turns of credits that find nothing would be in the way of the next message's.
+    /// Pushes later data up to a window of unACKed packets. A receiver that knows LAST drops its pulls, so each ACK may
+    /// have to make room for one more. Only present data gets credit: empty turns would delay the next message's.
     fn grant_push(&mut self, config: &Config) {
         let out = self.window.unacked() + self.credit;
         let room = self.window(config).saturating_sub(out).min(self.push.into());
@@ -620,29 +594,25 @@ impl Sender {
         self.credit += grant;
     }
 
-    /// Packets bear this class from now on.
     pub(super) fn classify(&mut self, class: u8) {
         self.class = class & 3;
     }
 
-    /// Routing names the paths that work.
     pub(super) fn use_paths(&mut self, paths: &[PathId], penalty: Option<&PathPenalty>) {
         self.paths.replace(paths, penalty);
     }
 
-    /// Others found a path bad.
     pub(super) fn avoid(&mut self, path: PathId, until: Time) {
         self.paths.avoid(path, until);
     }
 
-    /// Nothing more will be appended; an endless stream ends here.
+    /// Ends the data; an endless stream ends here.
     pub(super) fn finish(&mut self) {
         if self.unsent == ENDLESS {
             self.unsent = 0;
         }
     }
 
-    /// The peer refused: nothing is sent any more.
     pub(super) fn abandon(&mut self) {
         self.unsent = 0;
         self.empty = false;
@@ -653,8 +623,7 @@ impl Sender {
         self.window.clear();
     }
 
-    /// The deadline has come. Resends what timed out and gives the next deadline; [`Time::NEVER`]
-    /// when the next packet sent will arm it.
+    /// Resends what timed out. Returns the next deadline; [`Time::NEVER`] if the next packet will arm it.
     pub(super) fn expire(&mut self, now: Time, config: &Config, rto: Rto) -> Time {
         let mut earliest = Time::NEVER;
         if self.window.in_flight() > 0 {
@@ -673,7 +642,7 @@ impl Sender {
                 record.timed_out();
                 let path = record.path;
                 let (window, next) = (self.window(config), self.window.next());
-                // The last one in flight has no other whose pull would bring it.
+                // The last packet in flight has no other whose pull would bring it.
                 let others = self.window.in_flight() > 1;
                 let growth = self.growth.as_mut().filter(|_| others);
                 if growth.is_some_and(|growth| growth.gives_up(sequence, window, next)) {
@@ -732,7 +701,7 @@ mod tests {
         let (again, _) = sender.transmit(due, &config, here, &key, false);
         let [good, bad] = [first, again].map(|packet| packet.header.path.get());
         assert_ne!(good, bad);
-        // Just an outlier: one ACK more, and it would be none.
+        // Just an outlier: with one ACK more it would not be.
         let board = sender.paths.scoreboard().expect("paths may be removed");
         (0..100).for_each(|_| board.ack(good));
         (0..PENALTY.min_nacks).for_each(|_| board.nack(bad));
@@ -740,7 +709,7 @@ mod tests {
         assert_eq!(sender.paths.permute(due, Some(&PENALTY)), 1);
     }
 
-    /// A receiver that kept nothing: the window is as it was before it was sent. After an answer nothing changes.
+    /// If a receiver kept nothing, the window is as before it was sent. After an answer nothing changes.
     #[test]
     fn a_first_window_that_was_not_kept_goes_again_whole() {
         let config = Config { initial_window: 4, ..config() };

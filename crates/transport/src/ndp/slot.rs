@@ -1,4 +1,4 @@
-//! One half of a connection in the endpoint's table, and how far it has come.
+//! One stream in the endpoint's table, and its life.
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Time};
 
@@ -7,35 +7,30 @@ use super::sender::Sender;
 use crate::Key;
 use crate::round_robin::{Linked, Links};
 
-/// How far a half has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     /// In use.
     Open,
     /// Closed by its application, with data still to be sent or ACKed.
     Closing,
-    /// Remembered.
+    /// Remembered after its end.
     TimeWait,
-    /// Only its statistics are left.
+    /// Only the statistics are left.
     Released,
 }
 
-/// What a half does.
 #[derive(Debug)]
 pub(super) enum StreamState {
     /// The slot was never used: the directory began with a higher one.
     Vacant,
-    /// It sends data.
     Sending(Sender),
-    /// It receives data.
     Receiving(Receiver),
 }
 
-/// One half of a connection in the endpoint's table.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) links: Links,
-    /// When the half is to be looked at; [`Time::NEVER`] if no timer is armed.
+    /// The time of the stream's timer; [`Time::NEVER`] if not armed.
     pub(super) deadline: Time,
     pub(super) key: Key,
     pub(super) life: Life,
@@ -50,13 +45,11 @@ impl Linked for Slot {
 }
 
 impl Slot {
-    /// The direction flag of the packets that this half sends.
     #[inline]
     pub(super) fn direction(&self) -> Flags {
         Flags::from_bits(if self.key.opened_here { Flags::FROM_OPENER } else { 0 })
     }
 
-    /// A control packet of this half.
     #[inline]
     pub(super) fn control(
         &self,
@@ -74,7 +67,7 @@ impl Slot {
 }
 
 impl Receiver {
-    /// The receiver behind a slot that is known to be of a receiving half.
+    /// Returns the receiver of a slot known to hold a receive stream.
     #[inline]
     pub(super) fn of(stream_state: &mut StreamState) -> &mut Receiver {
         match stream_state {

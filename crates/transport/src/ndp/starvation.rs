@@ -1,49 +1,45 @@
-//! When headers are nearly all that arrives: the receiver pulls more slowly.
+//! Slows pulls down when headers are nearly all that arrives.
 //!
-//! Pulls are paced to the receiver's link (NDP 3.2). Where the network before it is slower, each pull
-//! elicits a packet that is trimmed, and its header asks for the next pull. A switch that sends ten
-//! headers to one data packet (NDP 3.1) still brings one whole packet in eleven. A switch that prefers
-//! headers strictly, or nearly so (the authors' P4 and NetFPGA switches, csg-htsim), brings none once
-//! the headers alone fill its link, and the connections never end. So a receiver at which less than one
-//! pull in [`WHOLE_WEIGHT`] brings a whole packet, over about [`STARVED`] of them, doubles the time between its
-//! pulls. What arrives whole then weighs more ([`RECOVERY_WEIGHT`]): the time is halved after eight packets.
+//! Pulls are paced to the receiver's link (NDP 3.2). Where the network before it is slower, each pull elicits a packet
+//! that is trimmed, and its header asks for the next pull. A switch that sends ten headers to one data packet (NDP 3.1)
+//! still delivers one whole packet in eleven. With strict or nearly strict priority for headers (the authors' P4 and
+//! NetFPGA switches, csg-htsim) it delivers no packet once headers fill its link, and the connections never end. So a
+//! receiver at which less than one pull in [`WHOLE_WEIGHT`] brings a whole packet, over about [`STARVED`] pulls,
+//! doubles the time between its pulls. Whole packets then weigh more ([`RECOVERY_WEIGHT`]): eight halve the time.
 //!
-//! Pulls are counted, not headers. The first windows of a large incast are trimmed by the thousand while every pull
-//! brings a packet: that is a burst, which drains. Where the paper's scheduler keeps its ratio no receiver is starved,
-//! not at the fan-in of 8000 of NDP 6.2 either.
+//! Pulls count, not headers. The first windows of a large incast are trimmed by the thousand while every pull brings a
+//! packet: that burst drains. With the paper's scheduler no receiver starves, even at the fan-in of 8000 of NDP 6.2.
 //!
-//! Tried: counting headers against whole packets. Ordinary incasts on switches with strict priority were taken for
-//! starvation: 200 senders of 135 KB took 29.8 ms instead of 21.9. Tried: going back to full speed with the first whole
-//! packet. The queues are full of headers again before a round trip has passed, and a thousand pulls are needed each time
-//! to notice.
+//! Tried: counting headers against whole packets. Ordinary incasts on switches with strict priority looked starved: 200
+//! senders of 135 KB took 29.8 ms instead of 21.9 ms. Tried: full speed again after the first whole packet. The queues
+//! refill with headers within a round trip, and it takes a thousand pulls each time to notice.
 
 /// Pulls that one whole packet outweighs. Above the 10 of NDP 3.1.
 const WHOLE_WEIGHT: u16 = 16;
-/// The same of a receiver that pulls slowly (chosen: recovery takes a small part of the time that starvation took).
+/// Weight of a whole packet while pulls are slowed (chosen: recovery takes a small part of the time that starvation
+/// took).
 const RECOVERY_WEIGHT: u16 = 64;
 /// Pulls, less those outweighed, after which the time between pulls doubles.
 const STARVED: u16 = 1024;
-/// Where the count begins after a change.
+/// The count after a change.
 const MIDDLE: u16 = STARVED / 2;
-/// Doublings at most.
 const DOUBLINGS: u8 = 16;
 
-/// How many pulls brought nothing whole.
+/// Counts pulls that brought no whole packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Starvation {
     score: u16,
-    /// The time between two pulls is so often doubled.
+    /// Doublings of the time between two pulls.
     doublings: u8,
 }
 
 impl Starvation {
-    /// How often the time between two pulls is doubled.
     #[inline]
     pub(super) const fn doublings(self) -> u8 {
         self.doublings
     }
 
-    /// A packet arrived whole. Whether the doublings changed.
+    /// Records a whole packet. Returns whether the doublings changed.
     #[inline]
     pub(super) fn whole(&mut self) -> bool {
         let weight = if self.doublings == 0 { WHOLE_WEIGHT } else { RECOVERY_WEIGHT };
@@ -51,7 +47,7 @@ impl Starvation {
         self.score == 0 && self.doublings > 0 && self.step(-1)
     }
 
-    /// A pull was sent. Whether the doublings changed.
+    /// Records a pull. Returns whether the doublings changed.
     #[inline]
     pub(super) fn pulled(&mut self) -> bool {
         self.score += 1;
@@ -71,7 +67,7 @@ impl Starvation {
 mod tests {
     use super::*;
 
-    /// One whole packet after every `pulls`, for 100,000 of both: the doublings after each.
+    /// Yields the doublings after each of 100,000 events: one whole packet after every `pulls`.
     fn doublings(pulls: u32, before: u8) -> impl Iterator<Item = u8> {
         let mut starvation = Starvation { score: 0, doublings: before };
         (0..100_000).map(move |event| {
@@ -93,12 +89,12 @@ mod tests {
     #[test]
     fn one_whole_packet_for_twenty_pulls_is() {
         assert!(doublings(20, 0).any(|doublings| doublings == 1));
-        // Slower pulls bring more: it goes to and fro.
+        // Slower pulls bring more: the doublings alternate.
         assert!(doublings(20, 0).all(|doublings| doublings <= 1));
         assert_eq!(doublings(u32::MAX - 1, 3).last(), Some(DOUBLINGS));
     }
 
-    /// When every pull brings a packet again, eight packets halve the time.
+    /// If every pull brings a packet again, eight packets halve the time.
     #[test]
     fn a_receiver_recovers_in_a_small_part_of_the_time() {
         let slow = doublings(1, DOUBLINGS).take_while(|&doublings| doublings > 0).count() / 2;

@@ -1,10 +1,9 @@
-//! The packets between the oldest one that is not ACKed and the newest one sent: 16 bytes each, in a
-//! ring, with the retransmission queue threaded through it.
+//! The packets from the oldest unACKed one to the newest one sent: 16 bytes each, in a ring, with the retransmission
+//! queue threaded through it.
 //!
-//! The queue's links are the low halves of sequence numbers, so they survive a ring that grows, and a
-//! record stays at 16 bytes. A packet that is ACKed while it waits for its retransmission (a spurious
-//! copy arrived) is searched in the queue and taken out: rare, and without it the ring could not
-//! advance past it.
+//! The queue's links are the low halves of sequence numbers, so they survive growth of the ring, and a record stays at
+//! 16 bytes. A packet that is ACKed while it waits for retransmission (a spurious copy arrived) is searched for and
+//! removed: rare, but needed for the ring to advance.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -14,46 +13,44 @@ use trimline_packet::{Time, TimeDelta};
 use crate::arrivals::WINDOW_LIMIT;
 use crate::timers::set_back;
 
-/// Where a packet is, as far as its sender knows.
+/// The state of a packet, as its sender knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {
     /// At its receiver.
     Acked,
-    /// Sent, and nothing heard of it: the only state that times out.
+    /// Unanswered: the only state that times out.
     InFlight,
-    /// In the retransmission queue: trimmed.
+    /// To be resent: trimmed.
     Nacked,
-    /// In the retransmission queue: its header came back.
+    /// To be resent: its header came back.
     Returned,
-    /// In the retransmission queue: given up for lost.
+    /// To be resent: given up for lost.
     TimedOut,
-    /// In the retransmission queue: lost, and its window has become smaller. It waits for a pull like a trimmed one.
+    /// To be resent: lost, and the window has shrunk. It waits for a pull like a trimmed packet.
     GivenUp,
 }
 
-/// The news in an answer about the round trip.
+/// The round-trip news in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sample {
-    /// It answers the transmission that was sent then.
+    /// It answers the transmission sent at this time.
     Sent(Time),
-    /// It answers an earlier transmission than the last one, which went after so many time-outs in a row: they were too
-    /// short.
+    /// It answers an earlier transmission; the last one followed this many time-outs in a row, which were too short.
     Late(u8),
 }
 
-/// One packet.
+/// One packet of the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// When it was sent last.
+    /// Time of the last transmission.
     pub(super) sent_at: Time,
-    /// Number of the path that it took.
+    /// The place of its path.
     pub(super) path: u16,
     /// Payload bytes.
     pub(super) length: u16,
-    /// The packet behind it in the retransmission queue: the low half of its sequence number.
+    /// The next packet in the retransmission queue: the low half of its number.
     next: u16,
-    /// Where it is.
     pub(super) state: State,
     marks: u8,
 }
@@ -65,32 +62,30 @@ impl Record {
     const FIRST_WINDOW: u8 = 1 << 4;
     const RECEIVED: u8 = 1 << 5;
 
-    /// A packet that is sent for the first time.
     #[inline]
     pub(super) const fn new(sent_at: Time, path: u16, length: u16, first_window: bool) -> Record {
         let marks = if first_window { Record::FIRST_WINDOW } else { Record::RECEIVED };
         Record { sent_at, path, length, next: 0, state: State::InFlight, marks }
     }
 
-    /// Which transmission this is, modulo 4.
+    /// The number of this transmission, modulo 4.
     #[inline]
     pub(super) const fn attempt(&self) -> u8 {
         self.marks & Record::ATTEMPT
     }
 
-    /// Counts one more transmission.
     #[inline]
     pub(super) fn next_attempt(&mut self) {
         self.marks = self.marks & !Record::ATTEMPT | self.marks.wrapping_add(1) & Record::ATTEMPT;
     }
 
-    /// Whether it belongs to the first window and so carries SYN.
+    /// Returns whether the packet is of the first window and so carries SYN.
     #[inline]
     pub(super) const fn first_window(&self) -> bool {
         self.marks & Record::FIRST_WINDOW != 0
     }
 
-    /// An answer to it came. True for the first answer to a packet of the first window.
+    /// Records an answer. True for the first one to a packet of the first window.
     #[inline]
     pub(super) fn received(&mut self) -> bool {
         let first = self.marks & Record::RECEIVED == 0;
@@ -104,8 +99,8 @@ impl Record {
         (self.marks & Record::TIMEOUTS) >> Record::TIMEOUTS_SHIFT
     }
 
-    /// The news in an answer that names this attempt, before it is heard. Attempts wrap: after three time-outs two may
-    /// have one number.
+    /// The round-trip news in an answer to this attempt, before it is applied. Attempts wrap: after three time-outs two
+    /// may share a number.
     #[inline]
     pub(super) fn sample(&self, attempt: u8) -> Option<Sample> {
         let is_out = !matches!(self.state, State::Acked | State::Nacked | State::Returned);
@@ -117,7 +112,6 @@ impl Record {
         }
     }
 
-    /// Counts one more time-out in a row.
     pub(super) fn timed_out(&mut self) {
         if self.timeouts() < 3 {
             self.marks += 1 << Record::TIMEOUTS_SHIFT;
@@ -125,7 +119,6 @@ impl Record {
     }
 }
 
-/// The window of a sender.
 #[derive(Debug)]
 pub(super) struct Window {
     records: Box<[Record]>,
@@ -138,7 +131,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// An empty window with room for `expected` packets before it grows.
+    /// Creates an empty window with room for `expected` packets before it grows.
     pub(super) fn new(expected: u32) -> Window {
         Window {
             records: Window::memory(expected.clamp(1, WINDOW_LIMIT).next_power_of_two()),
@@ -168,19 +161,16 @@ impl Window {
         self.waiting
     }
 
-    /// Packets sent of which nothing was heard.
     #[inline]
     pub(super) const fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Packets not ACKed.
     #[inline]
     pub(super) const fn unacked(&self) -> u32 {
         self.waiting + self.in_flight
     }
 
-    /// Whether new data must wait for the oldest packet.
     #[inline]
     pub(super) const fn is_full(&self) -> bool {
         self.next.wrapping_sub(self.base) >= WINDOW_LIMIT
@@ -191,7 +181,7 @@ impl Window {
         sequence as usize & (self.records.len() - 1)
     }
 
-    /// The record of a packet that was sent and lies at or after the base.
+    /// The record of a sent packet at or after the base.
     #[inline]
     pub(super) fn record(&mut self, sequence: u32) -> Option<&mut Record> {
         if sequence.wrapping_sub(self.base) >= self.next.wrapping_sub(self.base) {
@@ -201,7 +191,7 @@ impl Window {
         Some(&mut self.records[place])
     }
 
-    /// Adds the next new packet, in flight. Gives its number (NDP 3.2-b).
+    /// Adds the next new packet, in flight. Returns its number (NDP 3.2-b).
     #[inline]
     pub(super) fn push(&mut self, record: Record) -> u32 {
         if self.next.wrapping_sub(self.base) as usize == self.records.len() {
@@ -226,7 +216,6 @@ impl Window {
         self.records = records;
     }
 
-    /// The packet in flight was ACKed.
     #[inline]
     pub(super) fn acked(&mut self, sequence: u32) {
         let place = self.place(sequence);
@@ -245,7 +234,7 @@ impl Window {
         }
     }
 
-    /// The packet in flight waits for its retransmission behind all others.
+    /// Queues a packet in flight behind all others.
     #[inline]
     pub(super) fn wait_behind(&mut self, sequence: u32, state: State) {
         let place = self.place(sequence);
@@ -261,7 +250,7 @@ impl Window {
         self.waiting += 1;
     }
 
-    /// The packet in flight waits for its retransmission before all others.
+    /// Queues a packet in flight before all others.
     #[inline]
     pub(super) fn wait_before(&mut self, sequence: u32, state: State) {
         let place = self.place(sequence);
@@ -275,13 +264,13 @@ impl Window {
         self.waiting += 1;
     }
 
-    /// The sequence number in the window whose low half this is.
+    /// The sequence number with this low half.
     #[inline]
     fn whole(&self, low: u16) -> u32 {
         self.base.wrapping_add(low.wrapping_sub(self.base as u16) as u32)
     }
 
-    /// The packet to retransmit next, if one waits: it is in flight again, its state tells why.
+    /// Puts the next packet to retransmit in flight. Returns it with its former state, the cause.
     #[inline]
     pub(super) fn retransmit(&mut self) -> Option<(u32, State)> {
         if self.waiting == 0 {
@@ -296,7 +285,6 @@ impl Window {
         Some((sequence, cause))
     }
 
-    /// The waiting packet was ACKed after all.
     #[cold]
     pub(super) fn acked_while_waiting(&mut self, sequence: u32) {
         let after = self.whole(self.records[self.place(sequence)].next);
@@ -323,18 +311,16 @@ impl Window {
         self.advance();
     }
 
-    /// The clock was set back.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         self.records.iter_mut().for_each(|record| set_back(&mut record.sent_at, by));
     }
 
-    /// The packets of the window, newest first.
     pub(super) fn newest_first(&self) -> impl Iterator<Item = u32> + use<> {
         let base = self.base;
         (0..self.next.wrapping_sub(base)).rev().map(move |distance| base.wrapping_add(distance))
     }
 
-    /// Forgets every packet and its memory; numbers go on.
+    /// Forgets all packets and their memory; numbers go on.
     pub(super) fn clear(&mut self) {
         self.base = self.next;
         self.waiting = 0;
@@ -372,7 +358,7 @@ mod tests {
     }
 
     proptest! {
-        /// A map of states and a deque say the same.
+        /// A map of states and a deque agree.
         #[test]
         fn a_window_is_a_map_and_a_deque(
             first in prop_oneof![Just(0u32), Just(u32::MAX - 40), Just(65_530u32)],
