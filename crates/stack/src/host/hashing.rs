@@ -1,10 +1,10 @@
-//! The hash of the tables that every frame asks.
+//! The hash of the tables that are read for every frame.
 
 use std::hash::{BuildHasher, Hasher};
 
 use crate::random;
 
-/// A hash that is quick and that nobody outside can aim at: every process begins elsewhere.
+/// A fast hash that no outsider can aim at, because each process has its own seed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quick(u64);
 
@@ -21,7 +21,7 @@ impl BuildHasher for Quick {
     }
 }
 
-/// See [`Quick`].
+/// The hasher of [`Quick`].
 #[derive(Debug)]
 pub(super) struct QuickHasher(u64);
 

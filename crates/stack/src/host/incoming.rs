@@ -1,4 +1,4 @@
-//! The receiving half of a connection: packets become a stream, and the stream messages.
+//! The receive stream of a connection: it turns packets into a stream, and the stream into messages.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use super::buffer::{Buffer, SPARE, emptied};
 use super::outgoing::ENDS;
 use super::tokens::Token;
 
-/// A packet that arrived before one that it follows.
+/// A packet that arrived before an earlier one.
 #[derive(Debug)]
 struct Early {
     payload: Vec<u8>,
@@ -17,44 +17,43 @@ struct Early {
     closes: bool,
 }
 
-/// What a packet that came early takes beside its bytes.
+/// Memory of an early packet in addition to its bytes.
 const EARLY_BYTES: u64 = 128;
 
-/// What a message's end takes.
+/// Memory of the end of a message, in bytes.
 const END_BYTES: u64 = 8;
 
-/// Packets ahead of the first that is missing, whatever has arrived (chosen: the largest first window that makes
-/// sense at 400 Gb/s).
+/// Packets beyond the first missing one that are always accepted (chosen: the largest useful initial window at 400
+/// Gb/s).
 const AHEAD: u32 = 1024;
 
-/// Further ones, for each that has arrived.
+/// Further packets that are accepted, for each packet that has arrived.
 const AHEAD_FOR_EACH: u64 = 64;
 
-/// Bytes of memory that stay where a stream is read (chosen: what a connection may keep unread by default; memory that is
-/// made again for each turn slows transfers down).
+/// Memory, in bytes, that stays while a stream is read (chosen: the unread bytes that a connection may have by
+/// default). Allocating it in each turn slows transfers down.
 const STREAM_SPARE: usize = 4 << 20;
 
-/// What has arrived and was not read.
+/// Data that has arrived and was not read.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
-    /// The first packet that is not in the stream, counted from the beginning of the connection.
+    /// Index of the first packet that is not in the stream, counted from the start of the connection.
     next: u64,
-    /// Packets behind it, by the same count.
+    /// Packets behind it, by index.
     early: BTreeMap<u64, Early>,
-    /// What these take.
+    /// Memory of the early packets, in bytes.
     early_bytes: u64,
-    /// Packets that arrived.
     arrived: u64,
     stream: Buffer,
-    /// Offsets at which messages end, unread.
+    /// Offsets of the unread ends of messages.
     ends: VecDeque<u64>,
-    /// The stream goes no further than what is there.
+    /// The stream ends with the bytes that are here.
     closed: bool,
-    /// How the application reads, once it has.
+    /// How the application reads, once it has read.
     reads: Option<Reads>,
 }
 
-/// What an application takes of what has arrived.
+/// The form in which an application reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reads {
     Bytes,
@@ -62,23 +61,23 @@ enum Reads {
 }
 
 impl Incoming {
-    /// How far a packet is ahead of the first that is missing; `None` if it is behind it, or so far ahead that no
-    /// sender would send it: what is kept of a gap stays in proportion to what has arrived.
+    /// Returns the distance of a packet from the first missing one. `None`: it is behind, or further ahead than a
+    /// sender would go. So the data kept behind a gap stays in proportion to what has arrived.
     fn distance(&self, sequence: u32) -> Option<u32> {
-        // The low half of the count is the number that the packet bears.
+        // The low 32 bits of the index are the packet's sequence number.
         let distance = sequence.wrapping_sub(self.next as u32);
         let max = u64::from(AHEAD).saturating_add(self.arrived.saturating_mul(AHEAD_FOR_EACH));
         (u64::from(distance) < max.min(u64::from(WINDOW_LIMIT))).then_some(distance)
     }
 
-    /// A half that has not begun; with the memory of this one, if it `keeps` it and that is little.
+    /// Resets to an unopened stream. Reuses small allocations if `keeps`.
     pub(super) fn emptied(self, keeps: bool) -> Incoming {
         let (stream, ends) = (self.stream.emptied(keeps), emptied(self.ends, keeps));
         Incoming { stream, ends, ..Incoming::default() }
     }
 
-    /// A packet that the endpoint accepted, each number once. Gives whether the application can now
-    /// read more than before.
+    /// Inserts a packet that the endpoint accepted, each number once. Returns whether the application can read more
+    /// than before.
     pub(super) fn insert(&mut self, sequence: u32, payload: &[u8], extension: &[u8]) -> bool {
         let Some(distance) = self.distance(sequence).filter(|_| !self.closed) else { return false };
         self.arrived += 1;
@@ -106,7 +105,7 @@ impl Incoming {
         true
     }
 
-    /// Packets that came early and are now in order. Behind the one that closes nothing counts.
+    /// Appends early packets that are now in order. Packets behind the closing one are ignored.
     fn join(&mut self) {
         while !self.closed
             && let Some(early) = self.early.remove(&self.next)
@@ -127,12 +126,12 @@ impl Incoming {
         }
     }
 
-    /// Bytes that it keeps.
+    /// Returns the buffered bytes, with their bookkeeping.
     pub(super) fn kept(&self) -> u64 {
         self.stream.len() as u64 + self.early_bytes + self.ends.len() as u64 * END_BYTES
     }
 
-    /// Bytes that wait for the application: everything in order, unless it takes whole messages.
+    /// Returns the bytes that wait for the application: all in order, unless it reads whole messages.
     pub(super) fn waiting(&self) -> u64 {
         match self.reads {
             None | Some(Reads::Bytes) => self.stream.len() as u64,
@@ -142,34 +141,34 @@ impl Incoming {
         }
     }
 
-    /// What waits for the application, the ends of messages included: messages without bytes take memory, too.
+    /// Returns the bytes that wait for the application, with the memory of message ends: empty messages take memory,
+    /// too.
     pub(super) fn unread(&self) -> u64 {
         self.waiting() + self.ends.len() as u64 * END_BYTES
     }
 
-    /// Bytes that wait for a packet before them.
+    /// Returns the bytes that wait for an earlier packet.
     pub(super) fn early(&self) -> u64 {
         self.early_bytes
     }
 
-    /// Packets that arrived.
     pub(super) fn arrived(&self) -> u64 {
         self.arrived
     }
 
-    /// Whether a packet with this number may come: it did before, or it is not too far ahead.
+    /// Returns whether a packet with this number is plausible: it came before, or is not too far ahead.
     pub(super) fn expects(&self, sequence: u32) -> bool {
         let is_behind = (sequence.wrapping_sub(self.next as u32) as i32) < 0;
         is_behind || self.distance(sequence).is_some()
     }
 
-    /// Whether a packet is here already, or was.
+    /// Returns whether a packet has arrived.
     pub(super) fn has(&self, sequence: u32) -> bool {
         let distance = sequence.wrapping_sub(self.next as u32);
         (distance as i32) < 0 || self.early.contains_key(&(self.next + u64::from(distance)))
     }
 
-    /// Nothing more will come: what nobody can read any more goes.
+    /// Drops data that can never be read, when nothing more will come.
     pub(super) fn give_up(&mut self) {
         self.early.clear();
         self.early_bytes = 0;
@@ -178,30 +177,30 @@ impl Incoming {
         }
     }
 
-    /// The number of a packet that arrived: the last in order, or the first that came early.
+    /// Returns the number of a packet that arrived: the last in order, or else the first early one.
     pub(super) fn last(&self) -> Option<u32> {
         let early = || self.early.first_key_value().map(|(&number, _)| number as u32);
         self.next.checked_sub(1).map(|last| last as u32).or_else(early)
     }
 
-    /// Whether a packet is the first that is missing.
+    /// Returns whether a packet is the first missing one.
     pub(super) fn is_next(&self, sequence: u32) -> bool {
         sequence == self.next as u32
     }
 
-    /// Bytes of a message whose end has not arrived.
+    /// Returns the bytes of a message whose end has not arrived.
     pub(super) fn unfinished(&self) -> u64 {
         self.stream.len() as u64 - self.waiting().min(self.stream.len() as u64)
     }
 
-    /// The packet that closes says where the stream ends: at the last message end in it, or where it
-    /// begins. What is behind is padding that made the packet possible.
+    /// Ends the stream at `end`: the last message end in the closing packet, or its beginning. Bytes behind it are
+    /// padding that made the packet possible.
     fn close(&mut self, end: u64) {
         self.stream.truncate(end);
         self.closed = true;
     }
 
-    /// The next whole message.
+    /// Takes the next whole message.
     pub(super) fn message(&mut self) -> Option<Vec<u8>> {
         self.reads = Some(Reads::Messages);
         let end = self.ends.pop_front()?;
@@ -210,13 +209,13 @@ impl Incoming {
         Some(message)
     }
 
-    /// Bytes of the next whole message.
+    /// Returns the length of the next whole message, in bytes.
     pub(super) fn next_length(&mut self) -> Option<usize> {
         self.reads = Some(Reads::Messages);
         self.ends.front().map(|end| end.saturating_sub(self.stream.start()) as usize)
     }
 
-    /// The next bytes of the stream, whatever messages they belong to.
+    /// Reads the next bytes of the stream, across message ends.
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> usize {
         self.reads = Some(Reads::Bytes);
         let start = self.stream.start();
@@ -231,12 +230,12 @@ impl Incoming {
         count
     }
 
-    /// Whether the peer closed its side and everything before has arrived.
+    /// Returns whether the peer closed its side and everything before has arrived.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Whether nothing is left to read and nothing will come.
+    /// Returns whether nothing is left to read and nothing will come.
     pub(super) fn is_finished(&self) -> bool {
         self.closed && self.stream.len() == 0 && self.ends.is_empty()
     }
@@ -248,7 +247,7 @@ impl Early {
     }
 }
 
-/// The ends of messages in an extension, each handed over. Gives whether it closes.
+/// Passes each message end in an extension to `end`. Returns whether the packet closes the stream.
 fn records(extension: &[u8], payload_length: usize, mut end: impl FnMut(u16)) -> bool {
     let mut closes = false;
     for record in Records::new(extension, payload_length).flatten() {
@@ -261,7 +260,7 @@ fn records(extension: &[u8], payload_length: usize, mut end: impl FnMut(u16)) ->
     closes
 }
 
-/// The token in an extension, if there is one.
+/// Returns the token in an extension.
 pub(super) fn token(extension: &[u8], payload_length: usize) -> Option<Token> {
     Records::new(extension, payload_length).flatten().find_map(|record| match record {
         Record::Token(token) => Some(token),
@@ -271,7 +270,7 @@ pub(super) fn token(extension: &[u8], payload_length: usize) -> Option<Token> {
     })
 }
 
-/// Whether every record of an extension can be read, and the ends rise and are no more than a packet may have: each
+/// Returns whether every record of an extension is readable, and its ends rise and are at most [`ENDS`], because each
 /// takes memory.
 pub(super) fn is_readable(extension: &[u8], payload_length: usize) -> bool {
     let (mut last, mut ends) = (0, 0);
