@@ -16,7 +16,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use rings::Ring;
 
-/// The result of a system call.
 pub(crate) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -40,7 +39,7 @@ pub(crate) fn stdout_was_closed() -> bool {
     STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// A descriptor that is readable after [`ring`] until [`silence`].
+/// Returns a descriptor that is readable from [`ring`] to [`silence`].
 pub(crate) fn event_fd() -> io::Result<OwnedFd> {
     // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
     let fd = checked(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) })?;
@@ -53,7 +52,7 @@ pub(crate) fn ring(waker: &OwnedFd) -> io::Result<()> {
     let one = 1u64.to_ne_bytes();
     // SAFETY: eight bytes that live through the call.
     let written = unsafe { libc::write(waker.as_raw_fd(), one.as_ptr().cast(), one.len()) };
-    // Full is readable, too.
+    // A full counter is readable, too.
     match io::Error::last_os_error() {
         error if written < 0 && error.kind() != io::ErrorKind::WouldBlock => Err(error),
         _ => Ok(()),
@@ -78,7 +77,7 @@ fn readable(fd: libc::c_int) -> libc::pollfd {
     libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
 }
 
-/// Waits until one of the descriptors is readable, at most `timeout_ns`. Gives whether one is.
+/// Waits for at most `timeout_ns` until a descriptor is readable. Returns whether one is.
 pub(crate) fn wait_readable(
     fds: impl Iterator<Item = libc::c_int>,
     timeout_ns: u64,
@@ -87,17 +86,16 @@ pub(crate) fn wait_readable(
     poll(&mut polled, Some(timespec(timeout_ns)))
 }
 
-/// A timer with a descriptor, which stays set from one wait to the next: setting a timer of the kernel anew for every
-/// wait is dear where a hypervisor has the hardware.
+/// A timer with a descriptor, which stays set from one wait to the next: setting a kernel timer for each wait is
+/// expensive under a hypervisor.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: OwnedFd,
-    /// What is waited for; memory that is kept.
+    /// The descriptors of a wait; memory for reuse.
     polled: Vec<libc::pollfd>,
 }
 
 impl Alarm {
-    /// One that is not set.
     pub(crate) fn new() -> io::Result<Alarm> {
         let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
         // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
@@ -107,7 +105,7 @@ impl Alarm {
         Ok(Alarm { timer, polled: Vec::new() })
     }
 
-    /// Lets it ring in so many nanoseconds, once, and not at the time for which it was set before.
+    /// Sets it to ring once in `ns` nanoseconds, instead of at its previous time.
     pub(crate) fn set(&mut self, ns: u64) -> io::Result<()> {
         // Zero would never ring.
         let (it_interval, it_value) = (timespec(0), timespec(ns.max(1)));
@@ -117,8 +115,8 @@ impl Alarm {
         checked(unsafe { libc::timerfd_settime(timer, 0, &time, std::ptr::null_mut()) }).map(drop)
     }
 
-    /// Waits until one of the descriptors is readable, or it rings. Gives whether it rang: it goes on ringing until it
-    /// is set again.
+    /// Waits until a descriptor is readable or it rings. Returns whether it rang; it goes on ringing until it is set
+    /// again.
     pub(crate) fn wait(&mut self, fds: impl Iterator<Item = libc::c_int>) -> io::Result<bool> {
         self.polled.clear();
         self.polled.push(readable(self.timer.as_raw_fd()));
@@ -128,14 +126,14 @@ impl Alarm {
     }
 }
 
-/// Waits for descriptors, at most for so long. Gives whether something is to be seen at one.
+/// Waits for descriptors, at most for `timeout`. Returns whether one has an event.
 fn poll(polled: &mut [libc::pollfd], timeout: Option<libc::timespec>) -> io::Result<bool> {
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: the array and the time live through the call; its length is the array's.
     let ready = unsafe {
         libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout, std::ptr::null())
     };
-    // An error that waits at a socket, as when its link went down, makes it readable until somebody takes it.
+    // A pending error, as after the link went down, makes a socket readable until the error is taken.
     polled.iter().filter(|one| one.revents & libc::POLLERR != 0).for_each(|one| take_error(one.fd));
     match checked(ready) {
         Ok(ready) => Ok(ready > 0),
@@ -144,7 +142,7 @@ fn poll(polled: &mut [libc::pollfd], timeout: Option<libc::timespec>) -> io::Res
     }
 }
 
-/// Takes the error that waits at a socket: what it was is seen where it matters. Other descriptors have none.
+/// Takes the pending error of a socket; its effect shows elsewhere. Other descriptors have no error.
 fn take_error(fd: libc::c_int) {
     let mut error: libc::c_int = 0;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;
@@ -153,18 +151,18 @@ fn take_error(fd: libc::c_int) {
     unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ERROR, place, &mut length) };
 }
 
-/// Whether an error says that a descriptor or memory of this process is not what it should be. Every other one is
-/// about one destination, or about now.
+/// Returns whether an error means a wrong descriptor or wrong memory of this process. Every other error concerns one
+/// destination, or is temporary.
 pub(crate) fn is_fatal(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EBADF | libc::ENOTSOCK | libc::EFAULT))
 }
 
-/// Whether an error says that the kernel cuts no datagram of several, whatever its destination.
+/// Returns whether an error means that the kernel cannot segment datagrams, for any destination.
 pub(crate) fn cannot_cut(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EOPNOTSUPP))
 }
 
-/// What the kernel says of an interface.
+/// The kernel's data about an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) index: u32,
@@ -172,7 +170,7 @@ pub(crate) struct Link {
     pub(crate) ethernet: [u8; 6],
 }
 
-/// A request about an interface, which the kernel fills in.
+/// Returns a request about an interface, for the kernel to fill in.
 pub(crate) fn interface_request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: a request of zeros is one without name and contents.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -186,7 +184,7 @@ pub(crate) fn interface_request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// A socket of this network namespace, to ask it things.
+/// Returns a socket of this network namespace, for requests.
 pub(crate) fn any_socket() -> io::Result<OwnedFd> {
     // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
     unsafe {
@@ -195,7 +193,7 @@ pub(crate) fn any_socket() -> io::Result<OwnedFd> {
     }
 }
 
-/// Looks an interface up.
+/// Looks up an interface by its name.
 pub(crate) fn link(name: &str) -> io::Result<Link> {
     let socket = any_socket()?;
     let ask = |what: libc::Ioctl| {
@@ -225,7 +223,6 @@ fn set<T>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io:
     Ok(())
 }
 
-/// Sets a socket option to a number.
 pub(crate) fn set_number(
     fd: &impl AsRawFd,
     level: libc::c_int,
@@ -239,7 +236,7 @@ pub(crate) fn set_number(
     Ok(())
 }
 
-/// One instruction of a classic BPF program.
+/// Returns one instruction of a classic BPF program.
 const fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt, jf, k }
 }
@@ -265,7 +262,7 @@ impl std::fmt::Debug for Batch {
 }
 
 impl Batch {
-    /// Sends frames on a bound packet socket; gives how many there was room for.
+    /// Sends frames on a bound packet socket. Returns the number that there was room for.
     pub(crate) fn send(&mut self, fd: &OwnedFd, frames: &[&[&[u8]]]) -> io::Result<usize> {
         self.write(frames);
         let messages = &mut self.messages;
@@ -283,7 +280,7 @@ impl Batch {
         refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
     }
 
-    /// A message for each frame, as the system call reads it.
+    /// Writes a message for each frame, in the form of the system call.
     fn write(&mut self, frames: &[&[&[u8]]]) {
         let Batch { vectors, messages } = self;
         vectors.clear();
@@ -302,7 +299,7 @@ impl Batch {
     }
 }
 
-/// Sends one frame in one piece on a bound packet socket; gives whether there was room for it.
+/// Sends one frame in one piece on a bound packet socket. Returns whether there was room for it.
 pub(crate) fn send_one(fd: &OwnedFd, frame: &[u8]) -> io::Result<bool> {
     // SAFETY: the bytes live through the call.
     let sent = unsafe {
@@ -311,7 +308,7 @@ pub(crate) fn send_one(fd: &OwnedFd, frame: &[u8]) -> io::Result<bool> {
     refused_or(sent as libc::c_int).map(|sent| sent.is_some())
 }
 
-/// The result of sending: `None` when there is no room now.
+/// Returns the result of sending: `None` if there is no room now.
 fn refused_or(sent: libc::c_int) -> io::Result<Option<libc::c_int>> {
     match checked(sent) {
         Ok(sent) => Ok(Some(sent)),
@@ -322,7 +319,7 @@ fn refused_or(sent: libc::c_int) -> io::Result<Option<libc::c_int>> {
     }
 }
 
-/// Lets a socket receive nothing at all, though it is bound.
+/// Makes a bound socket receive nothing.
 pub(crate) fn drop_everything(socket: &std::net::UdpSocket) -> io::Result<()> {
     let mut program = [step(0x06, 0, 0, 0)];
     let program = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
@@ -336,7 +333,7 @@ pub(crate) fn drop_everything(socket: &std::net::UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-/// Asks for buffers of a socket; the system may give less.
+/// Requests buffers for a socket; the system may give less.
 pub(crate) fn set_buffers(socket: &impl AsRawFd, bytes: libc::c_int) -> io::Result<()> {
     set_number(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
     set_number(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)
@@ -346,7 +343,7 @@ pub(crate) fn set_buffers(socket: &impl AsRawFd, bytes: libc::c_int) -> io::Resu
 mod tests {
     use super::*;
 
-    /// What a message says to the system call: its bytes, piece by piece.
+    /// Returns the bytes of a message in the form of the system call, piece by piece.
     fn pieces(header: &libc::msghdr) -> Vec<Vec<u8>> {
         // SAFETY: the vectors were written for this message, and their bytes live.
         let vectors = unsafe { std::slice::from_raw_parts(header.msg_iov, header.msg_iovlen) };
@@ -365,7 +362,7 @@ mod tests {
         assert!(alarm.wait(std::iter::empty()).unwrap());
         assert!(start.elapsed().as_millis() >= 3);
         assert!(alarm.wait(std::iter::empty()).unwrap(), "it goes on ringing");
-        // Somebody else is heard while it is set for later.
+        // Another descriptor is seen while the alarm is set for later.
         alarm.set(60_000_000_000).unwrap();
         let waker = event_fd().unwrap();
         ring(&waker).unwrap();
