@@ -260,7 +260,6 @@ impl<I: PacketIo> Runner<I> {
     ///
     /// # Errors
     /// Fails as [`Runner::turn`] does.
-    /// As [`Runner::turn`].
     pub fn drain(&mut self, longest: TimeDelta) -> io::Result<usize> {
         // Frames that have arrived by now are sent on.
         self.turn()?;

@@ -1,5 +1,5 @@
-//! The programs `trimline cat` and `trimline rpc` beside the kernel's own protocols, over one cable without offloads: a
-//! long flow beside TCP, a request beside an echo of UDP.
+//! The programs `trimline cat` and `trimline rpc` compared with the kernel's own protocols, over one cable without
+//! offloads: a long flow with TCP, a request with a UDP echo.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -14,23 +14,23 @@ use super::report::Report;
 use super::rpc::{self, Carrier};
 use super::sys;
 
-/// Time of each flow of TCP that is counted.
+/// Measured time of each TCP flow.
 const TIME: Duration = Duration::from_millis(500);
 
-/// Bytes of each flow of NDP.
+/// Bytes of each NDP flow.
 const BYTES: u64 = 600_000_000;
 
 /// Requests of each run.
 const REQUESTS: u64 = 3000;
 
-/// Time that a listener may take to be there (chosen: a hundred times what it takes on an idle machine).
+/// Time for a listener to start (chosen: a hundred times the time on an idle machine).
 const BEGIN: Duration = Duration::from_millis(200);
 
-/// A program in a host's namespace, which ends with this value.
+/// A program in a host's namespace, which is killed when this value is dropped.
 struct Program(Child);
 
 impl Program {
-    /// Starts `trimline` with these words, its interface and its address. `host` 0 speaks to host 1.
+    /// Starts `trimline` with these arguments, its interface and its address. `host` 0 sends to host 1.
     fn start(
         network: &TestNetwork,
         program: &Path,
@@ -41,7 +41,7 @@ impl Program {
         let host = &network.hosts[host as usize];
         let own = address(host.number, 0).to_string();
         let start = || {
-            // A processor for each end, as the kernel's protocols have.
+            // Each end has its own processor, as with the kernel's protocols.
             sys::pin(host.number as usize);
             let mut command = Command::new(program);
             command.args(words).args(["-i", &host.interface, "-a", &own, "--rate", "100Gbps"]);
@@ -54,7 +54,7 @@ impl Program {
         host.namespace.inside(start).map(Program)
     }
 
-    /// Waits for its end. Gives what it printed and what it logged.
+    /// Waits for its end. Returns its output and its log.
     fn finish(mut self) -> io::Result<(String, String)> {
         let (mut printed, mut logged) = (String::new(), String::new());
         if let Some(mut output) = self.0.stdout.take() {
@@ -72,13 +72,13 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // One that has ended takes no signal.
+        // A program that has ended takes no signal.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The number behind a word in what a program said.
+/// Returns the number behind a word in the output of a program.
 fn number_behind(text: &str, word: &str) -> io::Result<f64> {
     let number = text.split_once(word).map(|(_, rest)| {
         rest.trim_start().split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or("")
@@ -87,7 +87,7 @@ fn number_behind(text: &str, word: &str) -> io::Result<f64> {
     number.ok_or_else(|| io::Error::other(format!("expected a number behind {word:?} in {text:?}")))
 }
 
-/// Sends zeros with `trimline cat` from one host of a cable to the other.
+/// Sends zeros with `trimline cat` between the hosts of a cable.
 fn cat(network: &TestNetwork, program: &Path) -> io::Result<Bulk> {
     let before = sys::processor_time_of_children();
     let listener = Program::start(network, program, 1, &["cat", "listen"], Stdio::null())?;
@@ -102,7 +102,7 @@ fn cat(network: &TestNetwork, program: &Path) -> io::Result<Bulk> {
     Ok(Bulk { bytes: BYTES, time, processor, ..Bulk::default() })
 }
 
-/// The median time of requests of 1 KB by `trimline rpc`, in microseconds.
+/// Returns the median time of requests of 1 KB by `trimline rpc`, in microseconds.
 fn request_us(network: &TestNetwork, program: &Path, polls: bool) -> io::Result<f64> {
     let way: &[&str] = if polls { &["--poll"] } else { &[] };
     let serve = [&["rpc", "serve"], way].concat();
@@ -114,11 +114,11 @@ fn request_us(network: &TestNetwork, program: &Path, polls: bool) -> io::Result<
     number_behind(&printed, "median")
 }
 
-/// Long flows and requests of NDP, each judged by the run of the kernel's protocol just before it: the speed of a machine
-/// that others use changes within seconds. `program` is the command `trimline`.
+/// Measures long flows and requests of NDP. Each is compared with the run of the kernel's protocol just before it,
+/// because a shared machine changes its speed within seconds. `program` is the command `trimline`.
 ///
 /// # Errors
-/// The kernel refuses what the testbed needs, or a program fails.
+/// Fails if the kernel refuses what the testbed needs, or a program fails.
 pub fn kernel(program: &Path, rounds: u64) -> io::Result<Report> {
     let mut report = Report::default();
     report.line(&format!("{rounds} rounds, one after the other: median (min, max)"));
