@@ -7,11 +7,10 @@ use std::time::Instant;
 use trimline_packet::{Time, TimeDelta};
 
 /// The span after which a real clock restarts at zero: 2^63 ps, 106 days. [`Time`] counts twice as far, so a deadline
-/// set shortly before the restart lies beyond the epoch and does not wrap.
+/// set before the restart lies beyond the epoch and does not wrap.
 pub(crate) const EPOCH: TimeDelta = TimeDelta::from_ps(1 << 63);
 
-/// The minimum fall of a clock that restarted. A clock falls only when it restarts: by an epoch, minus the time since
-/// it was last read.
+/// The minimum fall of a clock that restarted: it falls by an epoch, minus the time since it was last read.
 const MIN_FALL: TimeDelta = TimeDelta::from_ps(1 << 62);
 
 /// Returns whether a clock that reads `now` has restarted since it read `before`.

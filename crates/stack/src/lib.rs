@@ -7,10 +7,8 @@
 //! | [`switch`] | switches in one process: the simulator's ports around frames |
 //! | [`testbed`] | hosts and switches in network namespaces that vanish with the process |
 //!
-//! The endpoint and the port are the simulator's. This crate adds bytes, clocks, addresses and sockets. It does not use
-//! the simulator; a test runs one scenario on both and compares them packet by packet.
-//!
-//! All system calls are in the `sys` modules.
+//! The endpoint and the port are the simulator's. This crate adds bytes, clocks, addresses and sockets, and does not
+//! use the simulator; a test compares both packet by packet in one scenario. All system calls are in the `sys` modules.
 #![deny(unsafe_code)]
 
 pub mod clock;

@@ -28,7 +28,6 @@ pub(crate) fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Returns the RNG stream of `owner` under a seed.
 pub(crate) fn stream(seed: u64, owner: u64) -> Stream {
     Stream::seed_from_u64(mix(seed ^ mix(owner)))
 }

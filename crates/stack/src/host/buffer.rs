@@ -1,5 +1,4 @@
-//! The buffered bytes of a stream, in a ring. Releasing bytes moves nothing, and the payload of a packet is one slice
-//! or two.
+//! The buffered bytes of a stream, in a ring: releasing moves nothing, and a packet's payload is one or two slices.
 
 use std::collections::VecDeque;
 
@@ -11,13 +10,13 @@ pub(super) struct Buffer {
     start: u64,
 }
 
-/// Maximum memory, in bytes, that an emptied list keeps for reuse (chosen: a request of 1 KB and its bookkeeping).
+/// Maximum bytes that an emptied list keeps for reuse (chosen: a request of 1 KB and its bookkeeping).
 const LITTLE: usize = 4096;
 
 /// Memory, in bytes, that stays after messages (chosen: 4096 connections of a peer have 256 MB).
 pub(super) const SPARE: usize = 1 << 16;
 
-/// Returns an empty list. Reuses the memory of `list` if `keeps` and it is at most 4096 bytes.
+/// Returns an empty list, which reuses the memory if `keeps` and it is at most [`LITTLE`].
 pub(super) fn emptied<T>(mut list: VecDeque<T>, keeps: bool) -> VecDeque<T> {
     if !keeps || list.capacity() * size_of::<T>() > LITTLE {
         return VecDeque::new();
@@ -27,38 +26,33 @@ pub(super) fn emptied<T>(mut list: VecDeque<T>, keeps: bool) -> VecDeque<T> {
 }
 
 impl Buffer {
-    /// Returns a buffer at the beginning of a stream. Reuses its memory if `keeps` and it is at most 4096 bytes.
+    /// Resets to the beginning of a stream, and reuses the memory if `keeps` and it is at most [`LITTLE`].
     pub(super) fn emptied(self, keeps: bool) -> Buffer {
         Buffer { bytes: emptied(self.bytes, keeps), start: 0 }
     }
 
-    /// Returns the bytes that the allocated memory can hold.
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Returns the offset behind the newest byte.
     pub(super) fn end(&self) -> u64 {
         self.start + self.len() as u64
     }
 
-    /// Returns the offset of the oldest buffered byte.
     pub(super) fn start(&self) -> u64 {
         self.start
     }
 
-    /// Returns the number of buffered bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Adds bytes at the end.
     pub(super) fn append(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
-    /// Returns the bytes from one offset to another, both within the buffer. The second slice follows the first.
+    /// Returns the bytes between two buffered offsets; the second slice follows the first.
     pub(super) fn slices(&self, from: u64, to: u64) -> [&[u8]; 2] {
         let (front, back) = self.bytes.as_slices();
         let [from, to] = [from, to].map(|offset| (offset - self.start) as usize);
@@ -69,7 +63,7 @@ impl Buffer {
         ]
     }
 
-    /// Releases the bytes before an offset. A buffer that was long keeps `spare` bytes of memory for new bytes.
+    /// Releases the bytes before an offset. A long buffer keeps `spare` bytes of memory.
     pub(super) fn release(&mut self, before: u64, spare: usize) {
         let gone = (before.saturating_sub(self.start) as usize).min(self.len());
         self.start += gone as u64;
@@ -85,7 +79,6 @@ impl Buffer {
         }
     }
 
-    /// Drops the bytes at and behind an offset.
     pub(super) fn truncate(&mut self, end: u64) {
         self.bytes.truncate(end.saturating_sub(self.start) as usize);
     }

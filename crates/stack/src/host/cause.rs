@@ -1,5 +1,5 @@
-//! The cause in a RESET, which the other end can report: the low byte of the header's last word, which RESET does not
-//! use otherwise. A host that does not know causes sends 0 and ignores others.
+//! The cause in a RESET, which the other end can report: the low byte of the header's last word, unused otherwise. A
+//! host that does not know causes sends 0 and ignores others.
 
 use std::fmt;
 
@@ -42,12 +42,10 @@ impl Cause {
         Cause::Altered,
     ];
 
-    /// Returns the cause in the last word of a RESET.
     pub(super) fn of_word(extra: u32) -> Cause {
         Cause::ALL.into_iter().find(|&cause| cause as u32 == extra & 0xff).unwrap_or(Cause::Unknown)
     }
 
-    /// Returns the cause that a RESET names for a failure here.
     pub(super) fn of(failure: Failure) -> Cause {
         match failure {
             Failure::Closed => Cause::Ended,

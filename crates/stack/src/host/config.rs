@@ -18,31 +18,31 @@ pub(super) const MIN_RTO: TimeDelta = TimeDelta::from_ms(20);
 const HEADERS_V4: usize = 20 + 8 + 16;
 const HEADERS_V6: usize = 40 + 8 + 16;
 
-/// The maximum that a host buffers for each connection, for each peer and in all. Beyond it, data is refused or not
-/// pulled, but never lost after it was ACKed. [`Config::send_buffer`] bounds the data to send of each connection.
+/// The maximum that a host buffers for each connection, for each peer and in all. Data beyond it is refused or not
+/// pulled, but never lost after an ACK. [`Config::send_buffer`] bounds data to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a connection that wait for its application; at this limit it is no longer pulled.
+    /// Bytes of a connection that wait for its application; then it is no longer pulled.
     pub receive_buffer: u64,
-    /// Bytes of a connection that wait for a missing packet; packets beyond this limit are taken as headers.
+    /// Bytes of a connection that wait for a missing packet; further packets are taken as headers.
     pub early_bytes: u64,
     /// Bytes of a message, to be sent or received.
     pub message_bytes: u64,
-    /// Bytes that are buffered from one peer.
+    /// Bytes buffered from one peer.
     pub peer_bytes: u64,
-    /// Bytes that are buffered from all peers.
+    /// Bytes buffered from all peers.
     pub host_bytes: u64,
-    /// Bytes that wait to be sent to one peer or ACKed by it; at this limit connections to it accept no more to send.
+    /// Bytes to be sent to one peer or ACKed by it; then its connections accept no more to send.
     pub peer_unacked: u64,
-    /// Bytes that wait to be sent to all peers or ACKed by them.
+    /// Bytes to be sent to all peers or ACKed by them.
     pub host_unacked: u64,
     /// Connections that one peer may have opened here.
     pub peer_connections: u32,
     /// Connections that all peers may have opened here.
     pub connections: u32,
-    /// Connections of one peer from which the application could not read anything yet.
+    /// Connections of one peer from which nothing could be read yet.
     pub peer_half_open: u32,
-    /// Connections of all peers from which the application could not read anything yet.
+    /// Connections of all peers from which nothing could be read yet.
     pub half_open: u32,
     /// Sides of connections, including those that are only remembered.
     pub sides: u32,
@@ -51,9 +51,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Chosen: a stalled application costs 4 MB; data that arrives at 10 Gb/s until a lost packet is sent again (20 ms:
-    /// 25 MB) is buffered; a peer has 128 MB and all peers together 512 MB, and the same again for data to send to
-    /// them.
+    /// Chosen: a stalled application costs 4 MB; arrivals at 10 Gb/s until a lost packet is sent again (20 ms: 25 MB)
+    /// are buffered; a peer has 128 MB, all peers 512 MB, and the same again for data to send to them.
     fn default() -> Limits {
         Limits {
             receive_buffer: 4 << 20,
@@ -78,7 +77,7 @@ impl Default for Limits {
 pub struct Config {
     /// The address that this host sends from.
     pub address: IpAddr,
-    /// The addresses of this host where the fabric has one for each path (NDP 3.1.1); empty where it hashes.
+    /// Its addresses where the fabric has one for each path (NDP 3.1.1); empty where it hashes.
     pub ways: Vec<IpAddr>,
     /// The Ethernet address that it sends from.
     pub ethernet: [u8; 6],
@@ -90,36 +89,34 @@ pub struct Config {
     pub send_rate: BitRate,
     /// The parameters of the protocol.
     pub ndp: ndp::Config,
-    /// Whether a new connection avoids the paths that other connections to its peer found bad, by `ndp.path_penalty`.
+    /// True if a new connection avoids the paths that others to its peer found bad, by `ndp.path_penalty`.
     pub shares_scores: bool,
-    /// Bytes that a connection buffers for sending before it accepts no more; for a stream two windows, if that is
-    /// more. A larger buffer delays its bytes until they have left the CPU cache.
+    /// Bytes that a connection buffers for sending; for a stream two windows, if that is more. In a larger buffer bytes
+    /// leave the CPU cache before they are sent.
     pub send_buffer: usize,
     /// The limits of what is buffered.
     pub limits: Limits,
-    /// The time after which a connection fails: because its peer was not heard ([`super::Failure::DeadPeer`]), or
-    /// because nothing moved though it was heard ([`super::Failure::Stalled`]). Both ends probe several times before.
-    /// `None`: never.
+    /// The time after which a connection fails because its peer was not heard ([`super::Failure::DeadPeer`]), or
+    /// because nothing moved ([`super::Failure::Stalled`]). Both ends probe several times before. `None`: never.
     pub dead_peer_timeout: Option<TimeDelta>,
-    /// Whether a connection is opened only for a peer that shows a token of this host. Other peers are given a token,
-    /// and no state is kept for them (RFC 9000, section 8). The first connection of a peer takes one round trip more;
-    /// later ones do not.
+    /// True if a connection is opened only for a peer that shows a token of this host. Other peers are given a token,
+    /// without state (RFC 9000, section 8). Only a peer's first connection takes a round trip more.
     pub validates_addresses: bool,
-    /// Whether an ACK that pulls nothing rides in the extension of a packet that is sent with it to the same peer,
-    /// where there is room. That saves a frame. Peers understand such ACKs in any case.
+    /// True if an ACK that pulls nothing rides in the extension of a packet to the same peer, where there is room. That
+    /// saves a frame. Peers understand such ACKs in any case.
     pub joins_acks: bool,
-    /// A key that peers share: a packet without its tag is refused. Set by [`Config::share`].
+    /// A key that peers share; packets without its tag are refused. Set by [`Config::share`].
     pub key: Option<Key>,
-    /// A second key whose tags are accepted as well as those of [`Config::key`], while hosts change keys.
+    /// A second key whose tags are accepted too, while hosts change keys.
     pub other_key: Option<Key>,
-    /// The way in which the host waits while it has no work.
+    /// The way in which the host waits for work.
     pub idle: Idle,
-    /// Whether a waiting call leaves packets that are due when it returns to the next call, so that they go together
-    /// with what the application sends meanwhile. For applications that call again at once.
+    /// True if a waiting call leaves packets that are due on its return to the next call, so that they go together with
+    /// what the application sends. For applications that call again at once.
     pub sends_later: bool,
     /// RNG streams; `None`: seeded by the operating system.
     pub streams: Option<Streams>,
-    /// Whether [`super::Host::pulls_received`] is recorded, for PULLs and for pulls that rode in other packets.
+    /// True if [`super::Host::pulls_received`] is recorded, for PULLs and for pulls in other packets.
     pub record_pulls: bool,
 }
 
@@ -138,30 +135,26 @@ pub fn payload_of_mtu(mtu: usize, address: IpAddr) -> Result<u16, String> {
 }
 
 impl Config {
-    /// Returns the bytes of the longest IP packet that this host sends.
     pub(super) fn longest_packet(&self) -> usize {
         usize::from(self.packet_bytes(self.ndp.payload_bytes)) + EXTENSION_ROOM
     }
 
-    /// Returns the bytes of an IP packet with a payload, without its extension.
+    /// Returns the bytes of an IP packet without its extension.
     pub(super) fn packet_bytes(&self, payload: u16) -> u16 {
         let headers = if self.address.is_ipv6() { HEADERS_V6 } else { HEADERS_V4 };
         let tag = if self.key.is_some() { TAG_BYTES } else { 0 };
         (headers + tag) as u16 + payload
     }
 
-    /// Makes peers share this key from now on. Packets leave room for its tag. Switches must leave the tag when they
-    /// trim, as [`Profile::KEYED`] does: a header without it is refused.
+    /// Makes peers share this key from now on. Packets leave room for its tag. Switches must leave it when they trim,
+    /// as [`Profile::KEYED`] does: a header without it is refused.
     pub fn share(&mut self, key: Key) {
         if self.key.replace(key).is_none() {
             self.ndp.payload_bytes = self.ndp.payload_bytes.saturating_sub(TAG_BYTES as u16).max(1);
         }
     }
 
-    /// Checks that the parameters fit together.
-    ///
-    /// # Errors
-    /// Returns a sentence that names the parameters that do not.
+    /// Checks that the parameters fit together, and names those that do not.
     pub(super) fn check(&self) -> Result<(), String> {
         let (cut, needed) =
             (self.profile.trimmed_bytes, Profile::min_keyed_bytes(self.address.is_ipv6()));
@@ -177,14 +170,14 @@ impl Config {
 
     /// Returns NDP's parameters for a host with this address on a link of this MTU and rate.
     ///
-    /// The paper's timers are for hosts with a core of their own. They are longer here, because a host that shares its
-    /// cores answers late, and a packet that is only late must not be sent again. The initial window is 30 packets.
-    /// Where round trips take 1 ms, which no datacenter's do, it grows until it fills the path. The RTO follows the
-    /// round trips ([`FollowsPath`]) and is at least 20 ms. Before the first answer of a peer it is 200 ms: most round
-    /// trips between any two hosts are shorter, and a longer path sends its first window twice, once. (The second of
-    /// RFC 6298 would delay a lone packet that is lost in a datacenter.) A PULL is repeated after 20 ms. Both timers
-    /// double with each vain attempt. A connection is remembered for 1 s, or 32 RTOs; for 10 s if nothing was ever sent
-    /// to its peer, whose RTO is unknown.
+    /// The timers are longer than the paper's, which are for hosts with a core of their own: a host that shares its
+    /// cores answers late, and a late packet must not be sent again. The initial window is 30 packets; it grows until
+    /// it fills a path whose round trips take 1 ms, as no datacenter's do. The RTO follows the round trips
+    /// ([`FollowsPath`]) from 20 ms up. Before a peer's first answer it is 200 ms: most round trips between any hosts
+    /// are shorter, and a longer path sends its first window twice, once. (The second of RFC 6298 would delay a lone
+    /// packet that is lost in a datacenter.) A PULL is repeated after 20 ms. Both timers double with each vain attempt.
+    /// A connection is remembered for 1 s, or 32 RTOs; for 10 s if nothing was ever sent to its peer, whose RTO is
+    /// unknown.
     ///
     /// # Errors
     /// Returns a message if the MTU leaves no room for a payload.

@@ -4,8 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use trimline_packet::ConnectionId;
 
-/// An allocator of ids that an outsider cannot predict from ids that it saw. A client that restarts does not reuse the
-/// ids that its servers remember.
+/// An allocator of ids that no outsider can predict. A restarted client does not reuse ids that its servers remember.
 #[derive(Debug)]
 pub(super) struct ConnectionIds {
     /// A keyed hash (SipHash) of a count, with a key of the operating system. `None` in repeatable runs, whose ids
@@ -21,7 +20,6 @@ impl Default for ConnectionIds {
 }
 
 impl ConnectionIds {
-    /// Returns an allocator whose ids count up from `first`.
     pub(super) fn from(first: u32) -> ConnectionIds {
         ConnectionIds { hash: None, count: first }
     }

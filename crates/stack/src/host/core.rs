@@ -1,5 +1,5 @@
-//! One endpoint between frames and applications. It takes times, frames and commands, and gives frames. It knows no
-//! socket and no clock, so a virtual world can drive it as well as a real one.
+//! One endpoint between frames and applications. It knows no socket and no clock, so a virtual world can drive it as
+//! well as a real one.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
@@ -36,12 +36,11 @@ pub(crate) use riding::BEHIND_PAYLOAD;
 use riding::Riding;
 pub(super) use transmit::Written;
 
-/// The bit of a service port that marks checked messages. A host that does not know checks listens on no such port, and
-/// refuses.
+/// The bit of a service port that marks checked messages. A host that does not know checks refuses such ports.
 const CHECKED: u16 = 1 << 15;
 
-/// The timer wake-ups in an RTO of a host that blocks (chosen: a time-out is at most a quarter late). Each connection
-/// has several timers, and most are in vain.
+/// Timer wake-ups per RTO of a blocking host (chosen: a time-out is at most a quarter late). Each connection has
+/// several timers, mostly in vain.
 const TIMERS_AN_RTO: u64 = 4;
 
 /// Number of ended connections whose memory is kept for new ones.
@@ -50,7 +49,7 @@ const FEW_MEMORIES: usize = 64;
 /// RESETs that end a connection. They are not answered, and one may be lost (chosen).
 const RESETS: usize = 3;
 
-/// Handles of ended connections that a list for the application may hold, in addition to twice the connections in use.
+/// Handles of ended connections that a list may hold in addition to twice the connections in use.
 const FEW_HANDLES: usize = 64;
 
 /// The name by which both ends know a connection.
@@ -80,18 +79,17 @@ struct Entry {
     failure: Option<Failure>,
     /// It is in the list of readable connections.
     listed: bool,
-    /// The application has abandoned it.
     abandoned: bool,
     in_use: bool,
-    /// The peer has begun to send: its receive stream existed, even if the endpoint no longer has it.
+    /// The peer has begun to send, even if the endpoint no longer has the receive stream.
     begun: bool,
-    /// The application has it; a connection of a peer has been accepted.
+    /// The application has accepted or opened it.
     taken: bool,
     /// The peer opened it, and nothing could be read yet.
     half_open: bool,
     /// Its application does not read: it is not pulled.
     held: bool,
-    /// The limits of its peer or of this host are reached: it is not pulled.
+    /// The limits of its peer or of this host stop its pulls.
     crowded: bool,
     /// `held || crowded`, as the endpoint was last told.
     holds: bool,
@@ -101,7 +99,7 @@ struct Entry {
     unacked: u64,
     /// The time when the peer was last heard.
     received: Time,
-    /// Progress of the send and the receive stream, with the time of the last change.
+    /// Progress of the send and the receive stream.
     moved: [Moved; 2],
 }
 
@@ -128,31 +126,30 @@ pub struct Core {
     ended: Vec<Name>,
     watch: Watch,
     tokens: Tokens,
-    /// Answers to unknown hosts, for which no state is kept: whole frames.
+    /// Answers to unknown hosts: whole frames, without state.
     to_strangers: VecDeque<Vec<u8>>,
-    /// ACKs that wait for a packet to ride in, or ride in the next one.
+    /// ACKs that ride in the next packet or wait for one.
     riding: Riding,
     /// The time until which no unknown host is sent a refusal.
     refused_until: Time,
     /// Number of connections that are held ([`Command::Hold`]).
     holding: u32,
-    /// Connections that are not pulled because other connections fill the limits.
+    /// Connections that are not pulled because others fill the limits.
     crowded: BTreeSet<(HostId, u32)>,
     /// Peers whose next hop is to be looked up.
     unresolved: Vec<HostId>,
-    /// Whether the next hop to a new peer is the source of its first frame, because no other source knows it.
+    /// True if a new peer's next hop is the source of its first frame, because no other source knows it.
     pub(super) learns_next_hops: bool,
-    /// Connections with data or an end that the endpoint does not know of.
+    /// Connections with data or an end unknown to the endpoint.
     unhanded: Vec<u32>,
     deadlines: BTreeSet<(Time, u32, u32)>,
     /// The time when the last bit of the last frame has left.
     busy_until: Time,
-    /// The time before the link is free at which the next frame may be handed over: frames that leave within 1 or 2 us
-    /// go in one system call.
+    /// How early a frame may be handed over before the link is free: frames that leave within 1 or 2 us go in one
+    /// system call.
     pub(super) ahead: TimeDelta,
-    /// The time of the last action of the endpoint. Nothing that follows from it was sent before.
+    /// The time of the endpoint's last action, before which nothing that follows from it was sent.
     clock: Time,
-    /// The frame that is being written.
     pub(super) frame: Vec<u8>,
     extension: Vec<u8>,
     pub(super) statistics: Statistics,
@@ -198,7 +195,7 @@ impl Core {
         }
     }
 
-    /// Sets the id of the next connection opened here; later ids count up. For repeatable runs.
+    /// Sets the id of the next connection opened here, from which ids count up, for repeatable runs.
     pub fn number_connections_from(&mut self, first: u32) {
         self.connection_ids = ConnectionIds::from(first);
     }
@@ -208,31 +205,28 @@ impl Core {
         self.slots.use_streams(streams);
     }
 
-    /// Adds a peer: its canonical address, one address for each path if the fabric has them, and the Ethernet address
-    /// of the next hop to it.
+    /// Adds a peer: its canonical address, one for each path if the fabric has them, and its next hop's Ethernet
+    /// address.
     pub fn add_peer(&mut self, canonical: IpAddr, ways: &[IpAddr], next_hop: [u8; 6]) {
         let host = self.peers.add(canonical, ways);
         self.peers.set_next_hop(host, next_hop);
     }
 
-    /// Returns a peer whose next hop has not been looked up yet.
     pub(super) fn next_unresolved(&mut self) -> Option<IpAddr> {
         self.unresolved.pop().and_then(|host| self.peers.canonical(host))
     }
 
-    /// Sets the current Ethernet address of the next hop to a peer.
     pub(super) fn set_next_hop(&mut self, peer: IpAddr, next_hop: [u8; 6]) {
         if let Some(host) = self.peers.host(peer) {
             self.peers.set_next_hop(host, next_hop);
         }
     }
 
-    /// Returns the peers that this host named, and those with connections here.
+    /// Returns the peers that this host named or that have connections here.
     pub(super) fn peers_in_use(&self) -> Vec<IpAddr> {
         self.peers.in_use().collect()
     }
 
-    /// Returns whether a peer is in use but has no known next hop.
     pub(super) fn lacks_way(&self, peer: IpAddr) -> bool {
         self.peers.lacks_way(peer)
     }
@@ -242,7 +236,7 @@ impl Core {
         self.peers.host(address).is_some_and(|host| self.peers.next_hop(host).is_some())
     }
 
-    /// Sets all remembered times back, because the clock was set back `by` this much.
+    /// Sets all remembered times back with the clock.
     pub fn set_back(&mut self, by: TimeDelta) {
         self.endpoint.set_back(by);
         self.boards.iter_mut().flatten().for_each(|board| board.set_back(by));
@@ -284,7 +278,7 @@ impl Core {
     /// Accepts checked connections to a service port ([`Options::checked`]).
     ///
     /// # Panics
-    /// Panics for a port of 32,768 or more, as [`Core::listen`].
+    /// Panics as [`Core::listen`] does.
     pub fn listen_checked(&mut self, now: Time, service_port: u16) {
         assert!(service_port < CHECKED, "service ports lie below {CHECKED}, not {service_port}");
         self.listen_on(now, service_port | CHECKED);
@@ -350,11 +344,10 @@ impl Core {
         (entry.in_use && entry.generation == connection.generation).then_some(entry)
     }
 
-    /// Frees a connection that is not needed any more: all data was sent, ACKed and read, or its application has
-    /// abandoned it, as it must after a failure.
+    /// Frees a connection that is complete in both directions, or abandoned, as it must be after a failure.
     ///
-    /// The endpoint does not close a stream by itself. So until here it recognises every copy of the connection's
-    /// packets, and from here on it remembers both streams for time-wait.
+    /// The endpoint does not close a stream by itself, so until here it recognises every copy of the packets, and from
+    /// here on it remembers both streams for time-wait.
     fn retire(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         let sent = entry.outgoing.is_closed() && entry.outgoing.is_complete();
@@ -395,7 +388,6 @@ impl Core {
         self.free.push(index);
     }
 
-    /// Tells the endpoint which connections have ended.
     fn close_ended(&mut self, now: Time) {
         while let Some(name) = self.ended.pop() {
             for side in [Side::Sending, Side::Receiving] {
@@ -428,7 +420,7 @@ impl Core {
     }
 
     /// Tells the peer that a connection has failed here. A RESET must name something that the peer sent: a packet, or
-    /// else the last pull that came, 0 if none came.
+    /// else the last pull, 0 if none came.
     #[cold]
     fn reset_peer(&mut self, index: u32, cause: Cause) {
         let Entry { name, incoming, .. } = &self.entries[index as usize];
@@ -469,7 +461,6 @@ impl Core {
         }
     }
 
-    /// Hands new data of the connections to the endpoint.
     fn hand_over(&mut self, now: Time) {
         // No connection is listed meanwhile.
         let mut unhanded = std::mem::take(&mut self.unhanded);
@@ -517,7 +508,7 @@ impl Core {
         self.drain_events(now, None);
     }
 
-    /// Returns when something other than the arrival of a frame is due: a packet to send, a timer, a deadline.
+    /// Returns when something other than an arrival is due: a packet to send, a timer, a deadline.
     pub fn next(&self) -> Time {
         if !self.unhanded.is_empty() {
             return self.clock;
@@ -525,12 +516,10 @@ impl Core {
         self.next_transmit().min(self.next_timer())
     }
 
-    /// Returns when a timer or a deadline is due.
     pub(super) fn next_timer(&self) -> Time {
         self.endpoint.poll_timeout().min(self.next_deadline())
     }
 
-    /// Returns when the deadline of a connection or the next inspection for dead peers is due.
     fn next_deadline(&self) -> Time {
         let deadline = self.deadlines.first().map_or(Time::NEVER, |&(time, ..)| time);
         let watch =
@@ -538,8 +527,8 @@ impl Core {
         deadline.min(watch)
     }
 
-    /// Returns when a host that blocks at `now` must wake: like [`Core::next`], but the endpoint's timers (time-outs,
-    /// repeated PULLs, expired state) are delayed so that several can be handled together.
+    /// Returns when a host that blocks at `now` must wake: like [`Core::next`], but the endpoint's timers are delayed
+    /// so that several are handled together.
     pub(super) fn next_wake(&self, now: Time) -> Time {
         if !self.unhanded.is_empty() {
             return self.clock;

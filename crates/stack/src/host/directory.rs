@@ -28,8 +28,7 @@ impl Streams {
 }
 
 impl Streams {
-    /// Returns a seed for the host's own random choices: it belongs to an impossible connection of the host with
-    /// itself.
+    /// Returns a seed for the host's own random choices, from an impossible connection of the host with itself.
     pub(super) fn seed(&self) -> u64 {
         let connection = ConnectionId::new(0);
         let key = Key { peer: ME, connection, opened_here: true, side: Side::Sending };
@@ -43,7 +42,6 @@ impl fmt::Debug for Streams {
     }
 }
 
-/// The slots of the endpoint.
 #[derive(Debug)]
 pub(super) struct Slots {
     slots: HashMap<Key, u32, Quick>,
@@ -88,7 +86,7 @@ impl Slots {
 pub(super) struct View<'a> {
     pub(super) slots: &'a mut Slots,
     pub(super) peers: &'a mut Peers,
-    /// The packet in handling is of a connection whose beginning has come.
+    /// The packet in handling is of a connection that has begun.
     pub(super) begun: bool,
 }
 
@@ -109,8 +107,8 @@ impl HostTables for View<'_> {
         slot
     }
 
-    /// Refuses to reopen a connection that an application still has, even if the endpoint has forgotten its stream: the
-    /// two would disagree about what has arrived.
+    /// Refuses to reopen a connection that an application still has but the endpoint has forgotten: the two would
+    /// disagree about what has arrived.
     fn accepts(&self, _key: Key) -> bool {
         !self.begun
     }

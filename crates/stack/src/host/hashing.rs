@@ -1,10 +1,10 @@
-//! The hash of the tables that are read for every frame.
+//! The hash of the tables read for every frame.
 
 use std::hash::{BuildHasher, Hasher};
 
 use crate::random;
 
-/// A fast hash that no outsider can aim at, because each process has its own seed.
+/// A fast hash with a seed for each process, so that no outsider can aim at it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quick(u64);
 
@@ -21,7 +21,6 @@ impl BuildHasher for Quick {
     }
 }
 
-/// The hasher of [`Quick`].
 #[derive(Debug)]
 pub(super) struct QuickHasher(u64);
 

@@ -1,4 +1,4 @@
-//! The receive stream of a connection: it turns packets into a stream, and the stream into messages.
+//! The receive stream of a connection: packets become a stream, and the stream messages.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,17 +27,16 @@ const END_BYTES: u64 = 8;
 /// Gb/s).
 const AHEAD: u32 = 1024;
 
-/// Further packets that are accepted, for each packet that has arrived.
+/// Further packets accepted for each packet that has arrived.
 const AHEAD_FOR_EACH: u64 = 64;
 
-/// Memory, in bytes, that stays while a stream is read (chosen: the unread bytes that a connection may have by
-/// default). Allocating it in each turn slows transfers down.
+/// Bytes of memory that stay while a stream is read (chosen: the default limit of unread bytes). Allocating them in
+/// each turn slows transfers down.
 const STREAM_SPARE: usize = 4 << 20;
 
-/// Data that has arrived and was not read.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
-    /// Index of the first packet that is not in the stream, counted from the start of the connection.
+    /// Index of the first packet missing in the stream, from the start of the connection.
     next: u64,
     /// Packets behind it, by index.
     early: BTreeMap<u64, Early>,
@@ -49,11 +48,10 @@ pub(super) struct Incoming {
     ends: VecDeque<u64>,
     /// The stream ends with the bytes that are here.
     closed: bool,
-    /// How the application reads, once it has read.
+    /// The form in which the application reads, once it has read.
     reads: Option<Reads>,
 }
 
-/// The form in which an application reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reads {
     Bytes,
@@ -61,8 +59,8 @@ enum Reads {
 }
 
 impl Incoming {
-    /// Returns the distance of a packet from the first missing one. `None`: it is behind, or further ahead than a
-    /// sender would go. So the data kept behind a gap stays in proportion to what has arrived.
+    /// Returns a packet's distance from the first missing one. `None`: it is behind, or further ahead than a sender
+    /// would go. So data kept behind a gap stays in proportion to what has arrived.
     fn distance(&self, sequence: u32) -> Option<u32> {
         // The low 32 bits of the index are the packet's sequence number.
         let distance = sequence.wrapping_sub(self.next as u32);
@@ -76,8 +74,7 @@ impl Incoming {
         Incoming { stream, ends, ..Incoming::default() }
     }
 
-    /// Inserts a packet that the endpoint accepted, each number once. Returns whether the application can read more
-    /// than before.
+    /// Inserts a packet that the endpoint accepted, each number once. Returns whether the application can read more.
     pub(super) fn insert(&mut self, sequence: u32, payload: &[u8], extension: &[u8]) -> bool {
         let Some(distance) = self.distance(sequence).filter(|_| !self.closed) else { return false };
         self.arrived += 1;
@@ -105,7 +102,7 @@ impl Incoming {
         true
     }
 
-    /// Appends early packets that are now in order. Packets behind the closing one are ignored.
+    /// Appends early packets that are now in order, up to the closing one.
     fn join(&mut self) {
         while !self.closed
             && let Some(early) = self.early.remove(&self.next)
@@ -126,12 +123,12 @@ impl Incoming {
         }
     }
 
-    /// Returns the buffered bytes, with their bookkeeping.
+    /// Returns the buffered bytes and their bookkeeping.
     pub(super) fn kept(&self) -> u64 {
         self.stream.len() as u64 + self.early_bytes + self.ends.len() as u64 * END_BYTES
     }
 
-    /// Returns the bytes that wait for the application: all in order, unless it reads whole messages.
+    /// Returns the bytes for the application: all in order, or whole messages if it reads those.
     pub(super) fn waiting(&self) -> u64 {
         match self.reads {
             None | Some(Reads::Bytes) => self.stream.len() as u64,
@@ -141,13 +138,11 @@ impl Incoming {
         }
     }
 
-    /// Returns the bytes that wait for the application, with the memory of message ends: empty messages take memory,
-    /// too.
+    /// Returns the bytes for the application and the memory of message ends, which empty messages take, too.
     pub(super) fn unread(&self) -> u64 {
         self.waiting() + self.ends.len() as u64 * END_BYTES
     }
 
-    /// Returns the bytes that wait for an earlier packet.
     pub(super) fn early(&self) -> u64 {
         self.early_bytes
     }
@@ -156,13 +151,12 @@ impl Incoming {
         self.arrived
     }
 
-    /// Returns whether a packet with this number is plausible: it came before, or is not too far ahead.
+    /// Returns whether a packet is plausible: it came before, or is not too far ahead.
     pub(super) fn expects(&self, sequence: u32) -> bool {
         let is_behind = (sequence.wrapping_sub(self.next as u32) as i32) < 0;
         is_behind || self.distance(sequence).is_some()
     }
 
-    /// Returns whether a packet has arrived.
     pub(super) fn has(&self, sequence: u32) -> bool {
         let distance = sequence.wrapping_sub(self.next as u32);
         (distance as i32) < 0 || self.early.contains_key(&(self.next + u64::from(distance)))
@@ -177,30 +171,28 @@ impl Incoming {
         }
     }
 
-    /// Returns the number of a packet that arrived: the last in order, or else the first early one.
+    /// Returns the number of an arrived packet: the last in order, or else the first early one.
     pub(super) fn last(&self) -> Option<u32> {
         let early = || self.early.first_key_value().map(|(&number, _)| number as u32);
         self.next.checked_sub(1).map(|last| last as u32).or_else(early)
     }
 
-    /// Returns whether a packet is the first missing one.
     pub(super) fn is_next(&self, sequence: u32) -> bool {
         sequence == self.next as u32
     }
 
-    /// Returns the bytes of a message whose end has not arrived.
+    /// Returns the bytes of the message that is not whole.
     pub(super) fn unfinished(&self) -> u64 {
         self.stream.len() as u64 - self.waiting().min(self.stream.len() as u64)
     }
 
     /// Ends the stream at `end`: the last message end in the closing packet, or its beginning. Bytes behind it are
-    /// padding that made the packet possible.
+    /// padding.
     fn close(&mut self, end: u64) {
         self.stream.truncate(end);
         self.closed = true;
     }
 
-    /// Takes the next whole message.
     pub(super) fn message(&mut self) -> Option<Vec<u8>> {
         self.reads = Some(Reads::Messages);
         let end = self.ends.pop_front()?;
@@ -209,13 +201,12 @@ impl Incoming {
         Some(message)
     }
 
-    /// Returns the length of the next whole message, in bytes.
     pub(super) fn next_length(&mut self) -> Option<usize> {
         self.reads = Some(Reads::Messages);
         self.ends.front().map(|end| end.saturating_sub(self.stream.start()) as usize)
     }
 
-    /// Reads the next bytes of the stream, across message ends.
+    /// Reads the next bytes, across message ends.
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> usize {
         self.reads = Some(Reads::Bytes);
         let start = self.stream.start();
@@ -230,7 +221,7 @@ impl Incoming {
         count
     }
 
-    /// Returns whether the peer closed its side and everything before has arrived.
+    /// Returns whether the peer closed its side and everything before arrived.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
@@ -247,7 +238,7 @@ impl Early {
     }
 }
 
-/// Passes each message end in an extension to `end`. Returns whether the packet closes the stream.
+/// Passes each message end to `end`. Returns whether the packet closes the stream.
 fn records(extension: &[u8], payload_length: usize, mut end: impl FnMut(u16)) -> bool {
     let mut closes = false;
     for record in Records::new(extension, payload_length).flatten() {
@@ -260,7 +251,6 @@ fn records(extension: &[u8], payload_length: usize, mut end: impl FnMut(u16)) ->
     closes
 }
 
-/// Returns the token in an extension.
 pub(super) fn token(extension: &[u8], payload_length: usize) -> Option<Token> {
     Records::new(extension, payload_length).flatten().find_map(|record| match record {
         Record::Token(token) => Some(token),
@@ -270,8 +260,7 @@ pub(super) fn token(extension: &[u8], payload_length: usize) -> Option<Token> {
     })
 }
 
-/// Returns whether every record of an extension is readable, and its ends rise and are at most [`ENDS`], because each
-/// takes memory.
+/// Returns whether all records are readable, and their ends rise and are at most [`ENDS`], because each takes memory.
 pub(super) fn is_readable(extension: &[u8], payload_length: usize) -> bool {
     let (mut last, mut ends) = (0, 0);
     Records::new(extension, payload_length).all(|record| match record {

@@ -1,9 +1,9 @@
 //! A key that hosts share, and its packet tags.
 //!
 //! A tag is eight bytes behind the 16 (`trimline_packet::wire`). Its first four cover what a switch leaves of a packet:
-//! both addresses, in either order, and the 16 bytes. Its last four cover the payload and the extension as well. So
-//! half of the tag still shows that a trimmed header is genuine, and the whole tag that a packet is. Neither covers
-//! DSCP and ECN, which switches change.
+//! both addresses, in either order, and the 16 bytes. Its last four also cover payload and extension. So half of the
+//! tag still validates a trimmed header, and the whole tag a packet. Neither covers DSCP and ECN, which switches
+//! change.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -14,7 +14,6 @@ use trimline_packet::wire::{HEADER_BYTES, TAG_BYTES, Tag};
 
 const KEY_BYTES: usize = 16;
 
-/// The part of a packet that one half of its tag covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Header = 1,
@@ -78,7 +77,7 @@ impl Key {
         [a, b, c, d]
     }
 
-    /// Returns the tag of a packet between two addresses. `pieces` are its bytes behind the header.
+    /// Returns the tag of a packet. `pieces` are its bytes behind the header.
     pub(super) fn tag(
         &self,
         addresses: [IpAddr; 2],
@@ -91,7 +90,7 @@ impl Key {
         tag
     }
 
-    /// Returns whether the first half of a tag is right, for a packet whose payload was trimmed.
+    /// Returns whether the first half of a tag is right, for a trimmed packet.
     pub(super) fn made_header(
         &self,
         tag: Tag,

@@ -19,8 +19,7 @@ const REFRESH: TimeDelta = TimeDelta::from_ms(5_000);
 /// Maximum number of peers that are looked up in one turn.
 const LOOKUPS: usize = 64;
 
-/// Maximum number of peers without a next hop that are looked up again at each inspection; others wait for the next
-/// refresh.
+/// Maximum number of peers without a next hop that are looked up at each inspection; others wait for the next refresh.
 const MISSING: usize = 128;
 
 /// The first and the longest wait after an interface accepted no frame.
@@ -53,7 +52,6 @@ impl fmt::Display for News {
     }
 }
 
-/// The state of the interface, as last inspected.
 #[derive(Debug)]
 pub(super) struct Links {
     state: LinkState,
@@ -65,13 +63,12 @@ pub(super) struct Links {
     wanted: Vec<IpAddr>,
     /// Peers that were looked up and have no next hop yet.
     missing: Vec<IpAddr>,
-    /// The end and the length of the wait after the interface accepted no frame.
+    /// The end and the length of the wait after no frame was accepted.
     blocked: Time,
     wait: TimeDelta,
 }
 
 impl Links {
-    /// Returns an interface with this MTU, for packets of at most `longest` bytes.
     pub(super) fn new(mtu: usize, longest: usize) -> Links {
         Links {
             state: LinkState { running: true, mtu },
@@ -86,7 +83,6 @@ impl Links {
         }
     }
 
-    /// Returns the state at the last inspection.
     pub(super) fn state(&self) -> LinkState {
         self.state
     }
@@ -95,17 +91,15 @@ impl Links {
         self.news.pop_front()
     }
 
-    /// Makes everything due for inspection, because the clock was set back.
+    /// Makes everything due, because the clock was set back.
     pub(super) fn set_back(&mut self) {
         (self.looked, self.refreshed, self.blocked) = (None, Time::ZERO, Time::ZERO);
     }
 
-    /// Returns when frames that found no room are offered again.
     pub(super) fn blocked_until(&self) -> Time {
         self.blocked
     }
 
-    /// Records whether the interface accepted `any` frames.
     pub(super) fn took(&mut self, now: Time, any: bool) {
         self.wait = match any {
             true => TimeDelta::ZERO,
@@ -114,10 +108,7 @@ impl Links {
         self.blocked = now.saturating_add(self.wait);
     }
 
-    /// Inspects the interface and looks up next hops, if it is time to.
-    ///
-    /// # Errors
-    /// Fails if the interface is gone.
+    /// Inspects the interface and looks up next hops, if it is time to. Fails if the interface is gone.
     pub(super) fn inspect(
         &mut self,
         now: Time,

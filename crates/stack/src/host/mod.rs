@@ -4,15 +4,12 @@
 //! its answers and its peers' packets wait. One process owns an interface, or a declared share of its rate
 //! ([`Config::send_rate`] and `ndp.link_rate`).
 //!
-//! The first packets of a connection open it: there is no handshake (NDP 3.2.2). Data goes both ways. Each way is a
-//! stream of bytes, divided into messages by the sender. Closing delivers everything first. Abandoning tells the peer
-//! by a RESET.
+//! The first packets of a connection open it: there is no handshake (NDP 3.2.2). Each direction is a stream of bytes,
+//! divided into messages by the sender. Closing delivers everything first. Abandoning tells the peer by a RESET.
 //!
 //! # At most once
 //! A connection is remembered for `ndp.time_wait` after its last packet, so that late copies of its first packets open
-//! none. Connection ids start at random in each process: a restarted client does not meet what its servers remember of
-//! it.
-//! again does not meet what its servers remember of it.
+//! none. Connection ids start at random: a restarted client does not meet what its servers remember of it.
 
 mod buffer;
 mod cause;
@@ -73,8 +70,8 @@ pub struct Options {
     pub class: u8,
     /// The time when the connection fails if it is still in use.
     pub deadline: Option<Time>,
-    /// Whether each message, either way, carries a CRC-32C and is checked. The peer must listen with
-    /// [`Core::listen_checked`]; a host that does not know checks refuses the connection. It carries no stream.
+    /// True if each message, either way, carries a CRC-32C. The peer must listen with [`Core::listen_checked`]; a host
+    /// that does not know checks refuses. The connection carries no stream.
     pub checked: bool,
 }
 
@@ -83,31 +80,31 @@ pub struct Options {
 pub enum Failure {
     /// No next hop to the peer is known.
     Unreachable,
-    /// The peer does not listen there, has abandoned the connection or does not know it, for this cause.
+    /// The peer does not listen, or has abandoned or does not know the connection, for this cause.
     Refused(Cause),
-    /// This application closed it, or the peer did and everything was read.
+    /// This application closed it, or the peer did and all was read.
     Closed,
     /// Its deadline passed.
     Deadline,
-    /// There is no room now for the data to send ([`Core::has_room`]).
+    /// There is no room for the data now ([`Core::has_room`]).
     Full,
     /// A message without bytes.
     Empty,
     /// A message that is longer than [`Limits::message_bytes`].
     TooLong,
-    /// This host has reached its limit for the peer or for all ([`Limits`]), and the message is not whole.
+    /// This host's limit for the peer or for all is reached ([`Limits`]), and the message is not whole.
     NoRoom,
     /// The peer was not heard for this time.
     DeadPeer(TimeDelta),
-    /// The peer was heard, but for this time no data under way arrived at its end. The path loses packets of some kind,
-    /// or another host forges answers.
+    /// The peer was heard, but for this time no data under way arrived. The path loses some packets, or another host
+    /// forges answers.
     Stalled(TimeDelta),
-    /// Packets of this many bytes, with IP headers, do not arrive, while short ones do: the path's MTU is below the
+    /// Packets of this many bytes, with IP headers, do not arrive, but short ones do: the path's MTU is below the
     /// interface's. Set a smaller one at both ends (`mtu` of [`Config::new`], `--mtu` of the commands).
     PathMtu(u16),
     /// The CRC-32C of a message does not match.
     Altered,
-    /// A checked connection carries only messages, and a stream was asked for.
+    /// A stream was asked for, but a checked connection carries only messages.
     Unchecked,
 }
 
@@ -181,18 +178,17 @@ pub struct Statistics {
     pub returned_in: u64,
     /// Frames for another host.
     pub misdirected: u64,
-    /// Frames that would have opened something beyond the [`Limits`].
+    /// Frames that would have exceeded the [`Limits`].
     pub beyond_limits: u64,
-    /// Frames to peers whose Ethernet address is unknown.
+    /// Frames to peers without a known Ethernet address.
     pub without_way: u64,
-    /// Data packets that were taken as headers, because data that arrived is not read.
+    /// Data packets taken as headers, because arrived data is not read.
     pub without_room: u64,
-    /// First packets of unknown hosts that were answered with a token ([`Config::validates_addresses`]).
+    /// First packets of unknown hosts answered with a token ([`Config::validates_addresses`]).
     pub challenged: u64,
-    /// Frames that name something impossible: packets too far ahead, resets of packets never sent, probes about packets
-    /// that never arrived.
+    /// Frames that name something impossible: packets too far ahead, resets or probes of unknown packets.
     pub implausible: u64,
-    /// Frames that were refused, indexed by reason as in [`What::ALL`].
+    /// Refused frames, indexed by reason as in [`What::ALL`].
     pub refused: [u64; What::ALL.len()],
 }
 
@@ -201,7 +197,7 @@ impl Statistics {
         self.refused[error.what as usize] += 1;
     }
 
-    /// Returns the frames that were refused, by the name of the reason.
+    /// Returns the refused frames by the name of the reason.
     pub fn refused_by_reason(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         What::ALL.into_iter().map(What::name).zip(self.refused)
     }
@@ -212,10 +208,10 @@ impl Statistics {
     }
 }
 
-/// Maximum number of frames that are received before sending.
+/// Maximum number of frames received before sending.
 const BURST: usize = 64;
 
-/// How early a frame may be handed over before the link is free.
+/// The time before the link is free at which a frame may be handed over.
 const AHEAD: TimeDelta = TimeDelta::from_us(2);
 
 /// Maximum number of ACKs that one data packet may overtake.
@@ -268,7 +264,7 @@ impl<I: PacketIo> Host<I> {
         }
     }
 
-    /// Returns the waker of this host for other threads; the same one each time.
+    /// Returns this host's only waker for other threads.
     ///
     /// # Errors
     /// Fails if the system has no descriptor left.
@@ -299,7 +295,7 @@ impl<I: PacketIo> Host<I> {
         self.io.caps()
     }
 
-    /// Returns the next change of the interface since the last call. The host goes on after any change.
+    /// Returns the next change of the interface, after which the host goes on.
     pub fn news(&mut self) -> Option<News> {
         self.links.next_news()
     }
@@ -309,17 +305,17 @@ impl<I: PacketIo> Host<I> {
         self.links.state()
     }
 
-    /// Returns the frames that could not be sent: the link or their destination did not take them.
+    /// Returns the frames that the link or their destination did not take.
     pub fn unsent(&self) -> u64 {
         self.io.lost()
     }
 
-    /// Returns the frames that arrived but could not be handed over: see [`PacketIo::unreadable`].
+    /// Returns the frames that could not be handed over: see [`PacketIo::unreadable`].
     pub fn unreadable(&self) -> u64 {
         self.io.unreadable()
     }
 
-    /// Returns the frames that arrived faster than they were taken: see [`PacketIo::overrun`].
+    /// Returns the frames that arrived too fast: see [`PacketIo::overrun`].
     pub fn overrun(&self) -> u64 {
         self.io.overrun()
     }
@@ -334,7 +330,7 @@ impl<I: PacketIo> Host<I> {
         self.io.poll_fd()
     }
 
-    /// Returns when [`Host::turn`] has work even if no frame arrives.
+    /// Returns when [`Host::turn`] has work without an arrival.
     pub fn next(&self) -> Time {
         match self.pending.is_empty() {
             true => self.core.next(),
@@ -343,7 +339,6 @@ impl<I: PacketIo> Host<I> {
         }
     }
 
-    /// Returns when this host wakes by itself, if it waits from now on.
     fn wakes_at(&self, now: Time) -> Time {
         match self.core.config.idle {
             Idle::Block | Idle::Sleep if self.pending.is_empty() => self.core.next_wake(now),
@@ -351,8 +346,7 @@ impl<I: PacketIo> Host<I> {
         }
     }
 
-    /// Receives frames, handles what is due and sends what may be sent, without waiting. Returns whether there was
-    /// anything to do.
+    /// Receives frames, handles what is due and sends, without waiting. Returns whether there was work.
     ///
     /// # Errors
     /// Fails if the interface is gone or the system refuses.
@@ -363,7 +357,6 @@ impl<I: PacketIo> Host<I> {
         Ok((due && self.transmit(now)?) | due | sent | received)
     }
 
-    /// Receives frames. Returns whether there were any, and the time.
     fn receive_frames(&mut self) -> io::Result<(bool, Time)> {
         let Host { core, clock, io, links, latest, begun_again, overran, .. } = self;
         let before = clock.now();
@@ -434,7 +427,6 @@ impl<I: PacketIo> Host<I> {
         Ok(sent)
     }
 
-    /// Gives written frames to the interface. Returns the number that it accepted.
     fn send_pending(&mut self) -> io::Result<usize> {
         let Host { core, io, pending, .. } = self;
         let core = &*core;
@@ -450,7 +442,7 @@ impl<I: PacketIo> Host<I> {
         io.tx_burst(&frames)
     }
 
-    /// Copies the payloads of pending frames, which must not depend on bytes that an ACK may free.
+    /// Copies the payloads of pending frames, whose bytes an ACK may free.
     #[cold]
     fn keep_pending(&mut self) {
         for written in &mut self.pending {
@@ -461,8 +453,8 @@ impl<I: PacketIo> Host<I> {
         }
     }
 
-    /// Turns until `is_done` or the deadline. Returns whether it is done. After a restart of the clock a deadline may
-    /// be at most 53 days ahead.
+    /// Turns until `is_done` or the deadline. Returns whether it is done. After a clock restart a deadline may be at
+    /// most 53 days ahead.
     ///
     /// # Errors
     /// Fails as [`Host::turn`] does.

@@ -1,4 +1,4 @@
-//! Hosts of this machine, on an interface or on UDP sockets, with addresses, MTU and next hops from the kernel.
+//! Hosts of this machine, on an interface or UDP sockets, with data from the kernel.
 
 use std::io;
 use std::net::IpAddr;
@@ -13,12 +13,12 @@ use crate::io::udp::Udp;
 use crate::io::{PacketIo, neighbours};
 
 impl Host<AfPacket> {
-    /// Opens an interface with its Ethernet address and MTU. Addresses of unknown hosts are validated. `change` may
-    /// change any parameter.
+    /// Opens an interface with its Ethernet address and MTU, and validates unknown addresses. `change` may change any
+    /// parameter.
     ///
     /// # Errors
-    /// Fails if there is no such interface or no right to open it, if the address is not the interface's or another
-    /// process has it, or if the MTU leaves no room.
+    /// Fails without such an interface or the right to open it, for an address that is not the interface's or that
+    /// another process has, and if the MTU leaves no room.
     pub fn open(
         interface: &str,
         address: IpAddr,
@@ -44,7 +44,7 @@ impl Host<AfPacket> {
     /// Adds a peer, with the next hop from the kernel's routes and neighbours.
     ///
     /// # Errors
-    /// Fails if there is no route by this interface, or the next hop does not answer.
+    /// Fails without a route by this interface, or if the next hop does not answer.
     pub fn resolve(&mut self, peer: IpAddr) -> io::Result<()> {
         if !self.core.knows(peer) {
             let next_hop = neighbours::next_hop(self.io.index(), peer)?;
@@ -55,11 +55,11 @@ impl Host<AfPacket> {
 }
 
 impl Host<Udp> {
-    /// Opens UDP sockets at an address of this machine, with `paths` sockets for sending, on a path that carries `mtu`
-    /// bytes with IP headers. Addresses of unknown hosts are validated. `change` may change any parameter.
+    /// Opens `paths` UDP sockets for sending at an address of this machine, on a path that carries `mtu` bytes with IP
+    /// headers, and validates unknown addresses. `change` may change any parameter.
     ///
     /// # Errors
-    /// Fails if there is no such address, or the MTU leaves no room.
+    /// Fails without such an address, or if the MTU leaves no room.
     pub fn open_udp(
         address: IpAddr,
         mtu: usize,

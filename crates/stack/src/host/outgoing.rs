@@ -1,4 +1,4 @@
-//! The send stream of a connection: the application's bytes until they are ACKed, and the packets that carry them.
+//! The send stream of a connection: bytes until they are ACKed, and the packets that carry them.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -9,20 +9,19 @@ use super::buffer::{Buffer, SPARE, emptied};
 use super::credit::Pulled;
 use super::tokens::Token;
 
-/// Maximum number of message ends in one packet, for senders and receivers.
+/// Maximum number of message ends in one packet.
 pub(super) const ENDS: usize = 8;
 
-/// Maximum bytes of a packet's own records: [`ENDS`] records of four bytes, a closing one, and a token.
+/// Maximum bytes of a packet's own records: [`ENDS`] of four bytes, a closing one, and a token.
 pub(super) const EXTENSION_ROOM: usize = 4 * ENDS + 2 + 2 + TOKEN_BYTES;
 
-/// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     offset: u64,
     length: u16,
     /// The path of its last transmission.
     path: u16,
-    /// The attempt number of its last transmission, as in the packet.
+    /// The attempt of its last transmission, as in the packet.
     attempt: u8,
     /// The number of its last transmission, among all of the stream.
     number: u64,
@@ -31,7 +30,7 @@ struct Sent {
     acked: bool,
 }
 
-/// Data that is to be sent, or was sent and not ACKed.
+/// Data to be sent or ACKed.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     stream: Buffer,
@@ -48,7 +47,7 @@ pub(super) struct Outgoing {
     closes_at: Option<u64>,
     /// The endpoint has the stream.
     pub(super) opened: bool,
-    /// It is in the host's list of streams with something to hand over.
+    /// It is in the host's list of streams to hand over.
     pub(super) listed: bool,
     /// Number of transmissions.
     sends: u64,
@@ -56,7 +55,7 @@ pub(super) struct Outgoing {
     answered: u64,
     /// Pulls of the peer so far.
     pub(super) pulled: Pulled,
-    /// Number of answers with news: first ACKs of packets, and answers of a peer whose application does not read.
+    /// Number of answers with news: first ACKs, and answers of a peer whose application does not read.
     pub(super) news: u64,
     /// The token that its first packets showed.
     pub(super) shown: Option<Token>,
@@ -70,12 +69,11 @@ impl Outgoing {
         Outgoing { stream: stream.emptied(keeps), ends, sent, ..Outgoing::default() }
     }
 
-    /// Returns the buffered bytes: not sent, or not ACKed.
     pub(super) fn bytes(&self) -> usize {
         self.stream.len()
     }
 
-    /// Adds a message, which must not be empty.
+    /// Adds a message, which is not empty.
     pub(super) fn message(&mut self, bytes: &[u8]) {
         self.stream.append(bytes);
         self.ends.push_back(self.stream.end());
@@ -85,7 +83,7 @@ impl Outgoing {
         self.stream.append(bytes);
     }
 
-    /// Ends the stream. A byte of padding makes a packet that can carry the end.
+    /// Ends the stream, with a byte of padding whose packet can carry the end.
     pub(super) fn close(&mut self) {
         if self.closes_at.is_none() {
             let end = self.stream.end();
@@ -101,8 +99,8 @@ impl Outgoing {
         self.closes_at.is_some()
     }
 
-    /// Returns the bytes that the endpoint may now learn of, limited so that one packet never holds the ends of more
-    /// than [`ENDS`] messages.
+    /// Returns the bytes that the endpoint may now learn of, so that no packet holds the ends of more than [`ENDS`]
+    /// messages.
     pub(super) fn hand_over(&mut self) -> u64 {
         let first = self.ends.partition_point(|&end| end <= self.next_offset);
         let limit = match self.ends.get(first + ENDS - 1) {
@@ -114,16 +112,14 @@ impl Outgoing {
         more
     }
 
-    /// Returns whether the endpoint knows of all bytes.
     pub(super) fn is_handed_over(&self) -> bool {
         self.handed == self.stream.end()
     }
 
-    /// Returns the place in the stream of a packet's payload, which the endpoint sends for the first time or again.
-    /// Appends its records to `extension`.
+    /// Returns the stream's range for a packet of the endpoint, and appends its records to `extension`.
     ///
     /// # Panics
-    /// Panics for a packet that was never sent and is not the next one, and for one that was ACKed.
+    /// Panics for a packet that was ACKed, or is neither sent before nor the next one.
     pub(super) fn packet(
         &mut self,
         sequence: u32,
@@ -153,13 +149,12 @@ impl Outgoing {
         sent.offset..end
     }
 
-    /// Returns buffered bytes by their offsets: the second slice follows the first.
     pub(super) fn slices(&self, at: &Range<u64>) -> [&[u8]; 2] {
         self.stream.slices(at.start, at.end)
     }
 
-    /// Records the path of the packet that [`Outgoing::packet`] has just placed. Returns its previous path if the
-    /// packet was lost there, that is, not answered.
+    /// Records the path of the packet just placed by [`Outgoing::packet`]. Returns the previous path if that lost the
+    /// packet, which was not answered.
     #[inline]
     pub(super) fn takes(&mut self, sequence: u32, path: u16, attempt: u8) -> Option<u16> {
         let distance = sequence.wrapping_sub(self.base) as usize;
@@ -170,7 +165,6 @@ impl Outgoing {
         lost_on
     }
 
-    /// Records the newest transmission that was answered.
     pub(super) fn came_through(&mut self, sequence: u32, attempt: u8) {
         let distance = sequence.wrapping_sub(self.base) as usize;
         if let Some(sent) = self.sent.get(distance).filter(|sent| sent.attempt == attempt) {
@@ -178,12 +172,11 @@ impl Outgoing {
         }
     }
 
-    /// Returns the number of transmissions after the newest answered one.
     pub(super) fn on_their_way(&self) -> u32 {
         u32::try_from(self.sends - self.answered).unwrap_or(u32::MAX)
     }
 
-    /// Records an answer to a packet. Returns its path, if it was out.
+    /// Records an answer. Returns the packet's path, if it was out.
     pub(super) fn answered(&mut self, sequence: u32, attempt: u8) -> Option<u16> {
         let distance = sequence.wrapping_sub(self.base) as usize;
         let sent = self.sent.get_mut(distance)?;
@@ -192,8 +185,7 @@ impl Outgoing {
         is_news.then_some(sent.path)
     }
 
-    /// Records an ACK and releases the bytes before the oldest unACKed packet. Returns the packet's path, if it was
-    /// out.
+    /// Records an ACK and releases bytes. Returns the packet's path, if it was out.
     pub(super) fn acked(&mut self, sequence: u32, attempt: u8) -> Option<u16> {
         let distance = sequence.wrapping_sub(self.base) as usize;
         let path = self.answered(sequence, attempt);
@@ -211,18 +203,16 @@ impl Outgoing {
         path
     }
 
-    /// Returns the last packet that was ACKed with all before it: its copy is a keepalive probe.
+    /// Returns the last packet ACKed with all before it, whose copy is a keepalive probe.
     pub(super) fn last_acked(&self) -> Option<u32> {
         let any = self.stream.start() > 0;
         any.then(|| self.base.wrapping_sub(1))
     }
 
-    /// Returns the number, bytes and attempt of the oldest unACKed packet.
     pub(super) fn first_out(&self) -> Option<(u32, u16, u8)> {
         self.sent.front().map(|sent| (self.base, sent.length, sent.attempt))
     }
 
-    /// Returns the minimum payload of the unACKed packets.
     pub(super) fn shortest_out(&self) -> Option<u16> {
         self.sent.iter().filter(|sent| !sent.acked).map(|sent| sent.length).min()
     }
@@ -315,8 +305,7 @@ mod tests {
     }
 
     proptest! {
-        /// Messages arrive unchanged, whatever the packets and their order, and no packet needs more room than there
-        /// is.
+        /// Messages arrive unchanged, for all packets and orders, and no packet needs more room than there is.
         #[test]
         fn messages_survive_packets(
             messages in prop::collection::vec((1usize..400, 0u8..4), 0..40),

@@ -10,29 +10,22 @@ use trimline_packet::wire::route::{entropy_of, path_of};
 use trimline_packet::{HostId, PathId, Time, TimeDelta};
 use trimline_transport::PathList;
 
-/// The id of this host among its peers.
 pub(super) const ME: HostId = HostId::new(0);
 
-/// The time for which a peer without holdings is remembered.
+/// The time for which an unused peer is remembered.
 const AGE: TimeDelta = TimeDelta::from_ms(10_000);
 
-/// Number of peers that are checked for their age when a new one comes.
+/// Number of peers whose age is checked for each new peer.
 const INSPECTIONS: usize = 8;
 
-/// The resources of a peer at this host.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Holdings {
-    /// Connections, including those that were opened here.
     pub(super) connections: u32,
-    /// Connections that the peer opened.
     pub(super) accepted: u32,
-    /// Connections that the peer opened and the application could not read yet.
+    /// Connections that the peer opened and that could not be read yet.
     pub(super) half_open: u32,
-    /// Sides of connections.
     pub(super) sides: u32,
-    /// Bytes that have arrived.
     pub(super) kept: u64,
-    /// Bytes that are to be sent to it, or ACKed by it.
     pub(super) unacked: u64,
 }
 
@@ -58,11 +51,10 @@ impl Peer {
     }
 }
 
-/// All hosts known to this one.
 #[derive(Debug)]
 pub(super) struct Peers {
     peers: Vec<Peer>,
-    /// The host of each address, and the index of that address among its ways.
+    /// The host of each address, and the address's index among its ways.
     addresses: HashMap<IpAddr, (HostId, u16), Quick>,
     /// Number of paths to a host with one address: UDP source ports.
     entropies: u16,
@@ -77,7 +69,6 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    /// Returns a table of this host alone.
     pub(super) fn new(canonical: IpAddr, ways: &[IpAddr], entropies: u16) -> Peers {
         let mut peers = Peers {
             peers: Vec::new(),
@@ -92,8 +83,7 @@ impl Peers {
         peers
     }
 
-    /// Adds the host with this canonical address for good, if it is not known, with an address for each path if there
-    /// are any.
+    /// Adds the host with this canonical address for good, with an address for each path, if any.
     pub(super) fn add(&mut self, canonical: IpAddr, ways: &[IpAddr]) -> HostId {
         let host = match self.addresses.get(&canonical) {
             Some(&(host, _)) => host,
@@ -110,7 +100,7 @@ impl Peers {
         host
     }
 
-    /// Adds a host that came by itself, if the limit allows. Old peers make room and are given to `forget`.
+    /// Adds a host that came by itself, up to `max`. Old peers make room and are given to `forget`.
     pub(super) fn admit(
         &mut self,
         now: Time,
@@ -167,46 +157,39 @@ impl Peers {
         true
     }
 
-    /// Applies `change` to the holdings of a peer and to the total.
     #[inline]
     pub(super) fn holds(&mut self, host: HostId, change: impl Fn(&mut Holdings)) {
         change(&mut self.peers[host.index()].holdings);
         change(&mut self.total);
     }
 
-    /// Records that the peer was heard.
     #[inline]
     pub(super) fn received(&mut self, host: HostId, now: Time) {
         self.peers[host.index()].seen = now;
     }
 
-    /// Sets all remembered times back with the clock.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         self.peers.iter_mut().for_each(|peer| peer.seen = peer.seen.set_back(by));
     }
 
-    /// Returns the holdings of a peer, and of all peers.
+    /// Returns the holdings of a peer, and of all.
     pub(super) fn holdings(&self, host: HostId) -> (Holdings, Holdings) {
         (self.peers[host.index()].holdings, self.total)
     }
 
-    /// Returns the number of peers that this host did not name.
     pub(super) fn strangers(&self) -> u32 {
         self.strangers
     }
 
-    /// Returns the addresses of the peers that this host named or that have holdings.
     pub(super) fn in_use(&self) -> impl Iterator<Item = IpAddr> + '_ {
         self.peers.iter().skip(1).filter(|peer| peer.is_in_use()).map(|peer| peer.canonical)
     }
 
-    /// Returns whether a peer with this address is in use but has no known next hop.
     pub(super) fn lacks_way(&self, address: IpAddr) -> bool {
         let peer = self.host(address).map(|host| &self.peers[host.index()]);
         peer.is_some_and(|peer| peer.is_in_use() && peer.next_hop.is_none())
     }
 
-    /// Returns the token that a peer demands.
     pub(super) fn token(&self, host: HostId) -> Option<Token> {
         self.peers[host.index()].token
     }

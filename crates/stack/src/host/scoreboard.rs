@@ -1,8 +1,7 @@
 //! The scoreboard of the paths to a peer, over all connections (NDP 3.2.3).
 //!
-//! A connection judges its paths by its own packets, but most requests end before they have seen enough. So the host
-//! keeps a scoreboard for each peer by the same rule, and a new connection avoids the paths that others found bad. The
-//! scoreboard is also shown to people.
+//! Most requests end before their connection can judge its paths. So the host keeps a scoreboard for each peer by the
+//! same rule, and a new connection avoids the paths that others found bad. The scoreboard is also shown to people.
 
 use std::net::IpAddr;
 
@@ -43,7 +42,6 @@ pub struct PathStatus {
     pub removed_until: Option<Time>,
 }
 
-/// The paths to one peer.
 #[derive(Debug)]
 pub(super) struct Board {
     counters: Vec<PathCounters>,
@@ -59,19 +57,17 @@ struct Judge {
     order: Vec<u16>,
     /// Packets since the last judgement. A round is one packet for each path.
     round: usize,
-    /// Whether each path was removed before the judgement.
+    /// True for a path that was removed before the judgement.
     was_out: Vec<bool>,
 }
 
 impl Board {
-    /// Returns the board of `paths` paths, with this rule for outliers.
     pub(super) fn new(paths: usize, penalty: Option<&PathPenalty>) -> Board {
         let mut board = Board { counters: Vec::new(), penalty: penalty.copied(), judge: None };
         board.grow(paths);
         board
     }
 
-    /// Grows to at least `paths` paths.
     #[cold]
     fn grow(&mut self, paths: usize) {
         let known = self.counters.len();
@@ -94,7 +90,7 @@ impl Board {
         }
     }
 
-    /// Records a transmission on a path. `lost_on` is the path that lost the previous one.
+    /// Records a transmission. `lost_on` is the path that lost the previous one.
     #[inline]
     pub(super) fn sent(&mut self, now: Time, path: u16, lost_on: Option<u16>) {
         if usize::from(path) >= self.counters.len() {
@@ -125,7 +121,7 @@ impl Board {
         }
     }
 
-    /// Records a packet of the path that was trimmed. Its header went on or came back.
+    /// Records a trimmed packet, whose header went on or came back.
     pub(super) fn trimmed(&mut self, path: u16, came_back: bool) {
         let counters = &mut self.counters[usize::from(path)];
         match came_back {
@@ -137,7 +133,6 @@ impl Board {
         }
     }
 
-    /// Sets all remembered times back with the clock.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         if let Some(judge) = &mut self.judge {
             judge.scores.set_back(by);
@@ -149,7 +144,6 @@ impl Board {
         self.judge.as_ref().is_none_or(|judge| judge.scores.is_quiet())
     }
 
-    /// Returns each avoided path, and until when.
     pub(super) fn avoided(&self, now: Time) -> impl Iterator<Item = (u16, Time)> + '_ {
         let judge = self.judge.as_ref().filter(|judge| !judge.scores.is_quiet());
         judge.into_iter().flat_map(move |judge| {
@@ -199,7 +193,7 @@ mod tests {
         Time::ZERO + TimeDelta::from_ms(ms)
     }
 
-    /// Sends rounds over four paths at one instant; `is_trimmed` selects the packets whose headers arrive.
+    /// Sends rounds over four paths at one instant; `is_trimmed` selects packets whose headers arrive.
     fn rounds(board: &mut Board, now: Time, count: u32, is_trimmed: impl Fn(u32, u16) -> bool) {
         for round in 0..count {
             for path in 0..4 {

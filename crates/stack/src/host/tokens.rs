@@ -1,9 +1,9 @@
 //! Tokens, which prove that a packet came from its source address (after RFC 9000, section 8).
 //!
 //! A host that validates addresses answers the first packet of an unknown host with a token, and forgets both. The
-//! token is a keyed hash of the address and the time, so it needs no memory. A host that shows it has received it, at
-//! this address, within the last hour or two. It shows the token with its next connections as well, whose first packets
-//! are then answered at once (as with a cookie of TCP Fast Open, RFC 7413).
+//! token is a keyed hash of the address and the time, so it needs no memory. A host that shows it has received it at
+//! this address within the last hour or two. It shows it with its next connections as well, whose first packets are
+//! answered at once (as with a cookie of TCP Fast Open, RFC 7413).
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -16,12 +16,11 @@ pub(super) type Token = [u8; TOKEN_BYTES];
 /// A token is valid in the period of its issue and in the next (chosen).
 const PERIOD: TimeDelta = TimeDelta::from_ms(3_600_000);
 
-/// Maximum number of tokens in [`WINDOW`] (chosen: 100,000 a second, 54 Mb/s), which limits the answers to a flood of
-/// forged packets.
+/// Maximum number of tokens in [`WINDOW`] (chosen: 100,000 a second, 54 Mb/s), to limit answers to a flood of forged
+/// packets.
 const MAX: u32 = 1000;
 const WINDOW: TimeDelta = TimeDelta::from_ms(10);
 
-/// Issues and checks tokens.
 #[derive(Debug)]
 pub(super) struct Tokens {
     /// A keyed hash (SipHash) with a key of the operating system.
@@ -39,7 +38,7 @@ impl Tokens {
         self.hash.hash_one((address, period)).to_be_bytes()
     }
 
-    /// Issues a token for an address, unless [`MAX`] is reached.
+    /// Issues a token, unless [`MAX`] is reached.
     pub(super) fn give(&mut self, now: Time, address: IpAddr) -> Option<Token> {
         let (since, count) = &mut self.counted;
         if now >= since.saturating_add(WINDOW) || now < *since {
@@ -50,7 +49,7 @@ impl Tokens {
         is_allowed.then(|| self.of_period(address, now.as_ps() / PERIOD.as_ps()))
     }
 
-    /// Returns whether a token was issued to this address in this period or the last.
+    /// Returns whether a token was issued in this period or the last.
     pub(super) fn is_good(&self, now: Time, address: IpAddr, token: Token) -> bool {
         let period = now.as_ps() / PERIOD.as_ps();
         [period, period.wrapping_sub(1)]

@@ -1,8 +1,8 @@
 //! The idle loop of a thread.
 //!
-//! It polls, then yields, then blocks; it blocks earlier where a yield takes long. It never only spins: two threads
-//! that spin on one core hold each other up for whole time slices. It never sleeps up to a deadline: timers wake tens
-//! of microseconds late, so the last stretch before a pull is due is polled.
+//! It polls, then yields, then blocks; earlier where a yield takes long. It never only spins: two threads that spin on
+//! one core hold each other up for whole time slices. It never sleeps up to a deadline: timers wake tens of
+//! microseconds late, so the last stretch before a pull is polled.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -18,10 +18,10 @@ use crate::io::Alarm;
 pub enum Idle {
     /// Poll and yield without end: the shortest latency, for a core.
     Poll,
-    /// Poll and yield for a while, then block until a frame arrives or something is due. Beside a thread that never
-    /// waits, block nearly at once.
+    /// Poll and yield for a while, then block until there is work. Beside a thread that never waits, block nearly at
+    /// once.
     Block,
-    /// Block at once: the least CPU time, but actions are as late as timers wake.
+    /// Block at once: the least CPU time, with actions as late as timers.
     Sleep,
 }
 
@@ -31,12 +31,12 @@ const SPINS: u32 = 64;
 const YIELDS: u32 = 4096;
 /// Interval of yields, in turns.
 const YIELD_EVERY: u32 = 64;
-/// Minimum duration of a yield that shows a thread on the same core that does not yield.
+/// Minimum duration of a yield beside a thread that does not yield.
 const LONG_YIELD: Duration = Duration::from_micros(500);
-/// Number of waits that then block without a yield before. A blocked thread is woken within microseconds, a yielding
-/// one gets the core back after a time slice.
+/// Number of waits that then block without a yield. A blocked thread is woken within microseconds, a yielding one gets
+/// the core back after a time slice.
 const CROWDED_WAITS: u32 = 1000;
-/// Maximum delay of a kernel timer (`nanosleep` here: 65 us). The thread does not block for so long before a deadline.
+/// Maximum delay of a kernel timer (`nanosleep` here: 65 us). The thread does not block this close to a deadline.
 const OVERSLEEP: TimeDelta = TimeDelta::from_us(100);
 /// The longest wait at once.
 const LONGEST: TimeDelta = TimeDelta::from_ms(100);
@@ -77,8 +77,7 @@ impl Waiter {
         }
     }
 
-    /// Spins or yields and returns `None`, or returns the time to [`Waiter::block`], since there is no work before
-    /// `due`.
+    /// Spins or yields and returns `None`, or returns the time to [`Waiter::block`].
     pub(super) fn pause(&mut self, policy: Idle, now: Time, due: Time) -> Option<TimeDelta> {
         self.turns = self.turns.saturating_add(1);
         let left = due.saturating_since(now);
@@ -107,11 +106,7 @@ impl Waiter {
         }
     }
 
-    /// Blocks for at most `wait`. An earlier alarm is left as it is, so that waits in quick succession, as in requests,
-    /// set none.
-    ///
-    /// # Errors
-    /// Fails if the system refuses to wait.
+    /// Blocks for at most `wait`. Waits in quick succession, as in requests, share one alarm.
     pub(super) fn block<'a>(
         &mut self,
         now: Time,

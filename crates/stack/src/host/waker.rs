@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::io::sys;
 
-/// Wakes a host that waits in [`Host::run_until`](super::Host::run_until), which then checks once more whether its
+/// Wakes a host that waits in [`Host::run_until`](super::Host::run_until), which then checks again whether its
 /// application is done. Another thread may ring it at any time; a ring while the host is busy is not lost, and takes no
 /// system call.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ struct State {
     now: AtomicU8,
 }
 
-/// The host is busy, and no ring came since its last check.
+/// The host is busy, without a ring since its last check.
 const QUIET: u8 = 0;
 /// A ring came.
 const RUNG: u8 = 1;
@@ -44,7 +44,7 @@ impl Waker {
         }
     }
 
-    /// Records that the host is about to block. Returns whether it may: no ring came since its last check.
+    /// Records that the host is about to block. Returns false after a ring.
     pub(super) fn may_block(&self) -> bool {
         let state = &self.0.now;
         let seen = state.compare_exchange(QUIET, BLOCKED, Ordering::AcqRel, Ordering::Acquire);
@@ -55,7 +55,6 @@ impl Waker {
         seen.is_ok()
     }
 
-    /// Records that the host no longer blocks.
     pub(super) fn clear(&self) {
         self.0.now.swap(QUIET, Ordering::AcqRel);
         // A ring may be seen before the descriptor is written: the next block then ends at once, and comes here.

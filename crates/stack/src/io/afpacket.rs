@@ -1,11 +1,11 @@
 //! Whole frames on an interface of this network namespace, through a raw packet socket.
 //!
-//! Frames are received into a ring that the kernel shares (TPACKET_V2) and sent with `sendmmsg`. There is no ring for
-//! sending: a virtual Ethernet device returns a frame's slot when it passes the frame on, not when the receiver has
+//! Frames are received into a ring that the kernel shares (TPACKET_V2) and sent with `sendmmsg`. A ring for sending
+//! does not work: a virtual Ethernet device returns a frame's slot when it passes the frame on, before the receiver has
 //! copied it, so a later frame can overwrite it. A socket with such a ring cannot send anything else, either.
 //!
-//! A kernel at the other end of a virtual cable may leave checksums and the segmentation of joined datagrams to a
-//! device that is not there. `offload` does that here.
+//! A kernel at the other end of a virtual cable may leave checksums and segmentation to a device that is not there.
+//! `offload` does that here.
 //!
 //! The kernel of the host sees every frame too. [`AfPacket::open_host`] hides NDP's packets from it where possible, and
 //! otherwise keeps it from answering them with ICMP errors.
@@ -22,7 +22,6 @@ use super::sys::netlink::{LinkNow, Netlink};
 use super::sys::{self, Batch, Link, Ring};
 use super::{Caps, ETHERNET_BYTES, LinkState, NextHop, PacketIo, Pieces, neighbours};
 
-/// Number of frames in a ring.
 const RING_FRAMES: usize = 512;
 
 /// Maximum number of frames in one system call.
@@ -31,12 +30,12 @@ const BATCH: usize = 64;
 /// A packet socket on one interface.
 #[derive(Debug)]
 pub struct AfPacket {
-    /// The name of the interface, and the UDP port of the received frames, if limited to one.
+    /// The interface's name, and the only UDP port to receive, if any.
     opened: (String, Option<u16>),
     ring: Ring,
     link: Link,
     batch: Batch,
-    /// Sockets that own the port of each address and discard its packets, so that the kernel does not answer them.
+    /// Sockets that own each address's port and discard its packets, so that the kernel does not answer.
     quiet: Vec<UdpSocket>,
     netlink: Netlink,
     /// The state of the link when last inspected.
@@ -51,8 +50,7 @@ pub struct AfPacket {
 }
 
 impl AfPacket {
-    /// Opens an interface. It receives all frames, for any destination: the interface is promiscuous until this is
-    /// dropped.
+    /// Opens an interface for all frames, to any destination: it is promiscuous until this is dropped.
     ///
     /// # Errors
     /// Fails without such an interface, or without the right to open it (CAP_NET_RAW in its network namespace).
@@ -60,8 +58,8 @@ impl AfPacket {
         AfPacket::with_filter(interface, None)
     }
 
-    /// Opens an interface of a host with these addresses. It receives only UDP packets from or to the port of the
-    /// profile; the kernel does not answer them.
+    /// Opens an interface of a host with these addresses, for UDP packets from or to the profile's port; the kernel
+    /// does not answer them.
     ///
     /// # Errors
     /// Fails as [`AfPacket::open`] does, and for an address that is not the interface's or that another process has.
@@ -75,7 +73,6 @@ impl AfPacket {
         Ok(socket)
     }
 
-    /// Opens an interface for UDP packets with this port, without an address.
     pub(crate) fn open_port(interface: &str, port: u16) -> io::Result<AfPacket> {
         AfPacket::with_filter(interface, Some(port))
     }
@@ -100,9 +97,9 @@ impl AfPacket {
         })
     }
 
-    /// Takes the protocol's port at each address, for this process alone. Because the port is in use, the kernel sends
-    /// no ICMP errors; because the socket discards everything, the packets cost no memory. Where the kernel allows it,
-    /// they are dropped before its IP sees them.
+    /// Takes the protocol's port at each address, for this process alone. The kernel sends no ICMP errors for a port in
+    /// use, and the packets cost no memory because the socket discards them. Where the kernel allows it, they are
+    /// dropped before its IP sees them.
     pub(crate) fn claim(&mut self, profile: &Profile, addresses: &[IpAddr]) -> io::Result<()> {
         let known = self.netlink.addresses(self.link.index)?;
         for &address in addresses {
@@ -127,14 +124,13 @@ impl AfPacket {
         Ok(())
     }
 
-    /// Returns whether packets of the port are hidden from the kernel's own protocols, and not only kept from being
-    /// answered.
+    /// Returns whether packets of the port are hidden from the kernel's own protocols, not only left unanswered.
     pub fn hides_from_kernel(&self) -> bool {
         self.ingress.is_some()
     }
 
-    /// Makes the kernel resolve the next hop to a peer, with a datagram to its discard port; or to the peer's, where
-    /// this host has no address of the next hop's family.
+    /// Makes the kernel resolve the next hop to a peer, with a datagram to its discard port, or to the peer's where
+    /// this host has no address of its family.
     fn have_kernel_ask(&self, neighbour: IpAddr, peer: IpAddr) {
         let is_of = |socket: &&UdpSocket, address: IpAddr| {
             socket.local_addr().is_ok_and(|own| own.is_ipv4() == address.is_ipv4())
@@ -240,7 +236,6 @@ impl PacketIo for AfPacket {
         Ok(self.seen)
     }
 
-    /// Opens the interface of this name in the network namespace of this thread.
     fn reopen(&mut self) -> io::Result<()> {
         if !self.caps().reopens {
             return Err(io::ErrorKind::Unsupported.into());
@@ -280,8 +275,8 @@ impl PacketIo for AfPacket {
     }
 }
 
-/// Returns the state of a link from the kernel's answer. It is an error only if the interface is gone: a missing answer
-/// is no news.
+/// Returns the state of a link from the kernel's answer. A missing answer is no news; only a lost interface is an
+/// error.
 fn state_after(before: LinkState, asked: io::Result<LinkNow>) -> io::Result<LinkState> {
     match asked {
         Ok(LinkNow { running, mtu }) => Ok(LinkState { running, mtu }),

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 use super::{checked, refused_or, set_number, slice_of};
 
-/// Maximum number of equal segments that the kernel takes together (UDP_MAX_SEGMENTS of Linux 4.18).
+/// Maximum number of equal segments taken together (UDP_MAX_SEGMENTS of Linux 4.18).
 const MAX_SEGMENTS: usize = 64;
 
 /// Maximum bytes of joined segments: an IP packet, minus room for its headers.
@@ -28,20 +28,15 @@ type Control = [u64; 12];
 #[derive(Clone, Debug)]
 pub(crate) struct Parcel {
     pub(crate) to: SocketAddr,
-    /// DSCP and ECN.
     pub(crate) class: u8,
-    /// The length of each datagram but the last, which may be shorter.
+    /// The length of each datagram except a shorter last one.
     pub(crate) segment: usize,
-    /// Number of datagrams.
     pub(crate) segments: usize,
-    /// Bytes of all datagrams.
     pub(crate) bytes: usize,
-    /// The range of its pieces in the list for sending.
     pub(crate) pieces: Range<usize>,
 }
 
 impl Parcel {
-    /// Returns whether a datagram can join this parcel.
     pub(crate) fn admits(&self, to: SocketAddr, class: u8, length: usize) -> bool {
         let is_open = self.segments * self.segment == self.bytes && self.segments < MAX_SEGMENTS;
         let is_alike = (self.to, self.class) == (to, class) && (1..=self.segment).contains(&length);
@@ -49,12 +44,10 @@ impl Parcel {
     }
 }
 
-/// Returns whether this kernel segments and joins datagrams.
 pub(crate) fn can_segment(socket: &UdpSocket) -> bool {
     set_number(socket, libc::SOL_UDP, UDP_SEGMENT, 0).is_ok()
 }
 
-/// Makes the kernel join the datagrams of one sender, and report the class of each.
 pub(crate) fn prepare_receiver(socket: &UdpSocket, v6: bool, joins: bool) -> io::Result<()> {
     match v6 {
         true => set_number(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)?,
@@ -118,7 +111,6 @@ fn address(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
     }
 }
 
-/// Memory for sending.
 #[derive(Default)]
 pub(crate) struct Outbox {
     vectors: Vec<libc::iovec>,
@@ -137,7 +129,6 @@ impl std::fmt::Debug for Outbox {
 }
 
 impl Outbox {
-    /// Sends parcels. Returns the number that there was room for.
     pub(crate) fn send(
         &mut self,
         socket: &UdpSocket,
@@ -154,7 +145,6 @@ impl Outbox {
         refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
     }
 
-    /// Writes a message for each parcel, in the form of the system call.
     fn write(&mut self, pieces: &[&[u8]], parcels: &[Parcel]) {
         let Outbox { vectors, addresses, controls, messages } = self;
         vectors.clear();
@@ -200,7 +190,7 @@ impl Outbox {
     }
 }
 
-/// Writes a control message. Returns the room that it takes.
+/// Writes a control message. Returns its size.
 ///
 /// # Safety
 /// `place` must point to a control message with this much room.
@@ -221,17 +211,14 @@ unsafe fn control<T>(
     }
 }
 
-/// The contents of a buffer.
 #[derive(Clone, Copy, Debug)]
 struct Received {
     from: SocketAddr,
     class: u8,
     length: usize,
-    /// The length of each datagram but the last.
     segment: usize,
 }
 
-/// Datagrams that were received and not yet taken.
 pub(crate) struct Inbox {
     memory: Vec<u8>,
     received: Vec<Option<Received>>,
@@ -304,7 +291,6 @@ impl Inbox {
         Ok(got > 0)
     }
 
-    /// Takes the next datagram, with its sender and class.
     pub(crate) fn next(&mut self) -> Option<(SocketAddr, u8, &[u8])> {
         loop {
             let (buffer, from) = self.at;
@@ -321,7 +307,7 @@ impl Inbox {
     }
 }
 
-/// Returns the class and segment length of a received message.
+/// Returns the class and segment length of a message.
 ///
 /// # Safety
 /// The kernel must have written the control messages.
@@ -353,7 +339,6 @@ unsafe fn said(header: &libc::msghdr) -> (u8, Option<usize>) {
 mod tests {
     use super::*;
 
-    /// Returns the segment length that a message asks for.
     fn segment(header: &libc::msghdr) -> Option<u16> {
         // SAFETY: the control messages were written for this header.
         unsafe {

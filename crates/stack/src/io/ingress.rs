@@ -1,8 +1,8 @@
 //! A program in the kernel that drops NDP's packets before the kernel's own IP sees them.
 //!
-//! Packet sockets have their copy by then. Without the program the kernel routes, sums and discards every packet again,
-//! in the sender's time. It is attached through a descriptor of this process (a TCX link, Linux 6.6): when the process
-//! ends in any way, the kernel detaches it.
+//! Packet sockets have their copy by then. Otherwise the kernel would route, sum and discard every packet again, in the
+//! sender's time. The program is attached through a descriptor of this process (a TCX link, Linux 6.6), so the kernel
+//! detaches it when the process ends in any way.
 
 use std::io;
 use std::net::IpAddr;
@@ -33,8 +33,8 @@ const fn step(code: u8, registers: u8, offset: i16, immediate: i32) -> Instructi
     Instruction { code, registers, offset, immediate }
 }
 
-/// The packets that a program hides from the kernel: packets to these addresses and this port, and headers that came
-/// back to them, which have the port as their source and a DSCP of their own.
+/// The packets to hide from the kernel: packets to these addresses and this port, and headers that came back to them,
+/// with the port as their source and a DSCP of their own.
 #[derive(Clone, Debug)]
 pub(crate) struct Own<'a> {
     pub(crate) addresses: &'a [IpAddr],
@@ -42,7 +42,6 @@ pub(crate) struct Own<'a> {
     pub(crate) returned_dscp: u8,
 }
 
-/// The target of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
     V4,
@@ -54,7 +53,6 @@ enum Label {
     Address(usize),
 }
 
-/// A program under construction.
 #[derive(Debug, Default)]
 struct Program {
     steps: Vec<Instruction>,
@@ -76,7 +74,7 @@ impl Program {
         self.places.push((label, self.steps.len()));
     }
 
-    /// Returns the instructions. A jump counts the instructions that it skips.
+    /// Returns the instructions, with jumps as the number of skipped instructions.
     fn finish(mut self) -> io::Result<Vec<Instruction>> {
         for (from, to) in self.jumps {
             let place = self.places.iter().find(|&&(label, _)| label == to).map(|&(_, at)| at);
@@ -107,8 +105,8 @@ mod code {
     pub(super) const EXIT: u8 = 0x95;
 }
 
-/// Returns a program that drops the packets of [`Own`] and passes on everything else: other addresses, other ports,
-/// fragments, and packets that end too early.
+/// Returns a program that drops the packets of [`Own`] and passes on all else: other addresses and ports, fragments,
+/// and short packets.
 fn program(own: &Own<'_>) -> io::Result<Vec<Instruction>> {
     let mut p = Program::default();
     // Loads read the packet of register 6 into register 0; register 7 is the length of the IP header, 8 the DSCP.
@@ -134,7 +132,7 @@ fn program(own: &Own<'_>) -> io::Result<Vec<Instruction>> {
 }
 
 impl Program {
-    /// Jumps to the ports of whole UDP packets over IPv4 to these addresses, and passes on other packets.
+    /// Jumps to the ports of whole UDP packets over IPv4 to these addresses.
     fn look_at_v4(&mut self, addresses: &[IpAddr]) {
         const FRAGMENT: i32 = 0x3fff;
         self.step(code::LOAD_BYTE, 0, 23);
@@ -160,7 +158,7 @@ impl Program {
         self.jump(code::GO, 0, 0, Label::Ports);
     }
 
-    /// Checks the ports of whole UDP packets over IPv6 to these addresses, and passes on other packets.
+    /// Checks the ports of whole UDP packets over IPv6 to these addresses.
     fn look_at_v6(&mut self, addresses: &[IpAddr]) {
         self.jump(code::IF_NOT_EQUAL, 0, 0x86dd, Label::Leave);
         // A fragment has another header there.
@@ -185,12 +183,11 @@ impl Program {
     }
 }
 
-/// Returns the 32-bit words, the highest first.
 fn u128_words(number: u128) -> [u32; 4] {
     [96, 64, 32, 0].map(|shift| (number >> shift) as u32)
 }
 
-/// Runs a command of bpf(2), with its attributes in the layout of linux/bpf.h.
+/// Runs a command of bpf(2), with attributes as in linux/bpf.h.
 fn bpf(command: libc::c_long, attributes: &mut [u32; 32]) -> io::Result<libc::c_int> {
     let (pointer, bytes): (*mut u32, _) = (attributes.as_mut_ptr(), size_of_val(attributes));
     // SAFETY: the attributes, and what they point to, live through the call.
@@ -198,7 +195,7 @@ fn bpf(command: libc::c_long, attributes: &mut [u32; 32]) -> io::Result<libc::c_
     checked(done as libc::c_int)
 }
 
-/// Runs a command of bpf(2) that creates an object, and returns its file descriptor.
+/// Runs a command of bpf(2) that creates an object.
 fn made(command: libc::c_long, mut attributes: [u32; 32]) -> io::Result<OwnedFd> {
     let fd = bpf(command, &mut attributes)?;
     // SAFETY: it is new and ours.
@@ -212,7 +209,6 @@ fn halves(address: u64) -> [u32; 2] {
     [half(0), half(4)]
 }
 
-/// Loads the program, which the kernel checks.
 fn load(own: &Own<'_>) -> io::Result<OwnedFd> {
     let program = program(own)?;
     let license = c"GPL";
@@ -223,11 +219,8 @@ fn load(own: &Own<'_>) -> io::Result<OwnedFd> {
     made(PROG_LOAD, load)
 }
 
-/// Hides packets from the kernel's own protocols on an interface of this network namespace, until the returned
-/// descriptor is dropped.
-///
-/// # Errors
-/// Fails on an older kernel, and without CAP_BPF and CAP_NET_ADMIN.
+/// Hides packets from the kernel's own protocols on an interface, until the returned descriptor is dropped. Fails on an
+/// older kernel, and without CAP_BPF and CAP_NET_ADMIN.
 pub(crate) fn drop_own(interface: u32, own: &Own<'_>) -> io::Result<OwnedFd> {
     let program = load(own)?;
     let mut link = [0; 32];
@@ -245,7 +238,7 @@ mod tests {
     const LEFT_TO_OTHERS: u32 = TCX_NEXT as u32;
     const DROPPED: u32 = TCX_DROP as u32;
 
-    /// Returns the program's verdict on a frame, from a test run in the kernel.
+    /// Returns the program's verdict, from a test run in the kernel.
     fn verdict(program: &OwnedFd, frame: &[u8]) -> u32 {
         let mut run = [0; 32];
         (run[0], run[2]) = (program.as_raw_fd() as u32, frame.len() as u32);

@@ -1,7 +1,7 @@
 //! Links inside the process.
 //!
-//! [`pair`] is a cable between two backends, which any two threads may hold: frames arrive at once. [`Impairments`]
-//! lose, damage, duplicate and delay frames on the way, at random from a seed.
+//! [`pair`] is a cable between two backends in any threads: frames arrive at once. [`Impairments`] lose, damage,
+//! duplicate and delay frames on the way, at random from a seed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,7 +14,7 @@ use trimline_transport::Stream;
 use super::{Caps, ETHERNET_BYTES, PacketIo, Pieces, sys};
 use crate::random;
 
-/// Probabilities of impairments of a frame on a cable, each in units of 2^-32.
+/// Probabilities of impairments on a cable, in units of 2^-32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Impairments {
     /// The frame is lost.
@@ -36,7 +36,6 @@ impl Impairments {
     }
 }
 
-/// The random impairments of one direction of a cable.
 #[derive(Debug)]
 pub(crate) struct Impairer {
     rules: Impairments,
@@ -54,7 +53,7 @@ impl Impairer {
         share > 0 && (self.stream.next_u64() >> 32) < u64::from(share)
     }
 
-    /// Passes a frame. Frames that leave now are appended to `out`, in order.
+    /// Passes a frame. Frames that leave now are appended to `out`.
     pub(crate) fn pass(&mut self, mut frame: Vec<u8>, out: &mut VecDeque<Vec<u8>>) {
         let rules = self.rules;
         // A duplicate takes the same cable: it may be lost, damaged or delayed by itself.
@@ -79,7 +78,6 @@ impl Impairer {
         }
     }
 
-    /// Counts one more frame that has overtaken the held ones.
     fn overtaken(&mut self, out: &mut VecDeque<Vec<u8>>) {
         for place in (0..self.held.len()).rev() {
             self.held[place].0 -= 1;
@@ -97,7 +95,7 @@ struct Lane {
     impairer: Option<Impairer>,
 }
 
-/// Maximum number of frames that wait at the end of a cable.
+/// Maximum number of waiting frames.
 const LANE_FRAMES: usize = 4096;
 
 /// Maximum number of buffers kept for reuse.
@@ -134,7 +132,7 @@ pub fn pair(mtu: usize) -> io::Result<(Mem, Mem)> {
     impaired_pair(mtu, Impairments::default(), 0)
 }
 
-/// Returns the two ends of a cable that impairs frames in both directions, from a seed.
+/// Returns the two ends of a cable with impairments in both directions, from a seed.
 ///
 /// # Errors
 /// Fails if no file descriptor is left.

@@ -27,15 +27,15 @@ pub struct Caps {
     pub mtu: usize,
     /// Accepted frames may wait until [`PacketIo::flush`].
     pub needs_kick: bool,
-    /// A frame may be given in several pieces without being copied together first.
+    /// A frame may be given in several pieces without a copy.
     pub multi_buffer: bool,
-    /// Received frames lie in memory that the kernel or the peer wrote.
+    /// Received frames lie in memory written by the kernel or the peer.
     pub zero_copy: bool,
     /// Trimmed frames arrive: their IP and UDP lengths are not checked.
     pub receives_trimmed: bool,
-    /// Headers that came back arrive, though their destination port is the entropy value.
+    /// Headers that came back arrive, though their destination port is the entropy.
     pub receives_returned: bool,
-    /// Datagrams of one length cross the kernel together, out and in (UDP_SEGMENT, UDP_GRO).
+    /// Datagrams of one length cross the kernel together (UDP_SEGMENT, UDP_GRO).
     pub joins_datagrams: bool,
     /// Next hops to peers are looked up, not learned from frames.
     pub finds_next_hops: bool,
@@ -55,7 +55,7 @@ pub struct LinkState {
 /// The next hop to a peer, as a backend knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextHop {
-    /// This backend does not look it up: it comes with the peer, or from its frames.
+    /// It comes with the peer, or from its frames.
     Given,
     /// This Ethernet address.
     Known([u8; 6]),
@@ -68,19 +68,18 @@ pub type Pieces<'a> = &'a [&'a [u8]];
 
 /// A backend that receives and sends frames. Frames begin with the Ethernet header and have no FCS.
 pub trait PacketIo {
-    /// Passes up to `max` frames that have arrived to `take`, oldest first, each valid during the call. Never waits.
-    /// Returns their number.
+    /// Passes up to `max` frames that have arrived to `take`, oldest first, without waiting. Returns their number.
     ///
     /// # Errors
     /// Fails if the interface is gone or the system refuses.
     fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
 
-    /// Sends frames in order. Returns the number accepted; there is no room for others now. [`PacketIo::flush`] sends
-    /// accepted frames that wait.
+    /// Sends frames in order. Returns the number accepted; others have no room now. [`PacketIo::flush`] sends accepted
+    /// frames that wait.
     ///
     /// # Errors
-    /// Fails if the interface is gone, the system refuses, or the first frame is longer than was ever possible. An
-    /// unreachable destination and a link that is down are not errors: see [`PacketIo::lost`].
+    /// Fails if the interface is gone, the system refuses, or the first frame is longer than was ever possible.
+    /// Unreachable destinations and links that are down are not errors: see [`PacketIo::lost`].
     fn tx_burst(&mut self, frames: &[Pieces<'_>]) -> io::Result<usize>;
 
     /// Sends the accepted frames.
@@ -89,7 +88,7 @@ pub trait PacketIo {
     /// Fails as [`PacketIo::tx_burst`] does.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Returns a descriptor that is readable when a frame has arrived; `None` if waiting is impossible.
+    /// Returns a descriptor that is readable when a frame has arrived, if waiting is possible.
     fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
 
     /// Returns the capabilities of this backend.
@@ -116,31 +115,29 @@ pub trait PacketIo {
         NextHop::Given
     }
 
-    /// Returns the number of frames that were accepted but not sent: their destination or the link did not take them.
+    /// Returns the frames that were accepted but not taken by the link or their destination.
     fn lost(&self) -> u64 {
         0
     }
 
-    /// Returns the number of frames that arrived but could not be handed over: tagged for another network, or joined in
-    /// an unknown way.
+    /// Returns the frames that could not be handed over: tagged for another network, or joined in an unknown way.
     fn unreadable(&self) -> u64 {
         0
     }
 
-    /// Returns the number of frames that arrived joined or without a checksum, which their sender's kernel had left to
-    /// a device. They were completed.
+    /// Returns the frames that arrived joined or without a checksum, left to a device by their sender's kernel. They
+    /// were completed.
     fn offload(&self) -> u64 {
         0
     }
 
-    /// Returns the number of frames that found the ring, or the memory for long frames, full, as of the last
-    /// [`PacketIo::link`].
+    /// Returns the frames without room in the ring, or in the memory for long frames, at the last [`PacketIo::link`].
     fn overrun(&self) -> u64 {
         0
     }
 }
 
-/// Any backend, for programs that choose one at run time.
+/// Any backend, chosen at run time.
 impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
     fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         (**self).rx_burst(max, take)
@@ -191,8 +188,8 @@ impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
     }
 }
 
-/// Returns standard output without a buffer. Where it was closed when the process began, the standard library opens
-/// /dev/null, and output is lost silently.
+/// Returns standard output without a buffer. If it was closed at the start, the standard library opens /dev/null, which
+/// loses output silently.
 ///
 /// # Errors
 /// Fails if it was closed.

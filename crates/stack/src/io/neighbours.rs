@@ -6,17 +6,16 @@ use std::time::{Duration, Instant};
 
 use super::sys::netlink::{Neighbour, Netlink};
 
-/// The port of the discard service.
 const DISCARD: u16 = 9;
 
 /// Maximum time for the kernel to resolve a neighbour.
 const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Returns the next hop's Ethernet address for `destination` on the interface with this index: the destination's own,
-/// or the address of the gateway in the kernel's route. Makes the kernel resolve it if it is unknown or stale.
+/// Returns the Ethernet address of the next hop to `destination` on the interface with this index: its own, or the
+/// gateway's in the kernel's route. Makes the kernel resolve it if it is unknown or stale.
 ///
 /// # Errors
-/// Fails if there is no route by this interface, or no answer.
+/// Fails without a route by this interface, or without an answer.
 pub fn next_hop(interface: u32, destination: IpAddr) -> io::Result<[u8; 6]> {
     let mut netlink = Netlink::open()?;
     let start = Instant::now();
@@ -46,7 +45,7 @@ pub(crate) fn discard_port(neighbour: IpAddr, interface: u32) -> SocketAddr {
     on_link(neighbour, DISCARD, interface)
 }
 
-/// Returns a port of an address on an interface. A link-local address needs the interface's index.
+/// Returns a port of an address. A link-local address needs the interface's index.
 pub(crate) fn on_link(address: IpAddr, port: u16, interface: u32) -> SocketAddr {
     match address {
         IpAddr::V6(own) if is_link_local(address) => {
@@ -61,7 +60,6 @@ pub(crate) fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
-/// The next hop to a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) address: IpAddr,
@@ -70,17 +68,14 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Returns whether the kernel has to send there itself: only then it resolves a neighbour, or checks that one still
-    /// has its address. This protocol's frames bypass the kernel.
+    /// Returns whether the kernel must send there itself: only then it resolves or checks a neighbour. This protocol's
+    /// frames bypass it.
     pub(crate) fn is_to_be_asked(&self) -> bool {
         self.known.is_none_or(|known| known.is_stale)
     }
 }
 
-/// Returns the next hop to a destination, with the kernel's entry for it.
-///
-/// # Errors
-/// Fails if there is no route by this interface.
+/// Returns the next hop to a destination, with the kernel's entry. Fails if there is no route by this interface.
 pub(crate) fn look_up(
     netlink: &mut Netlink,
     interface: u32,

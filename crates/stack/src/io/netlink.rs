@@ -1,5 +1,5 @@
-//! Queries of the kernel's tables of links, addresses, routes and neighbours (rtnetlink). Messages are built and read
-//! as bytes. Reading ends for any bytes.
+//! Queries of the kernel's tables of links, addresses, routes and neighbours (rtnetlink). Reading messages ends for any
+//! bytes.
 
 use std::io;
 use std::net::IpAddr;
@@ -66,10 +66,9 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// The type and the body of a message.
 type Message<'a> = (u16, &'a [u8]);
 
-/// Returns the messages of a datagram, up to bytes that are no message.
+/// Returns the messages of a datagram, up to malformed bytes.
 fn messages(bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -80,7 +79,6 @@ fn messages(bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     })
 }
 
-/// Returns the attributes behind a header of this length.
 fn attributes(body: &[u8], header: usize) -> impl Iterator<Item = Message<'_>> {
     let mut rest = body.get(header..).unwrap_or(&[]);
     std::iter::from_fn(move || {
@@ -91,15 +89,12 @@ fn attributes(body: &[u8], header: usize) -> impl Iterator<Item = Message<'_>> {
     })
 }
 
-/// The state of a link in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LinkNow {
-    /// It is up and has a carrier.
     pub(crate) running: bool,
     pub(crate) mtu: usize,
 }
 
-/// The kernel's entry for a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Neighbour {
     pub(crate) ethernet: [u8; 6],
@@ -107,7 +102,7 @@ pub(crate) struct Neighbour {
     pub(crate) is_stale: bool,
 }
 
-/// Returns the entry in a message for a neighbour on an interface, if its Ethernet address is known.
+/// Returns the entry in a message for a neighbour with a known Ethernet address.
 fn neighbour_in((kind, body): Message<'_>, interface: u32, wanted: IpAddr) -> Option<Neighbour> {
     let state = half(body, 8).filter(|state| state & KNOWN != 0)?;
     if kind != RTM_NEWNEIGH || word(body, 4) != Some(interface) {
@@ -121,7 +116,7 @@ fn neighbour_in((kind, body): Message<'_>, interface: u32, wanted: IpAddr) -> Op
     is_wanted.then_some(Neighbour { ethernet, is_stale: state & STALE != 0 })
 }
 
-/// Returns the interface of a route in a message, and its gateway if there is one.
+/// Returns the interface of a route, and its gateway if any.
 fn route_in((kind, body): Message<'_>) -> Option<(u32, Option<IpAddr>)> {
     if kind != RTM_NEWROUTE {
         return None;
@@ -138,7 +133,7 @@ fn route_in((kind, body): Message<'_>) -> Option<(u32, Option<IpAddr>)> {
     by.map(|by| (by, gateway))
 }
 
-/// A socket for queries in the network namespace in which it was opened.
+/// A socket for queries in the network namespace of its opening.
 #[derive(Debug)]
 pub(crate) struct Netlink {
     socket: OwnedFd,
@@ -160,7 +155,7 @@ impl Netlink {
         Ok(Netlink { socket, asked: 0, buffer: vec![0; 1 << 16] })
     }
 
-    /// Sends a query and passes every message of the answer to `take`.
+    /// Sends a query and passes each message of the answer to `take`.
     fn ask(
         &mut self,
         kind: u16,
@@ -208,7 +203,7 @@ impl Netlink {
         }
     }
 
-    /// Returns the interface by which the kernel sends to an address, and the gateway if there is one.
+    /// Returns the interface towards an address, and the gateway if any.
     pub(crate) fn route(&mut self, destination: IpAddr) -> io::Result<(u32, Option<IpAddr>)> {
         let mut body = vec![0; 12];
         (body[0], body[1]) = (family(destination), octets(destination).len() as u8 * 8);
@@ -218,7 +213,6 @@ impl Netlink {
         found.ok_or_else(|| io::ErrorKind::NetworkUnreachable.into())
     }
 
-    /// Returns a neighbour, if the kernel knows its Ethernet address.
     pub(crate) fn neighbour(
         &mut self,
         interface: u32,
@@ -238,10 +232,7 @@ impl Netlink {
         }
     }
 
-    /// Returns the state of a link.
-    ///
-    /// # Errors
-    /// Fails with ENODEV if no link has this index any more.
+    /// Returns the state of a link. Fails with ENODEV if it is gone.
     pub(crate) fn link(&mut self, interface: u32) -> io::Result<LinkNow> {
         let mut body = vec![0; 16];
         body[4..8].copy_from_slice(&interface.to_ne_bytes());

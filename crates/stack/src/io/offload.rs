@@ -1,5 +1,5 @@
-//! Completion of frames that their sender's kernel left unfinished because they cross a virtual cable (veth): a
-//! checksum is missing, or one frame holds several datagrams of one length or segments of TCP.
+//! Completion of frames that a kernel left unfinished for a virtual cable (veth): a checksum is missing, or one frame
+//! holds several datagrams of one length or segments of TCP.
 //!
 //! The kernel describes each frame in a header before it (struct virtio_net_hdr of linux/virtio_net.h).
 
@@ -8,7 +8,7 @@ use super::ETHERNET_BYTES;
 /// The kernel's description of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Offload {
-    /// The offset of the first byte to sum, and the distance of the missing checksum from there.
+    /// The first byte to sum, and the distance of the missing checksum from it.
     sum: Option<(usize, usize)>,
     /// The kind of joined frames, 0 if not joined.
     joined: u8,
@@ -44,12 +44,11 @@ const OF_LAST: u8 = 0x09;
 const OF_FIRST: u8 = 0x80;
 
 impl Offload {
-    /// Returns whether the kernel left anything to do.
     pub(super) fn is_offloaded(self) -> bool {
         self != Offload::default()
     }
 
-    /// Reads a description, in this machine's byte order.
+    /// Reads a description in native byte order.
     pub(super) fn of(bytes: &[u8; BYTES]) -> Offload {
         let half = |at: usize| usize::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
         Offload {
@@ -59,7 +58,7 @@ impl Offload {
         }
     }
 
-    /// Hands over a completed frame, or each frame that was joined into it. Returns whether that was possible.
+    /// Hands over a completed frame, or each joined frame. Returns whether that was possible.
     pub(super) fn finish(
         self,
         frame: &mut [u8],
@@ -97,7 +96,7 @@ enum Joined {
     Tcp,
 }
 
-/// Segments packets that share the headers of the first. The transport header begins at `start`.
+/// Segments packets that share the first one's headers. The transport header begins at `start`.
 fn cut(
     frame: &[u8],
     start: usize,
@@ -170,7 +169,7 @@ fn set(bytes: &mut [u8], at: usize, number: u16) {
     bytes[at..at + 2].copy_from_slice(&number.to_be_bytes());
 }
 
-/// Returns the sum of 16-bit words (RFC 1071), as the sum of 32-bit words, which is equal when folded.
+/// Returns the sum of 16-bit words (RFC 1071), as 32-bit words, which fold to the same.
 fn sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     let words = words.iter().map(|&word| u64::from(u32::from_be_bytes(word)));
@@ -186,7 +185,7 @@ fn folded(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// Returns the checksum of a sum. Zero would mean that there is none (RFC 768).
+/// Returns the checksum of a sum, which is never zero: that means none (RFC 768).
 fn complement(sum: u64) -> u16 {
     match !folded(sum) {
         0 => 0xffff,
@@ -264,7 +263,7 @@ mod tests {
         }
     }
 
-    /// Returns a segment of TCP with options and a correct checksum.
+    /// Returns a TCP segment with options and a correct checksum.
     fn segment(v6: bool, sequence: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
         let (start, length) = (if v6 { 54 } else { 34 }, 32 + payload.len());
         let mut bytes = frame(v6, 0, &[])[..start].to_vec();

@@ -8,7 +8,6 @@ use super::{Link, checked, is_fatal, set, set_number, step};
 
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
-/// Bytes of the longest frame with the kernel's description before it.
 const LONGEST_FRAME: usize = (1 << 16) + 64;
 
 /// Memory, in bytes, for frames longer than a place of the ring.
@@ -26,7 +25,6 @@ pub(crate) struct Ring {
     fd: OwnedFd,
     sender: OwnedFd,
     places: Places,
-    /// Bytes of the mapping.
     bytes: usize,
     /// Memory for a frame longer than a place.
     long: Vec<u8>,
@@ -40,7 +38,6 @@ pub(crate) struct Ring {
     offload: u64,
 }
 
-/// The consecutive places of a ring.
 #[derive(Debug)]
 struct Places {
     memory: *mut u8,
@@ -49,9 +46,8 @@ struct Places {
     at: usize,
 }
 
-/// The contents of a place.
 enum Place<'a> {
-    /// A frame.
+    /// A whole frame.
     Frame(Offload, &'a mut [u8]),
     /// The beginning of a frame, which waits at the socket.
     Long,
@@ -65,7 +61,7 @@ enum Place<'a> {
 unsafe impl Send for Places {}
 
 impl Places {
-    /// Shows the contents of the next place, if the kernel has filled it, and returns the place to the kernel.
+    /// Shows the next place, if the kernel has filled it, and returns it to the kernel.
     #[inline]
     fn next(&mut self, inspect: impl FnOnce(Place<'_>)) -> bool {
         const BEFORE: usize = size_of::<libc::tpacket2_hdr>() + offload::BYTES;
@@ -107,7 +103,6 @@ impl Places {
     }
 }
 
-/// Receives a long frame that waits at a packet socket, with the kernel's description.
 #[cold]
 fn receive_long<'a>(fd: &OwnedFd, memory: &'a mut Vec<u8>) -> Option<(Offload, &'a mut [u8])> {
     memory.resize(LONGEST_FRAME, 0);
@@ -128,14 +123,13 @@ fn receive_long<'a>(fd: &OwnedFd, memory: &'a mut Vec<u8>) -> Option<(Offload, &
     Some((Offload::of(said), frame))
 }
 
-/// Returns an unbound packet socket.
 fn packet_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
     unsafe { Ok(OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_PACKET, kind, 0))?)) }
 }
 
-/// Binds a packet socket to an interface, for frames of this protocol; with protocol 0 none arrive.
+/// Binds a packet socket to an interface; with protocol 0 no frames arrive.
 fn bind_packet_socket(fd: &OwnedFd, link: &Link, protocol: u16) -> io::Result<()> {
     // SAFETY: an address of zeros is valid.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -155,7 +149,7 @@ fn attach(fd: &OwnedFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
     set(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
-/// Returns a filter that passes UDP over IPv4 or IPv6 from or to this port, without checking lengths.
+/// Returns a filter for UDP over IPv4 or IPv6 from or to this port, of any length.
 fn port_filter(port: u16) -> [libc::sock_filter; 14] {
     let port = u32::from(port);
     // Encodings from linux/filter.h.
@@ -186,7 +180,7 @@ fn port_filter(port: u16) -> [libc::sock_filter; 14] {
     ]
 }
 
-/// Makes the interface receive frames for other hosts, which many devices drop, while this socket lives.
+/// Makes the interface receive frames for other hosts, which many devices drop.
 fn take_all(fd: &OwnedFd, link: &Link) -> io::Result<()> {
     let request = libc::packet_mreq {
         mr_ifindex: link.index as libc::c_int,
@@ -198,10 +192,10 @@ fn take_all(fd: &OwnedFd, link: &Link) -> io::Result<()> {
 }
 
 impl Ring {
-    /// Opens a socket on an interface: with a filter for a UDP port, or for all frames with any destination.
+    /// Opens a socket on an interface, for a UDP port or for all frames to any destination.
     pub(crate) fn open(link: &Link, frames: usize, port: Option<u16>) -> io::Result<Ring> {
         let page = page_size();
-        // The receiving socket would report completions of what it sends.
+        // Frames sent by the receiving socket would need a virtio_net_hdr.
         let (fd, sender) = (packet_socket()?, packet_socket()?);
         set_number(&sender, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
         bind_packet_socket(&sender, link, 0)?;
@@ -253,17 +247,15 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Returns the descriptor that is readable when frames arrive.
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.fd
     }
 
-    /// Returns the descriptor for sending.
     pub(crate) fn sender(&self) -> &OwnedFd {
         &self.sender
     }
 
-    /// Returns the number of frames that could not be handed over: tagged, or joined in an unknown way.
+    /// Returns the frames that were tagged, or joined in an unknown way.
     pub(crate) fn refused(&self) -> u64 {
         self.refused
     }
@@ -273,14 +265,12 @@ impl Ring {
         (self.refused, self.offload) = (other.refused, other.offload);
     }
 
-    /// Returns the number of frames that arrived joined or without a checksum, left to a device by their sender's
-    /// kernel.
     pub(crate) fn offload(&self) -> u64 {
         self.offload
     }
 
     /// Returns whether this socket is still bound to the interface. The kernel unbinds it when the interface is deleted
-    /// or moves to another network namespace, even if that number is in use again.
+    /// or moves to another network namespace, even if its number is in use again.
     pub(crate) fn is_bound(&self, link: &Link) -> io::Result<bool> {
         // SAFETY: an address of zeros is valid.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -291,7 +281,7 @@ impl Ring {
         Ok(address.sll_ifindex == link.index as libc::c_int)
     }
 
-    /// Hands over the next frame, or the frames joined in it. Returns whether a place was filled.
+    /// Hands over the next frame, or those joined in it. Returns whether there was one.
     #[inline]
     pub(crate) fn next(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
         let Ring { places, fd, long, part, refused, cut, offload, .. } = self;
@@ -321,7 +311,7 @@ impl Ring {
         })
     }
 
-    /// Returns the number of frames without a place or memory since the last call.
+    /// Returns the frames lost for lack of room since the last call.
     pub(crate) fn lost(&mut self) -> io::Result<u32> {
         let mut counted = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
@@ -374,7 +364,7 @@ mod tests {
         assert!(receive_long(&fd, &mut memory).is_none());
     }
 
-    /// The memory of a ring, with the test in the place of the kernel.
+    /// The memory of a ring, with the test as the kernel.
     struct Kernel {
         words: Vec<u128>,
         at: usize,

@@ -47,7 +47,6 @@ pub(crate) fn event_fd() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Makes an event descriptor readable.
 pub(crate) fn ring(waker: &OwnedFd) -> io::Result<()> {
     let one = 1u64.to_ne_bytes();
     // SAFETY: eight bytes that live through the call.
@@ -59,7 +58,6 @@ pub(crate) fn ring(waker: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Makes an event descriptor unreadable.
 pub(crate) fn silence(waker: &OwnedFd) {
     let mut count = [0u8; 8];
     // SAFETY: eight bytes that live through the call. That nothing was rung is no mistake.
@@ -77,7 +75,7 @@ fn readable(fd: libc::c_int) -> libc::pollfd {
     libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
 }
 
-/// Waits for at most `timeout_ns` until a descriptor is readable. Returns whether one is.
+/// Waits for at most `timeout_ns`. Returns whether a descriptor is readable.
 pub(crate) fn wait_readable(
     fds: impl Iterator<Item = libc::c_int>,
     timeout_ns: u64,
@@ -86,12 +84,11 @@ pub(crate) fn wait_readable(
     poll(&mut polled, Some(timespec(timeout_ns)))
 }
 
-/// A timer with a descriptor, which stays set from one wait to the next: setting a kernel timer for each wait is
-/// expensive under a hypervisor.
+/// A timer with a descriptor, which stays set between waits: setting a kernel timer for each is expensive under a
+/// hypervisor.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: OwnedFd,
-    /// The descriptors of a wait; memory for reuse.
     polled: Vec<libc::pollfd>,
 }
 
@@ -105,7 +102,7 @@ impl Alarm {
         Ok(Alarm { timer, polled: Vec::new() })
     }
 
-    /// Sets it to ring once in `ns` nanoseconds, instead of at its previous time.
+    /// Sets it to ring once, in `ns` nanoseconds.
     pub(crate) fn set(&mut self, ns: u64) -> io::Result<()> {
         // Zero would never ring.
         let (it_interval, it_value) = (timespec(0), timespec(ns.max(1)));
@@ -115,8 +112,7 @@ impl Alarm {
         checked(unsafe { libc::timerfd_settime(timer, 0, &time, std::ptr::null_mut()) }).map(drop)
     }
 
-    /// Waits until a descriptor is readable or it rings. Returns whether it rang; it goes on ringing until it is set
-    /// again.
+    /// Waits for a descriptor or the alarm. Returns whether it rang; it goes on ringing until it is set again.
     pub(crate) fn wait(&mut self, fds: impl Iterator<Item = libc::c_int>) -> io::Result<bool> {
         self.polled.clear();
         self.polled.push(readable(self.timer.as_raw_fd()));
@@ -126,7 +122,6 @@ impl Alarm {
     }
 }
 
-/// Waits for descriptors, at most for `timeout`. Returns whether one has an event.
 fn poll(polled: &mut [libc::pollfd], timeout: Option<libc::timespec>) -> io::Result<bool> {
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: the array and the time live through the call; its length is the array's.
@@ -142,7 +137,7 @@ fn poll(polled: &mut [libc::pollfd], timeout: Option<libc::timespec>) -> io::Res
     }
 }
 
-/// Takes the pending error of a socket; its effect shows elsewhere. Other descriptors have no error.
+/// Takes the pending error of a socket, whose effect shows elsewhere. Other descriptors have none.
 fn take_error(fd: libc::c_int) {
     let mut error: libc::c_int = 0;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;
@@ -151,18 +146,17 @@ fn take_error(fd: libc::c_int) {
     unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ERROR, place, &mut length) };
 }
 
-/// Returns whether an error means a wrong descriptor or wrong memory of this process. Every other error concerns one
-/// destination, or is temporary.
+/// Returns whether an error means a wrong descriptor or memory of this process. Others concern one destination, or are
+/// temporary.
 pub(crate) fn is_fatal(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EBADF | libc::ENOTSOCK | libc::EFAULT))
 }
 
-/// Returns whether an error means that the kernel cannot segment datagrams, for any destination.
+/// Returns whether an error means that the kernel cannot segment at all.
 pub(crate) fn cannot_cut(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EOPNOTSUPP))
 }
 
-/// The kernel's data about an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) index: u32,
@@ -170,7 +164,6 @@ pub(crate) struct Link {
     pub(crate) ethernet: [u8; 6],
 }
 
-/// Returns a request about an interface, for the kernel to fill in.
 pub(crate) fn interface_request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: a request of zeros is one without name and contents.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -184,7 +177,6 @@ pub(crate) fn interface_request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Returns a socket of this network namespace, for requests.
 pub(crate) fn any_socket() -> io::Result<OwnedFd> {
     // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
     unsafe {
@@ -193,7 +185,6 @@ pub(crate) fn any_socket() -> io::Result<OwnedFd> {
     }
 }
 
-/// Looks up an interface by its name.
 pub(crate) fn link(name: &str) -> io::Result<Link> {
     let socket = any_socket()?;
     let ask = |what: libc::Ioctl| {
@@ -236,7 +227,6 @@ pub(crate) fn set_number(
     Ok(())
 }
 
-/// Returns one instruction of a classic BPF program.
 const fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt, jf, k }
 }
@@ -245,7 +235,6 @@ fn slice_of(piece: &&[u8]) -> libc::iovec {
     libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() }
 }
 
-/// Memory for the system call that sends several frames.
 #[derive(Default)]
 pub(crate) struct Batch {
     vectors: Vec<libc::iovec>,
@@ -262,7 +251,6 @@ impl std::fmt::Debug for Batch {
 }
 
 impl Batch {
-    /// Sends frames on a bound packet socket. Returns the number that there was room for.
     pub(crate) fn send(&mut self, fd: &OwnedFd, frames: &[&[&[u8]]]) -> io::Result<usize> {
         self.write(frames);
         let messages = &mut self.messages;
@@ -280,7 +268,6 @@ impl Batch {
         refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
     }
 
-    /// Writes a message for each frame, in the form of the system call.
     fn write(&mut self, frames: &[&[&[u8]]]) {
         let Batch { vectors, messages } = self;
         vectors.clear();
@@ -299,7 +286,6 @@ impl Batch {
     }
 }
 
-/// Sends one frame in one piece on a bound packet socket. Returns whether there was room for it.
 pub(crate) fn send_one(fd: &OwnedFd, frame: &[u8]) -> io::Result<bool> {
     // SAFETY: the bytes live through the call.
     let sent = unsafe {
@@ -308,7 +294,6 @@ pub(crate) fn send_one(fd: &OwnedFd, frame: &[u8]) -> io::Result<bool> {
     refused_or(sent as libc::c_int).map(|sent| sent.is_some())
 }
 
-/// Returns the result of sending: `None` if there is no room now.
 fn refused_or(sent: libc::c_int) -> io::Result<Option<libc::c_int>> {
     match checked(sent) {
         Ok(sent) => Ok(Some(sent)),
@@ -333,7 +318,6 @@ pub(crate) fn drop_everything(socket: &std::net::UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-/// Requests buffers for a socket; the system may give less.
 pub(crate) fn set_buffers(socket: &impl AsRawFd, bytes: libc::c_int) -> io::Result<()> {
     set_number(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
     set_number(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)
@@ -343,7 +327,6 @@ pub(crate) fn set_buffers(socket: &impl AsRawFd, bytes: libc::c_int) -> io::Resu
 mod tests {
     use super::*;
 
-    /// Returns the bytes of a message in the form of the system call, piece by piece.
     fn pieces(header: &libc::msghdr) -> Vec<Vec<u8>> {
         // SAFETY: the vectors were written for this message, and their bytes live.
         let vectors = unsafe { std::slice::from_raw_parts(header.msg_iov, header.msg_iovlen) };

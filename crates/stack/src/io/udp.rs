@@ -1,14 +1,14 @@
 //! Frames in the payload of UDP sockets, on any host and without privileges.
 //!
-//! A whole frame from a host goes as a datagram: the kernel is given the bytes behind the UDP header, with the DSCP.
-//! Arriving bytes are put behind headers made from their addresses, so hosts see no difference. A path is a UDP source
-//! port, with a socket of its own. Frames of one path keep their order.
+//! A frame from a host goes as a datagram: the kernel gets the bytes behind the UDP header, and the DSCP. Arriving
+//! bytes are put behind headers made from their addresses, so hosts see no difference. A path is a UDP source port,
+//! with a socket of its own, and keeps the order of its frames.
 //!
-//! Consecutive datagrams of one length on a path, as the packets of a flow are where there is one path, cross the
-//! kernel as one, both ways (UDP_SEGMENT, UDP_GRO; [`Caps::joins_datagrams`]).
+//! Consecutive datagrams of one length on a path, as of a flow with one path, cross the kernel as one, both ways
+//! (UDP_SEGMENT, UDP_GRO; [`Caps::joins_datagrams`]).
 //!
 //! A kernel drops a trimmed datagram, since its length is stale, and a header that came back, since no socket has its
-//! port ([`Caps`] says so): behind switches that trim, recovery is left to time-outs.
+//! port (see [`Caps`]): behind switches that trim, recovery is left to time-outs.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -44,9 +44,7 @@ pub struct Udp {
     unreadable: u64,
 }
 
-/// The datagram of a frame.
 struct Outgoing {
-    /// Its index among the frames to send.
     place: usize,
     path: usize,
     to: SocketAddr,
@@ -55,7 +53,7 @@ struct Outgoing {
 }
 
 impl Udp {
-    /// Binds an address of this host. `mtu` is the MTU of the paths to all peers, in bytes.
+    /// Binds an address of this host. `mtu` bytes pass on the paths to all peers.
     ///
     /// # Errors
     /// Fails if the address is not this host's, or the port is taken.
@@ -91,12 +89,11 @@ impl Udp {
         })
     }
 
-    /// Sends datagrams one by one from now on, as without UDP_SEGMENT.
+    /// Sends datagrams one by one from now on.
     pub fn send_singly(&mut self) {
         self.cuts = false;
     }
 
-    /// Returns the destination, path and class of a frame.
     fn inspect(&self, place: usize, head: &[u8]) -> io::Result<Outgoing> {
         let invalid = |error| io::Error::new(ErrorKind::InvalidInput, error);
         let parsed = Frame::new(head).map_err(invalid)?;
@@ -118,13 +115,12 @@ impl Udp {
         })
     }
 
-    /// Returns the bytes before the payload of UDP.
     fn headers(&self) -> usize {
         let ip = if self.address.is_ipv4() { 20 } else { 40 };
         ETHERNET_BYTES + ip + UDP_BYTES
     }
 
-    /// Sends frames of one path. Returns the index of the first that found no room.
+    /// Sends frames of one path. Returns the first that found no room.
     fn send_path(
         &mut self,
         frames: &[Pieces<'_>],
@@ -189,7 +185,6 @@ impl Udp {
     }
 }
 
-/// Writes a frame around a datagram that the kernel has checked.
 fn wrap(
     frame: &mut Vec<u8>,
     profile: &Profile,
@@ -309,7 +304,6 @@ mod tests {
     use trimline_packet::wire::Fields;
     use trimline_packet::{BitRate, ConnectionId, Flags, Header, TimeDelta};
 
-    /// Returns a port that no other test of this process has.
     fn free_port() -> u16 {
         static NEXT: AtomicU16 = AtomicU16::new(0);
         let of_process = 20_000 + (std::process::id() % 2000) as u16 * 10;
@@ -324,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Exchanges messages between two hosts on the loopback interface, each with its own address.
+    /// Exchanges messages between two hosts on the loopback interface.
     fn talk(paths: u16, singly: bool) {
         let clock = Clock::real();
         let profile = Profile { port: free_port(), ..Profile::PAPER };
@@ -372,7 +366,6 @@ mod tests {
         }
     }
 
-    /// Returns a whole DATA packet with this payload, as a host writes it.
     fn frame(
         addresses: [IpAddr; 2],
         entropy: u16,
@@ -399,7 +392,6 @@ mod tests {
         bytes
     }
 
-    /// Returns the marks and payload of each datagram that arrives at an address, in order.
     fn arrived(socket: &mut Udp, count: usize, max: usize) -> Vec<(u8, Vec<u8>)> {
         let (profile, mut got) = (socket.profile, Vec::new());
         for _ in 0..200 {
@@ -417,8 +409,7 @@ mod tests {
         got
     }
 
-    /// Datagrams of any lengths, in pieces or whole, arrive as they were sent, with their marks, however the kernel
-    /// joins them.
+    /// Datagrams of any lengths and pieces arrive as they were sent, with their marks, however the kernel joins them.
     #[test]
     fn bursts_of_any_lengths_arrive_as_they_were() {
         for v6 in [false, true] {

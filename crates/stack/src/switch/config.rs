@@ -66,16 +66,16 @@ pub struct Config {
     /// Whether trimming leaves the IP length uncorrected.
     #[serde(default)]
     pub stale_lengths: bool,
-    /// Packets in the queue for traffic that may only be dropped, which shares the port with NDP by deficit round robin
+    /// Packets in a second queue for droppable traffic, which shares the port with NDP by deficit round robin
     /// (NDP 3.3). Default: that traffic goes to the data queue.
     pub droppable_queue: Option<u32>,
     /// Queue length, in packets, from which that queue marks; default: it does not mark.
     pub droppable_ecn_threshold: Option<u32>,
     /// Bounds on notifications of drops, with profiles "fastlane" and "fastlane-pfabric" (FastLane 3.3).
     pub notifications: Option<NotificationsConfig>,
-    /// The frames that leave by another port than routing chose; default: none.
+    /// The frames to detour; default: none.
     pub detour: Option<DetourConfig>,
-    /// The sources that host ports without their own setting accept; default: all.
+    /// The sources that host ports accept by default; without it all.
     pub port_security: Option<PortSecurityConfig>,
     /// The former name of `droppable_queue`, which is refused.
     beside: Option<u32>,
@@ -95,7 +95,6 @@ pub struct Config {
     pub(super) source: toml::Table,
 }
 
-/// The error for the key `beside`.
 const RENAMED: &str = "beside: the key is called droppable_queue";
 
 fn paper() -> String {
@@ -172,7 +171,7 @@ pub struct LinkConfig {
     pub rate: Option<Rate>,
     /// Its propagation delay.
     pub delay: Option<Delay>,
-    /// The phantom queue of the port at each of its ends.
+    /// The phantom queue of both ports.
     pub phantom_queue: Option<PhantomConfig>,
     /// Impairments of its frames.
     #[serde(default)]
@@ -194,7 +193,7 @@ pub struct HostConfig {
     pub rate: Option<Rate>,
     /// Its propagation delay.
     pub delay: Option<Delay>,
-    /// The phantom queue of the port that leads to the host.
+    /// The phantom queue of the host's port.
     pub phantom_queue: Option<PhantomConfig>,
     /// The sources that the port accepts from the host.
     pub port_security: Option<PortSecurityConfig>,
@@ -209,8 +208,8 @@ pub struct HostConfig {
 pub struct AddressConfig {
     /// The address.
     pub address: IpAddr,
-    /// The switch that every packet to this address from another switch passes. One address for each core switch gives
-    /// the sender its choice of paths (NDP 3.1.1).
+    /// A switch that every packet to this address from another switch passes. One address for each core switch gives
+    /// senders a choice of paths (NDP 3.1.1).
     pub through: Option<String>,
 }
 
@@ -228,7 +227,6 @@ pub(super) enum FarEnd {
     Host(u32),
 }
 
-/// The queues and service of all ports.
 #[derive(Debug)]
 pub(super) enum PortModels {
     /// One model for all ports.
@@ -239,7 +237,6 @@ pub(super) enum PortModels {
     Notifying {
         /// The order of packets other than notifications.
         order: Order,
-        /// The table of models.
         model: Models<ServiceModel>,
         /// The index of each port's model.
         of_port: Vec<u16>,
@@ -251,16 +248,13 @@ pub(super) enum PortModels {
 pub(super) struct Layout {
     pub(super) profile: Profile,
     pub(super) lengths: Lengths,
-    /// Drops of packets without payload are notified, too.
     pub(super) notifies_control: bool,
-    /// Ports of each switch.
     pub(super) switches: Vec<Vec<u32>>,
     /// Switch, line and far end of each port.
     pub(super) ports: Vec<(u32, Line, FarEnd)>,
     pub(super) phantoms: Vec<Option<PhantomModel>>,
     /// The detours of all switches.
     pub(super) detour: Option<Detour>,
-    /// The port of each host.
     pub(super) hosts: Vec<u32>,
     /// The sources that the port of each host accepts; `None`: all.
     pub(super) guards: Vec<Option<Guard>>,
@@ -326,7 +320,7 @@ impl Config {
         Ok(DrrModel { main, droppable })
     }
 
-    /// Returns the order of other packets if ports send notifications. Refuses settings that do not fit them.
+    /// Returns the order of other packets if ports send notifications. Refuses settings that do not fit.
     fn notifies(&self) -> Result<Option<Order>, String> {
         let notifies = notifications_config::order_of(&self.profile);
         let profile = profiles::named(&self.profile).map_or("", |profile| profile.name);
@@ -344,7 +338,7 @@ impl Config {
         }
     }
 
-    /// Returns whether ports order by urgency without notifications. Refuses a second queue for them.
+    /// Returns whether ports order by urgency without notifications. Refuses a second queue.
     fn is_pfabric(&self) -> Result<bool, String> {
         match (self.profile == pfabric::PROFILE, self.droppable_queue) {
             (true, Some(packets)) => Err(format!(
@@ -356,7 +350,6 @@ impl Config {
         }
     }
 
-    /// Refuses keys of marking and of a second queue, for ports without either.
     fn marks_nothing(&self) -> Result<(), String> {
         if self.ecn_threshold.is_some() {
             return Err(format!("ecn_threshold: profile {:?} marks nothing", self.profile));
@@ -370,12 +363,11 @@ impl Config {
         }
     }
 
-    /// Returns the bytes of a full packet.
     fn packet_bytes(&self) -> u16 {
         self.payload.saturating_add(Packet::HEADER_BYTES)
     }
 
-    /// Returns the name and rate of each port's line: hosts' ports, then both ends of each link.
+    /// Returns the name and rate of each line: hosts' ports, then both ends of each link.
     pub(super) fn rates(&self) -> Vec<(String, BitRate)> {
         let hosts = self.host.iter().map(|host| (host.interface.clone(), host.rate));
         let links = self.link.iter().map(|link| (link.between.join(" to "), link.rate));
@@ -384,7 +376,7 @@ impl Config {
         lines.filter_map(|(place, rate)| Some((place, rate.or(self.rate)?.0))).collect()
     }
 
-    /// Describes notifications of drops: a line for each rate limit; empty without notifications.
+    /// Describes notifications of drops: a line for each rate limit.
     ///
     /// # Errors
     /// Returns a message about an invalid setting.
@@ -420,7 +412,7 @@ impl Config {
         Ok(vec![pfabric::describe(notifies, bytes)])
     }
 
-    /// Returns the models of all ports. The rates of all lines are known.
+    /// Returns the models of all ports, once their line rates are known.
     fn port_models(&self) -> Result<PortModels, String> {
         let packet_bytes = self.packet_bytes();
         if let Some(order) = self.notifies()? {
@@ -438,7 +430,6 @@ impl Config {
         self.model().map(|model| PortModels::Alike(Box::new(model)))
     }
 
-    /// Returns the checked setting of detours.
     fn detour(&self) -> Result<Option<Detour>, String> {
         let Some(detour) = &self.detour else { return Ok(None) };
         if let Some(switch) = self.switch.iter().find(|s| s.forwarding == ForwardingLayer::L2) {
@@ -479,7 +470,6 @@ impl Config {
         Ok(self.detour()?.iter().map(|detour| format!("detour: {}", detour.describe())).collect())
     }
 
-    /// Returns the phantom queue of a port: its own, or the common one.
     fn phantom(
         &self,
         place: &str,
@@ -490,10 +480,7 @@ impl Config {
         checked.map_err(|error| format!("{place}: phantom_queue: {error}"))
     }
 
-    /// Returns the guard of a host's port; `None` if it accepts all sources.
-    ///
-    /// # Errors
-    /// Fails if the port would accept nothing; the error names its interface.
+    /// Returns the guard of a host's port, if it does not accept all sources. Fails if it would accept none.
     fn guard(&self, host: &HostConfig) -> Result<Option<Guard>, String> {
         let addresses: Vec<IpAddr> = host.addresses.iter().map(|one| one.address).collect();
         let security = host.port_security.as_ref().or(self.port_security.as_ref());
@@ -501,10 +488,10 @@ impl Config {
         guard.map_err(|error| format!("{}: {error}", host.interface))
     }
 
-    /// Describes the sources that ports accept: a line for each port with port security.
+    /// Describes the accepted sources: a line for each port with port security.
     ///
     /// # Errors
-    /// Fails if a port would accept nothing; the error names its interface.
+    /// Fails if a port would accept nothing, and names its interface.
     pub fn security_words(&self) -> Result<Vec<String>, String> {
         let line = |host: &HostConfig| -> Result<Option<String>, String> {
             let guard = self.guard(host)?;
@@ -538,7 +525,6 @@ impl Config {
         Ok(kinds.into_iter().map(line).collect())
     }
 
-    /// Checks the configuration and computes ports and routes.
     pub(super) fn layout(&self) -> Result<(PortModels, Layout), String> {
         let mut profile = Profile::named(&self.dscp).ok_or_else(|| {
             let names: Vec<&str> = Profile::ALL.iter().map(|&(name, _)| name).collect();
@@ -619,7 +605,7 @@ impl Config {
 }
 
 impl Layout {
-    /// Returns the number of links from every switch to one; `None` where there is no path.
+    /// Returns the number of links from every switch to one.
     fn distances(&self, to: usize) -> Vec<Option<u32>> {
         let mut distances = vec![None; self.switches.len()];
         distances[to] = Some(0);
@@ -637,8 +623,7 @@ impl Layout {
         distances
     }
 
-    /// Adds the paths from all switches to an address of a host: the shortest, or the shortest to the switch `through`
-    /// and on from there.
+    /// Adds the shortest paths from all switches to an address of a host, or the shortest through the switch `through`.
     fn route(
         &mut self,
         address: IpAddr,

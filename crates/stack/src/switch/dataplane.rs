@@ -1,6 +1,6 @@
 //! Switches, their ports and the links between them, on any clock, generic over the kind of queues.
 //!
-//! Inner links are in memory and on virtual time: events there have exact times, though they may run a little later by
+//! Inner links are in memory and on virtual time: their events have exact times, though they may run a little later by
 //! the wall clock. Only hosts' frames come and go in real time. So the mean rate of every link is exact, however late
 //! the thread wakes.
 
@@ -30,7 +30,6 @@ use crate::random;
 /// Maximum number of queues of an output port of any kind.
 const MAX_QUEUES: usize = 9;
 
-/// The RNG of a port.
 #[derive(Debug)]
 struct ScriptedRng(Stream);
 
@@ -64,7 +63,7 @@ struct Port<E> {
     notified_at: Option<Vec<Time>>,
 }
 
-/// Waiting times of frames at a port, in nanoseconds: from their last bit in to their first bit out.
+/// Waits of frames at a port, in nanoseconds: from their last bit in to their first bit out.
 pub type Waits = Histogram<u64>;
 
 /// The longest wait that is distinguished from longer ones.
@@ -77,7 +76,6 @@ impl<E> Port<E> {
 }
 
 impl<E: Egress> Port<E> {
-    /// Releases the frame on the wire if its transmission is over.
     fn release_sent(&mut self, now: Time, model: &E::Model, pool: &mut Pool) {
         if self.busy_until <= now {
             self.egress.release(model, pool);
@@ -90,7 +88,7 @@ impl<E: Egress> Port<E> {
 pub struct QueueCounters {
     /// Packets that began to leave.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes on the wire of packets that began to leave.
     pub bytes: u64,
     /// Packets that found no room.
     pub dropped: u64,
@@ -103,7 +101,6 @@ struct Switch {
     detours: Option<Box<Detours>>,
 }
 
-/// The detours of a switch and their RNG, drawn in order of time.
 #[derive(Debug)]
 struct Detours {
     detour_state: DetourState,
@@ -131,18 +128,15 @@ impl Event {
 
 type Planned = (Time, u8, u64, u64, Event);
 
-/// The tie-break of arrivals at one instant, from the number of the line and the frames that it sent before.
+/// The tie-break of arrivals at one instant, from a line's number and the frames that it sent before.
 pub type Ties = Box<dyn Fn(u32, u64) -> u64 + Send>;
 
-/// The models of a data plane's queues.
 pub(super) struct Queues<M> {
-    /// The model of all ports, or a table of models.
     pub(super) model: M,
     /// The index of each port's model in a table; empty without a table.
     pub(super) of_port: Vec<u16>,
 }
 
-/// Switches and the links between them, with one kind of queues.
 pub(super) struct Dataplane<E: Egress> {
     model: E::Model,
     frames: Frames,
@@ -165,7 +159,7 @@ pub(super) struct Dataplane<E: Egress> {
 }
 
 impl<E: Egress> Dataplane<E> {
-    /// Sets all remembered times back, because the clock was set back `by` this much.
+    /// Sets all remembered times back with the clock.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         for switch in &mut self.switches {
             switch.forwarding.set_back(by);
@@ -188,8 +182,8 @@ impl<E: Egress> Dataplane<E> {
         self.events = events.map(moved).collect();
     }
 
-    /// Builds the switches of a layout, which forward as `described`. `coins` gives the RNG stream of each port, `ties`
-    /// the order of arrivals at one instant.
+    /// Builds the switches of a layout, which forward as `described`. `coins` gives each port's RNG stream, `ties` the
+    /// order of arrivals at one instant.
     pub(super) fn new(
         described: &[SwitchConfig],
         layout: Layout,
@@ -283,12 +277,11 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// Returns the number of hosts, each on a port of its own.
     pub(super) fn hosts(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Returns the counters of each port, in the order of [`Dataplane::new`], with its switch and its index there.
+    /// Returns each port's switch, index there and counters, in the order of [`Dataplane::new`].
     pub(super) fn counters(&self) -> impl Iterator<Item = (u32, u16, PortCounters)> + '_ {
         let counted = |port: &Port<E>| {
             let marked = u64::from(port.egress.marked()) + port.marked_by_phantom();
@@ -297,62 +290,52 @@ impl<E: Egress> Dataplane<E> {
         self.ports.iter().map(counted)
     }
 
-    /// Returns the counters of the queue of a port for packets of this class.
     pub(super) fn queue_counters(&self, port: u32, class: ServiceClass) -> QueueCounters {
         let port = &self.ports[port as usize];
         port.queues[port.egress.queue_of(&self.model, class)]
     }
 
-    /// Returns the packets that the phantom queue of a port has marked, which [`Dataplane::counters`] includes.
+    /// Returns the packets that a phantom queue has marked, which [`Dataplane::counters`] includes.
     pub(super) fn marked_by_phantom(&self, port: u32) -> u64 {
         self.ports[port as usize].marked_by_phantom()
     }
 
-    /// Starts recording the waits of frames at this port.
     pub(super) fn watch_waits(&mut self, port: u32) {
         let longest = LONGEST_WAIT.as_ps() / 1000;
         let waits = Waits::new_with_bounds(1, longest, 3).expect("sound bounds");
         self.ports[port as usize].waits = Some(Box::new(waits));
     }
 
-    /// Returns the waits of frames that left this port, if recorded.
     pub(super) fn waits(&self, port: u32) -> Option<&Waits> {
         self.ports[port as usize].waits.as_deref()
     }
 
-    /// Starts recording when notifications begin to leave this port.
     pub(super) fn watch_notifications(&mut self, port: u32) {
         self.ports[port as usize].notified_at = Some(Vec::new());
     }
 
-    /// Returns when notifications began to leave this port, if recorded.
     pub(super) fn notifications(&self, port: u32) -> Option<&[Time]> {
         self.ports[port as usize].notified_at.as_deref()
     }
 
-    /// Returns the number of frames dropped without a notification, for each reason.
     pub(super) fn untold(&self) -> [(Untold, u64); Untold::ALL.len()] {
         Untold::ALL.map(|reason| (reason, self.untold[reason as usize]))
     }
 
-    /// Returns the packets in each queue of a port, including the one on the wire.
     pub(super) fn queued(&self, port: u32) -> Vec<u32> {
         let egress = &self.ports[port as usize].egress;
         let exists = |queue: &usize| egress.max_in_queue(&self.model, *queue).is_some();
         (0..E::QUEUES).filter(exists).map(|queue| egress.queue_packets(queue)).collect()
     }
 
-    /// Returns the number of frames inside, including those on links.
     pub(super) fn held(&self) -> usize {
         self.frames.held()
     }
 
-    /// Returns the number of frames dropped because hosts exceeded their cables' rates for too long.
     pub(super) fn dropped_at_ingress(&self) -> u64 {
         self.hosts.iter().map(|host| host.dropped).sum()
     }
 
-    /// Returns the ingress of each host, in order.
     pub(super) fn ingresses(&self) -> &[Ingress] {
         &self.hosts
     }
@@ -361,7 +344,7 @@ impl<E: Egress> Dataplane<E> {
         &mut self.hosts
     }
 
-    /// Takes over rates, delays, routes and accepted sources of another layout of the same switches.
+    /// Takes over rates, delays, routes and accepted sources of another layout of these switches.
     pub(super) fn change(&mut self, described: &[SwitchConfig], layout: Layout) {
         for (port, (_, line, _)) in self.ports.iter_mut().zip(layout.ports) {
             (port.line.rate, port.line.delay) = (line.rate, line.delay);
@@ -378,14 +361,12 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// Stores a frame.
     fn insert(&mut self, frame: &[u8]) -> Handle {
         let handle = self.frames.insert(frame);
         self.frames.look_for::<E>(handle);
         handle
     }
 
-    /// Schedules an event; an arrival comes over a line.
     fn push(&mut self, at: Time, line: u32, event: Event) {
         self.made += 1;
         let class = event.class();
@@ -399,7 +380,7 @@ impl<E: Egress> Dataplane<E> {
         self.events.push(Reverse((at, class, tie, self.made, event)));
     }
 
-    /// Returns the time of the next event that is not a host's action.
+    /// Returns the next event that is not a host's action.
     pub(super) fn next(&self) -> Time {
         self.events.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
@@ -437,7 +418,7 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// Handles all events due by `now`. Frames for hosts are handed over with the exact arrival time of their last bit.
+    /// Handles all events due by `now`, and hands over frames for hosts with the exact arrival of their last bit.
     /// Returns whether there were events.
     pub(super) fn advance(&mut self, now: Time, deliver: &mut dyn FnMut(Time, u32, &[u8])) -> bool {
         let mut any = false;
@@ -467,7 +448,6 @@ impl<E: Egress> Dataplane<E> {
         any
     }
 
-    /// Forwards a frame at a switch.
     fn forward(&mut self, now: Time, switch: u32, from: u16, handle: Handle) {
         let state = &mut self.switches[switch as usize];
         match state.forwarding.exit(now, from, self.frames.bytes_mut(handle)) {
@@ -500,8 +480,8 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// Returns the port by which a frame leaves a detouring switch, where `ways` are its input and the port that
-    /// routing chose. Records the queue that the frame finds there.
+    /// Chooses the port by which a frame leaves a detouring switch; `ways` are its input and the routed port. Records
+    /// the queue that it finds.
     #[cold]
     fn way(&mut self, now: Time, switch: u32, ways: (u16, u16), handle: Handle) -> u16 {
         let way = self.chosen_way(now, switch, ways, handle);
@@ -536,7 +516,6 @@ impl<E: Egress> Dataplane<E> {
         way
     }
 
-    /// Enqueues a frame at an output port.
     fn arrive(&mut self, now: Time, number: u32, handle: Handle) {
         let port = &mut self.ports[number as usize];
         if port.busy_until <= now {
@@ -561,7 +540,6 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// Returns a port and its context.
     fn split(
         &mut self,
         now: Time,
@@ -579,7 +557,6 @@ impl<E: Egress> Dataplane<E> {
         (&mut port.egress, context)
     }
 
-    /// Makes sure that the next departure of a port is among the events.
     fn plan(&mut self, number: u32) {
         let port = &mut self.ports[number as usize];
         let at = port.egress.next_start(port.busy_until);
@@ -589,7 +566,6 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// Applies the dispositions of the frames that a port did not keep.
     #[cold]
     fn apply_dispositions(&mut self, now: Time, number: u32) {
         let mut drop_list = std::mem::take(&mut self.drop_list);
@@ -598,7 +574,6 @@ impl<E: Egress> Dataplane<E> {
         self.drop_list = drop_list;
     }
 
-    /// Sends the next frame of a port whose transmitter is free.
     fn depart(&mut self, now: Time, number: u32) {
         self.ports[number as usize].planned = Time::NEVER;
         let (egress, mut context) = self.split(now, number);
@@ -645,7 +620,6 @@ impl<E: Egress> Dataplane<E> {
         self.launch(arrival, number, handle);
     }
 
-    /// Puts a frame on the line of a port.
     fn launch(&mut self, arrival: Time, number: u32, handle: Handle) {
         let port = &mut self.ports[number as usize];
         let far_end = port.far_end;
@@ -667,7 +641,7 @@ impl<E: Egress> Dataplane<E> {
     }
 }
 
-/// The ports of a switch, as seen by a frame that may be detoured.
+/// The ports of a switch, for a frame that may be detoured.
 struct Drr<'a, E: Egress> {
     now: Time,
     model: &'a E::Model,
@@ -679,7 +653,7 @@ struct Drr<'a, E: Egress> {
 }
 
 impl<E: Egress> Drr<'_, E> {
-    /// Returns a port, after releasing the frame on its wire if its time is over.
+    /// Returns a port after [`Port::release_sent`].
     fn port(&mut self, local: u16) -> &mut Port<E> {
         let port = &mut self.ports[self.local[usize::from(local)] as usize];
         port.release_sent(self.now, self.model, self.pool);
@@ -710,7 +684,6 @@ impl<E: Egress> LocalPorts for Drr<'_, E> {
     }
 }
 
-/// The switch actions of a port.
 struct PortActions<'a, E: Egress> {
     fabric: &'a mut Dataplane<E>,
     port: u32,
@@ -718,12 +691,12 @@ struct PortActions<'a, E: Egress> {
 }
 
 impl<E: Egress> trimline_switch::SwitchActions for PortActions<'_, E> {
-    /// Nothing observes dispositions here.
+    /// Nothing observes dispositions.
     fn record(&mut self, _packet: Handle, _disposition: Disposition) {}
     fn counters(&mut self) -> &mut PortCounters {
         &mut self.fabric.ports[self.port as usize].counters
     }
-    /// Trimming cuts the bytes of a frame itself; they are not counted again.
+    /// Trimming cuts a frame's bytes itself; they are not counted again.
     fn cut(&mut self, _bytes: u64) {}
     fn turn_round(&mut self, packet: Handle) -> bool {
         self.fabric.frames.turn_round(packet)

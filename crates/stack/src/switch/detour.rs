@@ -1,14 +1,14 @@
 //! Detours ([`trimline_switch::detour`]): their configuration, and the state of a switch.
 //!
-//! A frame has no field for a count of detours. Instead its TTL gives the number of switches that it has left, which is
-//! counted: Algorithm 1 of OPF as printed.
+//! A frame has no count of detours. Instead its TTL gives the number of switches that it has left: Algorithm 1 of OPF
+//! as printed.
 
 use serde::Deserialize;
 use trimline_packet::Packet;
 use trimline_switch::Rng;
 use trimline_switch::detour::{Counts, DetourModel, Hot, Seen, Steps, Target};
 
-/// The default TTL of hosts: that of Linux and of this protocol's hosts.
+/// The default TTL of Linux and of this protocol's hosts.
 const INITIAL_TTL: u8 = 64;
 
 /// A scheme of detour.
@@ -33,11 +33,11 @@ pub enum DetourView {
     Now,
     /// The length when a packet last began to leave it (OPF's Algorithm 2).
     LastDeparture,
-    /// The length that the last packet to begin to leave had found on arrival (OPF's published prototype).
+    /// The length that the last packet to leave had found on arrival (OPF's published prototype).
     LastArrival,
 }
 
-/// The configuration of detours. Its keys are those of the simulator's scenarios, and `initial_ttl`.
+/// The configuration of detours, with the keys of the simulator's scenarios and `initial_ttl`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetourConfig {
@@ -101,7 +101,6 @@ impl DetourConfig {
     }
 }
 
-/// Returns the threshold of ports that hold `longest` packets.
 fn above(threshold: Option<u32>, longest: u32) -> Result<u32, String> {
     match threshold {
         // OPF IV: 4 to 12 packets below a longest queue of 64.
@@ -127,7 +126,6 @@ impl Detour {
         Detour { model, initial_ttl }
     }
 
-    /// Describes the settings.
     pub(super) fn describe(&self) -> String {
         let DetourModel { hot, limit, seen, .. } = self.model;
         let what = match hot {
@@ -155,8 +153,8 @@ impl Detour {
         )
     }
 
-    /// Returns the number of switches that a frame had left before this one, which has decremented its TTL already. A
-    /// TTL above the one that hosts send with is not trusted and counts as many switches.
+    /// Returns the number of switches that a frame had left before this one, which has decremented its TTL. A TTL above
+    /// the hosts' is not trusted and counts as many switches.
     fn switches(&self, ttl: u8) -> u8 {
         self.initial_ttl.wrapping_sub(ttl).wrapping_sub(1)
     }
@@ -166,7 +164,7 @@ impl Detour {
 pub trait LocalPorts {
     /// Returns the number of ports.
     fn count(&self) -> u16;
-    /// Returns the number of packets between the frame and the wire of a port.
+    /// Returns the packets between the frame and the wire of a port.
     fn packets_before(&mut self, port: u16) -> u32;
     /// Returns whether a port has room for the frame.
     fn has_room(&mut self, port: u16) -> bool;
@@ -180,7 +178,7 @@ pub trait LocalPorts {
 #[derive(Clone, Debug)]
 pub struct DetourState {
     detour: Detour,
-    /// For each port the queue length that decisions see, unless they see the current one.
+    /// Each port's queue length for decisions, unless they see the current one.
     registers: Vec<u16>,
 }
 
@@ -190,8 +188,7 @@ impl DetourState {
         DetourState { detour, registers: vec![0; ports] }
     }
 
-    /// Returns the port by which a frame leaves that came by `input` and that routing sends to `own`. `ttl` is its
-    /// decremented TTL.
+    /// Returns the exit of a frame that came by `input` and that routing sends to `own`. `ttl` is its decremented TTL.
     pub fn way(
         &self,
         (packet, ttl): (&Packet, u8),
@@ -237,8 +234,7 @@ impl DetourState {
         }
     }
 
-    /// Records that a packet begins to leave a port that held `held` packets, including itself; it had found `found` on
-    /// arrival.
+    /// Records that a packet begins to leave a port that held `held` packets with it; on arrival it had found `found`.
     pub fn record_departure(&mut self, port: u16, held: u32, found: u16) {
         if let Some(length) = self.detour.model.seen.at_departure(held, found) {
             self.registers[usize::from(port)] = length;

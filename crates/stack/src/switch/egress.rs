@@ -3,27 +3,25 @@
 use trimline_packet::TimeDelta;
 use trimline_switch::{Drr, OutputPort, PerPort, Port, PriorityDrop, RateLimited, ServiceModel};
 
-/// The queues of NDP or another profile, with a queue for droppable traffic under deficit round robin.
+/// The queues of a profile, and one for droppable traffic under deficit round robin.
 pub(super) type Plain = Drr<Port<8>, Port<1>>;
 
-/// FastLane's queues, with a rate limit that follows the port's line.
+/// FastLane's queues, with a limit that follows the line rate.
 pub(super) type Notifying = PerPort<RateLimited<Port<2>>>;
 
-/// pFabric's queue.
 pub(super) type Pfabric = PriorityDrop<1>;
 
 /// pFabric's queue with FastLane's queue for notifications.
 pub(super) type NotifyingPfabric = PerPort<RateLimited<PriorityDrop<2>>>;
 
-/// The queues of an output port. The data plane is compiled for each kind, so that no kind costs another.
+/// The queues of an output port. The data plane is compiled for each kind, so that none costs another.
 pub(super) trait Egress: OutputPort {
-    /// Whether the port sends notifications of drops: then frames record their input port.
+    /// True if the port sends notifications of drops: then frames record their input.
     const NOTIFIES: bool = false;
 
-    /// Whether the most urgent frame goes first: then frames carry their urgency.
+    /// True if the most urgent frame goes first: then frames carry their urgency.
     const WEIGHS: bool = false;
 
-    /// Sets all remembered times back with the clock.
     fn set_back(&mut self, _by: TimeDelta) {}
 }
 
@@ -39,7 +37,6 @@ impl<P: Egress<Model = ServiceModel>> Egress for PerPort<RateLimited<P>> {
     const NOTIFIES: bool = true;
     const WEIGHS: bool = P::WEIGHS;
 
-    /// A rate-limited port remembers since when it may send.
     fn set_back(&mut self, by: TimeDelta) {
         self.port_mut().set_back(by);
     }

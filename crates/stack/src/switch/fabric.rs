@@ -14,7 +14,7 @@ use crate::random;
 /// Switches and the links between them.
 pub struct Fabric(Kind);
 
-/// The data plane of each kind of ports, so that a frame pays only for its port's features.
+/// One data plane for each kind of ports, so that a frame pays only for its port's features.
 enum Kind {
     Plain(Box<Dataplane<Plain>>),
     Notifying(Box<Dataplane<Notifying>>),
@@ -22,7 +22,6 @@ enum Kind {
     NotifyingPfabric(Box<Dataplane<NotifyingPfabric>>),
 }
 
-/// Calls the data plane of any kind.
 macro_rules! of_each {
     ($kind:expr, $plane:ident => $act:expr) => {
         match $kind {
@@ -49,9 +48,9 @@ impl Fabric {
         Fabric::with_rng(config, coins, Box::new(ties))
     }
 
-    /// Returns the switches of a configuration, with given RNG streams of ports and a given order of arrivals at one
-    /// instant. Lines are numbered: first the lines from switch ports (hosts' ports in the order of the hosts, then
-    /// both ends of each link), then the lines from hosts.
+    /// Returns the switches of a configuration, with given RNG streams of ports and order of arrivals at one instant.
+    /// Lines are numbered: first those from switch ports (hosts' ports in the order of the hosts, then both ends of
+    /// each link), then those from hosts.
     ///
     /// # Errors
     /// Fails for an invalid configuration.
@@ -87,38 +86,38 @@ impl Fabric {
         }))
     }
 
-    /// Sets all remembered times back, because the clock was set back `by` this much.
+    /// Sets all remembered times back with the clock.
     pub fn set_back(&mut self, by: TimeDelta) {
         of_each!(&mut self.0, plane => plane.set_back(by));
     }
 
-    /// Returns the number of hosts, each on a port of its own.
+    /// Returns the number of hosts.
     pub fn hosts(&self) -> usize {
         of_each!(&self.0, plane => plane.hosts())
     }
 
-    /// Returns the counters of each port, in the order of [`Fabric::with_rng`], with its switch and its index there.
+    /// Returns each port's switch, index there and counters, in the order of [`Fabric::with_rng`].
     pub fn counters(&self) -> impl Iterator<Item = (u32, u16, PortCounters)> + '_ {
         let counters: Vec<_> = of_each!(&self.0, plane => plane.counters().collect());
         counters.into_iter()
     }
 
-    /// Returns the counters of the queue of a port for packets of this class.
+    /// Returns the counters of a port's queue for packets of this class.
     pub fn queue_counters(&self, port: u32, class: ServiceClass) -> QueueCounters {
         of_each!(&self.0, plane => plane.queue_counters(port, class))
     }
 
-    /// Returns the packets that the phantom queue of a port has marked, which [`Fabric::counters`] includes.
+    /// Returns the packets that a phantom queue has marked, which [`Fabric::counters`] includes.
     pub fn marked_by_phantom(&self, port: u32) -> u64 {
         of_each!(&self.0, plane => plane.marked_by_phantom(port))
     }
 
-    /// Starts recording the waits of frames at this port.
+    /// Starts recording the waits at this port.
     pub fn watch_waits(&mut self, port: u32) {
         of_each!(&mut self.0, plane => plane.watch_waits(port));
     }
 
-    /// Returns the waits of frames that left this port, if recorded.
+    /// Returns the recorded waits at this port.
     pub fn waits(&self, port: u32) -> Option<&Waits> {
         of_each!(&self.0, plane => plane.waits(port))
     }
@@ -128,12 +127,12 @@ impl Fabric {
         of_each!(&mut self.0, plane => plane.watch_notifications(port));
     }
 
-    /// Returns when notifications began to leave this port, if recorded.
+    /// Returns when notifications began to leave this port.
     pub fn notifications(&self, port: u32) -> Option<&[Time]> {
         of_each!(&self.0, plane => plane.notifications(port))
     }
 
-    /// Returns the number of frames dropped without a notification, for each reason, where ports send notifications.
+    /// Returns the frames dropped without a notification, by reason, if ports send notifications.
     pub fn untold(&self) -> Option<[(Untold, u64); Untold::ALL.len()]> {
         match &self.0 {
             Kind::Plain(_) | Kind::Pfabric(_) => None,
@@ -142,12 +141,12 @@ impl Fabric {
         }
     }
 
-    /// Returns the packets in each queue of a port, including the one on the wire.
+    /// Returns the packets in each queue of a port, with the one on the wire.
     pub fn queued(&self, port: u32) -> Vec<u32> {
         of_each!(&self.0, plane => plane.queued(port))
     }
 
-    /// Returns the number of frames inside, including those on links.
+    /// Returns the number of frames inside, with those on links.
     pub fn held(&self) -> usize {
         of_each!(&self.0, plane => plane.held())
     }
@@ -157,32 +156,32 @@ impl Fabric {
         of_each!(&self.0, plane => plane.lost_ways)
     }
 
-    /// Returns the number of frames dropped because hosts exceeded their cables' rates for too long.
+    /// Returns the frames dropped because hosts exceeded their cables' rates for too long.
     pub fn dropped_at_ingress(&self) -> u64 {
         of_each!(&self.0, plane => plane.dropped_at_ingress())
     }
 
-    /// Returns the frames of each host from sources that its port does not accept.
+    /// Returns each host's frames from sources that its port refuses.
     pub fn refused_sources(&self) -> impl Iterator<Item = u64> + '_ {
         of_each!(&self.0, plane => plane.ingresses()).iter().map(Ingress::refused_sources)
     }
 
-    /// Returns the first source that the port of a host did not accept.
+    /// Returns the first source that a host's port refused.
     pub fn intruder(&self, host: usize) -> Option<&str> {
         of_each!(&self.0, plane => plane.ingresses().get(host)?.intruder())
     }
 
-    /// Forgets the sources that the port of a host has learned: another host may be there.
+    /// Forgets the sources that a host's port has learned: another host may be there.
     pub fn forget_sources(&mut self, host: usize) {
         let ingresses = of_each!(&mut self.0, plane => plane.ingresses_mut());
         ingresses.get_mut(host).into_iter().for_each(Ingress::forget_sources);
     }
 
-    /// Takes over rates, delays, addresses, `spread` and `port_security` of another configuration of the same switches.
+    /// Takes over rates, delays, addresses, `spread` and `port_security` of another configuration of these switches.
     /// Frames inside go on.
     ///
     /// # Errors
-    /// Fails if `after` is invalid, or differs from `before` in a key that needs a restart. Then nothing has changed.
+    /// Fails without any change if `after` is invalid, or differs from `before` in a key that needs a restart.
     pub fn change(&mut self, before: &Config, after: &Config) -> Result<(), String> {
         before.check_change(after)?;
         let (_, layout) = after.layout()?;
@@ -190,7 +189,7 @@ impl Fabric {
         Ok(())
     }
 
-    /// Returns the time of the next event that is not a host's action.
+    /// Returns the next event that is not a host's action.
     pub fn next(&self) -> Time {
         of_each!(&self.0, plane => plane.next())
     }
@@ -200,7 +199,7 @@ impl Fabric {
         of_each!(&mut self.0, plane => plane.host_sends(now, host, frame));
     }
 
-    /// Handles all events due by `now`. Frames for hosts are handed over with the exact arrival time of their last bit.
+    /// Handles all events due by `now`, and hands over frames for hosts with the exact arrival of their last bit.
     /// Returns whether there were events.
     pub fn advance(&mut self, now: Time, deliver: &mut dyn FnMut(Time, u32, &[u8])) -> bool {
         of_each!(&mut self.0, plane => plane.advance(now, deliver))

@@ -1,4 +1,4 @@
-//! The choice of a frame's exit: by its Ethernet address, learned, or by its IP address, from a table.
+//! The exit of a frame: by its learned Ethernet address, or by its IP address from a table.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,7 +20,6 @@ pub enum Spread {
     Spray,
 }
 
-/// The exit of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     /// By this port of the switch.
@@ -31,7 +30,6 @@ pub(super) enum Exit {
     Nowhere,
 }
 
-/// The forwarding table of a switch.
 #[derive(Debug)]
 pub(super) enum Forwarding {
     /// Learned ports of Ethernet addresses (in networks without loops).
@@ -40,21 +38,20 @@ pub(super) enum Forwarding {
     L3(Table),
 }
 
-/// The ports towards each IP address.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) routes: HashMap<IpAddr, Vec<u16>>,
     pub(super) spread: Spread,
     pub(super) seed: u64,
-    /// The hash includes the input: a detoured frame takes a new path, and other frames keep their order.
+    /// The hash includes the input: a detoured frame takes a new path, others keep their order.
     pub(super) hashes_input: bool,
     pub(super) draws: Stream,
 }
 
-/// Maximum number of learned Ethernet addresses, so that a flood of forged ones does not take the switch's memory.
+/// Maximum number of learned addresses, so that a flood of forged ones does not exhaust memory.
 const MAX_LEARNED: usize = 1 << 16;
 
-/// Time after which an unheard address is forgotten (IEEE 802.1Q, 8.8.3: 300 s).
+/// Lifetime of an unheard address (IEEE 802.1Q, 8.8.3: 300 s).
 const AGEING: TimeDelta = TimeDelta::from_ms(300_000);
 
 /// Minimum interval between searches of a full table (chosen).
@@ -91,7 +88,6 @@ impl Learned {
 }
 
 impl Forwarding {
-    /// Sets the times of learned addresses back with the clock.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         match self {
             Forwarding::L2(Learned { entries, swept_until }) => {
@@ -124,7 +120,6 @@ impl Forwarding {
         }
     }
 
-    /// Returns the ports by which routing might send a frame.
     pub(super) fn equally_near(&self, bytes: &[u8]) -> &[u16] {
         match self {
             Forwarding::L2(_) => &[],

@@ -1,7 +1,7 @@
 //! The memory of frames in all switches of a process, and the ports' view of them.
 //!
-//! The simulator's arena has a similar free list. Its slots have half a cache line and no bytes, so that a packet costs
-//! one line. Ten lines of code are alike, and no crate lies below both.
+//! The simulator's arena has a similar free list, whose slots are half a cache line without bytes, so that a packet
+//! costs one line. Ten lines of code are alike, and no crate lies below both.
 
 use trimline_packet::wire::{Frame, Lengths, Profile, View};
 use trimline_packet::{
@@ -21,7 +21,7 @@ const FCS_BYTES: usize = 4;
 struct Stored {
     packet: Packet,
     next: Handle,
-    /// The arrival time at the port where it waits, if recorded.
+    /// The arrival at the port where it waits, if recorded.
     since: Time,
     /// Its input port at this switch; `None` if not recorded, and for a flooded copy.
     input: Option<u16>,
@@ -80,7 +80,6 @@ impl Frames {
         &mut self.slots[handle.index()].bytes
     }
 
-    /// Returns the last value of [`Frames::set_since`]: the arrival time at its port.
     pub(super) fn since(&self, handle: Handle) -> Time {
         self.slots[handle.index()].since
     }
@@ -89,7 +88,7 @@ impl Frames {
         self.slots[handle.index()].since = since;
     }
 
-    /// Returns the packets that a frame found at its port, as set by [`Frames::set_found`].
+    /// Returns the value of [`Frames::set_found`].
     pub fn found(&self, handle: Handle) -> u16 {
         self.slots[handle.index()].found
     }
@@ -109,7 +108,6 @@ impl Frames {
         self.free.push(handle);
     }
 
-    /// Returns the number of stored frames.
     pub(super) fn held(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -124,7 +122,7 @@ impl Frames {
         turned
     }
 
-    /// Returns the input port of a frame, as set by [`Frames::set_input`].
+    /// Returns the value of [`Frames::set_input`].
     pub fn input(&self, handle: Handle) -> Option<u16> {
         self.slots[handle.index()].input
     }
@@ -134,7 +132,7 @@ impl Frames {
         self.slots[handle.index()].input = input;
     }
 
-    /// Reads the fields of a frame that this kind of ports needs in addition to the DSCP.
+    /// Reads the fields that this kind of ports needs besides the DSCP.
     pub(super) fn look_for<E: Egress>(&mut self, handle: Handle) {
         if E::NOTIFIES {
             self.recognise(handle);
@@ -144,8 +142,8 @@ impl Frames {
         }
     }
 
-    /// Recognises a notification of another switch, which goes first, from any sender. A frame longer than any
-    /// notification is not one. Clears the input.
+    /// Recognises a notification, from any sender, which goes first. A frame longer than any notification is not one.
+    /// Clears the input.
     fn recognise(&mut self, handle: Handle) {
         let Stored { packet, input, bytes, .. } = &mut self.slots[handle.index()];
         *input = None;
@@ -159,8 +157,8 @@ impl Frames {
         }
     }
 
-    /// Reads the urgency and the flow of a frame (pFabric 4.1, 4.2), for ports ordered by urgency. A frame without an
-    /// urgency goes first, whatever its header has in that field.
+    /// Reads the urgency and the flow of a frame (pFabric 4.1, 4.2). A frame without an urgency goes first, whatever
+    /// its header has in that field.
     pub fn weigh(&mut self, handle: Handle) {
         let Stored { packet, bytes, .. } = &mut self.slots[handle.index()];
         packet.header.extra = pfabric::of(bytes).unwrap_or(0);
@@ -193,7 +191,6 @@ impl Frames {
         Ok(before - packet.wire_bytes)
     }
 
-    /// Updates the ports' view of a frame after its bytes were changed.
     pub(super) fn describe_again(&mut self, handle: Handle) {
         let slot = &mut self.slots[handle.index()];
         slot.packet = describe(&slot.bytes, &self.profile);
@@ -228,15 +225,14 @@ impl Packets for Frames {
     }
 }
 
-/// Returns whether either port of a frame is the protocol's.
 fn is_ours(frame: &Frame<'_>, profile: &Profile) -> bool {
     let (source, destination) = frame.ports();
     source == profile.port || destination == profile.port
 }
 
-/// Returns the ports' view of a frame. Its class is its DSCP; frames that are not IP, or with a DSCP that the profile
-/// does not name, may only be dropped. The size of DATA is the simulator's: its payload and 64 bytes. The size of all
-/// else is Ethernet's, with FCS, and so is the size of DATA longer than it says.
+/// Returns the ports' view of a frame. Its class is its DSCP; frames that are not IP, or with a DSCP unknown to the
+/// profile, may only be dropped. DATA counts as in the simulator, with its payload and 64 bytes. All else counts as in
+/// Ethernet, with FCS, and so does DATA longer than it says.
 fn describe(bytes: &[u8], profile: &Profile) -> Packet {
     let mut packet = Packet {
         source: HostId::new(0),
@@ -285,8 +281,8 @@ mod tests {
     use super::*;
     use trimline_packet::wire::{Datagram, Ethernet, Fields};
 
-    /// Returns the size that a port counts for a data packet with this payload and `behind` bytes after it, and its own
-    /// length with the FCS.
+    /// Returns the counted size of a data packet with `behind` bytes after its payload, and its own length with the
+    /// FCS.
     fn counted(payload: usize, behind: usize) -> (u16, usize) {
         let datagram = Datagram {
             source: [10, 0, 0, 1].into(),

@@ -6,16 +6,14 @@ use super::config::Line;
 use super::security::Guard;
 use crate::io::mem::Impairer;
 
-/// Maximum queue of a host's frames for its cable, in full packets of 9064 bytes: a Linux device's default queue.
+/// Maximum queue for a host's cable, in full packets of 9064 bytes: a Linux device's default.
 const LONGEST_QUEUE: u64 = 1000;
 
-/// The ingress of one host.
 #[derive(Debug)]
 pub(super) struct Ingress {
     pub(super) port: u32,
     pub(super) busy_until: Time,
     pub(super) impairer: Option<Impairer>,
-    /// Frames dropped because the host exceeded its cable's rate for too long.
     pub(super) dropped: u64,
     guard: Option<Box<Guard>>,
 }
@@ -26,7 +24,7 @@ impl Ingress {
         Ingress { port, busy_until: Time::ZERO, impairer, dropped: 0, guard }
     }
 
-    /// Admits a frame whose source is accepted, unless too much waits for the cable. Counts other frames.
+    /// Admits a frame whose source is accepted, unless too much waits for the cable.
     pub(super) fn admits(&mut self, now: Time, line: Line, frame: &[u8]) -> bool {
         if self.guard.as_mut().is_some_and(|guard| !guard.admits(frame)) {
             return false;
@@ -37,19 +35,17 @@ impl Ingress {
         has_room
     }
 
-    /// Puts a frame of `wire_bytes` on the cable. Returns when its last bit leaves the host.
+    /// Puts a frame on the cable. Returns when its last bit leaves the host.
     pub(super) fn send(&mut self, now: Time, line: Line, wire_bytes: u16) -> Time {
         let begin = self.busy_until.max(now);
         self.busy_until = begin + line.rate.transmission(ByteCount::new(wire_bytes.into()));
         self.busy_until
     }
 
-    /// Returns the number of frames from sources that are not accepted.
     pub(super) fn refused_sources(&self) -> u64 {
         self.guard.as_ref().map_or(0, |guard| guard.refused)
     }
 
-    /// Returns the first source that was not accepted.
     pub(super) fn intruder(&self) -> Option<&str> {
         self.guard.as_ref()?.first.as_deref()
     }
@@ -59,7 +55,6 @@ impl Ingress {
         self.guard.iter_mut().for_each(|guard| guard.forget());
     }
 
-    /// Takes over the accepted sources of another configuration. Counts go on.
     pub(super) fn change_guard(&mut self, new: Option<Guard>) {
         match (&mut self.guard, new) {
             (Some(guard), Some(new)) => guard.adopt(new),

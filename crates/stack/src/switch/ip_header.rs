@@ -7,7 +7,6 @@ use trimline_packet::Packet;
 
 const IP: usize = 14;
 
-/// The IP header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IpHeader {
     /// IPv4, with its header length in bytes.
@@ -17,7 +16,7 @@ pub(super) enum IpHeader {
 }
 
 impl IpHeader {
-    /// Returns the IP header of a frame; `None` if the frame is not IP or ends within it.
+    /// Returns the IP header, if the frame has a whole one.
     pub(super) fn of(bytes: &[u8]) -> Option<IpHeader> {
         let first = *bytes.get(IP)?;
         let (header, version, length) = match [bytes[12], bytes[13]] {
@@ -79,7 +78,7 @@ impl IpHeader {
         }
     }
 
-    /// Swaps source and destination, which leaves the IPv4 checksum right (FastLane 3.2).
+    /// Swaps the addresses, which does not change the IPv4 checksum (FastLane 3.2).
     pub(super) fn swap_addresses(self, bytes: &mut [u8]) {
         let (source, destination) = self.addresses();
         source.zip(destination).for_each(|(one, other)| bytes.swap(one, other));
@@ -123,7 +122,7 @@ impl IpHeader {
         }
     }
 
-    /// Returns a hash of addresses, protocol and ports, equal for all packets of a flow.
+    /// Returns a hash of addresses, protocol and ports.
     pub(super) fn flow_hash(self, bytes: &[u8], seed: u64) -> u64 {
         let (source, destination) = self.addresses();
         let protocol = match self {
@@ -168,7 +167,7 @@ impl IpHeader {
     }
 }
 
-/// Changes the word at an even offset of an IPv4 header, and updates the checksum (RFC 1624, equation 3).
+/// Changes an aligned word of an IPv4 header, and updates the checksum (RFC 1624, equation 3).
 fn change_word(bytes: &mut [u8], at: usize, change: impl FnOnce(u16) -> u16) {
     let word = |bytes: &[u8], at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
     let old = word(bytes, at);

@@ -1,8 +1,8 @@
 //! Notifications of drops, made from the bytes of the dropped frame (FastLane 3.2), from any sender.
 //!
-//! Frames of this protocol become notifications as in [`Frame::notify`](trimline_packet::wire::Frame::notify). Any
-//! other packet of TCP or UDP keeps its ports and its IP length: a kernel that does not know FastLane takes it for
-//! truncated, counts it and drops it.
+//! Frames of this protocol become notifications as in [`Frame::notify`](trimline_packet::wire::Frame::notify). Other
+//! packets of TCP or UDP keep their ports and IP length: a kernel that does not know FastLane takes them for truncated,
+//! counts and drops them.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,6 @@ const IP: usize = 14;
 const KEPT: usize = 60;
 /// Bytes of the longest notification without its FCS: a frame of this protocol behind IPv4 with options.
 pub(super) const LONGEST: usize = IP + 60 + 8 + 16;
-/// Bytes of TCP's header without options.
 const TCP_BYTES: usize = 20;
 const UDP_BYTES: usize = 8;
 /// Bytes of IPv6's fragment header (RFC 8200, 4.5).
@@ -73,7 +72,7 @@ fn is_of_many(address: IpAddr) -> bool {
     address.is_multicast() || address.is_unspecified() || is_broadcast
 }
 
-/// Returns the IP header of a frame between two hosts that no switch has sent back. `dscp` marks notifications.
+/// Returns the IP header of a frame between two hosts, if it is not marked with the `dscp` of notifications.
 pub(super) fn between_hosts(bytes: &[u8], dscp: u8) -> Result<IpHeader, Untold> {
     let network = match (IpHeader::of(bytes), bytes.get(12..14)) {
         (Some(network), _) => network,
@@ -91,19 +90,17 @@ pub(super) fn between_hosts(bytes: &[u8], dscp: u8) -> Result<IpHeader, Untold> 
     Ok(network)
 }
 
-/// The contents of an IP packet.
 pub(super) struct Behind {
     /// The protocol number of TCP or UDP.
     pub(super) protocol: u8,
-    /// Offset of the transport header.
     pub(super) at: usize,
-    /// Offset of the end of the packet, by the length in IP, within the frame. Padding follows.
+    /// Offset of the end, by the length in IP, within the frame. Padding follows.
     pub(super) end: usize,
     /// More fragments follow.
     has_more: bool,
 }
 
-/// Returns the contents of a whole IP packet, or of a first fragment.
+/// Returns the contents of a whole packet or first fragment.
 pub(super) fn behind(bytes: &[u8], network: IpHeader) -> Result<Behind, Untold> {
     let found = match network {
         IpHeader::V4(_) => {
@@ -147,8 +144,8 @@ pub(super) fn behind(bytes: &[u8], network: IpHeader) -> Result<Behind, Untold> 
     }
 }
 
-/// Returns the bytes that the notification of a TCP or UDP packet keeps, without FCS: 60, or the fixed part of its
-/// headers if longer, but at most its own. Options of TCP are cut with the data.
+/// Returns the bytes that the notification of a packet keeps, without FCS: 60, or the fixed part of its headers if
+/// longer, but at most its own. Options of TCP are cut with the data.
 fn kept(bytes: &[u8], network: IpHeader, notifies_control: bool) -> Result<usize, Untold> {
     let Behind { protocol, at, end, has_more } = behind(bytes, network)?;
     let (fixed, header) = match protocol {
@@ -175,9 +172,9 @@ fn kept(bytes: &[u8], network: IpHeader, notifies_control: bool) -> Result<usize
     Ok(kept.min(bytes.len()))
 }
 
-/// Turns a packet of TCP or UDP into the notification of its own drop: swaps the addresses of Ethernet and IP but not
-/// the ports, sets `dscp`, clears ECN, and keeps the IP length (FastLane 3.2). Returns the bytes that are left. An
-/// error leaves the packet unchanged.
+/// Turns a packet of TCP or UDP into the notification of its own drop: swaps the addresses of Ethernet and IP, keeps
+/// the ports and the IP length, sets `dscp`, clears ECN (FastLane 3.2). Returns the remaining bytes. An error leaves it
+/// unchanged.
 pub(super) fn notify(
     bytes: &mut [u8],
     network: IpHeader,

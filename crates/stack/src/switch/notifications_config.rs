@@ -7,12 +7,12 @@ use trimline_switch::{Cap, Choices, Models, Order, ServiceModel};
 
 use super::quantity::{Billionths, Size};
 
-/// The profile of ports that send notifications and otherwise keep the order of arrival.
+/// The profile with notifications and otherwise the order of arrival.
 pub(super) const PROFILE: &str = "fastlane";
-/// The profile of ports that send notifications and otherwise send the most urgent packet first.
+/// The profile with notifications and otherwise the most urgent packet first.
 const PFABRIC: &str = "fastlane-pfabric";
 
-/// Returns the order of other packets at ports of this profile; `None` if it sends no notifications.
+/// Returns the order of other packets in this profile, if it sends notifications.
 pub(super) fn order_of(profile: &str) -> Option<Order> {
     match profile {
         PROFILE => Some(Order::Arrival),
@@ -21,7 +21,7 @@ pub(super) fn order_of(profile: &str) -> Option<Order> {
     }
 }
 
-/// Returns the model of a port with `bytes` of memory, `notified` of them for notifications, and this rate limit.
+/// Returns the model of a port with `notified` of its `bytes` for notifications, and this limit.
 fn model(order: Order, bytes: u32, notified: u32, cap: Cap) -> Result<ServiceModel, String> {
     let (profile, choices) = match order {
         Order::Arrival => (PROFILE, Choices::fastlane(bytes, notified, cap)),
@@ -30,10 +30,7 @@ fn model(order: Order, bytes: u32, notified: u32, cap: Cap) -> Result<ServiceMod
     choices.build().map_err(|error| format!("profile {profile}: {error}"))
 }
 
-/// Returns the bytes of a port of `packets` packets.
-///
-/// # Errors
-/// Fails if a port cannot count them.
+/// Returns the bytes of a port, unless it cannot count them.
 pub(super) fn port_bytes(packets: u32, packet_bytes: u16) -> Result<u32, String> {
     let all = u64::from(packets) * u64::from(packet_bytes);
     u32::try_from(all).map_err(|_| {
@@ -42,8 +39,8 @@ pub(super) fn port_bytes(packets: u32, packet_bytes: u16) -> Result<u32, String>
     })
 }
 
-/// The configured bounds on notifications. Its keys are those of the simulator's scenarios, and `control`. Defaults are
-/// the paper's.
+/// The configured bounds on notifications, with the keys of the simulator's scenarios and `control`. Defaults are the
+/// paper's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotificationsConfig {
@@ -51,22 +48,18 @@ pub struct NotificationsConfig {
     pub cap: Option<Billionths>,
     /// Memory of the port for notifications; default: a fortieth of the port's (FastLane 3.3.2).
     pub memory: Option<Size>,
-    /// Whether notifications may exceed the cap while no other packet waits; default: true (FastLane 3.3.1).
+    /// True if notifications may exceed the cap while no other packet waits, as by default (FastLane 3.3.1).
     pub work_conserving: Option<bool>,
-    /// Whether senders of packets without payload are notified, too (FastLane 3.4.1); default: false. A kernel that
-    /// does not know FastLane gets such notifications whole, and answers TCP ones with RST.
+    /// True if senders of packets without payload are notified, too (FastLane 3.4.1); default: false. A kernel that
+    /// does not know FastLane gets these whole, and answers TCP ones with RST.
     pub control: Option<bool>,
 }
 
 const ONE: u64 = Packet::HEADER_BYTES as u64;
 
 impl NotificationsConfig {
-    /// Returns a table of the models of ports with these line rates and a memory of `packets` packets of
-    /// `packet_bytes`, and the index of each port's model.
-    ///
-    /// # Errors
-    /// Returns the first invalid key: its value, the reason, and the nearest valid value. `rates` carry the names of
-    /// their places.
+    /// Returns the models of ports with these line rates and a memory of `packets` packets, and the index of each
+    /// port's model. Or the first invalid key: its value, the reason, and the nearest valid value.
     pub(super) fn models(
         &self,
         order: Order,
@@ -99,7 +92,6 @@ impl NotificationsConfig {
         Ok((Models::new(models), of_port))
     }
 
-    /// Returns the bytes of the port, and its bytes for notifications.
     pub(super) fn memory(&self, packets: u32, packet_bytes: u16) -> Result<(u32, u32), String> {
         let bytes = port_bytes(packets, packet_bytes)?;
         let (all, packet) = (u64::from(bytes), u64::from(packet_bytes));
@@ -147,7 +139,6 @@ impl NotificationsConfig {
         Ok(Cap { rate: BitRate::from_bps(rate), is_work_conserving })
     }
 
-    /// Describes the notifications at these places: a line for each cap.
     pub(super) fn describe(
         &self,
         packets: u32,

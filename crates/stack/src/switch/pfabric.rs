@@ -1,14 +1,14 @@
 //! The urgency of a frame (pFabric, SIGCOMM 2013, 4.1): its form on the wire, and ports that order by it.
 //!
 //! It is a TCP option for experiments (kind 253, RFC 4727) with an ExID (RFC 6994), of eight bytes. The last four are
-//! the bytes that the flow has still to send, or those of the whole flow. Fewer are more urgent.
+//! the bytes that the flow has still to send, or has in all. Fewer are more urgent.
 //!
 //! ```text
 //! 253 | 8 | 0x70 0x46 | bytes of the flow, the highest first
 //! ```
 //!
-//! A sender with more bytes than 32 bits hold writes the maximum. A switch never changes the option. A frame without it
-//! is treated as the simulator treats control packets: it goes before all data, and never loses its place.
+//! A flow with more than 32 bits of bytes writes the maximum. A switch never changes the option. A frame without it is
+//! treated as the simulator's control packets: it goes before all data, and never loses its place.
 
 use trimline_packet::Packet;
 use trimline_switch::profiles::{self, Sizes};
@@ -18,9 +18,7 @@ use super::ip_header::IpHeader;
 use super::notification::behind;
 use super::notifications_config;
 
-/// The protocol number of TCP.
 const TCP: u8 = 6;
-/// Bytes of TCP's header without options.
 const TCP_BYTES: usize = 20;
 /// The end of the options, and the padding option (RFC 9293, 3.2).
 const END: u8 = 0;
@@ -31,8 +29,7 @@ const EXPERIMENT: u8 = 253;
 const EXID: [u8; 2] = [0x70, 0x46];
 const OPTION_BYTES: usize = 8;
 
-/// Returns the urgency in a frame; `None` without one, if the frame is malformed (its IP or TCP header contradicts the
-/// others), and for a fragment except the first.
+/// Returns the urgency in a frame, unless it has none, is malformed, or is a fragment except the first.
 pub(super) fn of(bytes: &[u8]) -> Option<u32> {
     let found = behind(bytes, IpHeader::of(bytes)?).ok()?;
     if found.protocol != TCP {
@@ -65,10 +62,7 @@ pub(super) fn of(bytes: &[u8]) -> Option<u32> {
 /// The profile of ports ordered by urgency, without notifications.
 pub(super) const PROFILE: &str = "pfabric";
 
-/// Returns the model of such a port, for `packets` packets of `packet_bytes`.
-///
-/// # Errors
-/// Fails for an invalid size.
+/// Returns the model of such a port, or a message about an invalid size.
 pub(super) fn model(packets: u32, packet_bytes: u16) -> Result<ServiceModel, String> {
     notifications_config::port_bytes(packets, packet_bytes)?;
     let profile = profiles::named(PROFILE).expect("a profile of this name");
@@ -82,7 +76,6 @@ pub(super) fn model(packets: u32, packet_bytes: u16) -> Result<ServiceModel, Str
     (profile.build)(sizes).build().map_err(|error| format!("profile {PROFILE}: {error}"))
 }
 
-/// Describes ports ordered by urgency, with or without notifications.
 pub(super) fn describe(notifies: Option<Order>, bytes: u32) -> String {
     let evicted = match notifies {
         Some(Order::Urgency) => "evicted and told of",

@@ -6,14 +6,14 @@ use trimline_switch::bump::{Clock, PhantomModel, PhantomQueue, PhantomSettings};
 
 use super::quantity::{Billionths, Delay, Rate, Size};
 
-/// The configuration of a phantom queue. Its keys are those of the simulator's scenarios. Defaults are those of HULL's
-/// testbed (table 3), on a clock without ticks.
+/// The configuration of a phantom queue, with the keys of the simulator's scenarios. Defaults are those of HULL's
+/// testbed (table 3), without ticks.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhantomConfig {
-    /// The drain rate of the counter, as a share of the port's rate; default: "95%".
+    /// The drain rate, as a share of the port's rate; default: "95%".
     pub drain: Option<Billionths>,
-    /// The drain rate of the counter.
+    /// The drain rate.
     pub drain_rate: Option<Rate>,
     /// A packet that finds more than this in the counter is marked; default: "1KB".
     pub threshold: Option<Size>,
@@ -22,10 +22,8 @@ pub struct PhantomConfig {
 }
 
 impl PhantomConfig {
-    /// Returns the phantom queue of a port of this rate.
-    ///
-    /// # Errors
-    /// Returns the first invalid key: its value, the reason, and the nearest valid value.
+    /// Returns the phantom queue of a port of this rate, or the first invalid key: its value, the reason, and the
+    /// nearest valid value.
     pub(super) fn check(&self, rate: BitRate) -> Result<(PhantomSettings, PhantomModel), String> {
         let testbed = PhantomSettings::testbed();
         let drain = match (self.drain, self.drain_rate) {
@@ -49,7 +47,6 @@ impl PhantomConfig {
     }
 }
 
-/// Describes a phantom queue.
 pub(super) fn describe(settings: &PhantomSettings) -> String {
     let PhantomSettings { drain, threshold, clock } = settings;
     let clock = match clock {
@@ -65,7 +62,6 @@ pub(super) fn describe(settings: &PhantomSettings) -> String {
     described
 }
 
-/// The phantom queue of a port, with its counter.
 #[derive(Debug)]
 pub(super) struct Phantom {
     model: PhantomModel,
@@ -78,7 +74,6 @@ impl Phantom {
         Phantom { model, queue: PhantomQueue::new(), marked: 0 }
     }
 
-    /// Passes a packet whose transmission starts.
     pub(super) fn pass(&mut self, now: Time, packet: &mut Packet) {
         self.marked += u64::from(self.queue.pass(now, packet, &self.model));
     }

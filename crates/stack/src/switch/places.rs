@@ -9,7 +9,7 @@ const LONGEST_NAME: usize = 15;
 
 impl Config {
     /// Checks the configuration for a process that opens the interfaces: there is a switch, no link leads from a switch
-    /// to itself, and each interface name is valid and is the port of one host.
+    /// to itself, and each interface has a valid name and one host.
     ///
     /// # Errors
     /// Returns what is wrong, where, and what was expected.

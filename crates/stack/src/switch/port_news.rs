@@ -18,15 +18,15 @@ pub enum PortEvent {
     Down,
     /// The link is up again.
     Up,
-    /// The interface is gone or failed, for this reason. The port counts frames to it as refused.
+    /// The interface is gone or failed, for this reason. Frames to it count as refused.
     Lost(String),
-    /// An interface of this name is there again, and the port works.
+    /// The interface is there again, and the port works.
     Back,
-    /// The first frame arrived that the sender's kernel had left to a device to finish.
+    /// The first frame arrived that the sender's kernel left unfinished.
     Offload,
     /// The first frame arrived that could not be read.
     Unreadable,
-    /// The first frame arrived from a source that the port does not accept.
+    /// The first frame arrived from a refused source.
     Intruder(String),
 }
 

@@ -6,7 +6,6 @@ use serde::Deserialize;
 use trimline_packet::quantity::{self, A_DURATION, A_RATE, A_SHARE, A_SIZE, Fault};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
-/// Describes the mistake in `text` in one line.
 fn mistake(text: &str, expected: &str, fault: &Fault) -> String {
     let nearest = fault.nearest.as_ref().map(|nearest| format!("; nearest: {nearest:?}"));
     format!("{text:?} {}; expected {expected}{}", fault.problem, nearest.unwrap_or_default())
@@ -126,7 +125,6 @@ pub fn ethernet(text: &str) -> Result<[u8; 6], String> {
     if parts.next().is_some() { Err(wrong()) } else { Ok(address) }
 }
 
-/// Formats an Ethernet address.
 pub fn ethernet_text(address: [u8; 6]) -> impl Display {
     address.map(|byte| format!("{byte:02x}")).join(":")
 }

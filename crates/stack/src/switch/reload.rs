@@ -13,10 +13,8 @@ const TAKEN: [(&str, &[&str]); 4] = [
 ];
 
 impl Config {
-    /// Checks that switches of this configuration can continue with another one.
-    ///
-    /// # Errors
-    /// Returns the first key that differs and needs a restart.
+    /// Checks that switches of this configuration can continue with another one. Fails with the first key that needs a
+    /// restart.
     pub(super) fn check_change(&self, other: &Config) -> Result<(), String> {
         let follows_rates = match self.describe_phantom()?.is_empty() {
             false => Some("phantom queues drain"),
@@ -52,10 +50,8 @@ impl Config {
     }
 }
 
-/// The remedy for a change that a running switch cannot make.
 const RESTART: &str = "that needs a restart of the switch";
 
-/// Formats a value for a message.
 fn shown(value: Option<&Value>) -> String {
     match value {
         None => "nothing".to_owned(),
@@ -66,7 +62,6 @@ fn shown(value: Option<&Value>) -> String {
     }
 }
 
-/// Refuses keys of a table that differ and cannot be taken over.
 fn differing(list: &str, place: &str, before: &Table, after: &Table) -> Result<(), String> {
     let is_taken = |key: &str| {
         TAKEN.iter().any(|&(of, keys)| {

@@ -25,7 +25,7 @@ pub struct Runner<I> {
     unflushed: Vec<bool>,
     /// Frames that an interface did not accept.
     refused: u64,
-    /// Whether each interface has failed or gone, and not returned.
+    /// True for an interface that failed or is gone, and is not back.
     lost: Vec<bool>,
     /// Events that have not been reported yet.
     unsaid: Vec<PortNews>,
@@ -36,12 +36,11 @@ pub struct Runner<I> {
     latest: Time,
 }
 
-/// State of an interface at an inspection.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     /// Its link was up.
     running: bool,
-    /// Events that are reported only once, if they have been.
+    /// Events that are reported only once.
     offload: bool,
     unreadable: bool,
     intruder: bool,
@@ -57,7 +56,7 @@ pub struct Losses {
     pub without_way: u64,
     /// Frames dropped because hosts exceeded their cables' rates for too long.
     pub dropped_at_ingress: u64,
-    /// Frames that their output interface has no room for or cannot carry, or whose interface is gone.
+    /// Frames that their output interface has no room for, cannot carry, or has lost.
     pub refused: u64,
     /// Frames that an interface accepted but could not send.
     pub unsent: u64,
@@ -93,7 +92,6 @@ impl Losses {
     }
 }
 
-/// The interfaces, as the exits of ports.
 struct Exits<'a, I> {
     interfaces: &'a mut [I],
     unflushed: &'a mut [bool],
@@ -103,7 +101,7 @@ struct Exits<'a, I> {
 }
 
 impl<I: PacketIo> Exits<'_, I> {
-    /// Sends a frame. A frame that a port cannot carry is refused, without other effects.
+    /// Sends a frame, or refuses one that the port cannot carry.
     fn pass_on(&mut self, port: usize, frame: &[u8]) {
         let interface = &mut self.interfaces[port];
         if self.lost[port] || frame.len() > interface.caps().mtu + ETHERNET_BYTES {
@@ -126,7 +124,7 @@ impl<I: PacketIo> Exits<'_, I> {
 }
 
 impl<I: PacketIo> Runner<I> {
-    /// Returns a runner with one interface for each host, in order.
+    /// Returns a runner with one interface for each host.
     ///
     /// # Errors
     /// Fails for another number of interfaces.
@@ -165,17 +163,17 @@ impl<I: PacketIo> Runner<I> {
         &self.fabric
     }
 
-    /// Returns the switches, for changes between two turns.
+    /// Returns the switches, for changes between turns.
     pub fn fabric_mut(&mut self) -> &mut Fabric {
         &mut self.fabric
     }
 
-    /// Returns whether the interface of a port exists and its link was up at the last inspection.
+    /// Returns whether the interface exists and its link was up at the last inspection.
     pub fn is_up(&self, port: usize) -> bool {
         !self.lost[port] && self.seen[port].running
     }
 
-    /// Returns the number of frames that an interface had no room for, or cannot carry.
+    /// Returns the frames that an interface had no room for, or cannot carry.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -246,8 +244,8 @@ impl<I: PacketIo> Runner<I> {
         news
     }
 
-    /// Receives frames and handles what is due, without waiting. Returns whether there was anything to do. A failed
-    /// interface is given up until [`Runner::inspect`] finds it again; the others go on.
+    /// Receives frames and handles what is due, without waiting. Returns whether there was work. A failed interface is
+    /// given up until [`Runner::inspect`] finds it again.
     ///
     /// # Errors
     /// Fails if all interfaces are gone for good.
@@ -255,8 +253,8 @@ impl<I: PacketIo> Runner<I> {
         self.turn_with(BURST)
     }
 
-    /// Sends the frames that the switches hold, for at most `longest`, without receiving more. Returns the number of
-    /// frames that are left.
+    /// Sends the frames in the switches, for at most `longest`, without receiving more. Returns the number of frames
+    /// left.
     ///
     /// # Errors
     /// Fails as [`Runner::turn`] does.
@@ -273,7 +271,6 @@ impl<I: PacketIo> Runner<I> {
         Ok(self.fabric.held())
     }
 
-    /// Does the work of [`Runner::turn`] with at most `max` frames of each interface.
     fn turn_with(&mut self, max: usize) -> io::Result<bool> {
         let now = self.clock.now();
         if begins_again(self.latest, now) {

@@ -20,15 +20,12 @@ pub struct PortSecurityConfig {
     /// Number of further Ethernet addresses to accept: the first seen since the link came up. Default: 1 without
     /// `ethernet`, else 0.
     pub learn: Option<usize>,
-    /// Whether IP packets and ARP are accepted only from the host's `addresses`. Default: true.
+    /// True if IP packets and ARP are accepted only from the host's `addresses`. Default: true.
     pub ip: Option<bool>,
 }
 
 impl PortSecurityConfig {
-    /// Returns the guard of a port whose host has these addresses.
-    ///
-    /// # Errors
-    /// Fails if the port would accept nothing.
+    /// Returns the guard for these addresses of a host. Fails if the port would accept nothing.
     pub(super) fn guard(&self, addresses: &[IpAddr]) -> Result<Guard, String> {
         let known: Vec<[u8; 6]> = self.ethernet.iter().map(|address| address.0).collect();
         let room = self.learn.unwrap_or(usize::from(known.is_empty()));
@@ -46,7 +43,6 @@ impl PortSecurityConfig {
     }
 }
 
-/// The sources that a port accepts, with counts of refused frames.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
     known: Vec<[u8; 6]>,
@@ -59,7 +55,6 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Describes the sources.
     pub(super) fn describe(&self) -> String {
         let known = self.known.iter().map(|&address| ethernet_text(address).to_string());
         let first = match self.room {
@@ -73,7 +68,7 @@ impl Guard {
         format!("{ethernet}; IP from {addresses}")
     }
 
-    /// Returns whether a frame may enter, and counts it if not. A refused frame teaches no address.
+    /// Returns whether a frame may enter. A refused frame is counted, and teaches no address.
     pub(super) fn admits(&mut self, bytes: &[u8]) -> bool {
         let stranger = self.stranger(bytes);
         if stranger.is_some() {
@@ -86,7 +81,6 @@ impl Guard {
         true
     }
 
-    /// Returns the source of a frame if it is not accepted.
     fn stranger(&mut self, bytes: &[u8]) -> Option<String> {
         let Some(&ethernet) = bytes.get(6..).and_then(|rest| rest.first_chunk::<6>()) else {
             return Some("a frame without source".to_owned());
@@ -108,12 +102,11 @@ impl Guard {
         None
     }
 
-    /// Forgets the learned addresses: another host may be there.
     pub(super) fn forget(&mut self) {
         self.learned.clear();
     }
 
-    /// Takes over another configuration. Counts stay, and learned addresses as far as there is room.
+    /// Takes over another configuration. Counts stay, and learned addresses while there is room.
     pub(super) fn adopt(&mut self, other: Guard) {
         let Guard { known, room, addresses, .. } = other;
         self.learned.retain(|address| !known.contains(address));
@@ -122,8 +115,8 @@ impl Guard {
     }
 }
 
-/// Returns the IP address of a frame's sender. A host that asks for an address has none, and one that looks for IPv6
-/// neighbours may use its link-local address: no router forwards either.
+/// Returns the IP address of a frame's sender. A host that asks for an address has none, and IPv6 neighbour discovery
+/// may use a link-local one: no router forwards either.
 fn source(bytes: &[u8]) -> Option<IpAddr> {
     let source = match bytes.get(12..14)? {
         [0x08, 0x06] => {
@@ -146,7 +139,6 @@ mod tests {
         config.guard(&addresses)
     }
 
-    /// Returns an ARP packet or an IPv4 header from these sources.
     fn frame(ethernet: u8, kind: u16, source: [u8; 4]) -> Vec<u8> {
         let mut bytes = vec![0; 60];
         bytes[6..12].copy_from_slice(&[2, 0, 0, 0, 0, ethernet]);

@@ -23,7 +23,7 @@ pub struct Bulk {
     pub bytes: u64,
     /// The measured time.
     pub time: Duration,
-    /// Processor time of both ends in the measured time, including the kernel; not measured for NDP.
+    /// Processor time of both ends, with the kernel, in the measured time; not for NDP.
     pub processor: Duration,
     /// Nanoseconds between PULLs at the sender, in the measured time.
     pub gaps_ns: Vec<u64>,
@@ -39,7 +39,7 @@ impl Bulk {
         self.bytes as f64 * 8.0 / self.time.as_nanos().max(1) as f64
     }
 
-    /// Returns the processor time in seconds for each gigabyte of payload.
+    /// Returns the processor seconds per gigabyte of payload.
     pub fn seconds_per_gb(&self) -> f64 {
         self.processor.as_nanos() as f64 / self.bytes.max(1) as f64
     }
@@ -54,7 +54,7 @@ pub struct Flow {
     pub initial_window: u32,
     /// The rate of the receiver's pulls and of the sender's packets.
     pub rate: BitRate,
-    /// The measured time, which follows a warm-up of a fifth of it.
+    /// The measured time, after a warm-up of a fifth of it.
     pub time: Duration,
 }
 
@@ -67,10 +67,9 @@ fn config(network: &TestNetwork, number: u32, flow: &Flow) -> io::Result<Config>
     Ok(config)
 }
 
-/// Maximum wait for the start of the other end.
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Waits for the receiver, because packets sent before its start are lost.
+/// Waits for the receiver, because earlier packets are lost.
 fn wait_for(ready: &AtomicBool) -> io::Result<()> {
     let start = Instant::now();
     while !ready.load(Ordering::Acquire) {
@@ -188,7 +187,7 @@ pub fn ndp(flow: Flow) -> io::Result<Bulk> {
     })
 }
 
-/// Sends bare frames of this payload, one way, as fast as possible. The result has the payload bytes that arrived.
+/// Sends bare frames of this payload, one way, as fast as possible. Returns the payload bytes that arrived.
 ///
 /// # Errors
 /// Fails if a privilege is missing.

@@ -15,11 +15,10 @@ use crate::clock::Clock;
 use crate::host::{Connection, Options};
 use crate::switch::{Fabric, QueueCounters};
 
-/// Bytes of a full TCP segment (IP, TCP and its time stamps take 52 of the MTU), and of its frame with its FCS.
+/// Bytes of a full TCP segment (IP, TCP and time stamps take 52 of the MTU), and of its frame with FCS.
 const SEGMENT: (u64, u64) = (MTU as u64 - 52, MTU as u64 + 18);
 
-/// Time of flows before measurements: then TCP has left slow start, and the scheduler has moved the threads of hosts
-/// and switches apart.
+/// Warm-up of flows: TCP leaves slow start, and the scheduler moves the threads of hosts and switches apart.
 const WARM_UP: Duration = Duration::from_secs(1);
 
 /// Time of TCP alone between two incasts.
@@ -49,7 +48,6 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Returns the first lines of the switch's configuration.
     fn switch(&self) -> String {
         let queue = self.tcp_queue.map(|packets| format!("\ndroppable_queue = {packets}"));
         format!(
@@ -65,7 +63,7 @@ impl Setting {
         self.rate.as_bps() as f64 / 2.0 * payload as f64 / frame as f64
     }
 
-    /// Returns the ideal time of the last answer of an incast, in an idle network.
+    /// Returns the ideal time of an incast's last answer, in an idle network.
     pub fn ideal(&self) -> Duration {
         let header = 64;
         let wire = self.bytes + header * self.bytes.div_ceil(u64::from(PAYLOAD));
@@ -133,8 +131,8 @@ pub struct Interval {
     pub port: PortCount,
     /// Counters of the kernels of TCP's senders.
     pub kernel: TcpCounters,
-    /// Time that the threads of the switch and of NDP's hosts waited for a processor, in sum; `None` where the kernel
-    /// does not count it. TCP gets the port while the switch or a host is held up for longer than NDP's queue lasts.
+    /// Time that the threads of the switch and of NDP's hosts waited for a processor, if the kernel counts it. TCP gets
+    /// the port while one of these is held up for longer than NDP's queue lasts.
     pub held_up: Option<Duration>,
 }
 
@@ -166,7 +164,7 @@ impl Interval {
         self.bps(self.tcp_bytes)
     }
 
-    /// Returns the share of the time that the switch and NDP's hosts were held up, in sum; NaN where unknown.
+    /// Returns the share of the time that the switch and NDP's hosts were held up; NaN if unknown.
     pub fn held_up_share(&self) -> f64 {
         let held_up = self.held_up.map_or(f64::NAN, |held_up| held_up.as_secs_f64());
         held_up / self.time.as_secs_f64().max(1e-9)
@@ -177,7 +175,7 @@ impl Interval {
         self.ndp_bytes as f64 / (self.ndp_bytes + self.tcp_bytes).max(1) as f64
     }
 
-    /// Returns NDP's share of the bytes that the port sent, where TCP has a queue of its own.
+    /// Returns NDP's share of the bytes that the port sent, if TCP has its own queue.
     pub fn ndp_wire_share(&self) -> f64 {
         let ndp = self.port.headers.bytes + self.port.data.bytes;
         ndp as f64 / (ndp + self.port.tcp.bytes).max(1) as f64
@@ -207,7 +205,6 @@ impl Interval {
     }
 }
 
-/// All counters at one moment.
 struct Sight {
     at: Instant,
     ndp_bytes: u64,
@@ -217,7 +214,6 @@ struct Sight {
     held_up: Option<Duration>,
 }
 
-/// The sources of all counters, read from the thread of NDP's hosts.
 struct Observer<'a> {
     watch: &'a Watch<PortCount>,
     tcp_senders: &'a [TestHost],
@@ -252,7 +248,6 @@ fn on_star<T>(
     })
 }
 
-/// Long flows of NDP to the first host.
 struct NdpFlows {
     connections: Vec<Connection>,
     bytes: Vec<u8>,
@@ -261,7 +256,6 @@ struct NdpFlows {
 }
 
 impl NdpFlows {
-    /// Opens one flow from each other host.
     fn open(group: &mut Group) -> io::Result<NdpFlows> {
         let receiver = address(0, 0).into();
         let open = |host: &mut crate::host::Host<_>| {
@@ -272,7 +266,6 @@ impl NdpFlows {
         Ok(NdpFlows { connections, bytes, buffer, received: 0 })
     }
 
-    /// Runs the flows for `time`.
     fn run(&mut self, group: &mut Group, time: Duration) -> io::Result<()> {
         let NdpFlows { connections, bytes, buffer, received } = self;
         let mut failure = None;
@@ -316,7 +309,7 @@ fn delta(time: Duration) -> TimeDelta {
 /// run.
 ///
 /// # Errors
-/// Fails if a privilege is missing, the kernel lacks this congestion control, or a flow breaks.
+/// Fails without a privilege or this congestion control, or if a flow breaks.
 pub fn long_flows(setting: &Setting) -> io::Result<(Interval, SwitchCount)> {
     on_star(setting, setting.ndp_flows, |group, tcp_senders, receiver, watch| {
         tcp::beside_flows(tcp_senders, receiver, &setting.congestion, None, |tcp_bytes| {

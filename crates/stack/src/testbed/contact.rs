@@ -17,11 +17,11 @@ pub struct Contact {
     pub next: Latencies,
 }
 
-/// Time that a host stays after its requests, while its last ACKs are on their way.
+/// Time that a host stays for its last ACKs.
 const FAREWELL: TimeDelta = TimeDelta::from_ms(2);
 
-/// Measures the first and the second request of `clients` clients, one after the other, to a server with or without
-/// address validation.
+/// Measures the first and the second request of `clients` clients, in turn, to a server with or without address
+/// validation.
 ///
 /// # Errors
 /// Fails if a privilege is missing, or the other end is silent for five seconds.

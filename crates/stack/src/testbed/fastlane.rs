@@ -1,5 +1,5 @@
-//! The kernel's TCP through a port that sends notifications of drops (FastLane 3.2, 3.3): the notifications, and the
-//! effect on kernels that do not know FastLane. They take a notification for a truncated packet, and drop it.
+//! The kernel's TCP through a port that sends notifications of drops (FastLane 3.2, 3.3), and their effect on kernels
+//! that do not know FastLane. They drop a notification as a truncated packet.
 
 use std::io;
 use std::path::Path;
@@ -20,7 +20,6 @@ const MTU: usize = 1500;
 /// Bits of an IPv4 notification on the wire.
 const ONE_BITS: u64 = 64 * 8;
 
-/// Maximum time until the switch has sent the last notification.
 const STALL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The parameters of a run.
@@ -57,14 +56,12 @@ impl Setting {
         )
     }
 
-    /// Returns the maximum number of notifications that one port begins to send in a second: those within the cap, plus
-    /// one.
+    /// Returns the maximum notifications that a port begins to send in a second: the cap, plus one.
     pub fn max_in_a_second(&self) -> usize {
         (self.cap.as_bps() / ONE_BITS + 1) as usize
     }
 }
 
-/// Counters of the switch.
 #[derive(Clone, Debug)]
 struct Seen {
     ports: Vec<PortCounters>,
@@ -94,7 +91,7 @@ pub struct Told {
     pub notifications: usize,
     /// Packets that its kernel dropped as shorter than their IP length.
     pub truncated: u64,
-    /// Maximum number of notifications that its port began to send within a second.
+    /// Maximum notifications that its port began to send within a second.
     pub max_in_a_second: usize,
 }
 
@@ -121,7 +118,7 @@ pub struct Measured {
     pub kernel: TcpCounters,
     /// Counts of all ports of the switch.
     pub switch: SwitchCount,
-    /// Time that the switch's thread waited for a processor; `None` where the kernel does not count it.
+    /// Time that the switch's thread waited for a processor, if the kernel counts it.
     pub held_up: Option<Duration>,
 }
 
@@ -131,7 +128,7 @@ impl Measured {
         self.told.iter().map(|told| told.notifications as u64).sum()
     }
 
-    /// Returns the drops of packets with payload that got no notification. Packets without payload get one only on
+    /// Returns the drops of packets with payload without a notification. Packets without payload get one only on
     /// request.
     pub fn untold_data(&self) -> u64 {
         let is_data = |reason: Untold| match reason {
@@ -146,33 +143,32 @@ impl Measured {
         self.untold.iter().filter(|&&(reason, _)| is_data(reason)).map(|(_, count)| count).sum()
     }
 
-    /// Returns the difference between the notifications made and those sent or dropped for lack of room, plus the
-    /// difference between other drops and their reasons.
+    /// Returns the notifications made that were neither sent nor dropped for lack of room, or vice versa, plus other
+    /// drops without a reason.
     pub fn unaccounted(&self) -> u64 {
         let untold: u64 = self.untold.iter().map(|(_, count)| count).sum();
         self.notified.abs_diff(self.sent() + self.without_room)
             + self.dropped.abs_diff(self.without_room + untold)
     }
 
-    /// Returns the difference between the notifications sent by senders' ports and those that kernels counted as
+    /// Returns the difference between notifications sent to senders and packets that their kernels counted as
     /// truncated.
     pub fn miscounted(&self) -> u64 {
         self.told.iter().map(|told| told.truncated.abs_diff(told.notifications as u64)).sum()
     }
 
-    /// Returns the maximum number of notifications that a sender's port began to send within a second.
+    /// Returns the maximum notifications that a sender's port began to send within a second.
     pub fn max_in_a_second(&self) -> usize {
         self.told.iter().map(|told| told.max_in_a_second).max().unwrap_or(0)
     }
 
-    /// Returns the percentage of time that the switch's thread waited for a processor; NaN where unknown.
+    /// Returns the percentage of time that the switch's thread waited for a processor; NaN if unknown.
     pub fn held_up_percent(&self) -> f64 {
         let held_up = self.held_up.map_or(f64::NAN, |held_up| held_up.as_secs_f64());
         held_up / self.time.as_secs_f64().max(1e-9) * 100.0
     }
 }
 
-/// Returns the maximum number of these times within a second.
 fn max_in_a_second(times: &[Time]) -> usize {
     let second = TimeDelta::from_ms(1000);
     let within =
@@ -184,11 +180,11 @@ fn max_in_a_second(times: &[Time]) -> usize {
 /// frame between a host and the switch.
 ///
 /// # Errors
-/// Fails if a privilege is missing, or the kernel lacks this congestion control.
+/// Fails without a privilege or this congestion control.
 pub fn sized_flows(setting: &Setting, capture: Option<&Path>) -> io::Result<Measured> {
     let network = TestNetwork::build(Shape::Star(1 + setting.senders), MTU)?;
     for host in &network.hosts {
-        // Otherwise a kernel segments joined segments behind TCP.
+        // Otherwise TCP joins segments, and the kernel segments them below it.
         host.namespace.ip(&[format!("link set dev {} gso_max_segs 1", host.interface)])?;
     }
     let (receiver, senders) = network.hosts.split_first().expect("it has a receiver");

@@ -1,4 +1,4 @@
-//! A figure of the testbed about notifications of drops and their effect on kernels (FastLane 3.2, 3.3).
+//! The figure about notifications of drops and their effect on kernels (FastLane 3.2, 3.3).
 
 use std::fmt::Write as _;
 use std::io;
@@ -12,17 +12,15 @@ use super::report::Report;
 /// Packets of each port's memory. A fortieth of it is for notifications: 782 B, twelve of them.
 const MEMORY: u32 = 20;
 
-/// The cap is one part in `CAP_PART` of the rate, and at least ten notifications a second. Chosen: low enough that
-/// ports reach it, otherwise it has no visible effect.
+/// The cap is one part in `CAP_PART` of the rate, at least ten notifications a second. Chosen: low enough that ports
+/// reach it, otherwise it has no visible effect.
 const CAP_PART: u64 = 20_000;
 const MIN_CAP: u64 = 10 * 64 * 8;
 
-/// The number of senders, and the flows of each.
 const SENDERS: u32 = 2;
 const FLOWS: u32 = 4;
 
-/// The time, in seconds, that all flows together would fill the port: several of the seconds over which the cap is
-/// judged.
+/// Seconds in which all flows together would fill the port: several of those over which the cap is judged.
 const SECONDS: u64 = 4;
 
 /// The options of the figure.
@@ -54,7 +52,6 @@ impl Options {
     }
 }
 
-/// The value of a line.
 type Shown = fn(&Measured) -> f64;
 
 /// The lines of the table, with their names as measures.
@@ -77,7 +74,6 @@ const LINES: [(&str, &str, Shown); 14] = [
     ("switch's thread had no processor, %", "held_up_percent", Measured::held_up_percent),
 ];
 
-/// Returns the report of these rounds.
 fn report(setting: &Setting, runs: &[Measured]) -> Report {
     let mut report = Report::default();
     let Setting { rate, delay, cap, senders, flows, bytes, congestion, .. } = setting;
@@ -121,8 +117,8 @@ fn report(setting: &Setting, runs: &[Measured]) -> Report {
     report
 }
 
-/// Measures flows of the kernel's TCP into one port that sends notifications of drops: the notifications, and the
-/// kernels' counts of them. The capture has the first round.
+/// Measures notifications of drops of the kernel's TCP at one port, and the kernels' counts of them. The capture has
+/// the first round.
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.

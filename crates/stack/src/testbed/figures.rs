@@ -63,7 +63,6 @@ const RATIOS: [(&str, &str, &str, &str); 7] = [
     ("validated_over_ndp_polling", "ndp_validated", "ndp", "polling"),
 ];
 
-/// Returns every carrier, polling and blocking.
 fn every_way() -> impl Iterator<Item = (Carrier, (&'static str, bool))> {
     let modes = [("polling", true), ("blocking", false)];
     Carrier::ALL.into_iter().flat_map(move |carrier| modes.map(|mode| (carrier, mode)))
@@ -73,7 +72,7 @@ pub(super) fn us(taken: &Latencies, quantile: f64) -> f64 {
     taken.value_at_quantile(quantile) as f64 / 1000.0
 }
 
-/// Adds a line, a measure and the distributions of one carrier: medians over its rounds.
+/// Adds a line, a measure and the distributions of a carrier: medians over its rounds.
 fn add_latencies(
     report: &mut Report,
     csv: &mut String,
@@ -144,7 +143,7 @@ fn key(carrier: Carrier) -> &'static str {
     }
 }
 
-/// Returns the last completion of each repetition in milliseconds, sorted.
+/// Returns each repetition's last completion in milliseconds, sorted.
 fn lasts(repetitions: &[Completions]) -> Vec<f64> {
     let last = |completions: &Completions| completions.iter().max().copied().unwrap_or_default();
     let mut lasts: Vec<f64> =
@@ -397,8 +396,8 @@ pub fn throughput(pairs: u64) -> io::Result<Report> {
     Ok(report)
 }
 
-/// Measures long flows of NDP and TCP into one port, with a queue for each and with a common one, and incasts of NDP
-/// beside long flows of TCP. Each is measured once in every round.
+/// Measures long flows of NDP and TCP into one port, with a queue for each and a common one, and incasts of NDP beside
+/// long flows of TCP, each once in every round.
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.

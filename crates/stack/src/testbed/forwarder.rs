@@ -20,7 +20,7 @@ const PORTS: u32 = 16;
 /// Frames that one host sends before it receives.
 const BATCH: usize = 16;
 
-/// Returns a frame of 64 bytes with its FCS, from a host to its opposite.
+/// Returns a frame of 64 bytes, FCS included, to the opposite host.
 fn frame(from: u32, to: u32) -> Vec<u8> {
     let datagram = Datagram {
         source: address(from, 0).into(),
@@ -42,8 +42,7 @@ fn frame(from: u32, to: u32) -> Vec<u8> {
     bytes
 }
 
-/// Sends from all hosts to their opposites as fast as one thread can. Returns the packets that `forward` passed on in a
-/// second.
+/// Sends from all hosts as fast as one thread can. Returns the packets that `forward` passed on in a second.
 fn load<F>(network: &TestNetwork, time: Duration, forward: F) -> io::Result<f64>
 where
     F: FnOnce(&AtomicBool) -> io::Result<u64> + Send,

@@ -1,4 +1,4 @@
-//! All hosts of a testbed in one thread and its switches in another, so that any number of hosts needs only two cores.
+//! All hosts of a testbed in one thread and its switches in another, so that two cores suffice for any number.
 
 use std::io;
 use std::path::Path;
@@ -26,12 +26,12 @@ pub struct SwitchCount {
     pub dropped: u64,
     /// Headers that were sent back.
     pub returned: u64,
-    /// Frames that an interface did not accept or that exceeded the rate of their cable.
+    /// Frames that an interface did not accept or that exceeded their cable's rate.
     pub refused: u64,
 }
 
 /// Runs switches during `act`. `settings` are the first lines of their configuration. A capture has every frame between
-/// a host and its switch, both ways.
+/// hosts and switches.
 ///
 /// # Errors
 /// Fails if the configuration is wrong, an interface is gone, or `act` fails.

@@ -1,5 +1,5 @@
 //! Two long flows of the kernel's TCP into one port of the switch, which has a marking queue, a phantom queue, or
-//! neither (HULL, NSDI 2012, 3.1): their throughput, and the waits of frames at the port by the switch's own clock.
+//! neither (HULL, NSDI 2012, 3.1): their throughput, and the waits of frames at the port by the switch's clock.
 //!
 //! Hosts have no pacer, which HULL has in its NICs. They do not need it for bursts of segmentation offload (4.1): a
 //! host gives its interface one segment at a time.
@@ -33,7 +33,7 @@ pub enum Marker {
     None,
     /// The queue marks from a length on.
     Queue {
-        /// That length, in packets.
+        /// The queue length from which it marks, in packets.
         packets: u32,
     },
     /// A phantom queue with a tick of 800 ns (HULL 5.1).
@@ -65,7 +65,6 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Returns the first lines of the switch's configuration.
     fn switch(&self) -> String {
         let Setting { rate, delay, queue, marker, .. } = self;
         let (profile, key) = match marker {
@@ -88,7 +87,6 @@ impl Setting {
 /// The receiver's port: hosts' ports are the first, and the receiver is the first host.
 const PORT: u32 = 0;
 
-/// Counters of the switch's port.
 #[derive(Clone, Debug)]
 struct Seen {
     port: PortCounters,
@@ -121,7 +119,7 @@ pub struct Measured {
     pub waits: Waits,
     /// Counters of the senders' kernels.
     pub kernel: TcpCounters,
-    /// Time that the switch's thread waited for a processor; `None` where the kernel does not count it.
+    /// Time that the switch's thread waited for a processor, if the kernel counts it.
     pub held_up: Option<Duration>,
 }
 
@@ -131,7 +129,7 @@ impl Measured {
         bits / self.rate.as_bps() as f64 * 100.0
     }
 
-    /// Returns the throughput of both flows in frames, as HULL has it, in percent of the port's rate.
+    /// Returns the throughput of both flows in frames, as in HULL, in percent of the port's rate.
     pub fn throughput_percent(&self) -> f64 {
         self.percent(self.port.bytes)
     }
@@ -141,7 +139,7 @@ impl Measured {
         self.percent(self.bytes.iter().sum())
     }
 
-    /// Returns the smaller flow's share of the goodput of both, in percent.
+    /// Returns the smaller flow's share of the goodput, in percent.
     pub fn smaller_percent(&self) -> f64 {
         let min = self.bytes.iter().min().copied().unwrap_or(0);
         min as f64 / self.bytes.iter().sum::<u64>().max(1) as f64 * 100.0
@@ -162,14 +160,13 @@ impl Measured {
         self.port.marked as f64 / self.port.packets.max(1) as f64 * 100.0
     }
 
-    /// Returns the percentage of time that the switch's thread waited for a processor; NaN where unknown.
+    /// Returns the percentage of time that the switch's thread waited for a processor; NaN if unknown.
     pub fn held_up_percent(&self) -> f64 {
         let held_up = self.held_up.map_or(f64::NAN, |held_up| held_up.as_secs_f64());
         held_up / self.time.as_secs_f64().max(1e-9) * 100.0
     }
 }
 
-/// All counters at one moment.
 struct Sight {
     at: Instant,
     bytes: Vec<u64>,
@@ -196,12 +193,12 @@ fn since(from: &Sight, to: Sight, rate: BitRate) -> Measured {
 /// Runs two long flows into one port.
 ///
 /// # Errors
-/// Fails if a privilege is missing, the kernel lacks this congestion control, or a flow breaks.
+/// Fails without a privilege or this congestion control, or if a flow breaks.
 pub fn long_flows(setting: &Setting) -> io::Result<Measured> {
     let network = TestNetwork::build(Shape::Star(1 + FLOWS), MTU)?;
     for host in &network.hosts {
         host.namespace.set("ipv4/tcp_ecn", if setting.has_ecn { "1" } else { "0" })?;
-        // HULL 4.1: without segmentation offload. Otherwise a kernel segments joined segments behind TCP.
+        // HULL 4.1: without segmentation offload. Otherwise TCP joins segments, and the kernel segments them below it.
         host.namespace.ip(&[format!("link set dev {} gso_max_segs 1", host.interface)])?;
     }
     let (clock, watch) = (Clock::real(), Watch::new());

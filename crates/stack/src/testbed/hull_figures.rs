@@ -74,7 +74,6 @@ impl Options {
     }
 }
 
-/// The value of a column.
 type Shown = fn(&Measured) -> f64;
 
 /// The columns of both tables, with their names as measures.
@@ -91,7 +90,6 @@ const COLUMNS: [(&str, Shown); 10] = [
     ("held_up_percent", Measured::held_up_percent),
 ];
 
-/// Adds one line of a table, and its measures.
 fn row(report: &mut Report, label: &str, name: &str, runs: &[Measured]) {
     let mut line = format!("{label:24}");
     for (column, value) in COLUMNS {
@@ -110,8 +108,8 @@ fn row(report: &mut Report, label: &str, name: &str, runs: &[Measured]) {
 const HEADINGS: &str = "                           throughput                  goodput  smaller   mean wait                      p90      \
                         p99   marked  dropped timeouts   switch held up";
 
-/// Measures Table 1 with a phantom queue added: throughput, and waits of frames at the port. TCP without ECN, with ECN
-/// of the queue, with ECN of a phantom queue; and DCTCP with both, where the kernel has it.
+/// Measures Table 1 with a phantom queue added: throughput and waits at the port of TCP without ECN, with ECN of the
+/// queue, with ECN of a phantom queue, and DCTCP with both if the kernel has it.
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.

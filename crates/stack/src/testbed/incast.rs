@@ -21,11 +21,11 @@ pub const PAYLOAD: u16 = 1500;
 /// The MTU of every interface: a full packet and its headers.
 pub const MTU: usize = 1600;
 /// The initial window, in packets: the idle round trip between the farthest hosts, four data packets and four ACKs or
-/// 4.2 packets, and the eight that a queue on the way may hold (the rule of `initial_window = "bdp"` in scenarios).
+/// 4.2 packets, and the eight that a queue on the way may hold (the rule of `initial_window = "bdp"`).
 const INITIAL_WINDOW: u32 = 13;
 
 pub(super) const SERVICE: u16 = 7;
-/// Bytes of a request, which has the size of the answer.
+/// Bytes of a request: the size of the answer as a number.
 pub(super) const REQUEST_BYTES: usize = 8;
 /// Number of hosts that answer.
 const SERVERS: u32 = 7;
@@ -64,8 +64,8 @@ impl Default for Options<'_> {
 pub type Completions = Vec<Duration>;
 
 /// Returns the ideal time of the last answer in an otherwise idle network. The frontend's link carries all answers,
-/// from when the first packet can be there. Answers from other ToRs arrive only after they have crossed three links,
-/// whatever the nearer server has sent until then.
+/// once the first packet can be there. Answers from other ToRs must cross three links before, whatever the nearer
+/// server has sent.
 pub fn ideal(rate: BitRate, answers: &[Answer]) -> Duration {
     let header = 64;
     let request = header + REQUEST_BYTES as u64;
@@ -82,7 +82,7 @@ pub fn ideal(rate: BitRate, answers: &[Answer]) -> Duration {
     Duration::from_nanos(rate.transmission(ByteCount::new(bytes)).as_ps() / 1000)
 }
 
-/// Returns the first `hosts` hosts of a testbed as NDP hosts, while its switches run.
+/// Returns the first hosts of a testbed as NDP hosts.
 pub(super) fn ndp_hosts(
     network: &TestNetwork,
     hosts: u32,
@@ -101,7 +101,7 @@ pub(super) fn ndp_hosts(
     Ok(Group::new(hosts.collect::<io::Result<_>>()?, clock, Idle::Block))
 }
 
-/// Answers requests at every server with the bytes that they ask for.
+/// Answers requests at every server with as many bytes as they ask for.
 fn answer_requests(hosts: &mut [Host<AfPacket>], data: &[u8]) {
     for host in &mut hosts[1..] {
         let core = host.core();
@@ -119,7 +119,7 @@ fn answer_requests(hosts: &mut [Host<AfPacket>], data: &[u8]) {
     }
 }
 
-/// Runs one incast over NDP. Returns the completion of each answer, in the order of the requests.
+/// Runs one incast over NDP. Returns the completions in the order of the requests.
 pub(super) fn ndp_incast(
     group: &mut Group,
     answers: &[Answer],
@@ -164,8 +164,8 @@ pub(super) fn ndp_incast(
     }
 }
 
-/// Time of incasts before measurements: in the first 100 ms the scheduler moves the threads of hosts and switches
-/// apart, and threads that share a core delay each other by milliseconds.
+/// Warm-up of incasts: in the first 100 ms the scheduler moves the threads of hosts and switches apart, and threads
+/// that share a core delay each other by milliseconds.
 const WARM_UP: Duration = Duration::from_millis(200);
 
 pub(super) fn warm_up(mut incast: impl FnMut() -> io::Result<Completions>) -> io::Result<()> {
@@ -178,8 +178,8 @@ pub(super) fn warm_up(mut incast: impl FnMut() -> io::Result<Completions>) -> io
     }
 }
 
-/// Runs incasts over NDP through the paper's testbed, one after the other. Returns the completions of every repetition
-/// for each list of answers.
+/// Runs incasts over NDP through the paper's testbed, in turn. Returns every repetition's completions for each list of
+/// answers.
 ///
 /// # Errors
 /// Fails if a privilege is missing or an answer does not come.
@@ -255,14 +255,12 @@ pub fn tcp(
     })
 }
 
-/// An answer in progress at a server.
 struct Giving {
     stream: TcpStream,
     left: usize,
     asked: Vec<u8>,
 }
 
-/// Returns the number of bytes, or `None` if the call would block.
 fn unless_blocked(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
     match outcome {
         Ok(count) => Ok(Some(count)),

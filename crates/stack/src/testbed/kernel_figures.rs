@@ -17,10 +17,8 @@ use super::sys;
 /// Measured time of each TCP flow.
 const TIME: Duration = Duration::from_millis(500);
 
-/// Bytes of each NDP flow.
 const BYTES: u64 = 600_000_000;
 
-/// Requests of each run.
 const REQUESTS: u64 = 3000;
 
 /// Time for a listener to start (chosen: a hundred times the time on an idle machine).
@@ -30,7 +28,7 @@ const BEGIN: Duration = Duration::from_millis(200);
 struct Program(Child);
 
 impl Program {
-    /// Starts `trimline` with these arguments, its interface and its address. `host` 0 sends to host 1.
+    /// Starts `trimline` with these arguments, its interface and address. `host` 0 sends to host 1.
     fn start(
         network: &TestNetwork,
         program: &Path,
@@ -54,7 +52,6 @@ impl Program {
         host.namespace.inside(start).map(Program)
     }
 
-    /// Waits for its end. Returns its output and its log.
     fn finish(mut self) -> io::Result<(String, String)> {
         let (mut printed, mut logged) = (String::new(), String::new());
         if let Some(mut output) = self.0.stdout.take() {
@@ -78,7 +75,6 @@ impl Drop for Program {
     }
 }
 
-/// Returns the number behind a word in the output of a program.
 fn number_behind(text: &str, word: &str) -> io::Result<f64> {
     let number = text.split_once(word).map(|(_, rest)| {
         rest.trim_start().split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or("")
@@ -87,7 +83,6 @@ fn number_behind(text: &str, word: &str) -> io::Result<f64> {
     number.ok_or_else(|| io::Error::other(format!("expected a number behind {word:?} in {text:?}")))
 }
 
-/// Sends zeros with `trimline cat` between the hosts of a cable.
 fn cat(network: &TestNetwork, program: &Path) -> io::Result<Bulk> {
     let before = sys::processor_time_of_children();
     let listener = Program::start(network, program, 1, &["cat", "listen"], Stdio::null())?;
@@ -114,8 +109,8 @@ fn request_us(network: &TestNetwork, program: &Path, polls: bool) -> io::Result<
     number_behind(&printed, "median")
 }
 
-/// Measures long flows and requests of NDP. Each is compared with the run of the kernel's protocol just before it,
-/// because a shared machine changes its speed within seconds. `program` is the command `trimline`.
+/// Measures long flows and requests of NDP, each compared with the kernel's protocol just before it, because a shared
+/// machine changes its speed within seconds. `program` is `trimline`.
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs, or a program fails.

@@ -14,8 +14,8 @@ pub struct Namespace {
     file: File,
 }
 
-/// Becomes root of its own user namespace, unless the process is root already, so that it may create network
-/// namespaces. Must be called before any thread is started.
+/// Becomes root of its own user namespace, unless it is root already, to create network namespaces. Must precede all
+/// threads.
 ///
 /// # Errors
 /// Fails if the system does not allow it.

@@ -114,8 +114,8 @@ pub fn ethernet(host: u32) -> [u8; 6] {
 /// Maximum time for the kernel to bring a link up.
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Waits until a link is up. The kernel notices that late, on a busy machine much later, and until then it drops
-/// packets of its sockets.
+/// Waits until a link is up. The kernel notices that late, on a busy machine much later, and drops its sockets' packets
+/// until then.
 fn wait_until_running(interface: &str) -> io::Result<()> {
     let (mut netlink, link) = (Netlink::open()?, link(interface)?);
     let start = Instant::now();
@@ -204,7 +204,7 @@ impl TestNetwork {
     }
 
     /// Sets whether hosts may leave checksums and segmentation to their interfaces. Without offloads frames cross
-    /// cables as they would cross copper, which is the default with switches in between.
+    /// cables as on copper, the default with switches in between.
     ///
     /// # Errors
     /// Fails if an interface is gone.

@@ -11,7 +11,7 @@ pub struct Report {
     pub table: String,
     /// Further files: name and contents.
     pub files: Vec<(String, String)>,
-    /// A missing feature of this machine, and the prefix of the measures that are absent without it.
+    /// A missing feature of this machine, and the prefix of the measures absent without it.
     pub lacks: Option<(String, &'static str)>,
 }
 
@@ -29,7 +29,6 @@ impl Report {
         self.measures.get(name).copied().unwrap_or(f64::NAN)
     }
 
-    /// Adds a measure of several rounds: its median, min and max.
     pub(super) fn of_rounds(&mut self, name: &str, values: impl Iterator<Item = f64>) -> [f64; 3] {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
@@ -40,7 +39,6 @@ impl Report {
         found
     }
 
-    /// Adds a measure of several rounds, with a line.
     pub(super) fn rounds(&mut self, label: &str, name: &str, values: impl Iterator<Item = f64>) {
         let [median, min, max] = self.of_rounds(name, values);
         self.line(&format!("  {label:50} {median:9.2} ({min:.2}, {max:.2})"));

@@ -26,7 +26,7 @@ const REQUEST: [u8; REQUEST_BYTES] = [0x5a; REQUEST_BYTES];
 
 const SERVICE: u16 = 7;
 
-/// Maximum wait of a blocking server before it checks whether the run is over.
+/// Maximum wait of a blocking server before it checks for the end of the run.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// A carrier of requests.
@@ -38,8 +38,7 @@ pub enum Carrier {
     Udp,
     /// A new NDP connection for each request.
     Ndp,
-    /// A new NDP connection for each request to a server that demands a token, which the client has from its first
-    /// request.
+    /// A new NDP connection for each request, with a token that the client has from its first request.
     NdpValidated,
     /// A new TCP connection for each request, which is in its SYN (RFC 7413).
     FastOpen,
@@ -86,7 +85,6 @@ fn elapsed_ns(start: Instant) -> u64 {
     start.elapsed().as_nanos() as u64
 }
 
-/// One measurement.
 pub(super) struct Run<'a> {
     network: &'a TestNetwork,
     carrier: Carrier,
@@ -100,7 +98,7 @@ pub(super) struct Run<'a> {
     over: AtomicBool,
 }
 
-/// Measures `requests` requests between two hosts on a cable, after a tenth as many to warm up. Both ends poll, or both
+/// Measures `requests` requests between two hosts on a cable, after a tenth as many to warm up. Both ends poll or
 /// block.
 ///
 /// # Errors
@@ -124,7 +122,7 @@ pub fn measure_over(
     run.beside_server(|| run.ask())
 }
 
-/// Returns a host's parameters with the paper's timers, for hosts with a core of their own.
+/// Returns a host's parameters with the paper's timers, for hosts with their own core.
 fn host_config(network: &TestNetwork, number: u32, polls: bool) -> io::Result<Config> {
     let mut config = network.config(number, BitRate::from_gbps(100))?;
     config.ndp.rto = TimeDelta::from_ms(1);
@@ -135,7 +133,6 @@ fn host_config(network: &TestNetwork, number: u32, polls: bool) -> io::Result<Co
     Ok(config)
 }
 
-/// A wait that may be in vain.
 struct Wait<'a> {
     run: &'a Run<'a>,
     since: Instant,
@@ -145,10 +142,8 @@ struct Wait<'a> {
 }
 
 impl Wait<'_> {
-    /// Polls or blocks until the descriptor may be readable. Returns false if the run is over.
-    ///
-    /// # Errors
-    /// Fails when the stall timeout is over.
+    /// Polls or blocks until the descriptor may be readable. Returns false if the run is over, and fails after the
+    /// stall timeout.
     fn pause(&mut self, what: &str, fd: RawFd) -> io::Result<bool> {
         self.turns += 1;
         if self.until_over && self.run.over.load(Ordering::Relaxed) {
@@ -182,7 +177,6 @@ impl<'a> Run<'a> {
         Run { network, carrier, polls, requests, stall_timeout, ready, over }
     }
 
-    /// Runs a client on one processor, and the server on another.
     pub(super) fn beside_server<T: Send>(
         &self,
         ask: impl FnOnce() -> io::Result<T> + Send,
@@ -211,12 +205,10 @@ impl<'a> Run<'a> {
         format!("{carrier}: no {what} in {seconds} s")
     }
 
-    /// Returns a client's wait, which ends with the stall timeout.
     fn wait(&self) -> Wait<'_> {
         Wait { run: self, since: Instant::now(), turns: 0, until_over: false }
     }
 
-    /// Returns a server's wait, which ends with the run.
     fn wait_for_request(&self) -> Wait<'_> {
         Wait { until_over: true, ..self.wait() }
     }
@@ -257,7 +249,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Returns a UDP socket of a host, which waits in the kernel only if this run blocks.
+    /// Returns a UDP socket, which waits in the kernel only if this run blocks.
     fn datagrams(&self, host: usize, port: u16) -> io::Result<UdpSocket> {
         self.network.hosts[host].namespace.enter()?;
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
@@ -267,7 +259,6 @@ impl<'a> Run<'a> {
         Ok(socket)
     }
 
-    /// Receives one datagram; `None` if the run is over.
     fn take_datagram(
         &self,
         socket: &UdpSocket,
@@ -365,7 +356,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Reads a whole message. Returns false if the stream or the run has ended.
+    /// Reads a whole message. Returns false if the stream or run has ended.
     fn take(&self, stream: &mut TcpStream, bytes: &mut [u8], wait: Wait<'_>) -> io::Result<bool> {
         let (mut got, mut wait) = (0, wait);
         while got < bytes.len() {
@@ -384,7 +375,7 @@ impl<'a> Run<'a> {
         Ok(true)
     }
 
-    /// Writes a whole message, on a connection that may still be opening.
+    /// Writes a whole message on a connection that may still be opening.
     fn give(&self, stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
         let (mut given, mut turns, start) = (0, 0u32, Instant::now());
         while given < bytes.len() {
@@ -442,7 +433,7 @@ impl<'a> Run<'a> {
         Ok(taken)
     }
 
-    /// Returns the numbers of the requests, starting with those of the warm-up.
+    /// Returns the numbers of all requests, warm-up first.
     fn numbers(&self) -> std::ops::Range<u64> {
         0..self.requests + self.requests / 10
     }
@@ -467,7 +458,6 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Returns a client host.
     pub(super) fn client(&self, clock: &Clock) -> io::Result<Host<AfPacket>> {
         let mut config = host_config(self.network, 0, self.polls)?;
         // The next request follows at once.
@@ -475,7 +465,6 @@ impl<'a> Run<'a> {
         self.network.host(0, config, clock)
     }
 
-    /// Returns the time of a request on a new connection, in nanoseconds.
     pub(super) fn request(&self, host: &mut Host<AfPacket>) -> io::Result<u64> {
         let stall_timeout = TimeDelta::from_ns(self.stall_timeout.as_nanos() as u64);
         let start = Instant::now();

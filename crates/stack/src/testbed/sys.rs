@@ -9,13 +9,11 @@ use std::time::Duration;
 
 use crate::io::sys::{any_socket, checked, interface_request, set_number};
 
-/// Moves this thread into a new network namespace.
 pub(super) fn new_network() -> io::Result<()> {
     // SAFETY: takes a number only; other threads keep their namespace.
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(|_| ())
 }
 
-/// Moves this thread into a network namespace.
 pub(super) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: takes numbers only.
     checked(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(|_| ())
@@ -27,13 +25,12 @@ pub(super) fn new_user() -> io::Result<()> {
     checked(unsafe { libc::unshare(libc::CLONE_NEWUSER) }).map(|_| ())
 }
 
-/// Returns the effective user and group.
 pub(super) fn identity() -> (u32, u32) {
     // SAFETY: takes nothing and cannot fail.
     unsafe { (libc::geteuid(), libc::getegid()) }
 }
 
-/// Returns the processor time of this process, including the kernel.
+/// Returns the processor time of this process, with the kernel.
 pub(super) fn processor_time() -> Duration {
     processor_time_of(libc::RUSAGE_SELF)
 }
@@ -83,7 +80,7 @@ struct EthtoolValue {
     value: u32,
 }
 
-/// Sets whether the kernel may leave checksums and segmentation to an interface of this network namespace.
+/// Sets whether the kernel may leave checksums and segmentation to an interface.
 pub(super) fn set_offloads(interface: &str, are_on: bool) -> io::Result<()> {
     const SIOCETHTOOL: libc::c_ulong = 0x8946;
     // ETHTOOL_SRXCSUM, STXCSUM, STSO, SGSO, SGRO: segmentation needs the checksum.
@@ -106,7 +103,6 @@ pub(super) fn set_offloads(interface: &str, are_on: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// The way to open a TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Open {
     /// Handshake, then data.
@@ -115,8 +111,8 @@ pub(super) enum Open {
     Fast,
 }
 
-/// Opens a TCP connection with cubic and sends the first bytes on it. Returns the number that were sent, which may be
-/// fewer without blocking.
+/// Opens a TCP connection with cubic and sends the first bytes. Returns how many were sent, which may be fewer without
+/// blocking.
 pub(super) fn tcp_connect(
     address: Ipv4Addr,
     port: u16,
@@ -162,7 +158,6 @@ pub(super) fn tcp_connect(
     }
 }
 
-/// Sets the congestion control of a socket.
 pub(super) fn set_congestion(socket: &impl AsRawFd, name: &str) -> io::Result<()> {
     // SAFETY: the name lives through the call, and its length is its own.
     checked(unsafe {

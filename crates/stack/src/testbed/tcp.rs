@@ -11,16 +11,13 @@ use super::incast::SERVICE;
 use super::network::{TestHost, address};
 use super::sys::{self, Open};
 
-/// Bytes that one call writes or reads.
 const CHUNK: usize = 1 << 16;
 
-/// The two ends of a flow.
 struct Flow {
     sender: TcpStream,
     receiver: TcpStream,
 }
 
-/// The bytes that the receiver's application has read.
 #[derive(Debug)]
 pub(super) struct Received(Vec<AtomicU64>);
 
@@ -41,13 +38,12 @@ fn known() -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
-/// Returns this kernel's name of DCTCP: its own, or the one that scripts/dctcp.sh loads.
+/// Returns this kernel's name of DCTCP: its own, or the one from scripts/dctcp.sh.
 pub(super) fn dctcp() -> Option<&'static str> {
     let known = known();
     ["dctcp", "bpf_dctcp"].into_iter().find(|name| known.split_whitespace().any(|has| has == *name))
 }
 
-/// Sets the congestion control of a socket.
 fn set_congestion(socket: &impl AsRawFd, congestion: &str) -> io::Result<()> {
     sys::set_congestion(socket, congestion).map_err(|error| {
         let text = format!(
@@ -58,7 +54,6 @@ fn set_congestion(socket: &impl AsRawFd, congestion: &str) -> io::Result<()> {
     })
 }
 
-/// Opens a flow from each sender, one after the other.
 fn open(senders: &[TestHost], receiver: &TestHost, congestion: &str) -> io::Result<Vec<Flow>> {
     let bind = || TcpListener::bind((Ipv4Addr::UNSPECIFIED, SERVICE));
     let listener = receiver.namespace.inside(bind)?;
@@ -79,7 +74,6 @@ fn open(senders: &[TestHost], receiver: &TestHost, congestion: &str) -> io::Resu
     senders.iter().map(flow).collect()
 }
 
-/// Writes until the flow is over.
 fn send(mut stream: &TcpStream, over: &AtomicBool) -> io::Result<()> {
     let bytes = vec![0x5a; CHUNK];
     loop {
@@ -90,7 +84,6 @@ fn send(mut stream: &TcpStream, over: &AtomicBool) -> io::Result<()> {
     }
 }
 
-/// Reads and counts until the flow is over.
 fn receive(mut stream: &TcpStream, received: &AtomicU64, over: &AtomicBool) -> io::Result<()> {
     let mut bytes = vec![0; CHUNK];
     loop {
@@ -109,11 +102,9 @@ fn named(end: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("TCP's {end}: {error}"))
 }
 
-/// Keeps a flow from each sender to the receiver busy during `act`, which gets the bytes of each flow that the
-/// receiver's application has read. The threads of senders and of receivers are pinned to `processors`, if given.
-///
-/// # Errors
-/// Fails if a flow cannot be opened or breaks, or `act` fails.
+/// Keeps a flow from each sender to the receiver busy during `act`, which gets the bytes that the receiver's
+/// application has read. The threads of senders and of receivers are pinned to `processors`, if given. Fails if a flow
+/// or `act` does.
 pub(super) fn beside_flows<T>(
     senders: &[TestHost],
     receiver: &TestHost,
@@ -156,7 +147,6 @@ pub(super) fn beside_flows<T>(
     })
 }
 
-/// Returns the byte of a flow at an offset.
 fn byte(place: u64) -> u8 {
     (place % 251) as u8
 }
@@ -170,11 +160,8 @@ pub struct Transferred {
     pub faults: Vec<String>,
 }
 
-/// Sends `flows` flows of `bytes` bytes from each sender to the receiver, all at once, and waits until the receiver's
-/// application has read them all, or a flow broke.
-///
-/// # Errors
-/// Fails if a flow cannot be opened.
+/// Sends `flows` flows of `bytes` bytes from each sender at once, and waits until the receiver's application has read
+/// them all, or a flow broke. Fails if one cannot be opened.
 pub(super) fn transfer(
     senders: &[TestHost],
     receiver: &TestHost,
@@ -234,11 +221,7 @@ pub(super) fn transfer(
     })
 }
 
-/// Returns the packets that the kernel of a host dropped as shorter than their IP length: IpExtInTruncatedPkts of
-/// nstat.
-///
-/// # Errors
-/// Fails if the kernel does not count them.
+/// Returns the packets that a host's kernel dropped as shorter than their IP length: IpExtInTruncatedPkts of nstat.
 pub(super) fn truncated(host: &TestHost) -> io::Result<u64> {
     host.namespace.inside(|| counter("netstat", "IpExt:", "InTruncatedPkts"))
 }
@@ -253,10 +236,6 @@ pub struct TcpCounters {
 }
 
 impl TcpCounters {
-    /// Returns the sums over these hosts.
-    ///
-    /// # Errors
-    /// Fails if a kernel does not count them.
     pub(super) fn of(hosts: &[TestHost]) -> io::Result<TcpCounters> {
         let mut sum = TcpCounters::default();
         for host in hosts {
@@ -271,7 +250,6 @@ impl TcpCounters {
         Ok(sum)
     }
 
-    /// Returns the counts since `before`.
     pub(super) fn since(self, before: TcpCounters) -> TcpCounters {
         TcpCounters {
             retransmissions: self.retransmissions - before.retransmissions,

@@ -1,4 +1,4 @@
-//! A view of the switches' thread for other threads of a testbed, and the times that threads waited for a processor.
+//! The switches' thread as other threads see it, and the times that threads waited for a processor.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Maximum wait for the switches' counters.
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Returns the time that this thread was ready to run without a processor, if the kernel counts it.
+/// Returns the time that this thread was ready without a processor, if the kernel counts it.
 pub(super) fn held_up() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
@@ -28,7 +28,6 @@ impl<T> Watch<T> {
         Watch { wanted: AtomicBool::new(false), seen: Mutex::new(None) }
     }
 
-    /// Answers a request, in the switches' thread.
     pub(super) fn show(&self, inspect: impl FnOnce() -> T) {
         if self.wanted.load(Ordering::Acquire) {
             self.wanted.store(false, Ordering::Relaxed);
@@ -37,10 +36,7 @@ impl<T> Watch<T> {
         }
     }
 
-    /// Requests the counters and waits for them, in another thread.
-    ///
-    /// # Errors
-    /// Fails if no answer comes in time.
+    /// Requests the counters and waits for them. Fails without an answer in time.
     pub(super) fn ask(&self) -> io::Result<(T, Option<Duration>)> {
         self.wanted.store(true, Ordering::Release);
         let start = Instant::now();

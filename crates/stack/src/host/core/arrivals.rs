@@ -1,11 +1,11 @@
-//! Frames from the network: which are accepted or refused, and how they are handled.
+//! Frames from the network: which are refused, and how others are handled.
 //!
-//! A number from a peer is checked before anything is calculated with it. A payload for which there is no room is
-//! refused before the endpoint sees it: data that was ACKed is kept until the application has it.
+//! A number from a peer is checked before it is used. A payload without room is refused before the endpoint sees it:
+//! data that was ACKed is kept until the application has it.
 //!
-//! A connection, its peer and the host each have limits ([`super::super::Limits`]). A connection is not pulled while
-//! other connections fill the limits of its peer or of the host. If it holds the beginning of a message itself and its
-//! application can read nothing, waiting might never end: then it fails.
+//! A connection, its peer and the host have limits ([`super::super::Limits`]). A connection is not pulled while others
+//! fill the limits of its peer or of the host. If it holds the beginning of a message itself and its application can
+//! read nothing, waiting might never end: then it fails.
 
 use std::net::IpAddr;
 
@@ -22,7 +22,6 @@ use super::super::{Cause, Failure, Key as SharedKey, Options};
 use super::dead_peer::is_question;
 use super::{CHECKED, Core, Name};
 
-/// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     /// The endpoint takes it, for this connection if the application has one.
@@ -42,7 +41,6 @@ enum Verdict {
 }
 
 impl Name {
-    /// Returns the connection of a packet.
     fn of(packet: &Packet) -> Name {
         let header = &packet.header;
         let from_opener = header.flags.contains(Flags::FROM_OPENER);
@@ -54,8 +52,8 @@ impl Name {
     }
 }
 
-/// Turns a delayed ACK into an ACK of the one packet that it names, which pulls nothing. No host of this stack sends
-/// delayed ACKs, and the bounds of their pull counter are not checked.
+/// Turns a delayed ACK into an ACK of one packet that pulls nothing. No host of this stack sends delayed ACKs, and
+/// their pull counter is not checked.
 fn take_delayed_as_single(packet: &mut Packet) {
     let header = &mut packet.header;
     if header.delayed_ack().is_some() {
@@ -77,8 +75,8 @@ impl Core {
         }
     }
 
-    /// Parses a frame. With a key the frame must bear its tag, or the tag of the other key; of a trimmed header half of
-    /// the tag counts.
+    /// Parses a frame. With a key it must bear a tag of that key or the other one; of a trimmed header half of the tag
+    /// counts.
     fn understand<'a>(&self, frame: &Frame<'a>) -> Result<Parsed<'a>, Error> {
         let profile = &self.config.profile;
         let Some(key) = &self.config.key else { return frame.parse(profile) };
@@ -142,7 +140,6 @@ impl Core {
         self.take_packet(now, packet, parsed.payload, parsed.extension);
     }
 
-    /// Handles a packet of a known peer and its payload.
     fn take_packet(&mut self, now: Time, mut packet: Packet, payload: &[u8], extension: &[u8]) {
         let name = Name::of(&packet);
         take_delayed_as_single(&mut packet);
@@ -193,7 +190,7 @@ impl Core {
         self.deliver(now, &packet, index, (payload, extension));
     }
 
-    /// Reads from an ACK or NACK which packets have come, the pull counter, and whether the peer's application reads.
+    /// Reads from an ACK or NACK the packets that came, the pull counter, and whether the peer's application reads.
     fn heed_answer(&mut self, index: u32, packet: &mut Packet) {
         let entry = &mut self.entries[index as usize];
         let came_back = packet.service.service().is_turned_round();
@@ -230,15 +227,14 @@ impl Core {
         }
     }
 
-    /// Reduces a packet to its header. Returns false if it was a header before: then it must be ignored, because the
-    /// endpoint would take it for whole, with records for which there is no room.
+    /// Reduces a packet to its header. Returns false if it was a header before: the endpoint would take that for whole,
+    /// with records for which there is no room, so it must be ignored.
     fn cut(&mut self, packet: &mut Packet) -> bool {
         self.statistics.without_room += 1;
         (packet.service, packet.wire_bytes) = (Service::Trimmed.into(), Packet::HEADER_BYTES);
         packet.header.payload_length() > 0
     }
 
-    /// Gives a packet to the endpoint, and its payload to the application.
     fn deliver(
         &mut self,
         now: Time,
@@ -272,7 +268,7 @@ impl Core {
         }
     }
 
-    /// Admits a new peer, which may open a connection. Returns whether there is room for it.
+    /// Admits a new peer, if there is room.
     fn admit(&mut self, now: Time, ethernet: Ethernet, source: IpAddr) -> bool {
         let Core { peers, boards, config, endpoint, .. } = self;
         let admitted = peers.admit(now, source, config.limits.peers, |gone: HostId| {
@@ -344,7 +340,7 @@ impl Core {
         }
     }
 
-    /// Decides about a packet of no known connection: it may open one.
+    /// Decides about a packet that may open a connection.
     fn verdict_of_opening(&self, packet: &Packet, name: Name) -> Verdict {
         let header = &packet.header;
         let is_welcome = header.flags.contains(Flags::SYN)
@@ -380,7 +376,6 @@ impl Core {
         self.riding.push(Packet::control(ME, question.source, reset));
     }
 
-    /// Returns whether a connection may keep the payload of a packet.
     fn has_own_room(&self, index: u32, packet: &Packet) -> bool {
         let entry = &self.entries[index as usize];
         let limits = &self.config.limits;
@@ -392,7 +387,6 @@ impl Core {
         }
     }
 
-    /// Returns whether this host may keep `length` bytes more from a peer.
     fn others_leave_room(&self, peer: HostId, length: u64) -> bool {
         let (of_peer, of_all) = self.peers.holdings(peer);
         let limits = &self.config.limits;
@@ -411,7 +405,6 @@ impl Core {
         pulls > u64::from(u32::MAX / 2) || u64::from(sequence) <= pulls
     }
 
-    /// Lists a connection that has more to read.
     fn progressed(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         if std::mem::take(&mut entry.half_open) {
@@ -421,7 +414,7 @@ impl Core {
         self.list_readable(index);
     }
 
-    /// Updates whether a connection is pulled, after the bytes that it keeps have changed.
+    /// Updates whether a connection is pulled, after its buffered bytes have changed.
     pub(super) fn account(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         if !entry.in_use {
@@ -433,7 +426,7 @@ impl Core {
         self.report_holds(index);
     }
 
-    /// Recounts the bytes that a connection keeps. Other connections go on if that makes room for them.
+    /// Recounts the bytes that a connection keeps, and resumes others if that makes room.
     pub(super) fn count_kept(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         let kept = entry.incoming.kept();
@@ -459,7 +452,7 @@ impl Core {
         }
     }
 
-    /// Returns whether this host keeps more than 7/8 of its limit from a peer, and from all peers.
+    /// Returns whether more than 7/8 of the limits of a peer, and of all peers, are used.
     fn are_full(&self, peer: HostId) -> (bool, bool) {
         let (of_peer, of_all) = self.peers.holdings(peer);
         let nearly = |limit: u64| limit - limit / 8;
@@ -467,7 +460,6 @@ impl Core {
         (of_peer.kept > nearly(limits.peer_bytes), of_all.kept > nearly(limits.host_bytes))
     }
 
-    /// Stops pulling on a connection until others have made room.
     #[cold]
     fn wait_for_others(&mut self, index: u32) {
         let peer = self.entries[index as usize].name.peer;
@@ -478,7 +470,6 @@ impl Core {
         }
     }
 
-    /// Tells the endpoint whether a connection is held, if that has changed.
     fn report_holds(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         let holds = entry.held || entry.crowded;
@@ -489,7 +480,6 @@ impl Core {
         }
     }
 
-    /// Fails a connection whose message exceeds the maximum length.
     fn refuse_endless(&mut self, now: Time, index: u32) {
         let entry = &self.entries[index as usize];
         if entry.in_use
@@ -500,8 +490,7 @@ impl Core {
         }
     }
 
-    /// Records the answer to a packet that was sent here: an ACK, a NACK or a header that came back. Or handles a
-    /// RESET.
+    /// Records an ACK, a NACK or a header that came back, or handles a RESET.
     fn answered(&mut self, packet: &Packet, index: Option<u32>) {
         let header = &packet.header;
         let came_back = packet.service.service().is_turned_round();
@@ -527,8 +516,8 @@ impl Core {
         }
     }
 
-    /// Handles a RESET: the peer does not know a packet that it has ACKed, or does not know that it sends at all. It
-    /// has abandoned or forgotten the connection, or was restarted. The rest of its data will never come.
+    /// Handles a RESET: the peer does not know a packet that it has ACKed, or that it sends at all. It has abandoned or
+    /// forgotten the connection, or restarted, so the rest of its data will never come.
     #[cold]
     fn was_reset(&mut self, packet: &Packet, index: Option<u32>) {
         let Some(index) = index else { return };
@@ -542,7 +531,6 @@ impl Core {
         }
     }
 
-    /// Handles the events of the endpoint, after a packet or without one.
     pub(super) fn drain_events(&mut self, now: Time, packet: Option<&Packet>) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
@@ -625,7 +613,6 @@ mod tests {
         bytes
     }
 
-    /// Returns a data packet without payload in which `count` messages end.
     fn ends(sequence: u32, count: usize) -> Vec<u8> {
         let flags = Flags::from_bits(Flags::SYN | Flags::FROM_OPENER);
         let (kind, connection) = (Kind::Data, ConnectionId::new(9));
@@ -634,7 +621,7 @@ mod tests {
         frame(CLIENT, SERVER, fields, &vec![Record::MessageEnd(0); count])
     }
 
-    /// Returns a server after 1000 packets, from this number on, that carry only ends of messages.
+    /// Returns a server after 1000 packets from this number on that carry only ends of messages.
     fn flooded(first: u32) -> Core {
         let mut server = core(SERVER, |config| {
             config.limits.early_bytes = 10_000;

@@ -15,8 +15,8 @@ use super::{CHECKED, Core, Entry, Name};
 const SUM: usize = 4;
 
 impl Entry {
-    /// Returns why nothing is left to read and nothing will come, if that is so. A failed delivery takes precedence
-    /// over the peer's end, because only a failed connection is to be abandoned.
+    /// Returns why nothing is left to read and nothing will come. A failed delivery takes precedence over the peer's
+    /// end, because only a failed connection is to be abandoned.
     fn end(&self) -> Option<Failure> {
         let is_finished = self.incoming.is_finished();
         let is_delivered = self.outgoing.is_complete();
@@ -28,7 +28,7 @@ impl Entry {
 }
 
 impl Core {
-    /// Opens a connection to a known peer. Nothing is sent before there is something to send.
+    /// Opens a connection to a known peer. Nothing is sent before there is data.
     ///
     /// # Errors
     /// Returns [`Failure::Unreachable`] for a peer that [`Core::add_peer`] did not add.
@@ -74,7 +74,7 @@ impl Core {
         None
     }
 
-    /// Returns a connection that has had something new to read since it was last returned.
+    /// Returns a connection with something new to read since it was last returned.
     pub fn next_readable(&mut self) -> Option<Connection> {
         while let Some(connection) = self.readable.pop_front() {
             if let Some(entry) = self.find(connection) {
@@ -85,14 +85,13 @@ impl Core {
         None
     }
 
-    /// Returns the canonical address of the other end, and the service port.
+    /// Returns the other end's canonical address, and the service port.
     pub fn peer(&mut self, connection: Connection) -> Option<(IpAddr, u16)> {
         let (host, port) =
             self.find(connection).map(|entry| (entry.name.peer, entry.service_port & !CHECKED))?;
         Some((self.peers.canonical(host)?, port))
     }
 
-    /// Returns the state of a connection that may still send.
     fn sending(&mut self, connection: Connection) -> Result<&mut Entry, Failure> {
         let entry = self.find(connection).ok_or(Failure::Closed)?;
         match entry.failure {
@@ -112,8 +111,8 @@ impl Core {
     /// Queues a message for sending.
     ///
     /// # Errors
-    /// Returns [`Failure::Full`] when there is no room for it now ([`Core::has_room`]), [`Failure::Empty`] for no
-    /// bytes, [`Failure::TooLong`] for more than [`super::super::Limits::message_bytes`].
+    /// Returns [`Failure::Full`] without room for it now ([`Core::has_room`]), [`Failure::Empty`] for no bytes,
+    /// [`Failure::TooLong`] for more than [`super::super::Limits::message_bytes`].
     pub fn send(&mut self, connection: Connection, message: &[u8]) -> Result<(), Failure> {
         let longest = self.config.limits.message_bytes;
         let checked = self.sending(connection)?.options.checked;
@@ -139,8 +138,8 @@ impl Core {
         Ok(())
     }
 
-    /// Returns whether a message of `length` bytes would be accepted now: the buffers of the connection, its peer and
-    /// the host have room for it. A message longer than a buffer is accepted while that buffer is empty.
+    /// Returns whether the buffers of the connection, its peer and the host have room for a message of `length` bytes
+    /// now. An empty buffer accepts any message.
     pub fn has_room(&mut self, connection: Connection, length: usize) -> bool {
         let Some(entry) = self.find(connection) else { return false };
         let (length, used, peer) = (length as u64, entry.outgoing.bytes() as u64, entry.name.peer);
@@ -155,7 +154,6 @@ impl Core {
         .all(|(used, max)| used == 0 || used + length <= max)
     }
 
-    /// Recounts the bytes of a connection that are to be sent or ACKed.
     pub(super) fn count_unacked(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         let unacked = entry.outgoing.bytes() as u64;
@@ -168,7 +166,7 @@ impl Core {
         }
     }
 
-    /// Queues bytes of a stream. Returns how many were accepted: fewer when there is no room, as in [`Core::has_room`].
+    /// Queues bytes of a stream. Returns how many were accepted, which may be fewer as in [`Core::has_room`].
     ///
     /// # Errors
     /// Fails for a connection that may not send any more.
@@ -206,33 +204,32 @@ impl Core {
         self.list_unhanded(connection.index);
     }
 
-    /// Abandons a connection: nothing is sent again, arriving data is dropped, and a RESET tells the peer.
+    /// Abandons a connection: nothing is sent again, arrivals are dropped, and a RESET tells the peer.
     pub fn abandon(&mut self, now: Time, connection: Connection) {
         if self.find(connection).is_some() {
             self.fail(now, connection.index, Failure::Closed);
         }
     }
 
-    /// Abandons every connection, with RESETs, before the program ends.
+    /// Abandons every connection before the program ends.
     pub fn abandon_all(&mut self, now: Time) {
         for index in 0..self.entries.len() as u32 {
             self.abandon(now, self.handle(index));
         }
     }
 
-    /// Returns the bytes of the next whole message, if it is there, without taking it.
+    /// Returns the length of the next whole message, in bytes.
     pub fn next_length(&mut self, connection: Connection) -> Option<usize> {
         let entry = self.find(connection)?;
         let sum = if entry.options.checked { SUM } else { 0 };
         entry.incoming.next_length().map(|length| length.saturating_sub(sum))
     }
 
-    /// Takes the next whole message, if it is there.
+    /// Takes the next whole message.
     ///
     /// # Errors
-    /// Returns [`Failure::Closed`] when no message is left and none will come; otherwise the reason for which the
-    /// connection failed, on each call until it is abandoned. A connection that failed before all its sent data was
-    /// ACKed reports that, even if all data of the peer was read.
+    /// Returns [`Failure::Closed`] when no message is left and none will come; otherwise why the connection failed, on
+    /// each call until it is abandoned. That precedes the peer's end if not all sent data was ACKed.
     pub fn receive(&mut self, connection: Connection) -> Result<Option<Vec<u8>>, Failure> {
         let entry = self.find(connection).ok_or(Failure::Closed)?;
         let (mut message, mut is_whole) = (entry.incoming.message(), true);
@@ -251,7 +248,7 @@ impl Core {
         end.map_or(Ok(message), Err)
     }
 
-    /// Reads the next bytes of the stream. Returns how many there were, 0 if there are none now.
+    /// Reads the next bytes of the stream. Returns their number, 0 if there are none now.
     ///
     /// # Errors
     /// Fails as [`Core::receive`] does.
@@ -272,7 +269,7 @@ impl Core {
         self.find(connection).is_none_or(|entry| entry.outgoing.is_complete())
     }
 
-    /// Sets when the connection fails if it is still in use; also for accepted connections, whose peers may have gone.
+    /// Sets when the connection fails if it is still in use, also if the peer opened it.
     pub fn set_deadline(&mut self, connection: Connection, deadline: Option<Time>) {
         let Some(entry) = self.find(connection) else { return };
         let Connection { index, generation } = connection;
@@ -282,20 +279,20 @@ impl Core {
         self.deadlines.extend(deadline.map(|deadline| (deadline, index, generation)));
     }
 
-    /// Pulls the data that this connection receives in another class from now on, 0 to 3.
+    /// Pulls this connection's data in another class from now on, 0 to 3.
     pub fn prioritise(&mut self, now: Time, connection: Connection, class: u8) {
         let Some(name) = self.find(connection).map(|entry| entry.name) else { return };
         self.command(now, Command::Prioritise { key: name.key(Side::Receiving), class });
     }
 
-    /// Returns what the send stream of a connection has done, while the endpoint remembers it.
+    /// Returns the statistics of the send stream, while the endpoint remembers it.
     pub fn sender_statistics(&mut self, connection: Connection) -> Option<ndp::SenderStatistics> {
         let name = self.find(connection)?.name;
         let slot = self.slots.slot(name.key(Side::Sending))?;
         Some(*self.endpoint.sender_statistics(slot))
     }
 
-    /// Returns what the receive stream of a connection has seen, while the endpoint remembers it.
+    /// Returns the statistics of the receive stream, while the endpoint remembers it.
     pub fn receiver_statistics(
         &mut self,
         connection: Connection,
@@ -305,27 +302,27 @@ impl Core {
         Some(*self.endpoint.receiver_statistics(slot))
     }
 
-    /// Returns why a connection failed, if it did.
+    /// Returns why a connection failed.
     pub fn failure(&mut self, connection: Connection) -> Option<Failure> {
         self.find(connection).and_then(|entry| entry.failure)
     }
 
-    /// Returns the number of known peers that this host did not name itself.
+    /// Returns the number of peers that this host did not name.
     pub fn peers(&self) -> u32 {
         self.peers.strangers()
     }
 
-    /// Returns the bytes of all connections that have arrived and were not read.
+    /// Returns all bytes that have arrived and were not read.
     pub fn kept(&self) -> u64 {
         self.peers.holdings(ME).1.kept
     }
 
-    /// Returns the bytes of all connections that are to be sent or ACKed.
+    /// Returns all bytes that are to be sent or ACKed.
     pub fn unacked(&self) -> u64 {
         self.peers.holdings(ME).1.unacked
     }
 
-    /// Returns the counters of this host.
+    /// Returns the counters.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
@@ -345,7 +342,6 @@ mod tests {
         Time::ZERO.saturating_add(TimeDelta::from_ms(ms))
     }
 
-    /// Returns a client, and a server that it knows and that listens.
     fn two() -> [Core; 2] {
         let of = |number: u8| {
             let address = [10, 0, 0, number].into();
@@ -357,7 +353,6 @@ mod tests {
         [client, server]
     }
 
-    /// Runs both for a millisecond; everything that they send arrives.
     fn exchange(from: u64, client: &mut Core, server: &mut Core) {
         for step in 0..10 {
             let now = at(from).saturating_add(TimeDelta::from_us(100 * step));
@@ -370,7 +365,7 @@ mod tests {
         }
     }
 
-    /// Returns a server that read a whole request with its sender's end, but answers after the client is gone.
+    /// Returns a server that read a request with its sender's end, but answers after the client is gone.
     fn answered_too_late() -> (Core, Connection) {
         let [mut client, mut server] = two();
         let near = client.connect([10, 0, 0, 1].into(), 7, Options::default()).unwrap();

@@ -2,16 +2,15 @@
 //! moves.
 //!
 //! A probe is a copy, without payload, of the last packet that the peer has ACKed. A peer that knows the connection
-//! ACKs it; one that does not answers with a RESET. So a peer that only waits is heard as well. Before the first ACK
-//! the probe is the header of the first packet, as if a switch had trimmed it, which draws a NACK. Each connection is
-//! inspected a few times within its timeout, and probed at random, so that neither inspections nor probes of many
-//! connections coincide. If the ring of the interface overran nevertheless, the lost frames may have been answers: the
-//! verdict waits for a few more rounds.
+//! ACKs it, another one answers with a RESET, so a waiting peer is heard as well. Before the first ACK the probe is the
+//! header of the first packet, as if trimmed, which draws a NACK. Each connection is inspected a few times within its
+//! timeout, and probed at random, so that neither inspections nor probes coincide. If the ring of the interface
+//! overran, the lost frames may have been answers: the verdict waits for a few more rounds.
 //!
-//! A peer may answer all probes while no data arrives: where full packets are lost and short ones are not, or where
-//! another host forges ACKs. So each inspection also checks for progress: a packet was ACKed for the first time, or a
-//! packet came. If all packets that do not move are long, the MTU of the path is named as the cause, since probes are
-//! short. A peer whose application does not read says so in its answers ([`Flags::HELD`]), which counts as progress.
+//! A peer may answer all probes while no data arrives: where only full packets are lost, or where another host forges
+//! ACKs. So each inspection also checks for progress: a first ACK of a packet, or an arrival. If all packets that do
+//! not move are long, the MTU of the path is named as the cause, since probes are short. A peer whose application does
+//! not read flags its answers ([`Flags::HELD`]), which counts as progress.
 
 use trimline_packet::{Flags, Header, Kind, Packet, Service, Time, TimeDelta};
 use trimline_transport::{HostTables, PathList, Side};
@@ -22,7 +21,6 @@ use super::super::peers::ME;
 use super::Core;
 use crate::random;
 
-/// Rounds in the timeout of a peer.
 const ROUNDS: u64 = 16;
 
 /// Rounds of silence before a peer may be probed.
@@ -31,30 +29,30 @@ const PATIENT_ROUNDS: u64 = 4;
 /// Rounds of silence from which a peer is probed each round; before, at random.
 const CERTAIN_ROUNDS: u64 = 8;
 
-/// Maximum number of connections that are inspected together. The inspections of a round are spread over it, so that
-/// the answers to their probes fit into the ring of an interface (512 frames).
+/// Maximum number of connections that are inspected together, so that the answers to their probes fit into the ring of
+/// an interface (512 frames). The inspections of a round are spread over it.
 const INSPECTIONS: usize = 64;
 
-/// Minimum length of an IP packet, in bytes, that a path may lose for its length (RFC 791: every host takes 576).
+/// Minimum IP packet, in bytes, that a path may lose for its length (RFC 791: every host takes 576).
 const MIN_PATH_MTU: u16 = 576;
 
-/// Returns whether a packet is a keep-alive probe. A first packet without payload is an empty stream instead.
+/// Returns whether a packet is a keepalive probe. A first packet without payload is an empty stream.
 pub(super) fn is_question(packet: &Packet) -> bool {
     let header = &packet.header;
     header.kind == Kind::Data && header.payload_length() == 0 && !header.flags.contains(Flags::SYN)
 }
 
-/// Progress of one stream of a connection, as the inspections saw it.
+/// Progress of one stream, as the inspections saw it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moved {
     /// Packets; `None` before the first inspection.
     count: Option<u64>,
-    /// Time of the inspection that first saw this count, or found nothing under way.
+    /// Time of the inspection that first saw this count, or nothing under way.
     since: Time,
 }
 
 impl Moved {
-    /// Returns the time since the last progress of a stream that has something under way; zero if it has nothing.
+    /// Returns the time since the last progress; zero with nothing under way.
     fn still(&mut self, now: Time, count: u64, is_under_way: bool) -> TimeDelta {
         if !is_under_way || self.count != Some(count) {
             *self = Moved { count: Some(count), since: now };
@@ -62,7 +60,6 @@ impl Moved {
         now.saturating_since(self.since)
     }
 
-    /// Sets the remembered time back with the clock.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         self.since = self.since.set_back(by);
     }
@@ -77,20 +74,18 @@ pub(super) struct Watch {
     next: Option<Time>,
     /// Index of the connection at which the round continues.
     at: usize,
-    /// The time of the last check for due inspections. A host that slept could not hear its peers.
+    /// The last check for due inspections. A host that slept could not hear its peers.
     looked: Time,
     /// The time since which this host has not slept.
     awake: Time,
-    /// Time of the last frames that found no room in the ring, if there were any.
+    /// Time of the last frames that found no room in the ring.
     overran: Option<Time>,
     /// The RNG seed of this host.
     seed: u64,
-    /// Connections whose peers are to be probed.
     asks: Vec<u32>,
 }
 
 impl Watch {
-    /// Returns a schedule without connections.
     pub(super) fn new(seed: u64) -> Watch {
         Watch {
             open: 0,
@@ -104,12 +99,10 @@ impl Watch {
         }
     }
 
-    /// Counts a new connection.
     pub(super) fn opened(&mut self) {
         self.open += 1;
     }
 
-    /// Counts off a connection that has ended or failed.
     pub(super) fn closed(&mut self) {
         self.open -= 1;
         if self.open == 0 {
@@ -117,7 +110,6 @@ impl Watch {
         }
     }
 
-    /// Returns when the next inspection is due.
     pub(super) fn next(&self) -> Time {
         match self.next {
             _ if self.open == 0 => Time::NEVER,
@@ -127,21 +119,18 @@ impl Watch {
         }
     }
 
-    /// Sets all remembered times back with the clock.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         self.next = self.next.map(|next| next.set_back(by));
         (self.looked, self.awake) = (self.looked.set_back(by), self.awake.set_back(by));
         self.overran = self.overran.map(|at| at.set_back(by));
     }
 
-    /// Returns whether a peer is to be probed.
     pub(super) fn asks(&self) -> bool {
         !self.asks.is_empty()
     }
 }
 
 impl Core {
-    /// Inspects some connections if it is time to.
     pub(super) fn find_dead_peers(&mut self, now: Time) {
         let Some(timeout) = self.config.dead_peer_timeout else { return };
         let round = TimeDelta::from_ps((timeout.as_ps() / ROUNDS).max(1));
@@ -208,15 +197,13 @@ impl Core {
         }
     }
 
-    /// Records that frames arrived and found no room, which the driver of this core reports: they may have been
-    /// answers.
+    /// Records that arriving frames found no room: they may have been answers.
     pub fn overran(&mut self, now: Time) {
         self.watch.overran = Some(now);
     }
 
-    /// Returns the packet with which a connection probes, its payload bytes and its attempt: the last ACKed packet,
-    /// without payload. Before the first ACK: the header of the first packet, if it is so long that the path may be at
-    /// fault.
+    /// Returns the number, payload bytes and attempt of a probe: the last ACKed packet, without payload. Before the
+    /// first ACK: the first packet's header, if it is so long that the path may be at fault.
     fn question(&self, index: u32) -> Option<(u32, u16, u8)> {
         let outgoing = &self.entries[index as usize].outgoing;
         let acked = outgoing.last_acked().map(|sequence| (sequence, 0, 0));
@@ -224,7 +211,6 @@ impl Core {
         acked.or_else(|| outgoing.first_out().filter(is_long))
     }
 
-    /// Returns the next probe to a silent peer.
     pub(super) fn next_question(&mut self) -> Option<Packet> {
         while let Some(index) = self.watch.asks.pop() {
             let entry = &self.entries[index as usize];

@@ -1,8 +1,8 @@
 //! ACKs that ride in data packets, so that a request and its answer take one frame each.
 //!
-//! An ACK that pulls nothing is held while the endpoint is polled for the next packet, at the same instant. If that is
-//! data to the same peer with room behind its payload, the ACK becomes a record there. Otherwise it goes before other
-//! packets and right behind data.
+//! An ACK that pulls nothing is held while the endpoint is polled for the next packet, at the same instant. In data to
+//! the same peer with room behind its payload it becomes a record. Otherwise it goes before other packets and right
+//! behind data.
 
 use std::collections::VecDeque;
 
@@ -21,10 +21,9 @@ const MAX: usize = 4;
 /// Maximum number of waiting control packets (chosen: the connections that one peer may open).
 const MAX_WAITING: usize = 4096;
 
-/// Maximum bytes behind a payload: a tag, the packet's records, and the ACKs that ride in it.
+/// Maximum bytes behind a payload: a tag, the packet's records, and riding ACKs.
 pub(crate) const BEHIND_PAYLOAD: usize = TAG_BYTES + EXTENSION_ROOM + MAX * ACKED_BYTES;
 
-/// The queue of control packets and riding ACKs.
 #[derive(Debug, Default)]
 pub(super) struct Riding {
     /// Control packets of the endpoint, which go before further ones.
@@ -38,14 +37,13 @@ impl Riding {
         !self.waiting.is_empty()
     }
 
-    /// Queues a control packet before further packets of the endpoint, unless [`MAX_WAITING`] wait already.
+    /// Queues a control packet before further packets of the endpoint, up to [`MAX_WAITING`].
     pub(super) fn push(&mut self, packet: Packet) {
         if self.waiting.len() < MAX_WAITING {
             self.waiting.push_back(packet);
         }
     }
 
-    /// Appends the records of the riding ACKs.
     pub(super) fn write(&mut self, extension: &mut Vec<u8>) {
         for Header { connection, sequence, flags, .. } in self.in_next.drain(..) {
             let (connection, flags) = (connection.get(), flags.bits());
@@ -55,14 +53,12 @@ impl Riding {
     }
 }
 
-/// Returns whether a packet is an ACK that pulls nothing.
 fn is_idle_ack(packet: &Packet) -> bool {
     packet.header.kind == Kind::Ack && packet.header.pull_counter().is_none()
 }
 
 impl Core {
-    /// Returns the next packet of the endpoint. An answer of a connection that is not pulled is flagged
-    /// [`Flags::HELD`].
+    /// Returns the next packet of the endpoint. Answers of connections that are not pulled are flagged [`Flags::HELD`].
     fn poll_endpoint(&mut self, at: Time) -> Option<Packet> {
         let mut packet = self.endpoint.poll_transmit(at, Allowed::ALL)?;
         let header = &mut packet.header;
@@ -80,7 +76,7 @@ impl Core {
         Some(packet)
     }
 
-    /// Returns the next packet to send, after adding ACKs to it that may ride there.
+    /// Returns the next packet to send, with ACKs that may ride in it.
     pub(super) fn next_of_endpoint(&mut self, at: Time) -> Option<Packet> {
         if let Some(packet) = self.riding.waiting.pop_front() {
             return Some(packet);
@@ -120,7 +116,6 @@ impl Core {
         acks * ACKED_BYTES <= usize::from(free)
     }
 
-    /// Returns the ACKs that ride in a packet, as separate packets.
     pub(super) fn riders<'a>(
         packet: &Packet,
         records: impl Iterator<Item = Record<'a>>,

@@ -9,30 +9,27 @@ use trimline_transport::{Allowed, Endpoint};
 use super::dead_peer::is_question;
 use super::{Core, Name};
 
-/// Maximum delay behind its own pace, in full packets, that a host makes up for after it was held up (chosen: 8, the
-/// packets that a switch port of the paper can queue).
+/// Maximum delay behind its own pace, in full packets, that a host makes up for (chosen: 8, the packets that a switch
+/// port of the paper can queue).
 const LATE_PACKETS: u64 = 8;
 
-/// Minimum payload, in bytes, that is not copied into its frame (chosen: a full packet of the smaller MTU;
-/// docs/performance-log.md has the savings).
+/// Minimum payload, in bytes, that is not copied into its frame (chosen: a full packet of the smaller MTU; savings in
+/// docs/performance-log.md).
 const APART: usize = 1400;
 
 /// The shortest Ethernet frame, in bytes, without FCS.
 pub(super) const SHORTEST: usize = 60;
 
-/// A payload that stays in the buffer of its connection.
 #[derive(Debug)]
 pub(in crate::host) struct Lent {
     entry: u32,
     at: Range<u64>,
 }
 
-/// A frame to be sent.
 #[derive(Debug)]
 pub(in crate::host) struct Written {
     /// The frame, or its bytes before and behind the payload.
     pub(in crate::host) bytes: Vec<u8>,
-    /// Number of bytes before the payload.
     pub(in crate::host) head: usize,
     /// The payload, unless `bytes` contains it.
     pub(in crate::host) payload: Option<Lent>,
@@ -41,7 +38,6 @@ pub(in crate::host) struct Written {
 }
 
 impl Written {
-    /// Returns the frame in pieces, and their number.
     pub(in crate::host) fn pieces<'a>(&'a self, core: &'a Core) -> ([&'a [u8]; 4], usize) {
         let Some(lent) = &self.payload else { return ([&self.bytes, &[], &[], &[]], 1) };
         let (head, tail) = self.bytes.split_at(self.head);
@@ -63,8 +59,8 @@ impl Core {
         ready.max(Time::ZERO + free).max(self.clock)
     }
 
-    /// Writes the next packet that may be sent at or before `now` into the frame. Returns its time of departure, by the
-    /// host's own pace; a thread that was held up makes up for a limited delay.
+    /// Writes the next packet that may be sent at or before `now` into the frame. Returns its departure by the host's
+    /// own pace; a thread that was held up makes up for a limited delay.
     pub fn transmit(&mut self, now: Time) -> Option<(Time, Packet)> {
         let (at, packet) = self.next_packet(now)?;
         self.frame = match self.to_strangers.pop_front() {
@@ -75,7 +71,7 @@ impl Core {
     }
 
     /// Returns the next packet as [`Core::transmit`] does, but leaves a long payload in its buffer, where it stays
-    /// until a frame arrives.
+    /// until an arrival.
     pub(in crate::host) fn transmit_apart(&mut self, now: Time) -> Option<(Packet, Written)> {
         let (_, packet) = self.next_packet(now)?;
         let written = match self.to_strangers.pop_front() {
@@ -111,8 +107,7 @@ impl Core {
         Some((at, packet))
     }
 
-    /// Writes the headers and records of a packet; a payload shorter than `apart` bytes is copied, a longer one
-    /// referenced.
+    /// Writes a packet; a payload of `apart` bytes or more is only referenced.
     fn write_frame(&mut self, now: Time, packet: &Packet, apart: usize) -> Written {
         self.extension.clear();
         let header = &packet.header;
@@ -170,7 +165,7 @@ impl Core {
         Written { bytes, head, payload, has_way }
     }
 
-    /// Locates the payload of a packet that is sent now, and writes its records into the extension.
+    /// Locates the payload of a packet in sending, and writes its records.
     fn place(&mut self, now: Time, packet: &Packet) -> Lent {
         let header = &packet.header;
         let name = Name {
@@ -194,7 +189,6 @@ impl Core {
         Lent { entry, at }
     }
 
-    /// Returns the tag of a packet, if the host has a key.
     pub(super) fn tag(
         &self,
         datagram: &Datagram,
@@ -207,12 +201,11 @@ impl Core {
         Some(key.tag([*source, *destination], &header, &[payload[0], payload[1], extension]))
     }
 
-    /// Returns the bytes of a payload that stayed in its buffer.
     pub(in crate::host) fn lent(&self, lent: &Lent) -> [&[u8]; 2] {
         self.entries[lent.entry as usize].outgoing.slices(&lent.at)
     }
 
-    /// Returns the frame that [`Core::transmit`] wrote last.
+    /// Returns the last frame of [`Core::transmit`].
     pub fn frame(&self) -> &[u8] {
         &self.frame
     }

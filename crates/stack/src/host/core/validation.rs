@@ -17,7 +17,6 @@ use super::{Core, Name};
 const WAITING: usize = 256;
 
 impl Core {
-    /// Returns whether a packet may open a connection here.
     pub(super) fn is_welcome(&self, datagram: &Datagram) -> bool {
         let Datagram { service, fields, .. } = datagram;
         let opening = Flags::SYN | Flags::FROM_OPENER;
@@ -27,7 +26,7 @@ impl Core {
             && self.services.contains(&(fields.extra as u16))
     }
 
-    /// Returns whether a packet would open a connection without a valid token for its source address.
+    /// Returns whether a packet would open a connection without a valid token.
     pub(super) fn is_stranger(&self, now: Time, parsed: &Parsed<'_>) -> bool {
         let Datagram { source, fields, .. } = &parsed.datagram;
         if !self.is_welcome(&parsed.datagram) {
@@ -86,8 +85,8 @@ impl Core {
         self.answer_stranger(now, ethernet, datagram, (Kind::Reset, flags), &[]);
     }
 
-    /// Answers a packet. Only the answer is kept, until it is sent. It goes back the way the packet came, unless
-    /// another next hop is known.
+    /// Answers a packet, without other state. The answer goes back the way the packet came, unless another next hop is
+    /// known.
     fn answer_stranger(
         &mut self,
         now: Time,
@@ -123,7 +122,7 @@ impl Core {
         self.clock = self.clock.max(now);
     }
 
-    /// Returns a packet that represents the next answer to an unknown host in counting and pacing.
+    /// Returns a stand-in for the next answer to an unknown host, for counting and pacing.
     pub(super) fn next_to_stranger(&self) -> Option<Packet> {
         self.to_strangers.front()?;
         let header = Header {
@@ -137,8 +136,8 @@ impl Core {
         Some(Packet::control(ME, ME, header))
     }
 
-    /// Handles the demand of a peer for a token. At first, everything sent goes again, with the token. If a packet that
-    /// showed the token was trimmed on its way, it counts as a header that a switch returned.
+    /// Handles a peer's demand for a token. At first, everything sent goes again, with the token. A packet that showed
+    /// it and was trimmed on its way counts as a header that a switch returned.
     pub(super) fn was_challenged(&mut self, now: Time, packet: &Packet, name: Name, token: Token) {
         let known = self.names.get(&name).copied().filter(|_| name.opened_here);
         let Some(index) = known else { return self.statistics.implausible += 1 };
