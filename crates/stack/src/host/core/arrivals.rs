@@ -227,8 +227,8 @@ impl Core {
         }
     }
 
-    /// Reduces a packet to its header. Returns false if it was a header before: the endpoint would take that for whole,
-    /// with records for which there is no room, so it must be ignored.
+    /// Reduces a packet to its header. Returns false for a packet without payload: the endpoint would take it for
+    /// whole, with records for which there is no room, so it must be ignored.
     fn cut(&mut self, packet: &mut Packet) -> bool {
         self.statistics.without_room += 1;
         (packet.service, packet.wire_bytes) = (Service::Trimmed.into(), Packet::HEADER_BYTES);

@@ -15,8 +15,8 @@ use super::{CHECKED, Core, Entry, Name};
 const SUM: usize = 4;
 
 impl Entry {
-    /// Returns why nothing is left to read and nothing will come. A failed delivery takes precedence over the peer's
-    /// end, because only a failed connection is to be abandoned.
+    /// Returns why nothing is left to read and nothing will come, if so. A failed delivery takes precedence over the
+    /// peer's end, because only a failed connection is to be abandoned.
     fn end(&self) -> Option<Failure> {
         let is_finished = self.incoming.is_finished();
         let is_delivered = self.outgoing.is_complete();
