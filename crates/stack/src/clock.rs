@@ -1,4 +1,4 @@
-//! What time it is.
+//! The clock of a host: real or virtual.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,40 +6,39 @@ use std::time::Instant;
 
 use trimline_packet::{Time, TimeDelta};
 
-/// After so long a real clock begins at zero again: 2^63 ps, 106 days. [`Time`] counts twice as far, so a deadline that
-/// was set shortly before lies beyond the epoch and does not wrap.
+/// The span after which a real clock restarts at zero: 2^63 ps, 106 days. [`Time`] counts twice as far, so a deadline
+/// set before the restart lies beyond the epoch and does not wrap.
 pub(crate) const EPOCH: TimeDelta = TimeDelta::from_ps(1 << 63);
 
-/// A clock falls for one reason alone: it begins again. Then it falls by an epoch, less the time in which nobody
-/// looked at it.
+/// The minimum fall of a clock that restarted: it falls by an epoch, minus the time since it was last read.
 const MIN_FALL: TimeDelta = TimeDelta::from_ps(1 << 62);
 
-/// Whether a clock that says `now` has begun again since it said `before`.
+/// Returns whether a clock that reads `now` has restarted since it read `before`.
 pub(crate) fn begins_again(before: Time, now: Time) -> bool {
     now.saturating_add(MIN_FALL) <= before
 }
 
-/// A clock that rises, and begins again after 106 days. Copies of one clock agree.
+/// A clock that rises and restarts at zero after 106 days. Copies of one clock agree.
 #[derive(Clone, Debug)]
 pub enum Clock {
     /// The machine's monotonic clock, since this instant.
     Real(Instant),
-    /// Moved by whoever holds a copy: for tests and for a simulated world.
+    /// Moved through any of its copies: for tests and for a simulated world.
     Virtual(Arc<AtomicU64>),
 }
 
 impl Clock {
-    /// A real clock that begins now.
+    /// Returns a real clock that begins now.
     pub fn real() -> Clock {
         Clock::Real(Instant::now())
     }
 
-    /// A virtual clock at zero.
+    /// Returns a virtual clock at zero.
     pub fn new_virtual() -> Clock {
         Clock::Virtual(Arc::new(AtomicU64::new(0)))
     }
 
-    /// The time.
+    /// Returns the current time.
     #[inline]
     pub fn now(&self) -> Time {
         match self {
@@ -51,10 +50,10 @@ impl Clock {
         }
     }
 
-    /// Moves a virtual clock forward; never back.
+    /// Moves a virtual clock forward, never back.
     ///
     /// # Panics
-    /// A real clock.
+    /// Panics on a real clock.
     pub fn advance_to(&self, time: Time) {
         match self {
             Clock::Real(_) => panic!("only a virtual clock is moved"),
@@ -65,8 +64,8 @@ impl Clock {
     }
 }
 
-/// A deadline as a clock counts that has begun again. In the first quarter of an epoch, a deadline in the later half is
-/// taken for one of the epoch before.
+/// Converts a deadline to the count of a clock that has restarted. In the first quarter of an epoch, a deadline in the
+/// later half counts as one of the previous epoch.
 pub(crate) fn in_this_epoch(now: Time, deadline: Time) -> Time {
     let is_of_before = deadline.as_ps() >= EPOCH.as_ps() / 2;
     match is_of_before && now.as_ps() < EPOCH.as_ps() / 4 {

@@ -1,17 +1,15 @@
 //! An NDP host in the application's thread.
 //!
-//! [`Host`] is a [`Core`] with a socket and a clock. Nothing happens between its calls: an application
-//! that computes for long answers late, and its peers' packets wait. One process owns an interface, or a
-//! declared share of its rate ([`Config::send_rate`] and `ndp.link_rate`).
+//! [`Host`] is a [`Core`] with a socket and a clock. Nothing happens between its calls: while an application computes,
+//! its answers and its peers' packets wait. One process owns an interface, or a declared share of its rate
+//! ([`Config::send_rate`] and `ndp.link_rate`).
 //!
-//! A connection is opened by its first packets: there is no handshake (NDP 3.2.2). Data goes both ways;
-//! each way is a stream of bytes, cut into messages where the sender says so. Closing delivers everything
-//! first. Abandoning tells the peer by a RESET.
+//! The first packets of a connection open it: there is no handshake (NDP 3.2.2). Each direction is a stream of bytes,
+//! divided into messages by the sender. Closing delivers everything first. Abandoning tells the peer by a RESET.
 //!
 //! # At most once
-//! A connection is remembered for `ndp.time_wait` after its last packet, so that late copies of its first
-//! packets open none. Numbers of connections start at random in each process: a client that is started
-//! again does not meet what its servers remember of it.
+//! A connection is remembered for `ndp.time_wait` after its last packet, so that late copies of its first packets open
+//! none. Connection ids start at random: a restarted client does not meet what its servers remember of it.
 
 mod buffer;
 mod cause;
@@ -58,55 +56,55 @@ pub use scoreboard::{PathCounters, PathStatus};
 pub use wait::{Idle, Waiter};
 pub use waker::Waker;
 
-/// A connection of one host, by name.
+/// A handle of a connection of one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Connection {
     index: u32,
     generation: u32,
 }
 
-/// What a connection is opened with.
+/// The options of a new connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Priority class of what is sent, 0 to 3: the receiver pulls higher ones first.
+    /// Priority class of the data to send, 0 to 3: the receiver pulls higher classes first.
     pub class: u8,
-    /// When the connection fails if it is still in use.
+    /// The time when the connection fails if it is still in use.
     pub deadline: Option<Time>,
-    /// Each message of either end is sent with its CRC-32C, and compared. The peer accepts the connection only if it listens
-    /// with [`Core::listen_checked`]; a host that does not know of checks refuses it. There is no stream on it.
+    /// True if each message, either way, carries a CRC-32C. The peer must listen with [`Core::listen_checked`]; a host
+    /// that does not know checks refuses. The connection carries no stream.
     pub checked: bool,
 }
 
-/// Why something cannot be had of a connection.
+/// The reason why a call on a connection fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// No way to the peer is known.
+    /// No next hop to the peer is known.
     Unreachable,
-    /// The peer does not listen there, has abandoned the connection or does not know it, for the cause that it names.
+    /// The peer does not listen, or has abandoned or does not know the connection, for this cause.
     Refused(Cause),
-    /// It was closed, by this application, or by the peer after everything was read.
+    /// This application closed it, or the peer did and all was read.
     Closed,
     /// Its deadline passed.
     Deadline,
-    /// There is no room now for what is to be sent ([`Core::has_room`]).
+    /// There is no room for the data now ([`Core::has_room`]).
     Full,
     /// A message without bytes.
     Empty,
     /// A message that is longer than [`Limits::message_bytes`].
     TooLong,
-    /// This host keeps as much of the peer, or of all, as it may ([`Limits`]), and the message is not whole.
+    /// This host's limit for the peer or for all is reached ([`Limits`]), and the message is not whole.
     NoRoom,
-    /// The peer was not heard for so long.
+    /// The peer was not heard for this time.
     DeadPeer(TimeDelta),
-    /// The peer was heard, and for so long nothing of what was under way arrived at its end. What comes between loses
-    /// packets of some kind, or somebody forges answers.
+    /// The peer was heard, but for this time no data under way arrived. The path loses some packets, or another host
+    /// forges answers.
     Stalled(TimeDelta),
-    /// Packets of so many bytes, IP headers included, do not arrive, while short ones do: the path's MTU is below the
-    /// interface's. Ask for a smaller one at both ends (`mtu` of [`Config::new`], `--mtu` of the commands).
+    /// Packets of this many bytes, with IP headers, do not arrive, but short ones do: the path's MTU is below the
+    /// interface's. Set a smaller one at both ends (`mtu` of [`Config::new`], `--mtu` of the commands).
     PathMtu(u16),
-    /// A message of a checked connection arrived with another CRC-32C than it was sent with.
+    /// The CRC-32C of a message does not match.
     Altered,
-    /// A checked connection carries messages alone, and a stream was asked for.
+    /// A stream was asked for, but a checked connection carries only messages.
     Unchecked,
 }
 
@@ -163,35 +161,34 @@ impl From<Failure> for io::Error {
     }
 }
 
-/// What went through a host.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Frames that arrived.
     pub frames_in: u64,
-    /// Their bytes, without FCS.
+    /// Bytes that arrived, without FCS.
     pub bytes_in: u64,
     /// Frames that were sent.
     pub frames_out: u64,
-    /// Their bytes, without FCS.
+    /// Bytes that were sent, without FCS.
     pub bytes_out: u64,
     /// Headers that arrived instead of packets.
     pub trimmed_in: u64,
     /// Headers that came back.
     pub returned_in: u64,
-    /// Frames for somebody else.
+    /// Frames for another host.
     pub misdirected: u64,
-    /// Frames that would have opened something for which there is no room ([`Limits`]).
+    /// Frames that would have exceeded the [`Limits`].
     pub beyond_limits: u64,
-    /// Frames to peers whose Ethernet address is not known.
+    /// Frames to peers without a known Ethernet address.
     pub without_way: u64,
-    /// Packets of data that were taken as headers: what has arrived is not read.
+    /// Data packets taken as headers, because arrived data is not read.
     pub without_room: u64,
-    /// First packets of strangers that were answered with a token ([`Config::validates_addresses`]).
+    /// First packets of unknown hosts answered with a token ([`Config::validates_addresses`]).
     pub challenged: u64,
-    /// Frames that name what cannot be: packets too far ahead, resets of what was never sent, questions about what never
-    /// arrived.
+    /// Frames that name something impossible: packets too far ahead, resets or probes of unknown packets.
     pub implausible: u64,
-    /// Frames that were refused, by the place of the reason in [`What::ALL`].
+    /// Refused frames, indexed by reason as in [`What::ALL`].
     pub refused: [u64; What::ALL.len()],
 }
 
@@ -200,24 +197,24 @@ impl Statistics {
         self.refused[error.what as usize] += 1;
     }
 
-    /// Frames that were refused, each reason with its name.
+    /// Returns the refused frames by the name of the reason.
     pub fn refused_by_reason(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         What::ALL.into_iter().map(What::name).zip(self.refused)
     }
 
-    /// All frames that were refused.
+    /// Returns the number of refused frames.
     pub fn refused_in_all(&self) -> u64 {
         self.refused.iter().sum()
     }
 }
 
-/// Frames taken from the interface before anything is sent.
+/// Maximum number of frames received before sending.
 const BURST: usize = 64;
 
-/// How long before the link is free a frame may be handed over.
+/// The time before the link is free at which a frame may be handed over.
 const AHEAD: TimeDelta = TimeDelta::from_us(2);
 
-/// ACKs that one packet of data may overtake.
+/// Maximum number of ACKs that one data packet may overtake.
 const FEW: usize = 2;
 
 /// A host on an interface.
@@ -227,23 +224,23 @@ pub struct Host<I> {
     core: Core,
     clock: Clock,
     waiter: Waiter,
-    /// Frames that were written and found no room.
+    /// Frames that the interface had no room for.
     pending: VecDeque<Written>,
-    /// Memory for frames.
+    /// Reusable memory of frames.
     spare: Vec<Vec<u8>>,
     links: Links,
-    /// The latest time that was seen: it falls when the clock begins again.
+    /// The last time read: it falls when the clock restarts.
     latest: Time,
-    /// Whether it has.
+    /// The clock has restarted.
     begun_again: bool,
-    /// What other threads wake it by.
+    /// The waker for other threads.
     waker: Option<Waker>,
-    /// Frames that had found the ring of the interface full.
+    /// Frames that found the ring of the interface full.
     overran: u64,
 }
 
 impl<I: PacketIo> Host<I> {
-    /// A host without connections.
+    /// Returns a host without connections.
     pub fn new(io: I, config: Config, clock: Clock) -> Host<I> {
         let (waiter, mut core) = (Waiter::default(), Core::new(config));
         if matches!(clock, Clock::Real(_)) {
@@ -267,10 +264,10 @@ impl<I: PacketIo> Host<I> {
         }
     }
 
-    /// What wakes this host from another thread; the same one each time.
+    /// Returns this host's only waker for other threads.
     ///
     /// # Errors
-    /// The system has no descriptor left.
+    /// Fails if the system has no descriptor left.
     pub fn waker(&mut self) -> io::Result<Waker> {
         if self.waker.is_none() {
             self.waker = Some(Waker::new()?);
@@ -278,71 +275,70 @@ impl<I: PacketIo> Host<I> {
         Ok(self.waker.clone().expect("it was just made"))
     }
 
-    /// Connections, messages, streams.
+    /// Returns the core, with its connections, messages and streams.
     pub fn core(&mut self) -> &mut Core {
         &mut self.core
     }
 
-    /// What went through.
+    /// Returns the counters of this host.
     pub fn statistics(&self) -> &Statistics {
         &self.core.statistics
     }
 
-    /// When each pull arrived, if [`Config::record_pulls`] says so.
+    /// Returns when each pull arrived, if [`Config::record_pulls`].
     pub fn pulls_received(&self) -> &[Time] {
         &self.core.pulls_received
     }
 
-    /// What the interface can do.
+    /// Returns the capabilities of the interface.
     pub fn caps(&self) -> Caps {
         self.io.caps()
     }
 
-    /// What has happened to the interface since this was asked last. Whatever it was, the host goes on.
+    /// Returns the next change of the interface, after which the host goes on.
     pub fn news(&mut self) -> Option<News> {
         self.links.next_news()
     }
 
-    /// How the interface was a moment ago.
+    /// Returns the state of the interface at its last inspection.
     pub fn link(&self) -> LinkState {
         self.links.state()
     }
 
-    /// Frames that were to be sent and could not be: the link or their destination did not take them.
+    /// Returns the frames that the link or their destination did not take.
     pub fn unsent(&self) -> u64 {
         self.io.lost()
     }
 
-    /// Frames that arrived at the interface and could not be handed over: see [`PacketIo::unreadable`].
+    /// Returns the frames that could not be handed over: see [`PacketIo::unreadable`].
     pub fn unreadable(&self) -> u64 {
         self.io.unreadable()
     }
 
-    /// Frames that arrived faster than they were taken: see [`PacketIo::overrun`].
+    /// Returns the frames that arrived too fast: see [`PacketIo::overrun`].
     pub fn overrun(&self) -> u64 {
         self.io.overrun()
     }
 
-    /// The time.
+    /// Returns the time of its clock.
     pub fn now(&self) -> Time {
         self.clock.now()
     }
 
-    /// Readable when frames have arrived.
+    /// Returns a descriptor that is readable when frames have arrived.
     pub fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         self.io.poll_fd()
     }
 
-    /// When [`Host::turn`] has something to do even if no frame arrives.
+    /// Returns when [`Host::turn`] has work without an arrival.
     pub fn next(&self) -> Time {
         match self.pending.is_empty() {
             true => self.core.next(),
-            // Nothing overtakes them; timers go on.
+            // No frame overtakes the pending ones; timers go on.
             false => self.links.blocked_until().min(self.core.next_timer()),
         }
     }
 
-    /// When this host wakes by itself, if it waits from now on.
     fn wakes_at(&self, now: Time) -> Time {
         match self.core.config.idle {
             Idle::Block | Idle::Sleep if self.pending.is_empty() => self.core.next_wake(now),
@@ -350,11 +346,10 @@ impl<I: PacketIo> Host<I> {
         }
     }
 
-    /// Takes what has arrived, does what is due and sends what may be sent. Never waits. Gives whether
-    /// there was anything.
+    /// Receives frames, handles what is due and sends, without waiting. Returns whether there was work.
     ///
     /// # Errors
-    /// The interface is gone or the system refuses.
+    /// Fails if the interface is gone or the system refuses.
     pub fn turn(&mut self) -> io::Result<bool> {
         let (received, now) = self.receive_frames()?;
         let sent = self.transmit(now)?;
@@ -362,7 +357,6 @@ impl<I: PacketIo> Host<I> {
         Ok((due && self.transmit(now)?) | due | sent | received)
     }
 
-    /// Takes what has arrived. Gives whether there was anything, and the time.
     fn receive_frames(&mut self) -> io::Result<(bool, Time)> {
         let Host { core, clock, io, links, latest, begun_again, overran, .. } = self;
         let before = clock.now();
@@ -374,7 +368,7 @@ impl<I: PacketIo> Host<I> {
         }
         *latest = before;
         let mut now = None;
-        // Each frame at its own time: a PULL that is due rides in the ACK of its packet.
+        // Each frame has its own time: a PULL that is due rides in the ACK of its packet.
         io.rx_burst(BURST, &mut |frame| {
             let at = clock.now();
             now = Some(at);
@@ -396,7 +390,7 @@ impl<I: PacketIo> Host<I> {
             return Ok(false);
         }
         loop {
-            // Written together, sent together: one system call for many.
+            // Frames that are written together go in one system call.
             let (mut idle_acks, mut data) = (0, 0);
             while self.pending.len() < BURST {
                 let Some((packet, written)) = self.core.transmit_apart(now) else { break };
@@ -411,7 +405,7 @@ impl<I: PacketIo> Host<I> {
                     packet.header.kind == Kind::Ack && packet.header.pull_counter().is_none();
                 idle_acks += usize::from(is_idle);
             }
-            // An answer does not wait while the ACKs of its question are sent, which pull nothing.
+            // An answer does not wait for the ACKs of its question, which pull nothing.
             if data == 1 && idle_acks + data == self.pending.len() && idle_acks <= FEW {
                 self.pending.rotate_right(1);
             }
@@ -433,11 +427,10 @@ impl<I: PacketIo> Host<I> {
         Ok(sent)
     }
 
-    /// Gives what was written to the interface, and how much of it was taken.
     fn send_pending(&mut self) -> io::Result<usize> {
         let Host { core, io, pending, .. } = self;
         let core = &*core;
-        // One frame, which most requests and answers are, takes no memory.
+        // A single frame, as most requests and answers are, allocates nothing.
         if let [written] = pending.make_contiguous() {
             let (pieces, count) = written.pieces(core);
             return io.tx_burst(&[&pieces[..count]]);
@@ -449,7 +442,7 @@ impl<I: PacketIo> Host<I> {
         io.tx_burst(&frames)
     }
 
-    /// What found no room must not depend on bytes that an ACK may free.
+    /// Copies the payloads of pending frames, whose bytes an ACK may free.
     #[cold]
     fn keep_pending(&mut self) {
         for written in &mut self.pending {
@@ -460,11 +453,11 @@ impl<I: PacketIo> Host<I> {
         }
     }
 
-    /// Turns until `is_done` or the deadline. Gives whether it is done. After the clock has begun again a deadline may
-    /// be 53 days ahead at most.
+    /// Turns until `is_done` or the deadline. Returns whether it is done. After a clock restart a deadline may be at
+    /// most 53 days ahead.
     ///
     /// # Errors
-    /// As [`Host::turn`].
+    /// Fails as [`Host::turn`] does.
     pub fn run_until(
         &mut self,
         mut deadline: Time,
@@ -475,7 +468,7 @@ impl<I: PacketIo> Host<I> {
         self.core.expire(now);
         loop {
             let (received, now) = self.receive_frames()?;
-            // The application first: what it answers goes together with the ACKs.
+            // The application first: its answers go together with the ACKs.
             let done = is_done(&mut self.core);
             if done && self.core.config.sends_later {
                 return Ok(true);
@@ -484,8 +477,7 @@ impl<I: PacketIo> Host<I> {
             if done {
                 return Ok(true);
             }
-            // What has arrived comes before what is due: an answer does not wait while old connections are
-            // forgotten.
+            // Arrivals before timers: an answer does not wait while old connections are forgotten.
             let due = self.core.expire(now);
             if due && is_done(&mut self.core) {
                 self.transmit(now)?;
@@ -515,7 +507,7 @@ impl<I: PacketIo> Host<I> {
     /// Opens a connection: see [`Core::connect`].
     ///
     /// # Errors
-    /// No way to the peer is known.
+    /// Fails if no next hop to the peer is known.
     pub fn connect(
         &mut self,
         peer: IpAddr,
@@ -540,7 +532,7 @@ impl<I: PacketIo> Host<I> {
     /// Waits for a whole message.
     ///
     /// # Errors
-    /// The connection ended or failed, or nothing came in time.
+    /// Fails if the connection ended or failed, or no message came in time.
     pub fn receive(&mut self, connection: Connection, wait: TimeDelta) -> io::Result<Vec<u8>> {
         let deadline = self.clock.now().saturating_add(wait);
         let mut outcome = Ok(None);
@@ -554,10 +546,10 @@ impl<I: PacketIo> Host<I> {
         }
     }
 
-    /// Waits until everything that was given to a connection has been ACKed.
+    /// Waits until all data given to a connection has been ACKed.
     ///
     /// # Errors
-    /// The connection failed, or it was not in time.
+    /// Fails if the connection failed or the time is over.
     pub fn drain(&mut self, connection: Connection, wait: TimeDelta) -> io::Result<()> {
         let deadline = self.clock.now().saturating_add(wait);
         let mut failure = None;

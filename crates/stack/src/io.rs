@@ -1,6 +1,6 @@
-//! Frames in and out, in batches: one trait, several ways.
+//! Frames in and out, in batches: one trait, several backends.
 //!
-//! | backend | needs | what it is for |
+//! | backend | needs | use |
 //! |---|---|---|
 //! | [`mem`] | nothing | tests, virtual or real clock; links with loss, damage, duplicates, reordering |
 //! | [`udp`] | nothing | hosts anywhere; the kernel drops trimmed datagrams, so not behind switches that trim |
@@ -21,126 +21,124 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What a backend can do.
+/// The capabilities of a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
     /// Bytes of the longest IP packet.
     pub mtu: usize,
-    /// Frames that were taken may wait until [`PacketIo::flush`].
+    /// Accepted frames may wait until [`PacketIo::flush`].
     pub needs_kick: bool,
-    /// A frame may be given in several pieces without being copied together first.
+    /// A frame may be given in several pieces without a copy.
     pub multi_buffer: bool,
-    /// Received frames lie in memory that the kernel or the peer wrote.
+    /// Received frames lie in memory written by the kernel or the peer.
     pub zero_copy: bool,
-    /// Frames that a switch trimmed arrive: their IP and UDP lengths are not looked at.
+    /// Trimmed frames arrive: their IP and UDP lengths are not checked.
     pub receives_trimmed: bool,
-    /// Headers that came back arrive, though their destination port is the entropy value.
+    /// Headers that came back arrive, though their destination port is the entropy.
     pub receives_returned: bool,
-    /// Datagrams of one length cross the kernel together, out and in (UDP_SEGMENT, UDP_GRO).
+    /// Datagrams of one length cross the kernel together (UDP_SEGMENT, UDP_GRO).
     pub joins_datagrams: bool,
-    /// The ways to peers are looked up, not learned from frames.
+    /// Next hops to peers are looked up, not learned from frames.
     pub finds_next_hops: bool,
-    /// An interface that is gone may return: see [`PacketIo::reopen`].
+    /// A lost interface may return: see [`PacketIo::reopen`].
     pub reopens: bool,
 }
 
-/// How an interface is.
+/// The state of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkState {
-    /// It is up, and something is at the other end. While it is not, what is sent is lost.
+    /// It is up, with a carrier. Otherwise sent frames are lost.
     pub running: bool,
     /// Bytes of the longest IP packet that it carries now. Longer ones are lost.
     pub mtu: usize,
 }
 
-/// The way to a peer, as far as a backend knows it.
+/// The next hop to a peer, as a backend knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextHop {
-    /// There is nothing to know: whoever makes the peer known says it, or frames from it do.
+    /// It comes with the peer, or from its frames.
     Given,
-    /// To this Ethernet address.
+    /// This Ethernet address.
     Known([u8; 6]),
-    /// It is being looked for, or there is none.
+    /// It is being resolved, or there is none.
     Unknown,
 }
 
-/// One frame to be sent, as pieces that follow each other.
+/// One frame to send, in consecutive pieces.
 pub type Pieces<'a> = &'a [&'a [u8]];
 
-/// Where frames go in and out. Frames begin with the Ethernet header and have no FCS.
+/// A backend that receives and sends frames. Frames begin with the Ethernet header and have no FCS.
 pub trait PacketIo {
-    /// Takes up to `max` frames that have arrived, oldest first, each valid during the call. Never
-    /// waits. Gives how many there were.
+    /// Passes up to `max` frames that have arrived to `take`, oldest first, without waiting. Returns their number.
     ///
     /// # Errors
-    /// The interface is gone, or the system refuses.
+    /// Fails if the interface is gone or the system refuses.
     fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
 
-    /// Sends frames in order and gives how many were taken; the others find no room now. What was
-    /// taken and not yet sent goes with [`PacketIo::flush`].
+    /// Sends frames in order. Returns the number accepted; others have no room now. [`PacketIo::flush`] sends accepted
+    /// frames that wait.
     ///
     /// # Errors
-    /// The interface is gone, the system refuses, or the first frame is longer than any that was ever possible.
-    /// A destination that cannot be reached, or a link that is down, is no error: see [`PacketIo::lost`].
+    /// Fails if the interface is gone, the system refuses, or the first frame is longer than was ever possible.
+    /// Unreachable destinations and links that are down are not errors: see [`PacketIo::lost`].
     fn tx_burst(&mut self, frames: &[Pieces<'_>]) -> io::Result<usize>;
 
-    /// Sends what was taken.
+    /// Sends the accepted frames.
     ///
     /// # Errors
-    /// As [`PacketIo::tx_burst`].
+    /// Fails as [`PacketIo::tx_burst`] does.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// What becomes readable when a frame arrives; `None` if nothing can be waited for.
+    /// Returns a descriptor that is readable when a frame has arrived, if waiting is possible.
     fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
 
-    /// What this backend can do.
+    /// Returns the capabilities of this backend.
     fn caps(&self) -> Caps;
 
-    /// How the interface is now.
+    /// Returns the state of the interface.
     ///
     /// # Errors
-    /// It is gone, for good.
+    /// Fails if it is gone for good.
     fn link(&mut self) -> io::Result<LinkState> {
         Ok(LinkState { running: true, mtu: self.caps().mtu })
     }
 
-    /// Opens the interface anew that failed or is gone. Counts go on.
+    /// Opens an interface again that failed or is gone. Counters go on.
     ///
     /// # Errors
-    /// It is not there, or this backend opens none anew ([`Caps::reopens`]).
+    /// Fails if it is absent, or this backend cannot reopen ([`Caps::reopens`]).
     fn reopen(&mut self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The way to a peer. Never waits.
+    /// Returns the next hop to a peer. Never waits.
     fn next_hop(&mut self, _peer: IpAddr) -> NextHop {
         NextHop::Given
     }
 
-    /// Frames that were taken and could not be sent: their destination or the link did not take them.
+    /// Returns the frames that were accepted but not taken by the link or their destination.
     fn lost(&self) -> u64 {
         0
     }
 
-    /// Frames that arrived and could not be handed over: they were tagged for another network, or joined in a way that
-    /// is not known.
+    /// Returns the frames that could not be handed over: tagged for another network, or joined in an unknown way.
     fn unreadable(&self) -> u64 {
         0
     }
 
-    /// Frames that arrived joined, or without a checksum: their sender's kernel had left that to a device. They were
-    /// handed over as they should be.
+    /// Returns the frames that arrived joined or without a checksum, left to a device by their sender's kernel. They
+    /// were completed.
     fn offload(&self) -> u64 {
         0
     }
 
-    /// Frames that arrived and found the ring, or the memory for long frames, full, as of the last [`PacketIo::link`].
+    /// Returns the frames without room in the ring, or in the memory for long frames, at the last [`PacketIo::link`].
     fn overrun(&self) -> u64 {
         0
     }
 }
 
-/// Any backend: for programs that choose when they run.
+/// Any backend, chosen at run time.
 impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
     fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         (**self).rx_burst(max, take)
@@ -191,11 +189,11 @@ impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
     }
 }
 
-/// Standard output without a buffer. The standard library opens /dev/null where standard output was closed when the process
-/// began, and all that is written there is lost in silence.
+/// Returns standard output without a buffer. If it was closed at the start, the standard library opens /dev/null, which
+/// loses output silently.
 ///
 /// # Errors
-/// It was closed.
+/// Fails if it was closed.
 pub fn standard_output() -> io::Result<File> {
     if sys::stdout_was_closed() {
         return Err(io::Error::new(io::ErrorKind::NotConnected, "standard output is closed"));

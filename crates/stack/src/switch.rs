@@ -1,10 +1,9 @@
 //! Switches in one process: the simulator's ports around frames.
 //!
-//! [`Config`] says which switches there are and how they are cabled; [`Fabric`] is what they do, on any
-//! clock; [`Runner`] drives it with a real one between packet interfaces. Inner links are in memory; only
-//! hosts' cables touch the kernel. Each port is the simulator's with any of its profiles, at a virtual line
-//! rate. A switch classifies by DSCP and knows nothing of connections; one that tells senders of drops makes notifications
-//! of the bytes of TCP and UDP, whose ends need not be of this protocol.
+//! [`Config`] describes the switches and their links. [`Fabric`] is their behaviour, on any clock. [`Runner`] drives it
+//! with a real clock between packet interfaces. Inner links are in memory; only hosts' cables use the kernel. Each port
+//! is the simulator's with any of its profiles, at a virtual line rate. A switch classifies by DSCP and knows no
+//! connections. Notifications are made from the bytes of TCP and UDP, also between hosts of other protocols.
 
 mod config;
 mod dataplane;

@@ -1,5 +1,5 @@
-//! One flow between two hosts on a cable: its rate beside that of bare frames and of the kernel's TCP, and the spacing of
-//! the PULLs that its sender hears (NDP 6, Figures 11 and 12).
+//! One flow between two hosts on a cable: its rate compared with bare frames and with the kernel's TCP, and the spacing
+//! of the PULLs at its sender (NDP 6, Figures 11 and 12).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,45 +16,45 @@ use trimline_stack::io::{PacketIo, Pieces};
 
 const SERVICE: u16 = 7;
 
-/// What a flow did.
+/// The results of a flow.
 #[derive(Clone, Debug, Default)]
 pub struct Bulk {
-    /// Payload bytes delivered in the time that is counted.
+    /// Payload bytes delivered in the measured time.
     pub bytes: u64,
-    /// That time.
+    /// The measured time.
     pub time: Duration,
-    /// Processor time of both ends in that time, kernel included; not of NDP's flow.
+    /// Processor time of both ends, with the kernel, in the measured time; not for NDP.
     pub processor: Duration,
-    /// Nanoseconds between PULLs at the sender, in the time that is counted.
+    /// Nanoseconds between PULLs at the sender, in the measured time.
     pub gaps_ns: Vec<u64>,
     /// Packets sent.
     pub packets: u64,
-    /// Packets that were sent again.
+    /// Retransmissions.
     pub retransmissions: u64,
 }
 
 impl Bulk {
-    /// Gigabits of payload in a second.
+    /// Returns the goodput in Gb/s.
     pub fn gbps(&self) -> f64 {
         self.bytes as f64 * 8.0 / self.time.as_nanos().max(1) as f64
     }
 
-    /// Seconds of processor time that a gigabyte of payload takes.
+    /// Returns the processor seconds per gigabyte of payload.
     pub fn seconds_per_gb(&self) -> f64 {
         self.processor.as_nanos() as f64 / self.bytes.max(1) as f64
     }
 }
 
-/// How a flow is sent.
+/// The parameters of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
-    /// Payload of a packet.
+    /// Payload of a packet, in bytes.
     pub payload: u16,
-    /// First window.
+    /// Initial window, in packets.
     pub initial_window: u32,
-    /// To which the receiver paces its pulls, and the sender its packets.
+    /// The rate of the receiver's pulls and of the sender's packets.
     pub rate: BitRate,
-    /// Time that is counted, after a fifth of it.
+    /// The measured time, after a warm-up of a fifth of it.
     pub time: Duration,
 }
 
@@ -67,10 +67,9 @@ fn config(network: &TestNetwork, number: u32, flow: &Flow) -> io::Result<Config>
     Ok(config)
 }
 
-/// How long the other end may take to be there.
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Waits for the receiver: what is sent before it is there is lost.
+/// Waits for the receiver, because earlier packets are lost.
 fn wait_for(ready: &AtomicBool) -> io::Result<()> {
     let start = Instant::now();
     while !ready.load(Ordering::Acquire) {
@@ -82,10 +81,10 @@ fn wait_for(ready: &AtomicBool) -> io::Result<()> {
     Ok(())
 }
 
-/// One flow of the kernel's TCP (cubic) between the hosts of a cable, for `time` after a fifth of it.
+/// Runs one flow of the kernel's TCP (cubic) between the hosts of a cable, for `time` after a fifth of it.
 ///
 /// # Errors
-/// The flow breaks.
+/// Fails if the flow breaks.
 pub fn tcp_over(network: &TestNetwork, time: Duration) -> io::Result<Bulk> {
     let hosts = &network.hosts;
     tcp::beside_flows(&hosts[..1], &hosts[1], "cubic", Some([0, 1]), |received| {
@@ -98,10 +97,10 @@ pub fn tcp_over(network: &TestNetwork, time: Duration) -> io::Result<Bulk> {
     })
 }
 
-/// One NDP flow.
+/// Runs one NDP flow.
 ///
 /// # Errors
-/// A right is missing, or the flow breaks.
+/// Fails if a privilege is missing or the flow breaks.
 pub fn ndp(flow: Flow) -> io::Result<Bulk> {
     let network = TestNetwork::build(Shape::BackToBack, usize::from(flow.payload) + 100)?;
     let clock = Clock::real();
@@ -188,10 +187,10 @@ pub fn ndp(flow: Flow) -> io::Result<Bulk> {
     })
 }
 
-/// Bare frames of this payload, one way, as fast as they go: payload bytes that arrived.
+/// Sends bare frames of this payload, one way, as fast as possible. Returns the payload bytes that arrived.
 ///
 /// # Errors
-/// A right is missing.
+/// Fails if a privilege is missing.
 pub fn raw(payload: u16, time: Duration) -> io::Result<Bulk> {
     let network = TestNetwork::build(Shape::BackToBack, usize::from(payload) + 100)?;
     let (over, ready) = (AtomicBool::new(false), AtomicBool::new(false));

@@ -1,5 +1,5 @@
-//! NDP and the kernel's TCP into one port of the switch, each in a queue of its own under deficit round robin
-//! (NDP 3.3): long flows of both, and an incast of NDP beside long flows of TCP.
+//! NDP and the kernel's TCP into one port of the switch, each in its own queue under deficit round robin (NDP 3.3):
+//! long flows of both, and an incast of NDP beside long flows of TCP.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -15,41 +15,39 @@ use trimline_stack::clock::Clock;
 use trimline_stack::host::{Connection, Options};
 use trimline_stack::switch::{Fabric, QueueCounters};
 
-/// Bytes of a full TCP segment (IP, TCP and its time stamps take 52 of the MTU), and of its frame with its FCS.
+/// Bytes of a full TCP segment (IP, TCP and time stamps take 52 of the MTU), and of its frame with FCS.
 const SEGMENT: (u64, u64) = (MTU as u64 - 52, MTU as u64 + 18);
 
-/// How long flows go on before anything is counted: TCP has left slow start by then, and the scheduler has moved the
-/// threads of hosts and switches apart.
+/// Warm-up of flows: TCP leaves slow start, and the scheduler moves the threads of hosts and switches apart.
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// How long TCP has the link between two incasts.
+/// Time of TCP alone between two incasts.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What is run.
+/// The parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Of every link.
+    /// Rate of every link.
     pub rate: BitRate,
-    /// Long flows of NDP, each from a host of its own.
+    /// Number of long NDP flows, each from its own host.
     pub ndp_flows: u32,
-    /// Long flows of TCP, each from a host of its own.
+    /// Number of long TCP flows, each from its own host.
     pub tcp_flows: u32,
     /// Packets of TCP's queue; without it TCP's packets are in NDP's data queue.
     pub tcp_queue: Option<u32>,
-    /// TCP's congestion control, as the kernel calls it.
+    /// The kernel's name of TCP's congestion control.
     pub congestion: String,
-    /// How long an interval is that is counted.
+    /// Length of a measured interval.
     pub time: Duration,
-    /// Hosts that answer in an incast.
+    /// Number of hosts that answer in an incast.
     pub senders: u32,
     /// Bytes of each answer.
     pub bytes: u64,
-    /// Incasts, one after the other.
+    /// Number of incasts, one after the other.
     pub incasts: u32,
 }
 
 impl Setting {
-    /// Lines of the head of the switch's configuration.
     fn switch(&self) -> String {
         let queue = self.tcp_queue.map(|packets| format!("\ndroppable_queue = {packets}"));
         format!(
@@ -59,33 +57,33 @@ impl Setting {
         )
     }
 
-    /// Half of what the port can carry of TCP's payload, in bits per second.
+    /// Returns half of the TCP payload that the port can carry, in bits per second.
     pub fn fair_share(&self) -> f64 {
         let (payload, frame) = SEGMENT;
         self.rate.as_bps() as f64 / 2.0 * payload as f64 / frame as f64
     }
 
-    /// When the last answer of an incast would arrive in an idle network, at the best.
+    /// Returns the ideal time of an incast's last answer, in an idle network.
     pub fn ideal(&self) -> Duration {
         let header = 64;
         let wire = self.bytes + header * self.bytes.div_ceil(u64::from(PAYLOAD));
         let first = self.bytes.min(u64::from(PAYLOAD)) + header;
-        // The request crosses two links, and so does the first packet; the second one carries everything.
+        // The request crosses two links, and so does the first packet; the second link carries everything.
         let bytes = 2 * (header + REQUEST_BYTES as u64) + first + u64::from(self.senders) * wire;
         Duration::from_nanos(self.rate.transmission(ByteCount::new(bytes)).as_ps() / 1000)
     }
 }
 
-/// What has happened at the receiver's port of the switch.
+/// Counters of the receiver's port of the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCount {
     /// NDP's headers and control packets.
     pub headers: QueueCounters,
     /// NDP's data.
     pub data: QueueCounters,
-    /// TCP's packets: the same as `data` where they have no queue of their own.
+    /// TCP's packets; equal to `data` if they have no queue of their own.
     pub tcp: QueueCounters,
-    /// Packets of NDP's data queue whose payload was cut.
+    /// Packets of NDP's data queue that were trimmed.
     pub trimmed: u64,
 }
 
@@ -120,21 +118,21 @@ impl PortCount {
     }
 }
 
-/// What went through the port in an interval, or in several.
+/// The traffic through the port in one or several intervals.
 #[derive(Clone, Copy, Debug)]
 pub struct Interval {
-    /// How long it was.
+    /// Length of the interval.
     pub time: Duration,
-    /// Bytes that the receiver's application had of NDP.
+    /// NDP bytes that the receiver's application read.
     pub ndp_bytes: u64,
-    /// Bytes that the receiver's application had of TCP.
+    /// TCP bytes that the receiver's application read.
     pub tcp_bytes: u64,
-    /// What the switch counted.
+    /// Counters of the switch's port.
     pub port: PortCount,
-    /// What the kernels of TCP's senders counted.
+    /// Counters of the kernels of TCP's senders.
     pub kernel: TcpCounters,
-    /// How long the threads of the switch and of NDP's hosts had no processor, added up; unknown where the kernel does
-    /// not count it. A port whose switch or hosts are held up for longer than NDP's queue lasts is TCP's.
+    /// Time that the threads of the switch and of NDP's hosts waited for a processor, if the kernel counts it. TCP gets
+    /// the port while one of these is held up for longer than NDP's queue lasts.
     pub held_up: Option<Duration>,
 }
 
@@ -156,28 +154,28 @@ impl Interval {
         bytes as f64 * 8.0 / self.time.as_secs_f64().max(1e-9)
     }
 
-    /// Goodput of NDP, in bits per second.
+    /// Returns the goodput of NDP, in bits per second.
     pub fn ndp_bps(&self) -> f64 {
         self.bps(self.ndp_bytes)
     }
 
-    /// Goodput of TCP, in bits per second.
+    /// Returns the goodput of TCP, in bits per second.
     pub fn tcp_bps(&self) -> f64 {
         self.bps(self.tcp_bytes)
     }
 
-    /// Share of the time that the switch and NDP's hosts were held up, added up; no number where that is unknown.
+    /// Returns the share of the time that the switch and NDP's hosts were held up; NaN if unknown.
     pub fn held_up_share(&self) -> f64 {
         let held_up = self.held_up.map_or(f64::NAN, |held_up| held_up.as_secs_f64());
         held_up / self.time.as_secs_f64().max(1e-9)
     }
 
-    /// NDP's share of the goodput of both.
+    /// Returns NDP's share of the goodput of both.
     pub fn ndp_share(&self) -> f64 {
         self.ndp_bytes as f64 / (self.ndp_bytes + self.tcp_bytes).max(1) as f64
     }
 
-    /// NDP's share of the bytes that the port sent, where TCP has a queue of its own.
+    /// Returns NDP's share of the bytes that the port sent, if TCP has its own queue.
     pub fn ndp_wire_share(&self) -> f64 {
         let ndp = self.port.headers.bytes + self.port.data.bytes;
         ndp as f64 / (ndp + self.port.tcp.bytes).max(1) as f64
@@ -207,7 +205,6 @@ impl Interval {
     }
 }
 
-/// What has been counted until a moment.
 struct Sight {
     at: Instant,
     ndp_bytes: u64,
@@ -217,7 +214,6 @@ struct Sight {
     held_up: Option<Duration>,
 }
 
-/// Everything that counts. It looks from the thread of NDP's hosts.
 struct Observer<'a> {
     watch: &'a Watch<PortCount>,
     tcp_senders: &'a [TestHost],
@@ -234,7 +230,7 @@ impl Observer<'_> {
     }
 }
 
-/// Builds a star with the receiver, then NDP's senders, then TCP's, and runs its switch beside what `act` does.
+/// Builds a star with the receiver, then NDP's senders, then TCP's, and runs its switch during `act`.
 fn on_star<T>(
     setting: &Setting,
     ndp_senders: u32,
@@ -252,7 +248,6 @@ fn on_star<T>(
     })
 }
 
-/// Long flows of NDP to the first host.
 struct NdpFlows {
     connections: Vec<Connection>,
     bytes: Vec<u8>,
@@ -261,7 +256,6 @@ struct NdpFlows {
 }
 
 impl NdpFlows {
-    /// One from each of the other hosts.
     fn open(group: &mut Group) -> io::Result<NdpFlows> {
         let receiver = address(0, 0).into();
         let open = |host: &mut trimline_stack::host::Host<_>| {
@@ -272,7 +266,6 @@ impl NdpFlows {
         Ok(NdpFlows { connections, bytes, buffer, received: 0 })
     }
 
-    /// Goes on for so long.
     fn run(&mut self, group: &mut Group, time: Duration) -> io::Result<()> {
         let NdpFlows { connections, bytes, buffer, received } = self;
         let mut failure = None;
@@ -312,10 +305,11 @@ fn delta(time: Duration) -> TimeDelta {
     TimeDelta::from_ns(time.as_nanos().min(u128::from(u64::MAX / 1000)) as u64)
 }
 
-/// Long flows of both kinds into one port, and what the switches counted from beginning to end.
+/// Runs long flows of both kinds into one port. Returns the measured interval, and the switches' counts of the whole
+/// run.
 ///
 /// # Errors
-/// A right is missing, the kernel has no such congestion control, or a flow breaks.
+/// Fails without a privilege or this congestion control, or if a flow breaks.
 pub fn long_flows(setting: &Setting) -> io::Result<(Interval, SwitchCount)> {
     on_star(setting, setting.ndp_flows, |group, tcp_senders, receiver, watch| {
         tcp::beside_flows(tcp_senders, receiver, &setting.congestion, None, |tcp_bytes| {
@@ -337,18 +331,19 @@ pub fn long_flows(setting: &Setting) -> io::Result<(Interval, SwitchCount)> {
 pub struct Incasts {
     /// The completions of each incast without TCP.
     pub alone: Vec<Completions>,
-    /// The same beside TCP.
+    /// The completions of each incast beside TCP.
     pub beside: Vec<Completions>,
-    /// TCP without NDP, before the first incast that it has beside it.
+    /// TCP without NDP, before the first incast beside it.
     pub before: Interval,
-    /// From the first request to the last byte of each incast, all of them together.
+    /// The sum of all incasts, each from its first request to its last byte.
     pub during: Interval,
 }
 
-/// Incasts of NDP into a port that long flows of TCP have, and what the switches counted from beginning to end.
+/// Runs incasts of NDP into a port with long flows of TCP. Returns the results, and the switches' counts of the whole
+/// run.
 ///
 /// # Errors
-/// As [`long_flows`]; or an answer does not come.
+/// Fails as [`long_flows`] does, or if an answer is missing.
 pub fn incasts(setting: &Setting) -> io::Result<(Incasts, SwitchCount)> {
     let answer = |server| Answer { server, bytes: setting.bytes, class: 0 };
     let answers: Vec<Answer> = (1..=setting.senders).map(answer).collect();

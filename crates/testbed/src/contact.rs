@@ -1,5 +1,4 @@
-//! What the first request to a server costs and what the next one does, where the server validates addresses and where
-//! it does not.
+//! The times of the first and the next request to a server, with and without address validation.
 
 use std::io;
 
@@ -9,23 +8,23 @@ use super::network::{Shape, TestNetwork};
 use super::rpc::{Carrier, Latencies, Run, latencies};
 use trimline_stack::clock::Clock;
 
-/// Times of requests of hosts that have just been started.
+/// Request times of hosts that have just been started.
 #[derive(Debug)]
 pub struct Contact {
-    /// The first request of each: without a token.
+    /// The first request of each host: without a token.
     pub first: Latencies,
-    /// The second one: with a token where the server gave one.
+    /// The second request: with a token if the server gave one.
     pub next: Latencies,
 }
 
-/// How long a host stays after its requests: its last ACKs are on their way.
+/// Time that a host stays for its last ACKs.
 const FAREWELL: TimeDelta = TimeDelta::from_ms(2);
 
-/// Times the first and the second request of so many clients, one after the other, of a server that validates
-/// addresses or not.
+/// Measures the first and the second request of `clients` clients, in turn, to a server with or without address
+/// validation.
 ///
 /// # Errors
-/// A right is missing, or the other end says nothing for five seconds.
+/// Fails if a privilege is missing, or the other end is silent for five seconds.
 pub fn measure(validates: bool, polls: bool, clients: u64) -> io::Result<Contact> {
     let network = TestNetwork::build(Shape::BackToBack, 1500)?;
     let carrier = if validates { Carrier::NdpValidated } else { Carrier::Ndp };
@@ -35,7 +34,7 @@ pub fn measure(validates: bool, polls: bool, clients: u64) -> io::Result<Contact
             (Contact { first: latencies(), next: latencies() }, Clock::real());
         for _ in 0..clients {
             let mut host = run.client(&clock)?;
-            // A new host looks at its interface and for its peers first.
+            // A new host first inspects its interface and looks up its peers.
             host.turn()?;
             contact.first.saturating_record(run.request(&mut host)?);
             contact.next.saturating_record(run.request(&mut host)?);

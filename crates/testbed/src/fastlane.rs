@@ -1,5 +1,5 @@
-//! The kernel's TCP through a port that tells senders of drops (FastLane 3.2, 3.3): what the switch tells, and what kernels
-//! that do not know FastLane make of it. They take a notification for a truncated packet, and drop it.
+//! The kernel's TCP through a port that sends notifications of drops (FastLane 3.2, 3.3), and their effect on kernels
+//! that do not know FastLane. They drop a notification as a truncated packet.
 
 use std::io;
 use std::path::Path;
@@ -15,38 +15,36 @@ use super::watch::Watch;
 use trimline_stack::clock::Clock;
 use trimline_stack::switch::{Fabric, Untold};
 
-/// The MTU of every interface.
 const MTU: usize = 1500;
 
-/// Bits of a notification of IPv4 on the wire.
+/// Bits of an IPv4 notification on the wire.
 const ONE_BITS: u64 = 64 * 8;
 
-/// How long the switch may take to send the last notification.
 const STALL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What is run.
+/// The parameters of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Of every link.
+    /// Rate of every link.
     pub rate: BitRate,
-    /// Of every link: a round trip has four of them.
+    /// Delay of every link: a round trip has four links.
     pub delay: TimeDelta,
     /// Packets of each port's memory.
     pub packets: u32,
-    /// Bits a second of notifications that each port sends at most.
+    /// Maximum rate of notifications at each port.
     pub cap: BitRate,
-    /// Hosts that send to one.
+    /// Number of hosts that send to one.
     pub senders: u32,
-    /// Flows of each of them.
+    /// Flows of each sender.
     pub flows: u32,
     /// Bytes of each flow.
     pub bytes: u64,
-    /// TCP's congestion control, as the kernel calls it.
+    /// The kernel's name of TCP's congestion control.
     pub congestion: String,
 }
 
 impl Setting {
-    /// Lines of the head of the switch's configuration. The cap does not conserve work: it holds over any time.
+    /// Returns the first lines of the switch's configuration. The cap is not work-conserving: it holds over any time.
     fn switch(&self) -> String {
         let Setting { rate, delay, packets, cap, .. } = self;
         let parts = u128::from(cap.as_bps()) * 1_000_000_000 / u128::from(rate.as_bps());
@@ -58,13 +56,12 @@ impl Setting {
         )
     }
 
-    /// The most notifications that one port begins to send within a second: what the cap brings, and one.
+    /// Returns the maximum notifications that a port begins to send in a second: the cap, plus one.
     pub fn max_in_a_second(&self) -> usize {
         (self.cap.as_bps() / ONE_BITS + 1) as usize
     }
 }
 
-/// What the switch has counted.
 #[derive(Clone, Debug)]
 struct Seen {
     ports: Vec<PortCounters>,
@@ -87,52 +84,52 @@ impl Seen {
     }
 }
 
-/// What happened to one sender.
+/// The notifications of one sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
     /// Notifications that its port sent.
     pub notifications: usize,
-    /// Packets that its kernel dropped because they were shorter than their IP length.
+    /// Packets that its kernel dropped as shorter than their IP length.
     pub truncated: u64,
-    /// The most notifications that its port began to send within a second.
+    /// Maximum notifications that its port began to send within a second.
     pub max_in_a_second: usize,
 }
 
-/// What went through the switch until all flows were complete.
+/// The results of all flows until they were complete.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// How long it took.
+    /// Time until completion.
     pub time: Duration,
-    /// Each sender.
+    /// The notifications of each sender.
     pub told: Vec<Told>,
-    /// The port of the receiver.
+    /// Counters of the receiver's port.
     pub port: PortCounters,
-    /// Drops of all ports of which senders may be told: each was made a notification.
+    /// Drops at all ports that became notifications.
     pub notified: u64,
-    /// All other drops: of notifications for which there was no room, and of what nobody is told of.
+    /// All other drops: of notifications without room, and of frames that get no notification.
     pub dropped: u64,
-    /// Notifications that were dropped because the part of a port's memory that is for them was full.
+    /// Notifications dropped because a port's memory for them was full.
     pub without_room: u64,
-    /// Frames that were dropped and of which nobody was told, for each reason.
+    /// Frames dropped without a notification, for each reason.
     pub untold: Vec<(Untold, u64)>,
-    /// What became of the flows.
+    /// The results of the flows.
     pub flows: Transferred,
-    /// What the kernels of the senders counted.
+    /// Counters of the senders' kernels.
     pub kernel: TcpCounters,
-    /// Of all ports.
+    /// Counts of all ports of the switch.
     pub switch: SwitchCount,
-    /// How long the switch's thread had no processor; unknown where the kernel does not count it.
+    /// Time that the switch's thread waited for a processor, if the kernel counts it.
     pub held_up: Option<Duration>,
 }
 
 impl Measured {
-    /// Notifications that all senders' ports sent.
+    /// Returns the notifications that all senders' ports sent.
     pub fn sent(&self) -> u64 {
         self.told.iter().map(|told| told.notifications as u64).sum()
     }
 
-    /// Drops of packets that carry something and of which nobody was told all the same. Those of packets that carry
-    /// nothing are told where that is asked for alone.
+    /// Returns the drops of packets with payload without a notification. Packets without payload get one only on
+    /// request.
     pub fn untold_data(&self) -> u64 {
         let is_data = |reason: Untold| match reason {
             Untold::Control => false,
@@ -146,32 +143,32 @@ impl Measured {
         self.untold.iter().filter(|&&(reason, _)| is_data(reason)).map(|(_, count)| count).sum()
     }
 
-    /// Notifications that were made, and neither sent nor dropped for want of room; or the other way. And other drops of
-    /// which no reason is known.
+    /// Returns the notifications made that were neither sent nor dropped for lack of room, or vice versa, plus other
+    /// drops without a reason.
     pub fn unaccounted(&self) -> u64 {
         let untold: u64 = self.untold.iter().map(|(_, count)| count).sum();
         self.notified.abs_diff(self.sent() + self.without_room)
             + self.dropped.abs_diff(self.without_room + untold)
     }
 
-    /// Notifications that senders' ports sent and kernels did not count as truncated, or the other way.
+    /// Returns the difference between notifications sent to senders and packets that their kernels counted as
+    /// truncated.
     pub fn miscounted(&self) -> u64 {
         self.told.iter().map(|told| told.truncated.abs_diff(told.notifications as u64)).sum()
     }
 
-    /// The most notifications that a sender's port began to send within a second.
+    /// Returns the maximum notifications that a sender's port began to send within a second.
     pub fn max_in_a_second(&self) -> usize {
         self.told.iter().map(|told| told.max_in_a_second).max().unwrap_or(0)
     }
 
-    /// Share of the time that the switch's thread had no processor, in percent; no number where that is unknown.
+    /// Returns the percentage of time that the switch's thread waited for a processor; NaN if unknown.
     pub fn held_up_percent(&self) -> f64 {
         let held_up = self.held_up.map_or(f64::NAN, |held_up| held_up.as_secs_f64());
         held_up / self.time.as_secs_f64().max(1e-9) * 100.0
     }
 }
 
-/// The most of these times within a second.
 fn max_in_a_second(times: &[Time]) -> usize {
     let second = TimeDelta::from_ms(1000);
     let within =
@@ -179,15 +176,15 @@ fn max_in_a_second(times: &[Time]) -> usize {
     times.iter().map(within).max().unwrap_or(0)
 }
 
-/// Sends flows of a size to one host, and waits until they are over and nothing is in the switch. A capture has every
+/// Sends flows of one size to one host, and waits until they are complete and the switch is empty. A capture has every
 /// frame between a host and the switch.
 ///
 /// # Errors
-/// A right is missing, or the kernel has no such congestion control.
+/// Fails without a privilege or this congestion control.
 pub fn sized_flows(setting: &Setting, capture: Option<&Path>) -> io::Result<Measured> {
     let network = TestNetwork::build(Shape::Star(1 + setting.senders), MTU)?;
     for host in &network.hosts {
-        // A kernel else cuts segments that it made together behind TCP.
+        // Otherwise TCP joins segments, and the kernel segments them below it.
         host.namespace.ip(&[format!("link set dev {} gso_max_segs 1", host.interface)])?;
     }
     let (receiver, senders) = network.hosts.split_first().expect("it has a receiver");
@@ -210,7 +207,7 @@ pub fn sized_flows(setting: &Setting, capture: Option<&Path>) -> io::Result<Meas
         let held_up = held_up.zip(held_up_before).map(|(to, from)| to.saturating_sub(from));
         let seen = loop {
             let (seen, _) = watch.ask()?;
-            // What hosts have sent may be on its way into the switch.
+            // Frames that hosts have sent may be on their way into the switch.
             thread::sleep(Duration::from_millis(100));
             let (later, _) = watch.ask()?;
             if later.held == 0 && later.ports == seen.ports {
@@ -248,7 +245,7 @@ pub fn sized_flows(setting: &Setting, capture: Option<&Path>) -> io::Result<Meas
 
 #[cfg(test)]
 impl Measured {
-    /// Seven notifications found no room, and five frames were of those that nobody is told of.
+    /// Seven notifications found no room, and five frames got no notification.
     pub(super) fn sound(told: Vec<Told>) -> Measured {
         let sent: u64 = told.iter().map(|told| told.notifications as u64).sum();
         Measured {

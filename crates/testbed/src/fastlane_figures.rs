@@ -1,4 +1,4 @@
-//! What a switch tells of drops and what kernels make of it, as a figure of the testbed (FastLane 3.2, 3.3).
+//! The figure about notifications of drops and their effect on kernels (FastLane 3.2, 3.3).
 
 use std::fmt::Write as _;
 use std::io;
@@ -9,31 +9,30 @@ use trimline_packet::{BitRate, TimeDelta};
 use super::fastlane::{self, Measured, Setting};
 use super::report::Report;
 
-/// Packets of each port's memory, of which a fortieth is for notifications: 782 B, twelve of them.
+/// Packets of each port's memory. A fortieth of it is for notifications: 782 B, twelve of them.
 const MEMORY: u32 = 20;
 
-/// The cap is one part of so many of the rate, and at least ten notifications a second. Chosen: so little that ports reach it,
-/// or nothing is seen of it.
+/// The cap is one part in `CAP_PART` of the rate, at least ten notifications a second. Chosen: low enough that ports
+/// reach it, otherwise it has no visible effect.
 const CAP_PART: u64 = 20_000;
 const MIN_CAP: u64 = 10 * 64 * 8;
 
-/// Hosts that send, and the flows of each.
 const SENDERS: u32 = 2;
 const FLOWS: u32 = 4;
 
-/// Seconds that all flows together would fill the port: several of those over which the cap is judged.
+/// Seconds in which all flows together would fill the port: several of those over which the cap is judged.
 const SECONDS: u64 = 4;
 
-/// What it takes.
+/// The options of the figure.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Of every link.
+    /// Rate of every link.
     pub rate: BitRate,
-    /// Of every link: a round trip has four of them.
+    /// Delay of every link: a round trip has four links.
     pub delay: TimeDelta,
-    /// TCP's congestion control, as the kernel calls it.
+    /// The kernel's name of TCP's congestion control.
     pub congestion: String,
-    /// Rounds, in each of which all flows are sent once.
+    /// Rounds, each with all flows once.
     pub rounds: u64,
 }
 
@@ -53,10 +52,9 @@ impl Options {
     }
 }
 
-/// What a line shows.
 type Shown = fn(&Measured) -> f64;
 
-/// The lines of the table, and what they are called in measures.
+/// The lines of the table, with their names as measures.
 const LINES: [(&str, &str, Shown); 14] = [
     ("frames that the receiver's port sent", "frames", |one| one.port.packets as f64),
     ("drops of which senders may be told", "notified", |one| one.notified as f64),
@@ -76,7 +74,6 @@ const LINES: [(&str, &str, Shown); 14] = [
     ("switch's thread had no processor, %", "held_up_percent", Measured::held_up_percent),
 ];
 
-/// The report of these rounds.
 fn report(setting: &Setting, runs: &[Measured]) -> Report {
     let mut report = Report::default();
     let Setting { rate, delay, cap, senders, flows, bytes, congestion, .. } = setting;
@@ -120,11 +117,11 @@ fn report(setting: &Setting, runs: &[Measured]) -> Report {
     report
 }
 
-/// Flows of the kernel's TCP into one port that tells senders of drops: what is told, and what kernels count of it. The
-/// capture has the first round.
+/// Measures notifications of drops of the kernel's TCP at one port, and the kernels' counts of them. The capture has
+/// the first round.
 ///
 /// # Errors
-/// The kernel refuses what the testbed needs.
+/// Fails if the kernel refuses what the testbed needs.
 pub fn notifications(options: &Options, capture: Option<&Path>) -> io::Result<Report> {
     let setting = options.setting();
     let mut runs = Vec::new();

@@ -1,4 +1,4 @@
-//! What is measured on the testbed, figure by figure. Judging it is left to who asked.
+//! The measurements on the testbed, one function for each figure. The caller judges them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,13 +14,13 @@ use super::report::{Report, quantile};
 use super::rpc::{self, Carrier, Latencies};
 use super::{bulk, contact, forwarder};
 
-/// Time of a 1 KB request by carrier, polling and blocking.
+/// Measures the time of a 1 KB request with each carrier, polling and blocking.
 ///
 /// # Errors
-/// The kernel refuses what the testbed needs.
+/// Fails if the kernel refuses what the testbed needs.
 pub fn fig08(requests: u64) -> io::Result<Report> {
     let mut report = Report::default();
-    // The speed of a machine that others use changes: what is compared is measured in the same round.
+    // A shared machine changes its speed, so values to be compared are measured in the same round.
     let rounds = ROUNDS.min(requests.max(1));
     let mut taken: BTreeMap<(&str, &str), Vec<Latencies>> = BTreeMap::new();
     for _ in 0..rounds {
@@ -49,10 +49,10 @@ pub fn fig08(requests: u64) -> io::Result<Report> {
     Ok(report)
 }
 
-/// Rounds in which everything is measured once.
+/// Number of rounds, each with all measurements once.
 const ROUNDS: u64 = 5;
 
-/// What is compared: a name, over, under, and how both wait.
+/// The ratios: name, numerator, denominator, and the way of waiting of both.
 const RATIOS: [(&str, &str, &str, &str); 7] = [
     ("ndp_over_raw_polling", "ndp", "raw", "polling"),
     ("tfo_over_ndp_polling", "tfo", "ndp", "polling"),
@@ -63,7 +63,6 @@ const RATIOS: [(&str, &str, &str, &str); 7] = [
     ("validated_over_ndp_polling", "ndp_validated", "ndp", "polling"),
 ];
 
-/// Every carrier, polling and blocking.
 fn every_way() -> impl Iterator<Item = (Carrier, (&'static str, bool))> {
     let modes = [("polling", true), ("blocking", false)];
     Carrier::ALL.into_iter().flat_map(move |carrier| modes.map(|mode| (carrier, mode)))
@@ -73,7 +72,7 @@ pub(super) fn us(taken: &Latencies, quantile: f64) -> f64 {
     taken.value_at_quantile(quantile) as f64 / 1000.0
 }
 
-/// A line, a measure and the distributions of one carrier: medians over its rounds.
+/// Adds a line, a measure and the distributions of a carrier: medians over its rounds.
 fn add_latencies(
     report: &mut Report,
     csv: &mut String,
@@ -102,11 +101,11 @@ fn add_latencies(
     }
 }
 
-/// The first and the next request of so many new clients, of a server that validates addresses and of one that does
-/// not.
+/// Measures the first and the next request of `clients` new clients, to a server with address validation and to one
+/// without.
 ///
 /// # Errors
-/// The kernel refuses what the testbed needs.
+/// Fails if the kernel refuses what the testbed needs.
 pub fn first_contact(clients: u64) -> io::Result<Report> {
     let mut report = Report::default();
     report.line(&format!("{clients} clients, medians (90th percentiles) in us"));
@@ -144,7 +143,7 @@ fn key(carrier: Carrier) -> &'static str {
     }
 }
 
-/// The last completion of each repetition in milliseconds, sorted.
+/// Returns each repetition's last completion in milliseconds, sorted.
 fn lasts(repetitions: &[Completions]) -> Vec<f64> {
     let last = |completions: &Completions| completions.iter().max().copied().unwrap_or_default();
     let mut lasts: Vec<f64> =
@@ -157,11 +156,11 @@ fn with_capture(capture: Option<&Path>) -> incast::Options<'_> {
     incast::Options { capture, ..incast::Options::default() }
 }
 
-/// Seven hosts answer one: the last completion by size, NDP and TCP, `repeats` times at `rate`; `capture` takes every
-/// frame of NDP.
+/// Measures an incast of seven hosts: the last completion by size, with NDP and TCP, `repeats` times at `rate`.
+/// `capture` takes every frame of NDP.
 ///
 /// # Errors
-/// The kernel refuses what the testbed needs.
+/// Fails if the kernel refuses what the testbed needs.
 pub fn fig09(rate: BitRate, repeats: usize, capture: Option<&Path>) -> io::Result<Report> {
     const SIZES: [u64; 5] = [10_000, 30_000, 100_000, 300_000, 1_000_000];
     let lists: Vec<Vec<Answer>> = SIZES.into_iter().map(incast::equal_answers).collect();
@@ -209,10 +208,10 @@ pub fn fig09(rate: BitRate, repeats: usize, capture: Option<&Path>) -> io::Resul
     Ok(report)
 }
 
-/// A short flow beside six long ones, with and without priority, `repeats` times at `rate`.
+/// Measures a short flow beside six long ones, with and without priority, `repeats` times at `rate`.
 ///
 /// # Errors
-/// The kernel refuses what the testbed needs.
+/// Fails if the kernel refuses what the testbed needs.
 pub fn fig10(rate: BitRate, repeats: usize, capture: Option<&Path>) -> io::Result<Report> {
     const SIZES: [u64; 4] = [10_000, 50_000, 200_000, 1_000_000];
     /// Long enough that the short flow ends first.
@@ -248,10 +247,10 @@ pub fn fig10(rate: BitRate, repeats: usize, capture: Option<&Path>) -> io::Resul
     Ok(report)
 }
 
-/// Throughput by initial window.
+/// Measures the throughput by initial window.
 ///
 /// # Errors
-/// The kernel refuses what the testbed needs.
+/// Fails if the kernel refuses what the testbed needs.
 pub fn fig11() -> io::Result<Report> {
     const MBPS: u64 = 1000;
     let mut report = Report::default();
@@ -281,15 +280,15 @@ pub fn fig11() -> io::Result<Report> {
     Ok(report)
 }
 
-/// Time between two PULLs at the sender.
+/// Measures the time between two PULLs at the sender.
 ///
 /// # Errors
-/// The kernel refuses what the testbed needs.
+/// Fails if the kernel refuses what the testbed needs.
 pub fn fig12() -> io::Result<Report> {
     let mut report = Report::default();
     report.line("payload     rate   target      p1     p10  median     p90     p99    mean (us)");
-    // The two of the figure, the first at a tenth of its rate; and 9000 B at a rate that is left when other
-    // programs use the machine, for distributions.
+    // The two cases of the figure, the first at a tenth of its rate; and 9000 B at a rate that a shared machine
+    // sustains, for distributions.
     for (payload, mbps, name) in
         [(1500u16, 1000u64, "1500"), (9000, 10_000, "9000"), (9000, 2500, "9000_slow")]
     {
@@ -322,8 +321,8 @@ pub fn fig12() -> io::Result<Report> {
     Ok(report)
 }
 
-/// A distribution of gaps as scenarios read them, scaled to 10 Gb/s: the means of two hundred equal parts, the
-/// last of which has parts of its own, so that the rare and late keep their weight and the mean is that of all.
+/// Returns a distribution of gaps in the format of scenarios, scaled to 10 Gb/s: the means of two hundred equal parts.
+/// The last part is divided further, so that rare long gaps keep their weight and the mean is exact.
 fn distribution(sorted_us: &[f64], target_us: f64, mbps: u64) -> String {
     let mut text = format!(
         "# Time between two pulls at the sender, measured by `trimline testbed fig12` at {mbps} Mb/s (target\n\
@@ -337,7 +336,7 @@ fn distribution(sorted_us: &[f64], target_us: f64, mbps: u64) -> String {
         let to = (share * sorted_us.len() as f64).round() as usize;
         if to > from {
             let sum: f64 = sorted_us[from..to].iter().sum();
-            // Gaps rise from line to line, by the smallest step that a file can say.
+            // Gaps rise from line to line, at least by the resolution of the file.
             last = (sum / (to - from) as f64 * scale).max(last + 0.001);
             let _ = writeln!(text, "{last:.3},{share}");
             from = to;
@@ -346,10 +345,10 @@ fn distribution(sorted_us: &[f64], target_us: f64, mbps: u64) -> String {
     text
 }
 
-/// One flow beside bare frames, and the switch beside a bare forwarder: medians of so many pairs.
+/// Measures one flow against bare frames, and the switch against a bare forwarder: medians of `pairs` pairs.
 ///
 /// # Errors
-/// The kernel refuses what the testbed needs.
+/// Fails if the kernel refuses what the testbed needs.
 pub fn throughput(pairs: u64) -> io::Result<Report> {
     let mut report = Report::default();
     report.line(&format!("medians of {pairs} pairs, one after the other"));
@@ -359,8 +358,8 @@ pub fn throughput(pairs: u64) -> io::Result<Report> {
         let time = Duration::from_millis(300);
         let (mut raws, mut flows, mut shares) = (Vec::new(), Vec::new(), Vec::new());
         let (mut again, mut packets) = (0, 0);
-        // A machine that others use changes its speed from second to second: each flow is judged by the
-        // bare frames just before it.
+        // A shared machine changes its speed from second to second, so each flow is compared with the bare frames just
+        // before it.
         for pair in 0..pairs {
             let raw = bulk::raw(payload, time)?.gbps();
             let rate = BitRate::from_gbps(100);
@@ -397,11 +396,11 @@ pub fn throughput(pairs: u64) -> io::Result<Report> {
     Ok(report)
 }
 
-/// Long flows of NDP and TCP into one port, with a queue for each and with one for both; and incasts of NDP beside long
-/// flows of TCP. Each is measured once in every round.
+/// Measures long flows of NDP and TCP into one port, with a queue for each and a common one, and incasts of NDP beside
+/// long flows of TCP, each once in every round.
 ///
 /// # Errors
-/// The kernel refuses what the testbed needs.
+/// Fails if the kernel refuses what the testbed needs.
 pub fn coexist(setting: &Setting, rounds: u64) -> io::Result<Report> {
     let both = Setting { tcp_queue: None, ..setting.clone() };
     let (mut own, mut one, mut incasts) = (Vec::new(), Vec::new(), Vec::new());
@@ -495,7 +494,7 @@ pub fn coexist(setting: &Setting, rounds: u64) -> io::Result<Report> {
     };
     report.rounds("last answer beside TCP, ms", "incast_ms", all(|one| &one.beside));
     report.rounds("last answer without TCP, ms", "incast_alone_ms", all(|one| &one.alone));
-    // Alone it is the machine's: a switch or a host that is held up.
+    // Alone, delays come from the machine: a switch or a host that is held up.
     let over_ideal = all(|one| &one.alone).map(|last| last / ideal);
     report.rounds("the same without TCP, over the ideal", "incast_alone_over_ideal", over_ideal);
     let over_ideal = all(|one| &one.beside).map(|last| last / ideal);

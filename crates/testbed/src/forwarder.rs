@@ -1,4 +1,4 @@
-//! How many packets a switch of sixteen ports forwards, beside a loop that only receives and sends.
+//! The forwarding rate of a switch of sixteen ports, compared with a loop that only receives and sends.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,10 +17,10 @@ use trimline_stack::io::afpacket::AfPacket;
 use trimline_stack::switch::{Config, Fabric, Runner};
 
 const PORTS: u32 = 16;
-/// Frames that one host sends before it looks for those that came.
+/// Frames that one host sends before it receives.
 const BATCH: usize = 16;
 
-/// A frame of 64 bytes with its FCS, from a host to its opposite.
+/// Returns a frame of 64 bytes, FCS included, to the opposite host.
 fn frame(from: u32, to: u32) -> Vec<u8> {
     let datagram = Datagram {
         source: address(from, 0).into(),
@@ -42,8 +42,7 @@ fn frame(from: u32, to: u32) -> Vec<u8> {
     bytes
 }
 
-/// All hosts send to their opposites as fast as one thread can; gives packets that `forward` passed on
-/// in a second.
+/// Sends from all hosts as fast as one thread can. Returns the packets that `forward` passed on in a second.
 fn load<F>(network: &TestNetwork, time: Duration, forward: F) -> io::Result<f64>
 where
     F: FnOnce(&AtomicBool) -> io::Result<u64> + Send,
@@ -79,10 +78,10 @@ where
     })
 }
 
-/// A loop that sends each frame from the opposite port, and knows nothing else.
+/// Measures a loop that sends each frame from the opposite port, and does nothing else.
 ///
 /// # Errors
-/// A right is missing.
+/// Fails if a privilege is missing.
 pub fn bare(time: Duration) -> io::Result<f64> {
     let network = TestNetwork::build(Shape::Star(PORTS), 1500)?;
     let mut ports = network.ports()?;
@@ -117,10 +116,10 @@ fn send(port: &mut AfPacket, frames: &[Vec<u8>]) -> io::Result<u64> {
     Ok(count)
 }
 
-/// The software switch: one with sixteen ports, NDP's queues, at a rate that holds nothing back.
+/// Measures the software switch with sixteen ports and NDP's queues, at a rate that limits nothing.
 ///
 /// # Errors
-/// A right is missing.
+/// Fails if a privilege is missing.
 pub fn switched(time: Duration) -> io::Result<f64> {
     let network = TestNetwork::build(Shape::Star(PORTS), 1500)?;
     let text = network.shape().switches("rate = \"400Gbps\"\npayload = 1400\npackets = 512");

@@ -1,5 +1,4 @@
-//! All hosts of a testbed in one thread, its switches in another: as many threads as this machine has
-//! cores, however many hosts.
+//! All hosts of a testbed in one thread and its switches in another, so that two cores suffice for any number.
 
 use std::io;
 use std::path::Path;
@@ -16,26 +15,26 @@ use trimline_stack::io::afpacket::AfPacket;
 use trimline_stack::io::capture::{Capture, Captured};
 use trimline_stack::switch::{self, Fabric, Runner};
 
-/// What switches counted during a run.
+/// The counts of all switches in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwitchCount {
     /// Packets sent by all ports.
     pub packets: u64,
-    /// Packets whose payload was cut.
+    /// Packets that were trimmed.
     pub trimmed: u64,
-    /// Packets that found no place.
+    /// Packets that found no room.
     pub dropped: u64,
     /// Headers that were sent back.
     pub returned: u64,
-    /// Frames that an interface did not take or that came faster than their cable.
+    /// Frames that an interface did not accept or that exceeded their cable's rate.
     pub refused: u64,
 }
 
-/// Runs switches beside what `act` does. `settings` are lines of the head of their configuration. A capture
-/// has every frame between a host and its switch, both ways.
+/// Runs switches during `act`. `settings` are the first lines of their configuration. A capture has every frame between
+/// hosts and switches.
 ///
 /// # Errors
-/// The configuration is wrong, an interface is gone, or `act` fails.
+/// Fails if the configuration is wrong, an interface is gone, or `act` fails.
 pub fn with_switches<T>(
     network: &TestNetwork,
     settings: &str,
@@ -47,19 +46,19 @@ pub fn with_switches<T>(
     with_watched_switches(network, settings, clock, capture, watched, act)
 }
 
-/// Who looks at switches that run.
+/// Hooks that inspect running switches.
 #[derive(Debug)]
 pub struct Watched<P, S> {
-    /// Is given them before they run.
+    /// Called with the switches before they run.
     pub prepare: P,
-    /// Is shown them by their thread each time that it looks for frames.
+    /// Called by the switches' thread each time that it polls for frames.
     pub show: S,
 }
 
-/// The same, before somebody who looks.
+/// Runs switches as [`with_switches`] does, with hooks that inspect them.
 ///
 /// # Errors
-/// As [`with_switches`].
+/// Fails as [`with_switches`] does.
 pub fn with_watched_switches<T>(
     network: &TestNetwork,
     settings: &str,
@@ -79,7 +78,7 @@ pub fn with_watched_switches<T>(
         Runner::new(fabric, ports, clock.clone(), Idle::Block).map_err(io::Error::other)?;
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        // Shown by the thread that has them.
+        // The thread that owns the switches calls `show`.
         let (show, over, runner) = (watched.show, &over, &mut runner);
         let switches = scope.spawn(move || {
             sys::pin(1);
@@ -116,20 +115,20 @@ pub struct Group {
 }
 
 impl Group {
-    /// Hosts of one clock.
+    /// Returns a group of hosts on one clock.
     pub fn new(hosts: Vec<Host<AfPacket>>, clock: &Clock, idle: Idle) -> Group {
         Group { hosts, clock: clock.clone(), waiter: Waiter::default(), idle }
     }
 
-    /// The time.
+    /// Returns the time of the clock.
     pub fn now(&self) -> Time {
         self.clock.now()
     }
 
-    /// Turns all hosts until it is done, or the deadline. Gives whether it is done.
+    /// Turns all hosts until `is_done` or the deadline. Returns whether it is done.
     ///
     /// # Errors
-    /// An interface is gone.
+    /// Fails if an interface is gone.
     pub fn run_until(
         &mut self,
         deadline: Time,

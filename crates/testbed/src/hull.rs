@@ -1,8 +1,8 @@
-//! Two long flows of the kernel's TCP into one port of the switch, which has a queue that marks, a phantom queue, or
-//! neither (HULL, NSDI 2012, 3.1): what they carry, and how long frames wait at the port by the switch's own clock.
+//! Two long flows of the kernel's TCP into one port of the switch, which has a marking queue, a phantom queue, or
+//! neither (HULL, NSDI 2012, 3.1): their throughput, and the waits of frames at the port by the switch's clock.
 //!
-//! Hosts have no pacer, which HULL has in its NICs. They do not need it for bursts of segmentation offload (4.1): a host
-//! gives its interface one segment at a time.
+//! Hosts have no pacer, which HULL has in its NICs. They do not need it for bursts of segmentation offload (4.1): a
+//! host gives its interface one segment at a time.
 
 use std::io;
 use std::thread;
@@ -20,52 +20,51 @@ use trimline_stack::switch::{Fabric, Waits};
 /// The MTU of every interface (HULL 6.1).
 const MTU: usize = 1500;
 
-/// The flows, each from a host of its own.
+/// Number of flows, each from its own host.
 const FLOWS: u32 = 2;
 
-/// How long flows go on before anything is counted: several sawteeth of TCP in the deep queue.
+/// Time of flows before measurements: several sawteeth of TCP in the deep queue.
 const WARM_UP: Duration = Duration::from_secs(3);
 
-/// What marks at the port.
+/// The way in which the port marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
-    /// Nothing: the queue drops what does not fit.
+    /// No marks: the queue drops packets that do not fit.
     None,
-    /// The queue, from so many packets on.
+    /// The queue marks from a length on.
     Queue {
-        /// Packets.
+        /// The queue length from which it marks, in packets.
         packets: u32,
     },
-    /// A phantom queue, every 800 ns (HULL 5.1).
+    /// A phantom queue with a tick of 800 ns (HULL 5.1).
     Phantom {
-        /// The rate at which it drains.
+        /// The drain rate.
         drain: BitRate,
-        /// A packet that finds more than this there is marked.
+        /// A packet that finds more than this in the counter is marked.
         threshold: ByteCount,
     },
 }
 
-/// What is run.
+/// The parameters of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Of every link.
+    /// Rate of every link.
     pub rate: BitRate,
-    /// Of every link: a round trip has four of them.
+    /// Delay of every link: a round trip has four links.
     pub delay: TimeDelta,
     /// Packets of the port's queue.
     pub queue: u32,
-    /// What marks.
+    /// The way in which the port marks.
     pub marker: Marker,
-    /// TCP's congestion control, as the kernel calls it.
+    /// The kernel's name of TCP's congestion control.
     pub congestion: String,
-    /// Whether hosts ask for ECN.
+    /// Whether hosts use ECN.
     pub has_ecn: bool,
-    /// How long the interval is that is counted.
+    /// Length of the measured interval.
     pub time: Duration,
 }
 
 impl Setting {
-    /// Lines of the head of the switch's configuration.
     fn switch(&self) -> String {
         let Setting { rate, delay, queue, marker, .. } = self;
         let (profile, key) = match marker {
@@ -85,10 +84,9 @@ impl Setting {
     }
 }
 
-/// The port of the receiver: hosts' ports are the first, and it is the first host.
+/// The receiver's port: hosts' ports are the first, and the receiver is the first host.
 const PORT: u32 = 0;
 
-/// What the switch has counted at the port.
 #[derive(Clone, Debug)]
 struct Seen {
     port: PortCounters,
@@ -104,24 +102,24 @@ impl Seen {
     }
 }
 
-/// What went through the port in the interval.
+/// The results of the measured interval.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// How long it was.
+    /// Length of the interval.
     pub time: Duration,
     /// The rate of the port.
     pub rate: BitRate,
-    /// Bytes that the receiver's application had of each flow.
+    /// Bytes of each flow that the receiver's application read.
     pub bytes: Vec<u64>,
-    /// What the port counted.
+    /// Counters of the port.
     pub port: PortCounters,
     /// Packets that the phantom queue marked.
     pub by_phantom: u64,
-    /// How long frames waited at the port, in nanoseconds.
+    /// Waits of frames at the port, in nanoseconds.
     pub waits: Waits,
-    /// What the kernels of the senders counted.
+    /// Counters of the senders' kernels.
     pub kernel: TcpCounters,
-    /// How long the switch's thread had no processor; unknown where the kernel does not count it.
+    /// Time that the switch's thread waited for a processor, if the kernel counts it.
     pub held_up: Option<Duration>,
 }
 
@@ -131,45 +129,44 @@ impl Measured {
         bits / self.rate.as_bps() as f64 * 100.0
     }
 
-    /// Throughput of both flows as HULL has it, in frames: of the port's rate, in percent.
+    /// Returns the throughput of both flows in frames, as in HULL, in percent of the port's rate.
     pub fn throughput_percent(&self) -> f64 {
         self.percent(self.port.bytes)
     }
 
-    /// Goodput of both flows: of the port's rate, in percent.
+    /// Returns the goodput of both flows, in percent of the port's rate.
     pub fn goodput_percent(&self) -> f64 {
         self.percent(self.bytes.iter().sum())
     }
 
-    /// The smaller flow's share of the goodput of both, in percent.
+    /// Returns the smaller flow's share of the goodput, in percent.
     pub fn smaller_percent(&self) -> f64 {
         let min = self.bytes.iter().min().copied().unwrap_or(0);
         min as f64 / self.bytes.iter().sum::<u64>().max(1) as f64 * 100.0
     }
 
-    /// The mean time that a frame waited, in microseconds.
+    /// Returns the mean wait of a frame, in microseconds.
     pub fn mean_us(&self) -> f64 {
         self.waits.mean() / 1000.0
     }
 
-    /// The time that this share of frames waited at most, in microseconds.
+    /// Returns the maximum wait of this share of frames, in microseconds.
     pub fn wait_us(&self, share: f64) -> f64 {
         self.waits.value_at_quantile(share) as f64 / 1000.0
     }
 
-    /// Packets with a mark that the port made, in percent.
+    /// Returns the percentage of packets that the port marked.
     pub fn marked_percent(&self) -> f64 {
         self.port.marked as f64 / self.port.packets.max(1) as f64 * 100.0
     }
 
-    /// Share of the time that the switch's thread had no processor, in percent; no number where that is unknown.
+    /// Returns the percentage of time that the switch's thread waited for a processor; NaN if unknown.
     pub fn held_up_percent(&self) -> f64 {
         let held_up = self.held_up.map_or(f64::NAN, |held_up| held_up.as_secs_f64());
         held_up / self.time.as_secs_f64().max(1e-9) * 100.0
     }
 }
 
-/// What has been counted until a moment.
 struct Sight {
     at: Instant,
     bytes: Vec<u64>,
@@ -193,15 +190,15 @@ fn since(from: &Sight, to: Sight, rate: BitRate) -> Measured {
     }
 }
 
-/// Two long flows into one port.
+/// Runs two long flows into one port.
 ///
 /// # Errors
-/// A right is missing, the kernel has no such congestion control, or a flow breaks.
+/// Fails without a privilege or this congestion control, or if a flow breaks.
 pub fn long_flows(setting: &Setting) -> io::Result<Measured> {
     let network = TestNetwork::build(Shape::Star(1 + FLOWS), MTU)?;
     for host in &network.hosts {
         host.namespace.set("ipv4/tcp_ecn", if setting.has_ecn { "1" } else { "0" })?;
-        // HULL 4.1: without segmentation offload. A kernel else cuts segments that it made together behind TCP.
+        // HULL 4.1: without segmentation offload. Otherwise TCP joins segments, and the kernel segments them below it.
         host.namespace.ip(&[format!("link set dev {} gso_max_segs 1", host.interface)])?;
     }
     let (clock, watch) = (Clock::real(), Watch::new());
@@ -212,7 +209,7 @@ pub fn long_flows(setting: &Setting) -> io::Result<Measured> {
     let (measured, _) =
         with_watched_switches(&network, &setting.switch(), &clock, None, watched, || {
             let (receiver, senders) = network.hosts.split_first().expect("it has three hosts");
-            // The switch has a processor of its own: its thread reads frames when they come.
+            // The switch has its own processor: its thread reads frames when they come.
             tcp::beside_flows(
                 senders,
                 receiver,

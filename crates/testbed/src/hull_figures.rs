@@ -1,4 +1,4 @@
-//! HULL's first experiment on real packets (NSDI 2012, 3.1): Table 1 with a phantom queue beside it, and Figure 2.
+//! HULL's first experiment on real packets (NSDI 2012, 3.1): Table 1 with a phantom queue added, and Figure 2.
 
 use std::fmt::Write as _;
 use std::io;
@@ -10,7 +10,7 @@ use super::hull::{self, Marker, Measured, Setting};
 use super::report::Report;
 use super::tcp;
 
-/// Of the port's queue: the 700 KB that one port of HULL's switch can have (6.1), in frames of 1500 B.
+/// Packets of the port's queue: the 700 KB that one port of HULL's switch can have (6.1), in frames of 1500 B.
 const QUEUE: u32 = 467;
 
 /// DCTCP's threshold at 1 Gb/s, 30 KB (HULL 3.1), in frames of 1500 B.
@@ -19,18 +19,18 @@ const THRESHOLD: u32 = 20;
 /// Drains of Figure 2, in percent of the rate: not given in the paper; chosen.
 const DRAINS: [u64; 6] = [75, 80, 85, 90, 95, 98];
 
-/// What both figures take.
+/// The options of both figures.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Of every link.
+    /// Rate of every link.
     pub rate: BitRate,
-    /// Of every link: a round trip has four of them.
+    /// Delay of every link: a round trip has four links.
     pub delay: TimeDelta,
-    /// What TCP without DCTCP does, as the kernel calls it.
+    /// The kernel's name of the congestion control of TCP without DCTCP.
     pub congestion: String,
-    /// How long each interval is that is counted.
+    /// Length of each measured interval.
     pub time: Duration,
-    /// Rounds, in each of which everything is measured once.
+    /// Rounds, each with all measurements once.
     pub rounds: u64,
 }
 
@@ -53,7 +53,7 @@ impl Options {
         Marker::Phantom { drain, threshold: ByteCount::new(threshold) }
     }
 
-    /// Lines of the head: what is run, and which DCTCP.
+    /// Adds the first lines: the parameters, and the kernel's DCTCP.
     fn head(&self, report: &mut Report, dctcp: Option<&str>) {
         let Options { rate, delay, congestion, time, rounds } = self;
         let round_trip = (*delay * 4).as_ps() as f64 / 1e9;
@@ -74,10 +74,9 @@ impl Options {
     }
 }
 
-/// What a column shows.
 type Shown = fn(&Measured) -> f64;
 
-/// The columns of both tables, and what they are called in measures.
+/// The columns of both tables, with their names as measures.
 const COLUMNS: [(&str, Shown); 10] = [
     ("throughput_percent", Measured::throughput_percent),
     ("goodput_percent", Measured::goodput_percent),
@@ -91,7 +90,6 @@ const COLUMNS: [(&str, Shown); 10] = [
     ("held_up_percent", Measured::held_up_percent),
 ];
 
-/// One line of a table, and its measures.
 fn row(report: &mut Report, label: &str, name: &str, runs: &[Measured]) {
     let mut line = format!("{label:24}");
     for (column, value) in COLUMNS {
@@ -110,11 +108,11 @@ fn row(report: &mut Report, label: &str, name: &str, runs: &[Measured]) {
 const HEADINGS: &str = "                           throughput                  goodput  smaller   mean wait                      p90      \
                         p99   marked  dropped timeouts   switch held up";
 
-/// Table 1 with a phantom queue: throughput, and how long frames wait at the port. TCP without ECN, with ECN of the queue,
-/// with ECN of a phantom queue; and DCTCP with both, where the kernel has it.
+/// Measures Table 1 with a phantom queue added: throughput and waits at the port of TCP without ECN, with ECN of the
+/// queue, with ECN of a phantom queue, and DCTCP with both if the kernel has it.
 ///
 /// # Errors
-/// The kernel refuses what the testbed needs.
+/// Fails if the kernel refuses what the testbed needs.
 pub fn table1(options: &Options) -> io::Result<Report> {
     let queue = Marker::Queue { packets: THRESHOLD };
     // HULL table 3: 950 Mb/s of 1 Gb/s, 1 KB.
@@ -152,7 +150,7 @@ pub fn table1(options: &Options) -> io::Result<Report> {
         }
     }
     report.files.push(("waits.csv".to_owned(), csv));
-    // Within a round: the speed of the machine is the same, or nearly.
+    // Ratios within a round, where the machine's speed is nearly constant.
     let mut place =
         |over: &str, under: &str, name: &str, value: &dyn Fn(&Measured, &Measured) -> f64| {
             let of = |wanted: &str| schemes.iter().position(|(_, name, _)| *name == wanted);
@@ -176,11 +174,11 @@ pub fn table1(options: &Options) -> io::Result<Report> {
     Ok(report)
 }
 
-/// Figure 2: a phantom queue of 6 KB whose drain is swept. The loss is what both flows carry less than the drain, in
-/// percent of the rate.
+/// Measures Figure 2: a phantom queue of 6 KB with a sweep of its drain. The loss is the drain minus the throughput of
+/// both flows, in percent of the rate.
 ///
 /// # Errors
-/// The kernel refuses what the testbed needs.
+/// Fails if the kernel refuses what the testbed needs.
 pub fn fig02(options: &Options) -> io::Result<Report> {
     let dctcp = tcp::dctcp();
     let mut laws = vec![("TCP-ECN", "ecn", options.congestion.as_str())];

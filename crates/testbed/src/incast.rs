@@ -1,4 +1,4 @@
-//! Seven hosts answer one (NDP 5.1, Figures 9 and 10), over NDP and over TCP.
+//! Incasts of seven hosts to one (NDP 5.1, Figures 9 and 10), over NDP and over TCP.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -15,26 +15,27 @@ use trimline_stack::clock::Clock;
 use trimline_stack::host::{self, Connection, Host, Idle};
 use trimline_stack::io::afpacket::AfPacket;
 
-/// Payload of a full packet: that of the paper's testbed, whose switches queue 12 KB (NDP 4), eight of them.
+/// Payload of a full packet, in bytes. The paper's testbed has 1500, and its switches queue 12 KB (NDP 4), eight
+/// packets.
 pub const PAYLOAD: u16 = 1500;
 /// The MTU of every interface: a full packet and its headers.
 pub const MTU: usize = 1600;
-/// Packets pushed first: the idle round trip between the farthest hosts, four data packets and four ACKs or 4.2
-/// packets, and the eight that a queue on the way may hold (the rule of `initial_window = "bdp"` in scenarios).
+/// The initial window, in packets: the idle round trip between the farthest hosts, four data packets and four ACKs or
+/// 4.2 packets, and the eight that a queue on the way may hold (the rule of `initial_window = "bdp"`).
 const INITIAL_WINDOW: u32 = 13;
 
 pub(super) const SERVICE: u16 = 7;
-/// Bytes of a request: how many to answer with.
+/// Bytes of a request: the size of the answer as a number.
 pub(super) const REQUEST_BYTES: usize = 8;
-/// Hosts that answer.
+/// Number of hosts that answer.
 const SERVERS: u32 = 7;
-/// The longest that one incast may take.
+/// Maximum time of one incast.
 const STALL_TIMEOUT: TimeDelta = TimeDelta::from_ms(60_000);
 
-/// What one answer of an incast is to be.
+/// One answer of an incast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The host that gives it.
+    /// The host that sends it.
     pub server: u32,
     /// Its bytes.
     pub bytes: u64,
@@ -42,14 +43,14 @@ pub struct Answer {
     pub class: u8,
 }
 
-/// What else an NDP incast may be.
+/// The options of an NDP incast.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// Packets of a data queue (the paper: 8).
     pub packets: u32,
-    /// Packets pushed first.
+    /// The initial window, in packets.
     pub initial_window: u32,
-    /// Where every frame between a host and its switch goes, as a capture.
+    /// The file for a capture of every frame between a host and its switch.
     pub capture: Option<&'a Path>,
 }
 
@@ -62,15 +63,15 @@ impl Default for Options<'_> {
 /// The completion times of an incast, from its first request to the last byte of each answer.
 pub type Completions = Vec<Duration>;
 
-/// When the last of these answers would arrive in an otherwise idle network, at the best: the frontend's own
-/// link carries them all, from when the first packet can be there; and those from other ToRs cannot be there
-/// before they have crossed three links, whatever the nearer server has sent until then.
+/// Returns the ideal time of the last answer in an otherwise idle network. The frontend's link carries all answers,
+/// once the first packet can be there. Answers from other ToRs must cross three links before, whatever the nearer
+/// server has sent.
 pub fn ideal(rate: BitRate, answers: &[Answer]) -> Duration {
     let header = 64;
     let request = header + REQUEST_BYTES as u64;
     let wire = |answer: &Answer| answer.bytes + header * answer.bytes.div_ceil(u64::from(PAYLOAD));
     let first = |answer: &Answer| answer.bytes.min(u64::from(PAYLOAD)) + header;
-    // Links between a server and the frontend, both ways; host 1 hangs below the frontend's ToR.
+    // Number of links between a server and the frontend, both ways; host 1 is below the frontend's ToR.
     let links = |answer: &Answer| if answer.server / 2 == 0 { 2 } else { 4 };
     let bound = |fewest: u64| {
         let these = || answers.iter().filter(|answer| links(answer) >= fewest);
@@ -81,7 +82,7 @@ pub fn ideal(rate: BitRate, answers: &[Answer]) -> Duration {
     Duration::from_nanos(rate.transmission(ByteCount::new(bytes)).as_ps() / 1000)
 }
 
-/// The first so many hosts of a testbed as NDP's, its switches running.
+/// Returns the first hosts of a testbed as NDP hosts.
 pub(super) fn ndp_hosts(
     network: &TestNetwork,
     hosts: u32,
@@ -100,7 +101,7 @@ pub(super) fn ndp_hosts(
     Ok(Group::new(hosts.collect::<io::Result<_>>()?, clock, Idle::Block))
 }
 
-/// Every server answers with as many bytes as it is asked for.
+/// Answers requests at every server with as many bytes as they ask for.
 fn answer_requests(hosts: &mut [Host<AfPacket>], data: &[u8]) {
     for host in &mut hosts[1..] {
         let core = host.core();
@@ -118,7 +119,7 @@ fn answer_requests(hosts: &mut [Host<AfPacket>], data: &[u8]) {
     }
 }
 
-/// One incast over NDP. Gives the completion of each answer, in the order asked for.
+/// Runs one incast over NDP. Returns the completions in the order of the requests.
 pub(super) fn ndp_incast(
     group: &mut Group,
     answers: &[Answer],
@@ -163,8 +164,8 @@ pub(super) fn ndp_incast(
     }
 }
 
-/// How long incasts go on before those that count: in the first tenth of a second the scheduler moves the threads of
-/// hosts and switches apart, and what shares a core takes milliseconds.
+/// Warm-up of incasts: in the first 100 ms the scheduler moves the threads of hosts and switches apart, and threads
+/// that share a core delay each other by milliseconds.
 const WARM_UP: Duration = Duration::from_millis(200);
 
 pub(super) fn warm_up(mut incast: impl FnMut() -> io::Result<Completions>) -> io::Result<()> {
@@ -177,11 +178,11 @@ pub(super) fn warm_up(mut incast: impl FnMut() -> io::Result<Completions>) -> io
     }
 }
 
-/// Incasts over NDP through the paper's testbed, one after the other: for each list of answers the
-/// completions of every repetition.
+/// Runs incasts over NDP through the paper's testbed, in turn. Returns every repetition's completions for each list of
+/// answers.
 ///
 /// # Errors
-/// A right is missing, or an answer does not come.
+/// Fails if a privilege is missing or an answer does not come.
 pub fn ndp(
     rate: BitRate,
     lists: &[Vec<Answer>],
@@ -216,10 +217,10 @@ pub fn ndp(
 /// Packets that a TCP port queues before it drops (chosen: hundreds, as NDP 3.3 says of TCP's queues).
 const TCP_QUEUE: u32 = 100;
 
-/// The same over TCP with cubic: a new connection for each answer, through switches that drop.
+/// Runs incasts over TCP with cubic as [`ndp`] does, with a new connection for each answer, through switches that drop.
 ///
 /// # Errors
-/// As [`ndp`].
+/// Fails as [`ndp`] does.
 pub fn tcp(
     rate: BitRate,
     lists: &[Vec<Answer>],
@@ -254,14 +255,12 @@ pub fn tcp(
     })
 }
 
-/// An answer that a server is giving.
 struct Giving {
     stream: TcpStream,
     left: usize,
     asked: Vec<u8>,
 }
 
-/// Nothing now, or so many bytes.
 fn unless_blocked(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
     match outcome {
         Ok(count) => Ok(Some(count)),
@@ -349,12 +348,12 @@ fn tcp_incast(
     Ok(completions.into_iter().flatten().collect())
 }
 
-/// Seven equal answers.
+/// Returns seven equal answers.
 pub fn equal_answers(bytes: u64) -> Vec<Answer> {
     (1..=SERVERS).map(|server| Answer { server, bytes, class: 0 }).collect()
 }
 
-/// A short answer from the farthest server and long ones from the six others, or none.
+/// Returns a short answer from the farthest server, and long ones from the six others if `has_long`.
 pub fn short_among_long(short: u64, long: u64, class: u8, has_long: bool) -> Vec<Answer> {
     let mut answers = vec![Answer { server: SERVERS, bytes: short, class }];
     if has_long {
@@ -374,10 +373,10 @@ mod tests {
         // One far server: its request over four links, its packet over all four.
         let one = [Answer { server: 7, bytes: 9000, class: 0 }];
         assert_eq!(ideal(rate, &one), us(4 * 72 + 3 * 1564 + 6 * 1564));
-        // Large answers: the near server's keeps the last link busy until the others come.
+        // Large answers: the near server keeps the last link busy until the others come.
         let large = equal_answers(900_000);
         assert_eq!(ideal(rate, &large), us(2 * 72 + 1564 + 7 * 600 * 1564));
-        // Small ones: it does not.
+        // Small answers: it does not.
         let small = equal_answers(1000);
         assert_eq!(ideal(rate, &small), us(4 * 72 + 3 * 1064 + 6 * 1064));
     }

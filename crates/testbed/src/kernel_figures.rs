@@ -1,5 +1,5 @@
-//! The programs `trimline cat` and `trimline rpc` beside the kernel's own protocols, over one cable without offloads: a
-//! long flow beside TCP, a request beside an echo of UDP.
+//! The programs `trimline cat` and `trimline rpc` compared with the kernel's own protocols, over one cable without
+//! offloads: a long flow with TCP, a request with a UDP echo.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -14,23 +14,21 @@ use super::report::Report;
 use super::rpc::{self, Carrier};
 use super::sys;
 
-/// Time of each flow of TCP that is counted.
+/// Measured time of each TCP flow.
 const TIME: Duration = Duration::from_millis(500);
 
-/// Bytes of each flow of NDP.
 const BYTES: u64 = 600_000_000;
 
-/// Requests of each run.
 const REQUESTS: u64 = 3000;
 
-/// Time that a listener may take to be there (chosen: a hundred times what it takes on an idle machine).
+/// Time for a listener to start (chosen: a hundred times the time on an idle machine).
 const BEGIN: Duration = Duration::from_millis(200);
 
-/// A program in a host's namespace, which ends with this value.
+/// A program in a host's namespace, which is killed when this value is dropped.
 struct Program(Child);
 
 impl Program {
-    /// Starts `trimline` with these words, its interface and its address. `host` 0 speaks to host 1.
+    /// Starts `trimline` with these arguments, its interface and address. `host` 0 sends to host 1.
     fn start(
         network: &TestNetwork,
         program: &Path,
@@ -41,7 +39,7 @@ impl Program {
         let host = &network.hosts[host as usize];
         let own = address(host.number, 0).to_string();
         let start = || {
-            // A processor for each end, as the kernel's protocols have.
+            // Each end has its own processor, as with the kernel's protocols.
             sys::pin(host.number as usize);
             let mut command = Command::new(program);
             command.args(words).args(["-i", &host.interface, "-a", &own, "--rate", "100Gbps"]);
@@ -54,7 +52,6 @@ impl Program {
         host.namespace.inside(start).map(Program)
     }
 
-    /// Waits for its end. Gives what it printed and what it logged.
     fn finish(mut self) -> io::Result<(String, String)> {
         let (mut printed, mut logged) = (String::new(), String::new());
         if let Some(mut output) = self.0.stdout.take() {
@@ -72,13 +69,12 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // One that has ended takes no signal.
+        // A program that has ended takes no signal.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The number behind a word in what a program said.
 fn number_behind(text: &str, word: &str) -> io::Result<f64> {
     let number = text.split_once(word).map(|(_, rest)| {
         rest.trim_start().split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or("")
@@ -87,7 +83,6 @@ fn number_behind(text: &str, word: &str) -> io::Result<f64> {
     number.ok_or_else(|| io::Error::other(format!("expected a number behind {word:?} in {text:?}")))
 }
 
-/// Sends zeros with `trimline cat` from one host of a cable to the other.
 fn cat(network: &TestNetwork, program: &Path) -> io::Result<Bulk> {
     let before = sys::processor_time_of_children();
     let listener = Program::start(network, program, 1, &["cat", "listen"], Stdio::null())?;
@@ -102,7 +97,7 @@ fn cat(network: &TestNetwork, program: &Path) -> io::Result<Bulk> {
     Ok(Bulk { bytes: BYTES, time, processor, ..Bulk::default() })
 }
 
-/// The median time of requests of 1 KB by `trimline rpc`, in microseconds.
+/// Returns the median time of requests of 1 KB by `trimline rpc`, in microseconds.
 fn request_us(network: &TestNetwork, program: &Path, polls: bool) -> io::Result<f64> {
     let way: &[&str] = if polls { &["--poll"] } else { &[] };
     let serve = [&["rpc", "serve"], way].concat();
@@ -114,11 +109,11 @@ fn request_us(network: &TestNetwork, program: &Path, polls: bool) -> io::Result<
     number_behind(&printed, "median")
 }
 
-/// Long flows and requests of NDP, each judged by the run of the kernel's protocol just before it: the speed of a machine
-/// that others use changes within seconds. `program` is the command `trimline`.
+/// Measures long flows and requests of NDP, each compared with the kernel's protocol just before it, because a shared
+/// machine changes its speed within seconds. `program` is `trimline`.
 ///
 /// # Errors
-/// The kernel refuses what the testbed needs, or a program fails.
+/// Fails if the kernel refuses what the testbed needs, or a program fails.
 pub fn kernel(program: &Path, rounds: u64) -> io::Result<Report> {
     let mut report = Report::default();
     report.line(&format!("{rounds} rounds, one after the other: median (min, max)"));

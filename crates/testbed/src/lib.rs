@@ -1,7 +1,7 @@
-//! Hosts and switches on one machine, in network namespaces of their own.
+//! Hosts and switches on one machine, in their own network namespaces.
 //!
-//! Namespaces have no name and belong to the process: whatever ends it, a crash too, the kernel removes
-//! them with their interfaces. Root is not needed where a user may make user namespaces.
+//! Namespaces have no name and belong to the process: when it ends, even by a crash, the kernel removes them with their
+//! interfaces. Root is not needed where users may create user namespaces.
 //!
 //! [`network`] makes hosts, links and switches; [`bulk`], [`rpc`], [`incast`], [`coexist`], [`hull`] and [`fastlane`] each run
 //! one measurement on them; the modules `*_figures` run the measurements of a figure and print its rows.

@@ -1,5 +1,4 @@
-//! Network namespaces without a name: they exist while the process holds them, and vanish with it, however
-//! it ends.
+//! Network namespaces without a name: they vanish with the process that holds them, however it ends.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -15,11 +14,11 @@ pub struct Namespace {
     file: File,
 }
 
-/// Becomes root of a user namespace of its own, unless the process is root already: then it may make
-/// network namespaces. To be called before any thread is started.
+/// Becomes root of its own user namespace, unless it is root already, to create network namespaces. Must precede all
+/// threads.
 ///
 /// # Errors
-/// The system does not allow it.
+/// Fails if the system does not allow it.
 pub fn become_root() -> io::Result<()> {
     let (user, group) = sys::identity();
     if user == 0 {
@@ -31,16 +30,16 @@ pub fn become_root() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
-/// Whether the machine, or its user's rights, do not let a testbed be.
+/// Returns whether the machine or the user's privileges forbid a testbed.
 pub fn is_forbidden(error: &io::Error) -> bool {
-    // ENOSPC is how the kernel says that no user namespace is left to make.
+    // The kernel reports with ENOSPC that no user namespace is left.
     error.kind() == io::ErrorKind::PermissionDenied || error.raw_os_error() == Some(libc::ENOSPC)
 }
 
-/// What a test does with a testbed: says SKIPPED where the machine does not let it be, or has no `ip`.
+/// Returns the result of a testbed in a test. Prints SKIPPED where the machine forbids a testbed, or has no `ip`.
 ///
 /// # Panics
-/// Something else is wrong.
+/// Panics on any other error.
 pub fn allowed<T>(outcome: io::Result<T>) -> Option<T> {
     match outcome {
         Ok(done) => Some(done),
@@ -52,15 +51,15 @@ pub fn allowed<T>(outcome: io::Result<T>) -> Option<T> {
     }
 }
 
-/// What a testbed needs of the machine.
+/// The requirements of a testbed.
 pub const NEEDS: &str = "network namespaces and raw sockets need iproute2, and root or a kernel that lets users have \
                          user namespaces";
 
 impl Namespace {
-    /// A new one, with a loopback interface that is up.
+    /// Creates a network namespace with a running loopback interface.
     ///
     /// # Errors
-    /// The system does not allow it.
+    /// Fails if the system does not allow it.
     pub fn new() -> io::Result<Namespace> {
         let made = thread::spawn(|| {
             sys::new_network()?;
@@ -72,10 +71,10 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Does something inside.
+    /// Runs `act` inside.
     ///
     /// # Errors
-    /// It cannot be entered, or what was to be done failed.
+    /// Fails if it cannot be entered, or `act` fails.
     pub fn inside<T: Send>(&self, act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         thread::scope(|scope| {
             let thread = scope.spawn(|| {
@@ -86,23 +85,23 @@ impl Namespace {
         })
     }
 
-    /// Moves this thread inside, for good.
+    /// Moves this thread inside for good.
     ///
     /// # Errors
-    /// It cannot be entered.
+    /// Fails if it cannot be entered.
     pub fn enter(&self) -> io::Result<()> {
         sys::enter_network(self.file.as_fd())
     }
 
-    /// What other programs call it while this process lives.
+    /// Returns its path for other programs, while this process lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// Lines for `ip`, inside.
+    /// Runs lines of `ip` inside.
     ///
     /// # Errors
-    /// `ip` is not there, or refuses; its words are in the error.
+    /// Fails if `ip` is missing or refuses, with its message.
     pub fn ip(&self, lines: &[String]) -> io::Result<()> {
         self.inside(|| {
             let mut child = Command::new("ip")
@@ -129,7 +128,7 @@ impl Namespace {
     /// Sets a parameter of the kernel's network inside, such as `ipv4/tcp_fastopen`.
     ///
     /// # Errors
-    /// There is no such parameter.
+    /// Fails if there is no such parameter.
     pub fn set(&self, parameter: &str, value: &str) -> io::Result<()> {
         let path = format!("/proc/sys/net/{parameter}");
         self.inside(|| {

@@ -1,4 +1,4 @@
-//! Hosts in network namespaces of their own: two on a cable, or many around a network of switches.
+//! Hosts in their own network namespaces: two on a cable, or many around a network of switches.
 
 use std::fmt::Write as _;
 use std::io;
@@ -21,7 +21,7 @@ use trimline_stack::switch;
 /// A host of the testbed.
 #[derive(Debug)]
 pub struct TestHost {
-    /// Where it is.
+    /// Its namespace.
     pub namespace: Namespace,
     /// Its interface.
     pub interface: String,
@@ -29,7 +29,7 @@ pub struct TestHost {
     pub number: u32,
 }
 
-/// What is between the hosts.
+/// The topology between the hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Two hosts, one cable.
@@ -45,14 +45,14 @@ pub enum Shape {
 pub struct TestNetwork {
     /// The hosts.
     pub hosts: Vec<TestHost>,
-    /// Where the switches' ends of the cables are.
+    /// The namespace of the switches' ends of the cables.
     pub middle: Option<Namespace>,
     shape: Shape,
     mtu: usize,
 }
 
 impl Shape {
-    /// Hosts.
+    /// Returns the number of hosts.
     pub fn hosts(&self) -> u32 {
         match self {
             Shape::BackToBack => 2,
@@ -61,7 +61,7 @@ impl Shape {
         }
     }
 
-    /// Addresses of a host: one for each core switch.
+    /// Returns the number of addresses of a host: one for each core switch.
     pub fn ways(&self) -> u8 {
         match self {
             Shape::FatTree => 2,
@@ -69,7 +69,7 @@ impl Shape {
         }
     }
 
-    /// The switches, as their configuration file has them: `settings` are lines of its head.
+    /// Returns the configuration file of the switches; `settings` are its first lines.
     pub fn switches(&self, settings: &str) -> String {
         let mut text = format!("{settings}\n");
         let mut add = |line: String| writeln!(text, "{line}").expect("a string takes everything");
@@ -101,21 +101,21 @@ impl Shape {
     }
 }
 
-/// The address of a host for a core switch.
+/// Returns the address of a host for a core switch.
 pub fn address(host: u32, way: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, way, (host >> 8) as u8, host as u8 + 1)
 }
 
-/// The Ethernet address of a host.
+/// Returns the Ethernet address of a host.
 pub fn ethernet(host: u32) -> [u8; 6] {
     [2, 0, 0, 0, (host >> 8) as u8, host as u8 + 1]
 }
 
-/// How long the kernel may take to bring a link up.
+/// Maximum time for the kernel to bring a link up.
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The kernel notices a link that is up a moment later, on a busy machine much later. Until then it throws away what
-/// its sockets send.
+/// Waits until a link is up. The kernel notices that late, on a busy machine much later, and drops its sockets' packets
+/// until then.
 fn wait_until_running(interface: &str) -> io::Result<()> {
     let (mut netlink, link) = (Netlink::open()?, link(interface)?);
     let start = Instant::now();
@@ -133,7 +133,7 @@ impl TestNetwork {
     /// Builds namespaces and cables.
     ///
     /// # Errors
-    /// A right or a program is missing; said in words.
+    /// Fails with a message if a privilege or a program is missing.
     pub fn build(shape: Shape, mtu: usize) -> io::Result<TestNetwork> {
         let middle = match shape {
             Shape::BackToBack => None,
@@ -203,11 +203,11 @@ impl TestNetwork {
         Ok(TestNetwork { hosts, middle, shape, mtu })
     }
 
-    /// Says whether hosts may leave checksums, and the cutting of long frames, to their interfaces. Without that, frames
-    /// cross cables as they would cross those of copper: so it is from the beginning where switches are in between.
+    /// Sets whether hosts may leave checksums and segmentation to their interfaces. Without offloads frames cross
+    /// cables as on copper, the default with switches in between.
     ///
     /// # Errors
-    /// An interface is gone.
+    /// Fails if an interface is gone.
     pub fn set_offloads(&self, are_on: bool) -> io::Result<()> {
         let mut hosts = self.hosts.iter();
         hosts.try_for_each(|host| {
@@ -215,15 +215,15 @@ impl TestNetwork {
         })
     }
 
-    /// Its shape.
+    /// Returns its shape.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// The parameters of a host on a link of this rate.
+    /// Returns the parameters of a host on a link of this rate.
     ///
     /// # Errors
-    /// The MTU leaves no room.
+    /// Fails if the MTU leaves no room for a payload.
     pub fn config(&self, number: u32, rate: BitRate) -> io::Result<host::Config> {
         let mut config = host::Config::new(address(number, 0).into(), self.mtu, rate)
             .map_err(io::Error::other)?;
@@ -237,10 +237,10 @@ impl TestNetwork {
         Ok(config)
     }
 
-    /// A raw socket on a host's interface.
+    /// Opens a raw socket on a host's interface.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// Fails if it cannot be opened.
     pub fn socket(&self, number: u32) -> io::Result<AfPacket> {
         let host = &self.hosts[number as usize];
         let ways = (0..self.shape.ways()).map(|way| address(number, way).into());
@@ -249,10 +249,10 @@ impl TestNetwork {
         host.namespace.inside(|| AfPacket::open_host(&host.interface, profile, &addresses))
     }
 
-    /// Opens an NDP host that knows all the others.
+    /// Opens an NDP host that knows all other hosts.
     ///
     /// # Errors
-    /// Its interface cannot be opened.
+    /// Fails if its interface cannot be opened.
     pub fn host(
         &self,
         number: u32,
@@ -272,10 +272,10 @@ impl TestNetwork {
         Ok(host)
     }
 
-    /// The switches' ends of all cables.
+    /// Opens the switches' ends of all cables.
     ///
     /// # Errors
-    /// There are no switches, or an interface cannot be opened.
+    /// Fails if there are no switches, or an interface cannot be opened.
     pub fn ports(&self) -> io::Result<Vec<AfPacket>> {
         let middle = self.middle.as_ref().ok_or_else(|| io::Error::other("no switch is here"))?;
         middle.inside(|| {

@@ -1,17 +1,17 @@
-//! What a program of the testbed measured: numbers by name, lines for people, files.
+//! The report of a testbed program: numbers by name, lines for people, files.
 
 use std::collections::BTreeMap;
 
-/// What a program measured.
+/// The results of a testbed program.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Numbers by name, as testbed.toml asks for them.
+    /// Numbers by their names in testbed.toml.
     pub measures: BTreeMap<String, f64>,
     /// Lines for people.
     pub table: String,
     /// Further files: name and contents.
     pub files: Vec<(String, String)>,
-    /// What this machine does not have, and the beginning of the names of measures that are therefore not there.
+    /// A missing feature of this machine, and the prefix of the measures absent without it.
     pub lacks: Option<(String, &'static str)>,
 }
 
@@ -29,7 +29,6 @@ impl Report {
         self.measures.get(name).copied().unwrap_or(f64::NAN)
     }
 
-    /// A measure of several rounds: its median, least and most.
     pub(super) fn of_rounds(&mut self, name: &str, values: impl Iterator<Item = f64>) -> [f64; 3] {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
@@ -40,14 +39,13 @@ impl Report {
         found
     }
 
-    /// The same, with a line.
     pub(super) fn rounds(&mut self, label: &str, name: &str, values: impl Iterator<Item = f64>) {
         let [median, min, max] = self.of_rounds(name, values);
         self.line(&format!("  {label:50} {median:9.2} ({min:.2}, {max:.2})"));
     }
 }
 
-/// The value below which this share of sorted values lies.
+/// Returns the value below which this share of sorted values lies.
 pub(super) fn quantile(sorted: &[f64], share: f64) -> f64 {
     match sorted.len() {
         0 => f64::NAN,

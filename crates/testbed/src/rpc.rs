@@ -1,5 +1,5 @@
-//! The time of a request and its answer (NDP 5.1, Figure 8), over everything that this machine has: the
-//! bare packet interface, NDP, TCP with data in its SYN, TCP, and TCP on a connection that stays.
+//! The time of a request and its answer (NDP 5.1, Figure 8) over each carrier of this machine: the bare packet
+//! interface, UDP, NDP, TCP with data in its SYN, TCP, and TCP on a persistent connection.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -26,30 +26,30 @@ const REQUEST: [u8; REQUEST_BYTES] = [0x5a; REQUEST_BYTES];
 
 const SERVICE: u16 = 7;
 
-/// The longest wait of a server that blocks: then it looks whether the run is over.
+/// Maximum wait of a blocking server before it checks for the end of the run.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// What carries requests.
+/// A carrier of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// The frame goes to the other host and back: no protocol.
+    /// A bare frame to the other host and back, without a protocol.
     Raw,
-    /// One datagram of the kernel's UDP there, one back.
+    /// A datagram of the kernel's UDP each way.
     Udp,
     /// A new NDP connection for each request.
     Ndp,
-    /// The same of a server that wants to be shown a token, which the client has from its first request.
+    /// A new NDP connection for each request, with a token that the client has from its first request.
     NdpValidated,
-    /// A new TCP connection for each, the request in its SYN (RFC 7413).
+    /// A new TCP connection for each request, which is in its SYN (RFC 7413).
     FastOpen,
-    /// A new TCP connection for each.
+    /// A new TCP connection for each request.
     Tcp,
-    /// One TCP connection for all.
+    /// One TCP connection for all requests.
     TcpKept,
 }
 
 impl Carrier {
-    /// All of them.
+    /// All carriers.
     pub const ALL: [Carrier; 7] = [
         Carrier::Raw,
         Carrier::Udp,
@@ -60,7 +60,7 @@ impl Carrier {
         Carrier::TcpKept,
     ];
 
-    /// As tables write it.
+    /// Returns its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Carrier::Raw => "raw echo",
@@ -85,34 +85,33 @@ fn elapsed_ns(start: Instant) -> u64 {
     start.elapsed().as_nanos() as u64
 }
 
-/// One measurement.
 pub(super) struct Run<'a> {
     network: &'a TestNetwork,
     carrier: Carrier,
     polls: bool,
     requests: u64,
-    /// How long anybody waits for the other end.
+    /// Maximum wait for the other end.
     stall_timeout: Duration,
-    /// The server is there.
+    /// The server is ready.
     ready: AtomicBool,
-    /// One of the two has ended.
+    /// One end has finished.
     over: AtomicBool,
 }
 
-/// Times `requests` requests between two hosts on a cable, after a tenth as many to warm up. Both ends
-/// poll, or both block.
+/// Measures `requests` requests between two hosts on a cable, after a tenth as many to warm up. Both ends poll or
+/// block.
 ///
 /// # Errors
-/// A right is missing, a contender fails, or the other end says nothing for five seconds.
+/// Fails if a privilege is missing, a carrier fails, or the other end is silent for five seconds.
 pub fn measure(carrier: Carrier, polls: bool, requests: u64) -> io::Result<Latencies> {
     let network = TestNetwork::build(Shape::BackToBack, 1500)?;
     measure_over(&network, carrier, polls, requests)
 }
 
-/// As [`measure`], between the hosts of this cable.
+/// Measures as [`measure`] does, between the hosts of this cable.
 ///
 /// # Errors
-/// As [`measure`].
+/// Fails as [`measure`] does.
 pub fn measure_over(
     network: &TestNetwork,
     carrier: Carrier,
@@ -123,7 +122,7 @@ pub fn measure_over(
     run.beside_server(|| run.ask())
 }
 
-/// The paper's times: hosts with a core of their own.
+/// Returns a host's parameters with the paper's timers, for hosts with their own core.
 fn host_config(network: &TestNetwork, number: u32, polls: bool) -> io::Result<Config> {
     let mut config = network.config(number, BitRate::from_gbps(100))?;
     config.ndp.rto = TimeDelta::from_ms(1);
@@ -134,27 +133,24 @@ fn host_config(network: &TestNetwork, number: u32, polls: bool) -> io::Result<Co
     Ok(config)
 }
 
-/// A wait for something that may never come.
 struct Wait<'a> {
     run: &'a Run<'a>,
     since: Instant,
     turns: u32,
-    /// Whether the end of the run ends it.
+    /// Whether it ends with the run.
     until_over: bool,
 }
 
 impl Wait<'_> {
-    /// Waits as the policy says, until the descriptor may be readable. False: the run is over.
-    ///
-    /// # Errors
-    /// Nothing came for so long.
+    /// Polls or blocks until the descriptor may be readable. Returns false if the run is over, and fails after the
+    /// stall timeout.
     fn pause(&mut self, what: &str, fd: RawFd) -> io::Result<bool> {
         self.turns += 1;
         if self.until_over && self.run.over.load(Ordering::Relaxed) {
             return Ok(false);
         }
         if !self.run.polls {
-            // The longest wait is short, so that the end of a run is seen.
+            // A short wait, so that the end of a run is seen.
             wait_readable([fd].into_iter(), 50_000_000)?;
         } else if self.turns.is_multiple_of(64) {
             thread::yield_now();
@@ -181,7 +177,6 @@ impl<'a> Run<'a> {
         Run { network, carrier, polls, requests, stall_timeout, ready, over }
     }
 
-    /// What a client does on a processor of its own, beside the server on another.
     pub(super) fn beside_server<T: Send>(
         &self,
         ask: impl FnOnce() -> io::Result<T> + Send,
@@ -210,12 +205,10 @@ impl<'a> Run<'a> {
         format!("{carrier}: no {what} in {seconds} s")
     }
 
-    /// A client waits as long as it has patience.
     fn wait(&self) -> Wait<'_> {
         Wait { run: self, since: Instant::now(), turns: 0, until_over: false }
     }
 
-    /// A server waits until the run is over.
     fn wait_for_request(&self) -> Wait<'_> {
         Wait { until_over: true, ..self.wait() }
     }
@@ -256,17 +249,16 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// A UDP socket of a host, which waits in the kernel only if this run blocks.
+    /// Returns a UDP socket, which waits in the kernel only if this run blocks.
     fn datagrams(&self, host: usize, port: u16) -> io::Result<UdpSocket> {
         self.network.hosts[host].namespace.enter()?;
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
         socket.set_nonblocking(self.polls)?;
-        // A server sees the end of a run, a client loses patience.
+        // A server must see the end of a run; a client has a stall timeout.
         socket.set_read_timeout(Some(if port == 0 { self.stall_timeout } else { GLANCE }))?;
         Ok(socket)
     }
 
-    /// Takes one datagram. `None`: the run is over.
     fn take_datagram(
         &self,
         socket: &UdpSocket,
@@ -364,7 +356,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Reads a whole message. False: the stream ended, or the run did.
+    /// Reads a whole message. Returns false if the stream or run has ended.
     fn take(&self, stream: &mut TcpStream, bytes: &mut [u8], wait: Wait<'_>) -> io::Result<bool> {
         let (mut got, mut wait) = (0, wait);
         while got < bytes.len() {
@@ -383,7 +375,7 @@ impl<'a> Run<'a> {
         Ok(true)
     }
 
-    /// Writes a whole message, on a connection that may still be opening.
+    /// Writes a whole message on a connection that may still be opening.
     fn give(&self, stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
         let (mut given, mut turns, start) = (0, 0u32, Instant::now());
         while given < bytes.len() {
@@ -413,7 +405,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The server is to be there first: a frame that nobody receives is lost.
+    /// Waits for the server, because frames to an absent server are lost.
     fn wait_for_server(&self) -> io::Result<()> {
         let start = Instant::now();
         while !self.ready.load(Ordering::Acquire) {
@@ -441,7 +433,7 @@ impl<'a> Run<'a> {
         Ok(taken)
     }
 
-    /// The numbers of the requests, those that warm up first.
+    /// Returns the numbers of all requests, warm-up first.
     fn numbers(&self) -> std::ops::Range<u64> {
         0..self.requests + self.requests / 10
     }
@@ -466,7 +458,6 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// A host that asks.
     pub(super) fn client(&self, clock: &Clock) -> io::Result<Host<AfPacket>> {
         let mut config = host_config(self.network, 0, self.polls)?;
         // The next request follows at once.
@@ -474,7 +465,6 @@ impl<'a> Run<'a> {
         self.network.host(0, config, clock)
     }
 
-    /// A request and its answer, on a connection of their own: nanoseconds.
     pub(super) fn request(&self, host: &mut Host<AfPacket>) -> io::Result<u64> {
         let stall_timeout = TimeDelta::from_ns(self.stall_timeout.as_nanos() as u64);
         let start = Instant::now();
@@ -507,7 +497,7 @@ impl<'a> Run<'a> {
         let open = if self.carrier == Carrier::FastOpen { Open::Fast } else { Open::Plain };
         let connect = || {
             let opened = sys::tcp_connect(address(1, 0), SERVICE, open, !self.polls, &REQUEST)?;
-            // Of a socket that blocks by itself: as long as it has patience.
+            // A blocking socket waits up to the stall timeout.
             opened.0.set_read_timeout(Some(self.stall_timeout))?;
             Ok::<_, io::Error>(opened)
         };
@@ -544,7 +534,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A frame of NDP's port that no host of the protocol sees.
+/// Returns a frame with NDP's port that no NDP host receives.
 pub(super) fn raw_frame(payload: &[u8]) -> Vec<u8> {
     use trimline_packet::wire::{Datagram, Ethernet, Fields};
     use trimline_packet::{ConnectionId, Flags, Header, Kind, Service};
@@ -576,7 +566,7 @@ mod tests {
     use super::*;
     use crate::namespace::allowed;
 
-    /// A frame that is lost, a server that does not come: nobody waits for ever.
+    /// A lost frame or an absent server ends the wait.
     #[test]
     fn a_server_that_says_nothing_is_given_up() {
         let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
@@ -592,7 +582,7 @@ mod tests {
                 assert!(error.to_string().contains(what), "{error}");
             }
         }
-        // A listener that accepts nothing and answers nothing.
+        // A listener that accepts and answers nothing.
         let listen = || TcpListener::bind((Ipv4Addr::UNSPECIFIED, SERVICE));
         let _listener = network.hosts[1].namespace.inside(listen).unwrap();
         for carrier in [Carrier::Ndp, Carrier::Tcp, Carrier::FastOpen] {

@@ -9,36 +9,33 @@ use std::time::Duration;
 
 use trimline_stack::io::sys::{any_socket, checked, interface_request, set_number};
 
-/// Gives this thread a network namespace of its own.
 pub(super) fn new_network() -> io::Result<()> {
     // SAFETY: takes a number only; other threads keep their namespace.
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(|_| ())
 }
 
-/// Moves this thread into a network namespace.
 pub(super) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: takes numbers only.
     checked(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(|_| ())
 }
 
-/// Gives this process a user namespace of its own. It must have one thread.
+/// Moves this process, which must have one thread, into a new user namespace.
 pub(super) fn new_user() -> io::Result<()> {
     // SAFETY: takes a number only.
     checked(unsafe { libc::unshare(libc::CLONE_NEWUSER) }).map(|_| ())
 }
 
-/// The effective user and group.
 pub(super) fn identity() -> (u32, u32) {
     // SAFETY: takes nothing and cannot fail.
     unsafe { (libc::geteuid(), libc::getegid()) }
 }
 
-/// Processor time of this process until now, in its own code and in the kernel.
+/// Returns the processor time of this process, with the kernel.
 pub(super) fn processor_time() -> Duration {
     processor_time_of(libc::RUSAGE_SELF)
 }
 
-/// Processor time of the programs that this process has started and whose end it has seen.
+/// Returns the processor time of ended child processes.
 pub(super) fn processor_time_of_children() -> Duration {
     processor_time_of(libc::RUSAGE_CHILDREN)
 }
@@ -56,7 +53,7 @@ fn processor_time_of(whose: libc::c_int) -> Duration {
     duration(usage.ru_utime) + duration(usage.ru_stime)
 }
 
-/// A file of this many zeros that takes no memory.
+/// Returns a file of this many zeros that takes no memory.
 pub(super) fn zeros(bytes: u64) -> io::Result<File> {
     // SAFETY: the name lives through the call; a descriptor that is not negative is new and ours.
     let file = unsafe {
@@ -67,7 +64,7 @@ pub(super) fn zeros(bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Keeps this thread on one processor; where there are fewer, wherever it is.
+/// Pins this thread to a processor, if it exists.
 pub(super) fn pin(processor: usize) {
     // SAFETY: a set of zeros is an empty one; it lives through the call. That it fails does no harm.
     unsafe {
@@ -83,8 +80,7 @@ struct EthtoolValue {
     value: u32,
 }
 
-/// Says whether the kernel may leave checksums, and the cutting of frames that are longer than the MTU, to an
-/// interface of this network namespace.
+/// Sets whether the kernel may leave checksums and segmentation to an interface.
 pub(super) fn set_offloads(interface: &str, are_on: bool) -> io::Result<()> {
     const SIOCETHTOOL: libc::c_ulong = 0x8946;
     // ETHTOOL_SRXCSUM, STXCSUM, STSO, SGSO, SGRO: segmentation needs the checksum.
@@ -99,7 +95,7 @@ pub(super) fn set_offloads(interface: &str, are_on: bool) -> io::Result<()> {
             unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as libc::Ioctl, &mut request) };
         match checked(done) {
             Ok(_) => {}
-            // What cannot be changed is not there.
+            // A setting that cannot be changed does not exist.
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
             Err(error) => return Err(error),
         }
@@ -107,7 +103,6 @@ pub(super) fn set_offloads(interface: &str, are_on: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// How a TCP connection is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Open {
     /// Handshake, then data.
@@ -116,8 +111,8 @@ pub(super) enum Open {
     Fast,
 }
 
-/// Opens a TCP connection with cubic and sends the first bytes on it. One that does not block may not
-/// have sent them all: gives how many it has.
+/// Opens a TCP connection with cubic and sends the first bytes. Returns how many were sent, which may be fewer without
+/// blocking.
 pub(super) fn tcp_connect(
     address: Ipv4Addr,
     port: u16,
@@ -163,7 +158,6 @@ pub(super) fn tcp_connect(
     }
 }
 
-/// Names the congestion control of a socket.
 pub(super) fn set_congestion(socket: &impl AsRawFd, name: &str) -> io::Result<()> {
     // SAFETY: the name lives through the call, and its length is its own.
     checked(unsafe {

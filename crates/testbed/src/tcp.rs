@@ -1,4 +1,4 @@
-//! Long flows of the kernel's TCP from several hosts of a testbed to one, and what the kernels count of them.
+//! Flows of the kernel's TCP from several hosts of a testbed to one, and the kernels' counters.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -11,44 +11,39 @@ use super::incast::SERVICE;
 use super::network::{TestHost, address};
 use super::sys::{self, Open};
 
-/// Bytes that a flow is given, or read, in one call.
 const CHUNK: usize = 1 << 16;
 
-/// A flow's two ends.
 struct Flow {
     sender: TcpStream,
     receiver: TcpStream,
 }
 
-/// What the receiver's application has read.
 #[derive(Debug)]
 pub(super) struct Received(Vec<AtomicU64>);
 
 impl Received {
-    /// Bytes of each flow, in the order of the senders.
+    /// Returns the bytes of each flow, in the order of the senders.
     pub(super) fn of_each(&self) -> Vec<u64> {
         self.0.iter().map(|bytes| bytes.load(Ordering::Relaxed)).collect()
     }
 
-    /// Bytes of all flows.
     pub(super) fn sum(&self) -> u64 {
         self.of_each().into_iter().sum()
     }
 }
 
-/// The congestion controls that this kernel has.
+/// Returns the congestion controls of this kernel.
 fn known() -> String {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
-/// What this kernel calls its DCTCP: its own, or the one that scripts/dctcp.sh loads.
+/// Returns this kernel's name of DCTCP: its own, or the one from scripts/dctcp.sh.
 pub(super) fn dctcp() -> Option<&'static str> {
     let known = known();
     ["dctcp", "bpf_dctcp"].into_iter().find(|name| known.split_whitespace().any(|has| has == *name))
 }
 
-/// Names the congestion control of a socket.
 fn set_congestion(socket: &impl AsRawFd, congestion: &str) -> io::Result<()> {
     sys::set_congestion(socket, congestion).map_err(|error| {
         let text = format!(
@@ -59,11 +54,11 @@ fn set_congestion(socket: &impl AsRawFd, congestion: &str) -> io::Result<()> {
     })
 }
 
-/// Opens a flow from each of the senders, one after the other.
 fn open(senders: &[TestHost], receiver: &TestHost, congestion: &str) -> io::Result<Vec<Flow>> {
     let bind = || TcpListener::bind((Ipv4Addr::UNSPECIFIED, SERVICE));
     let listener = receiver.namespace.inside(bind)?;
-    // RFC 8257: a receiver of DCTCP says of each segment whether it was marked. What is accepted has the listener's.
+    // RFC 8257: a receiver of DCTCP reports for each segment whether it was marked. Accepted sockets inherit the
+    // listener's congestion control.
     set_congestion(&listener, congestion)?;
     let flow = |host: &TestHost| {
         let connect = || {
@@ -79,7 +74,6 @@ fn open(senders: &[TestHost], receiver: &TestHost, congestion: &str) -> io::Resu
     senders.iter().map(flow).collect()
 }
 
-/// Writes until the flow is over.
 fn send(mut stream: &TcpStream, over: &AtomicBool) -> io::Result<()> {
     let bytes = vec![0x5a; CHUNK];
     loop {
@@ -90,7 +84,6 @@ fn send(mut stream: &TcpStream, over: &AtomicBool) -> io::Result<()> {
     }
 }
 
-/// Reads until the flow is over, and counts.
 fn receive(mut stream: &TcpStream, received: &AtomicU64, over: &AtomicBool) -> io::Result<()> {
     let mut bytes = vec![0; CHUNK];
     loop {
@@ -109,11 +102,9 @@ fn named(end: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("TCP's {end}: {error}"))
 }
 
-/// Keeps a flow from each of the senders to the receiver busy while `act` works, which gets the bytes that the
-/// receiver's application has read of each. The threads of senders and of receivers are kept on `processors`, if named.
-///
-/// # Errors
-/// A flow cannot be opened or breaks, or `act` fails.
+/// Keeps a flow from each sender to the receiver busy during `act`, which gets the bytes that the receiver's
+/// application has read. The threads of senders and of receivers are pinned to `processors`, if given. Fails if a flow
+/// or `act` does.
 pub(super) fn beside_flows<T>(
     senders: &[TestHost],
     receiver: &TestHost,
@@ -144,7 +135,7 @@ pub(super) fn beside_flows<T>(
         let outcome = act(received);
         over.store(true, Ordering::Release);
         for end in flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]) {
-            // One that broke is shut already; its thread says so.
+            // A broken flow is shut down already; its thread reports it.
             let _ = end.shutdown(Shutdown::Both);
         }
         let ends = threads.into_iter().map(|thread| thread.join());
@@ -156,25 +147,21 @@ pub(super) fn beside_flows<T>(
     })
 }
 
-/// A flow's byte at a place.
 fn byte(place: u64) -> u8 {
     (place % 251) as u8
 }
 
-/// What became of flows of a size.
+/// The results of flows of one size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transferred {
-    /// Flows of which the receiver's application has read every byte as it was sent.
+    /// Flows of which the receiver's application has read every byte as sent.
     pub complete: u32,
-    /// What went wrong with the others.
+    /// The faults of the other flows.
     pub faults: Vec<String>,
 }
 
-/// Sends so many flows of so many bytes from each of the senders to the receiver, all at once, and waits until the
-/// receiver's applications have read all of them, or a flow broke.
-///
-/// # Errors
-/// A flow cannot be opened.
+/// Sends `flows` flows of `bytes` bytes from each sender at once, and waits until the receiver's application has read
+/// them all, or a flow broke. Fails if one cannot be opened.
 pub(super) fn transfer(
     senders: &[TestHost],
     receiver: &TestHost,
@@ -219,7 +206,7 @@ pub(super) fn transfer(
             });
             [sending, receiving]
         });
-        // All of them are at work before the first is waited for.
+        // All threads run before the first is waited for.
         let ends: Vec<_> = ends.collect();
         let mut transferred = Transferred::default();
         for ends in ends {
@@ -234,28 +221,21 @@ pub(super) fn transfer(
     })
 }
 
-/// Packets that the kernel of a host dropped because they were shorter than their IP length: IpExtInTruncatedPkts of nstat.
-///
-/// # Errors
-/// A kernel that does not count them.
+/// Returns the packets that a host's kernel dropped as shorter than their IP length: IpExtInTruncatedPkts of nstat.
 pub(super) fn truncated(host: &TestHost) -> io::Result<u64> {
     host.namespace.inside(|| counter("netstat", "IpExt:", "InTruncatedPkts"))
 }
 
-/// What the kernels of hosts have counted of TCP.
+/// The kernels' counters of TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpCounters {
     /// Segments that were sent again.
     pub retransmissions: u64,
-    /// Retransmission timers that ran out.
+    /// Retransmission timers that expired.
     pub timeouts: u64,
 }
 
 impl TcpCounters {
-    /// Of these hosts together.
-    ///
-    /// # Errors
-    /// A kernel that does not count them.
     pub(super) fn of(hosts: &[TestHost]) -> io::Result<TcpCounters> {
         let mut sum = TcpCounters::default();
         for host in hosts {
@@ -270,7 +250,6 @@ impl TcpCounters {
         Ok(sum)
     }
 
-    /// What came since then.
     pub(super) fn since(self, before: TcpCounters) -> TcpCounters {
         TcpCounters {
             retransmissions: self.retransmissions - before.retransmissions,
@@ -279,8 +258,8 @@ impl TcpCounters {
     }
 }
 
-/// A counter of this thread's network namespace: of a file of /proc/net, the line of names and the line of values that
-/// begin with `table`.
+/// Returns a counter of this thread's network namespace, from a file of /proc/net with a line of names and a line of
+/// values that begin with `table`.
 fn counter(file: &str, table: &str, name: &str) -> io::Result<u64> {
     let path = format!("/proc/thread-self/net/{file}");
     let text = fs::read_to_string(&path)?;

@@ -1,4 +1,4 @@
-//! What the thread of the switches lets other threads of a testbed see, and how long threads had no processor.
+//! The switches' thread as other threads see it, and the times that threads waited for a processor.
 
 use std::fs;
 use std::io;
@@ -7,16 +7,16 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the switches may take to say what they counted.
+/// Maximum wait for the switches' counters.
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long this thread was ready to run and had no processor, as far as the kernel counts that.
+/// Returns the time that this thread was ready without a processor, if the kernel counts it.
 pub(super) fn held_up() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Lets one thread ask what the switches' thread has counted, and how long it was held up.
+/// Lets one thread read the counters of the switches' thread, and how long it was held up.
 #[derive(Debug)]
 pub(super) struct Watch<T> {
     wanted: AtomicBool,
@@ -24,12 +24,10 @@ pub(super) struct Watch<T> {
 }
 
 impl<T> Watch<T> {
-    /// Nobody has asked.
     pub(super) const fn new() -> Watch<T> {
         Watch { wanted: AtomicBool::new(false), seen: Mutex::new(None) }
     }
 
-    /// The switches' thread: answers who asks.
     pub(super) fn show(&self, inspect: impl FnOnce() -> T) {
         if self.wanted.load(Ordering::Acquire) {
             self.wanted.store(false, Ordering::Relaxed);
@@ -38,10 +36,7 @@ impl<T> Watch<T> {
         }
     }
 
-    /// Another thread: waits for the answer.
-    ///
-    /// # Errors
-    /// None comes.
+    /// Requests the counters and waits for them. Fails without an answer in time.
     pub(super) fn ask(&self) -> io::Result<(T, Option<Duration>)> {
         self.wanted.store(true, Ordering::Release);
         let start = Instant::now();

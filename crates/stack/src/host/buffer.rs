@@ -1,23 +1,22 @@
-//! Bytes of a stream between an offset that nobody needs any more and the newest one. A ring: what is
-//! released moves nothing, and a packet's payload is one slice or two.
+//! The buffered bytes of a stream, in a ring: releasing moves nothing, and a packet's payload is one or two slices.
 
 use std::collections::VecDeque;
 
-/// A window of a stream.
+/// A contiguous part of a stream, from the oldest byte still needed to the newest.
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
     bytes: VecDeque<u8>,
-    /// Offset in the stream of the first byte.
+    /// Offset of the first byte in the stream.
     start: u64,
 }
 
-/// Bytes of memory that are worth keeping for others (chosen: a request of 1 KB, and what goes with it).
+/// Maximum bytes that an emptied list keeps for reuse (chosen: a request of 1 KB and its bookkeeping).
 const LITTLE: usize = 4096;
 
-/// Bytes of memory that stay where messages were (chosen: 4096 connections of a peer have 256 MB).
+/// Memory, in bytes, that stays after messages (chosen: 4096 connections of a peer have 256 MB).
 pub(super) const SPARE: usize = 1 << 16;
 
-/// An empty list; with the memory of this one, if it `keeps` it and that is little.
+/// Returns an empty list, which reuses the memory if `keeps` and it is at most [`LITTLE`].
 pub(super) fn emptied<T>(mut list: VecDeque<T>, keeps: bool) -> VecDeque<T> {
     if !keeps || list.capacity() * size_of::<T>() > LITTLE {
         return VecDeque::new();
@@ -27,38 +26,33 @@ pub(super) fn emptied<T>(mut list: VecDeque<T>, keeps: bool) -> VecDeque<T> {
 }
 
 impl Buffer {
-    /// A window at the beginning of a stream; with the memory of this one, if it `keeps` it and that is little.
+    /// Resets to the beginning of a stream, and reuses the memory if `keeps` and it is at most [`LITTLE`].
     pub(super) fn emptied(self, keeps: bool) -> Buffer {
         Buffer { bytes: emptied(self.bytes, keeps), start: 0 }
     }
 
-    /// Bytes that its memory has room for.
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Offset behind the newest byte.
     pub(super) fn end(&self) -> u64 {
         self.start + self.len() as u64
     }
 
-    /// Offset of the oldest byte that is kept.
     pub(super) fn start(&self) -> u64 {
         self.start
     }
 
-    /// Bytes that are kept.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Adds bytes at the end.
     pub(super) fn append(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
-    /// The bytes from one offset to another, both within the window: the second slice follows the first.
+    /// Returns the bytes between two buffered offsets; the second slice follows the first.
     pub(super) fn slices(&self, from: u64, to: u64) -> [&[u8]; 2] {
         let (front, back) = self.bytes.as_slices();
         let [from, to] = [from, to].map(|offset| (offset - self.start) as usize);
@@ -69,12 +63,12 @@ impl Buffer {
         ]
     }
 
-    /// Forgets what lies before an offset. Of the memory of what was long `spare` bytes stay for what comes next.
+    /// Releases the bytes before an offset. A long buffer keeps `spare` bytes of memory.
     pub(super) fn release(&mut self, before: u64, spare: usize) {
         let gone = (before.saturating_sub(self.start) as usize).min(self.len());
         self.start += gone as u64;
         if gone == self.len() {
-            // Begins again in front: what comes next is in one slice.
+            // The ring restarts at its front, so that the next bytes are one slice.
             self.bytes.clear();
         } else {
             self.bytes.drain(..gone);
@@ -85,7 +79,6 @@ impl Buffer {
         }
     }
 
-    /// Forgets what lies at or behind an offset.
     pub(super) fn truncate(&mut self, end: u64) {
         self.bytes.truncate(end.saturating_sub(self.start) as usize);
     }
@@ -110,7 +103,7 @@ mod tests {
     }
 
     proptest! {
-        /// A plain vector of the whole stream says the same.
+        /// The buffer agrees with a plain vector of the whole stream.
         #[test]
         fn a_buffer_is_a_window_of_a_stream(
             steps in prop::collection::vec((any::<bool>(), 0usize..50), 1..100),
@@ -128,7 +121,7 @@ mod tests {
                 prop_assert_eq!(buffer.start(), released as u64);
                 prop_assert_eq!(buffer.end(), all.len() as u64);
                 prop_assert_eq!(buffer.slices(buffer.start(), buffer.end()).concat(), &all[released..]);
-                // A part of it, wherever the ring begins again.
+                // A part, wherever the ring wraps.
                 let (from, to) = (released + buffer.len() / 3, all.len() - buffer.len() / 3);
                 let part = buffer.slices(from as u64, to as u64).concat();
                 prop_assert_eq!(part, &all[from..to]);

@@ -1,31 +1,31 @@
-//! The cause in a RESET, so that the other end can name it: the low byte of the header's last word, which RESET does not
-//! use otherwise. A host that does not know of causes sends 0 and ignores others.
+//! The cause in a RESET, which the other end can report: the low byte of the header's last word, unused otherwise. A
+//! host that does not know causes sends 0 and ignores others.
 
 use std::fmt;
 
 use super::Failure;
 
-/// The cause for which the other end ended or refused a connection, as it says.
+/// The cause for which the other end says it ended or refused a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cause {
-    /// It named none, or one that this version does not know.
+    /// It named no cause, or one that this version does not know.
     Unknown = 0,
-    /// Nobody listens on that service there, or the connection is not known any more.
+    /// No application listens on that service there, or the connection is not known any more.
     NoService = 1,
-    /// Its application wants nothing of the connection any more, or has stopped.
+    /// Its application has abandoned the connection or stopped.
     Ended = 2,
     /// The deadline of its connection has passed.
     Deadline = 3,
     /// It has no room for the rest of a message ([`super::Limits`]).
     NoRoom = 4,
-    /// A message was longer than it takes ([`super::Limits::message_bytes`]).
+    /// A message exceeded its maximum length ([`super::Limits::message_bytes`]).
     TooLong = 5,
-    /// None of its data arrived here for as long as it waits.
+    /// No data of it arrived here within its timeout.
     Stalled = 6,
     /// Its packets are longer than the path carries.
     PathMtu = 7,
-    /// A message arrived with another CRC-32C than it was sent with.
+    /// The CRC-32C of a message was not the one that it was sent with.
     Altered = 8,
 }
 
@@ -42,12 +42,10 @@ impl Cause {
         Cause::Altered,
     ];
 
-    /// The cause in the last word of a RESET.
     pub(super) fn of_word(extra: u32) -> Cause {
         Cause::ALL.into_iter().find(|&cause| cause as u32 == extra & 0xff).unwrap_or(Cause::Unknown)
     }
 
-    /// The cause that the other end is told of a failure here.
     pub(super) fn of(failure: Failure) -> Cause {
         match failure {
             Failure::Closed => Cause::Ended,

@@ -11,49 +11,48 @@ use super::key::Key;
 use super::outgoing::EXTENSION_ROOM;
 use super::wait::Idle;
 
-/// Minimum of a measured RTO (chosen: what a host that shares its cores may be late).
+/// Minimum of a measured RTO (chosen: how late a host that shares its cores may be).
 pub(super) const MIN_RTO: TimeDelta = TimeDelta::from_ms(20);
 
 /// Bytes of IP, UDP and NDP headers before the payload.
 const HEADERS_V4: usize = 20 + 8 + 16;
 const HEADERS_V6: usize = 40 + 8 + 16;
 
-/// What a host keeps for others, at most: of one connection, of one peer, in all. What is beyond is refused or not
-/// pulled, never lost after it was ACKed. What is to be sent is bounded by [`Config::send_buffer`] for each connection.
+/// The maximum that a host buffers for each connection, for each peer and in all. Data beyond it is refused or not
+/// pulled, but never lost after an ACK. [`Config::send_buffer`] bounds data to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a connection that wait for its application: then nothing more is pulled.
+    /// Bytes of a connection that wait for its application; then it is no longer pulled.
     pub receive_buffer: u64,
-    /// Bytes of a connection that wait for a packet that is missing: further ones are taken as headers.
+    /// Bytes of a connection that wait for a missing packet; further packets are taken as headers.
     pub early_bytes: u64,
     /// Bytes of a message, to be sent or received.
     pub message_bytes: u64,
-    /// Bytes that are kept of one peer.
+    /// Bytes buffered from one peer.
     pub peer_bytes: u64,
-    /// Bytes that are kept of all.
+    /// Bytes buffered from all peers.
     pub host_bytes: u64,
-    /// Bytes that wait to be sent to one peer or ACKed by it: then connections to it take no more to send.
+    /// Bytes to be sent to one peer or ACKed by it; then its connections accept no more to send.
     pub peer_unacked: u64,
-    /// Bytes that wait to be sent to all peers or ACKed by them.
+    /// Bytes to be sent to all peers or ACKed by them.
     pub host_unacked: u64,
     /// Connections that one peer may have opened here.
     pub peer_connections: u32,
-    /// Connections that all may have opened here.
+    /// Connections that all peers may have opened here.
     pub connections: u32,
-    /// Those of one peer of which the application could not read anything yet.
+    /// Connections of one peer from which nothing could be read yet.
     pub peer_half_open: u32,
-    /// The same of all.
+    /// Connections of all peers from which nothing could be read yet.
     pub half_open: u32,
-    /// Halves of connections, those included that are only remembered.
+    /// Sides of connections, including those that are only remembered.
     pub sides: u32,
     /// Peers that this host did not name itself.
     pub peers: u32,
 }
 
 impl Default for Limits {
-    /// Chosen: a stalled application costs 4 MB; what arrives at 10 Gb/s until a lost packet is sent again (20 ms:
-    /// 25 MB) is kept; a peer has 128 MB, all together half a gigabyte, and as much of what is sent to
-    /// them.
+    /// Chosen: a stalled application costs 4 MB; arrivals at 10 Gb/s until a lost packet is sent again (20 ms: 25 MB)
+    /// are buffered; a peer has 128 MB, all peers 512 MB, and the same again for data to send to them.
     fn default() -> Limits {
         Limits {
             receive_buffer: 4 << 20,
@@ -78,53 +77,53 @@ impl Default for Limits {
 pub struct Config {
     /// The address that this host sends from.
     pub address: IpAddr,
-    /// Its addresses where the fabric has one for each path (NDP 3.1.1); none where it hashes.
+    /// Its addresses where the fabric has one for each path (NDP 3.1.1); empty where it hashes.
     pub ways: Vec<IpAddr>,
     /// The Ethernet address that it sends from.
     pub ethernet: [u8; 6],
-    /// DSCPs, and where switches cut.
+    /// DSCPs, and the length to which switches trim.
     pub profile: Profile,
-    /// Paths to a host with one address: UDP source ports.
+    /// Number of paths to a host with one address: UDP source ports.
     pub entropies: u16,
-    /// The share of the link that this host may fill, sending; pulls are paced to `ndp.link_rate`.
+    /// The share of the link that this host may fill by sending; pulls are paced to `ndp.link_rate`.
     pub send_rate: BitRate,
-    /// The protocol's parameters.
+    /// The parameters of the protocol.
     pub ndp: ndp::Config,
-    /// A connection begins without the paths that others to its peer found bad, by `ndp.path_penalty`.
+    /// True if a new connection avoids the paths that others to its peer found bad, by `ndp.path_penalty`.
     pub shares_scores: bool,
-    /// Bytes that a connection keeps for sending before it takes no more; of a stream two windows, if that is more. What is
-    /// sent was written so long ago: in a larger buffer it has left the cache by then.
+    /// Bytes that a connection buffers for sending; for a stream two windows, if that is more. In a larger buffer bytes
+    /// leave the CPU cache before they are sent.
     pub send_buffer: usize,
-    /// What is kept for others.
+    /// The limits of what is buffered.
     pub limits: Limits,
-    /// A connection fails whose peer was not heard for so long ([`super::Failure::DeadPeer`]), or on which nothing moved
-    /// for so long though it was heard ([`super::Failure::Stalled`]). Both ends ask several times before. `None`: never.
+    /// The time after which a connection fails because its peer was not heard ([`super::Failure::DeadPeer`]), or
+    /// because nothing moved ([`super::Failure::Stalled`]). Both ends probe several times before. `None`: never.
     pub dead_peer_timeout: Option<TimeDelta>,
-    /// A connection is opened for those alone who show a token of this host; others are given one, and nothing is kept
-    /// of them (RFC 9000, section 8). The first connection of a peer takes a round trip more, later ones do not.
+    /// True if a connection is opened only for a peer that shows a token of this host. Other peers are given a token,
+    /// without state (RFC 9000, section 8). Only a peer's first connection takes a round trip more.
     pub validates_addresses: bool,
-    /// An ACK that pulls nothing rides in the extension of a packet to the same peer that is sent with it, where there
-    /// is room: a frame less. Peers understand it in any case.
+    /// True if an ACK that pulls nothing rides in the extension of a packet to the same peer, where there is room. That
+    /// saves a frame. Peers understand such ACKs in any case.
     pub joins_acks: bool,
-    /// A key that peers share: what does not bear its tag is refused. Set by [`Config::share`].
+    /// A key that peers share; packets without its tag are refused. Set by [`Config::share`].
     pub key: Option<Key>,
-    /// A second key whose tags are believed, beside [`Config::key`], while hosts change from one to the other.
+    /// A second key whose tags are accepted too, while hosts change keys.
     pub other_key: Option<Key>,
-    /// What to do when there is nothing to do.
+    /// The way in which the host waits for work.
     pub idle: Idle,
-    /// What a waiting call would send when it returns waits for the next call, and goes together with
-    /// what the application sends then: for applications that call again at once.
+    /// True if a waiting call leaves packets that are due on its return to the next call, so that they go together with
+    /// what the application sends. For applications that call again at once.
     pub sends_later: bool,
-    /// Random streams; from the operating system if there are none.
+    /// RNG streams; `None`: seeded by the operating system.
     pub streams: Option<Streams>,
-    /// Whether [`super::Host::pulls_received`] is kept: of PULLs, and of pulls that rode in other packets.
+    /// True if [`super::Host::pulls_received`] is recorded, for PULLs and for pulls in other packets.
     pub record_pulls: bool,
 }
 
-/// The largest payload of a packet of an MTU.
+/// Returns the largest payload of a packet on a link of this MTU.
 ///
 /// # Errors
-/// An MTU that leaves no room, said in words.
+/// Returns a message if the MTU leaves no room for a payload.
 pub fn payload_of_mtu(mtu: usize, address: IpAddr) -> Result<u16, String> {
     let headers = if address.is_ipv6() { HEADERS_V6 } else { HEADERS_V4 } + EXTENSION_ROOM;
     match mtu.checked_sub(headers) {
@@ -136,30 +135,26 @@ pub fn payload_of_mtu(mtu: usize, address: IpAddr) -> Result<u16, String> {
 }
 
 impl Config {
-    /// Bytes of the longest IP packet that this host sends.
     pub(super) fn longest_packet(&self) -> usize {
         usize::from(self.packet_bytes(self.ndp.payload_bytes)) + EXTENSION_ROOM
     }
 
-    /// Bytes of an IP packet with a payload, without its extension.
+    /// Returns the bytes of an IP packet without its extension.
     pub(super) fn packet_bytes(&self, payload: u16) -> u16 {
         let headers = if self.address.is_ipv6() { HEADERS_V6 } else { HEADERS_V4 };
         let tag = if self.key.is_some() { TAG_BYTES } else { 0 };
         (headers + tag) as u16 + payload
     }
 
-    /// Peers share this key from now on. Packets make room for its tag. Switches must leave the tag when they trim, as
-    /// [`Profile::KEYED`] says: a header without it is refused.
+    /// Makes peers share this key from now on. Packets leave room for its tag. Switches must leave it when they trim,
+    /// as [`Profile::KEYED`] does: a header without it is refused.
     pub fn share(&mut self, key: Key) {
         if self.key.replace(key).is_none() {
             self.ndp.payload_bytes = self.ndp.payload_bytes.saturating_sub(TAG_BYTES as u16).max(1);
         }
     }
 
-    /// Checks that the parameters go together.
-    ///
-    /// # Errors
-    /// A sentence that names the parameters that do not.
+    /// Checks that the parameters fit together, and names those that do not.
     pub(super) fn check(&self) -> Result<(), String> {
         let (cut, needed) =
             (self.profile.trimmed_bytes, Profile::min_keyed_bytes(self.address.is_ipv6()));
@@ -173,18 +168,19 @@ impl Config {
         Ok(())
     }
 
-    /// NDP's parameters for a host with this address on a link of this MTU and rate. What the paper
-    /// sets for hosts with a core of their own is longer here: a host that shares its cores answers
-    /// late, and what only came late must not be sent again. The first window is 30 packets; where round trips
-    /// take a millisecond, which no datacenter's do, it grows until it fills the path. The RTO follows the round
-    /// trips ([`FollowsPath`]), 20 ms at the minimum. Before the first answer of a peer it is 200 ms: most round
-    /// trips between any two hosts are shorter, and a longer path costs its first window twice, once (RFC 6298: one
-    /// second, which a lone packet would wait that is lost in a datacenter). A PULL is repeated after 20 ms. Both double
-    /// when in vain. A connection is remembered for one second, or 32 RTOs; ten seconds if nothing was ever sent to its
-    /// peer, whose RTO may be any.
+    /// Returns NDP's parameters for a host with this address on a link of this MTU and rate.
+    ///
+    /// The timers are longer than the paper's, which are for hosts with a core of their own: a host that shares its
+    /// cores answers late, and a late packet must not be sent again. The initial window is 30 packets; it grows until
+    /// it fills a path whose round trips take 1 ms, as no datacenter's do. The RTO follows the round trips
+    /// ([`FollowsPath`]) from 20 ms up. Before a peer's first answer it is 200 ms: most round trips between any hosts
+    /// are shorter, and a longer path sends its first window twice, once. (The second of RFC 6298 would delay a lone
+    /// packet that is lost in a datacenter.) A PULL is repeated after 20 ms. Both timers double with each vain attempt.
+    /// A connection is remembered for 1 s, or 32 RTOs; for 10 s if nothing was ever sent to its peer, whose RTO is
+    /// unknown.
     ///
     /// # Errors
-    /// An MTU that leaves no room, said in words.
+    /// Returns a message if the MTU leaves no room for a payload.
     pub fn new(address: IpAddr, mtu: usize, rate: BitRate) -> Result<Config, String> {
         Ok(Config {
             address,
@@ -195,7 +191,7 @@ impl Config {
             send_rate: rate,
             ndp: ndp::Config {
                 initial_window: 30,
-                // No DSCP says it.
+                // No DSCP carries it.
                 marked: 0,
                 aeolus: false,
                 payload_bytes: payload_of_mtu(mtu, address)?,
@@ -219,7 +215,7 @@ impl Config {
                 backstop_unowed: TimeDelta::from_ms(20),
                 backstop_owed: TimeDelta::from_ms(200),
                 time_wait: TimeDelta::from_ms(1000),
-                // The simulator's rule; removed for one to four RTOs, which is how losses are noticed.
+                // The simulator's rule, with a removal of one to four RTOs, since losses are noticed by time-outs.
                 path_penalty: Some(PathPenalty {
                     min_nacks: 10,
                     min_losses: 2,

@@ -1,15 +1,14 @@
-//! The numbers of connections that are opened here.
+//! The connection ids that this host allocates.
 
 use std::hash::{BuildHasher, RandomState};
 
 use trimline_packet::ConnectionId;
 
-/// Numbers in an order that nobody outside can continue: who sees some of them knows none of the others, and a
-/// client that is started again does not use those that its servers remember.
+/// An allocator of ids that no outsider can predict. A restarted client does not reuse ids that its servers remember.
 #[derive(Debug)]
 pub(super) struct ConnectionIds {
-    /// A keyed hash (SipHash) of a count, with a key of the operating system; none in runs that are to be the same
-    /// again, whose numbers follow each other.
+    /// A keyed hash (SipHash) of a count, with a key of the operating system. `None` in repeatable runs, whose ids
+    /// count up.
     hash: Option<RandomState>,
     count: u32,
 }
@@ -21,12 +20,11 @@ impl Default for ConnectionIds {
 }
 
 impl ConnectionIds {
-    /// Numbers that follow each other.
     pub(super) fn from(first: u32) -> ConnectionIds {
         ConnectionIds { hash: None, count: first }
     }
 
-    /// The next number. It may have been used.
+    /// Returns the next id. It may be in use already.
     pub(super) fn next(&mut self) -> ConnectionId {
         let count = self.count;
         self.count = count.wrapping_add(1);

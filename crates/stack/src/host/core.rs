@@ -1,5 +1,5 @@
-//! One endpoint between frames and applications. Takes times, frames and commands, gives frames; knows
-//! no socket and no clock, so a virtual world can drive it as well as a real one.
+//! One endpoint between frames and applications. It knows no socket and no clock, so a virtual world can drive it as
+//! well as a real one.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
@@ -36,24 +36,23 @@ pub(crate) use riding::BEHIND_PAYLOAD;
 use riding::Riding;
 pub(super) use transmit::Written;
 
-/// The bit of a service port that says that messages are checked: a host that does not know of checks listens on no such
-/// port, and refuses.
+/// The bit of a service port that marks checked messages. A host that does not know checks refuses such ports.
 const CHECKED: u16 = 1 << 15;
 
-/// How often in an RTO a host that blocks wakes for timers (chosen: a time-out is a quarter late at most). Each
-/// connection has several, and most are in vain.
+/// Timer wake-ups per RTO of a blocking host (chosen: a time-out is at most a quarter late). Each connection has
+/// several timers, mostly in vain.
 const TIMERS_AN_RTO: u64 = 4;
 
-/// Ended connections whose memory waits for the next ones.
+/// Number of ended connections whose memory is kept for new ones.
 const FEW_MEMORIES: usize = 64;
 
-/// RESETs that end a connection: nothing answers them, and one may be lost (chosen).
+/// RESETs that end a connection. They are not answered, and one may be lost (chosen).
 const RESETS: usize = 3;
 
-/// Handles of ended connections that a list of an application keeps, beside as many as are in use.
+/// Handles of ended connections that a list may hold in addition to twice the connections in use.
 const FEW_HANDLES: usize = 64;
 
-/// What one connection is called by both ends.
+/// The name by which both ends know a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Name {
     peer: HostId,
@@ -68,7 +67,7 @@ impl Name {
     }
 }
 
-/// A connection as its application has it.
+/// The state of a connection towards its application.
 #[derive(Debug)]
 struct Entry {
     generation: u32,
@@ -78,30 +77,29 @@ struct Entry {
     outgoing: Outgoing,
     incoming: Incoming,
     failure: Option<Failure>,
-    /// It waits in the list of those with something to read.
+    /// It is in the list of readable connections.
     listed: bool,
-    /// The application wants nothing of it any more.
     abandoned: bool,
     in_use: bool,
-    /// The peer has begun to send: its half was there, whether or not the endpoint still has it.
+    /// The peer has begun to send, even if the endpoint no longer has the receive stream.
     begun: bool,
-    /// The peer opened it, and the application has it.
+    /// The application has accepted or opened it.
     taken: bool,
     /// The peer opened it, and nothing could be read yet.
     half_open: bool,
-    /// Its application does not read: nothing more is pulled.
+    /// Its application does not read: it is not pulled.
     held: bool,
-    /// Its peer or this host has no room: nothing more is pulled.
+    /// The limits of its peer or of this host stop its pulls.
     crowded: bool,
-    /// What the endpoint knows of both.
+    /// `held || crowded`, as the endpoint was last told.
     holds: bool,
-    /// Bytes of it that are counted among its peer's.
+    /// Its received bytes, as counted for its peer.
     kept: u64,
-    /// Bytes to be sent or ACKed that are counted among its peer's.
+    /// Its bytes to be sent or ACKed, as counted for its peer.
     unacked: u64,
-    /// When the peer was heard last.
+    /// The time when the peer was last heard.
     received: Time,
-    /// Progress of the sending and of the receiving half, with the time of the last change.
+    /// Progress of the send and the receive stream.
     moved: [Moved; 2],
 }
 
@@ -111,48 +109,47 @@ pub struct Core {
     pub(super) config: Config,
     endpoint: ndp::Endpoint,
     peers: Peers,
-    /// What became of the packets to each peer that data was sent to.
+    /// For each peer that data was sent to: the outcome of its packets.
     boards: Vec<Option<Box<Board>>>,
     slots: Slots,
     entries: Vec<Entry>,
     free: Vec<u32>,
     names: HashMap<Name, u32, Quick>,
     connection_ids: ConnectionIds,
-    /// Service ports that connections are accepted to.
+    /// Service ports on which connections are accepted.
     services: Vec<u16>,
-    /// Connections that peers opened, for the application to take.
+    /// Connections that peers opened and the application has not accepted.
     accepted: VecDeque<Connection>,
     /// Connections with something new to read.
     readable: VecDeque<Connection>,
-    /// Connections that have ended here and not yet at the endpoint.
+    /// Connections that have ended here but not yet at the endpoint.
     ended: Vec<Name>,
     watch: Watch,
     tokens: Tokens,
-    /// Answers to strangers of whom nothing is kept, whole frames.
+    /// Answers to unknown hosts: whole frames, without state.
     to_strangers: VecDeque<Vec<u8>>,
-    /// ACKs that look for a packet to ride in, or ride in the next one.
+    /// ACKs that ride in the next packet or wait for one.
     riding: Riding,
-    /// Until when no stranger is refused.
+    /// The time until which no unknown host is sent a refusal.
     refused_until: Time,
-    /// Connections whose peers are told that they are not pulled.
+    /// Number of connections that are held ([`Command::Hold`]).
     holding: u32,
-    /// Connections for which others leave no room.
+    /// Connections that are not pulled because others fill the limits.
     crowded: BTreeSet<(HostId, u32)>,
-    /// Peers whose next hop nobody has looked up.
+    /// Peers whose next hop is to be looked up.
     unresolved: Vec<HostId>,
-    /// The way back is the way that a packet came: nobody else knows it.
+    /// True if a new peer's next hop is the source of its first frame, because no other source knows it.
     pub(super) learns_next_hops: bool,
-    /// Connections with something that the endpoint does not know of.
+    /// Connections with data or an end unknown to the endpoint.
     unhanded: Vec<u32>,
     deadlines: BTreeSet<(Time, u32, u32)>,
-    /// When the last bit of what was sent last has left.
+    /// The time when the last bit of the last frame has left.
     busy_until: Time,
-    /// How long before the link is free the next frame may be handed over: frames that leave within a
-    /// microsecond or two go in one system call.
+    /// How early a frame may be handed over before the link is free: frames that leave within 1 or 2 us go in one
+    /// system call.
     pub(super) ahead: TimeDelta,
-    /// When something was handled last: nothing that follows from it was sent before.
+    /// The time of the endpoint's last action, before which nothing that follows from it was sent.
     clock: Time,
-    /// The frame being written.
     pub(super) frame: Vec<u8>,
     extension: Vec<u8>,
     pub(super) statistics: Statistics,
@@ -160,7 +157,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// A host without connections.
+    /// Returns a host without connections.
     pub fn new(config: Config) -> Core {
         let streams = config.streams.clone().unwrap_or_else(|| Streams::seeded(random::seed()));
         Core {
@@ -198,51 +195,48 @@ impl Core {
         }
     }
 
-    /// The number of the next connection that is opened here: for runs that are to be the same again.
+    /// Sets the id of the next connection opened here, from which ids count up, for repeatable runs.
     pub fn number_connections_from(&mut self, first: u32) {
         self.connection_ids = ConnectionIds::from(first);
     }
 
-    /// Random streams for the connections to come.
+    /// Sets the RNG streams of future connections.
     pub fn use_streams(&mut self, streams: Streams) {
         self.slots.use_streams(streams);
     }
 
-    /// Makes a peer known: its canonical address, one for each path if the fabric has them, and the
-    /// Ethernet address of the next hop to it.
+    /// Adds a peer: its canonical address, one for each path if the fabric has them, and its next hop's Ethernet
+    /// address.
     pub fn add_peer(&mut self, canonical: IpAddr, ways: &[IpAddr], next_hop: [u8; 6]) {
         let host = self.peers.add(canonical, ways);
         self.peers.set_next_hop(host, next_hop);
     }
 
-    /// A peer whose next hop nobody has looked up yet.
     pub(super) fn next_unresolved(&mut self) -> Option<IpAddr> {
         self.unresolved.pop().and_then(|host| self.peers.canonical(host))
     }
 
-    /// The Ethernet address of the next hop to a peer, as it is now.
     pub(super) fn set_next_hop(&mut self, peer: IpAddr, next_hop: [u8; 6]) {
         if let Some(host) = self.peers.host(peer) {
             self.peers.set_next_hop(host, next_hop);
         }
     }
 
-    /// The peers that this host named, and those that have something here.
+    /// Returns the peers that this host named or that have connections here.
     pub(super) fn peers_in_use(&self) -> Vec<IpAddr> {
         self.peers.in_use().collect()
     }
 
-    /// Whether a peer is in use, and nobody knows the way to it.
     pub(super) fn lacks_way(&self, peer: IpAddr) -> bool {
         self.peers.lacks_way(peer)
     }
 
-    /// Whether packets can be sent to an address.
+    /// Returns whether packets can be sent to an address.
     pub fn knows(&self, address: IpAddr) -> bool {
         self.peers.host(address).is_some_and(|host| self.peers.next_hop(host).is_some())
     }
 
-    /// The clock was set back by so much: all times that this host remembers are, too.
+    /// Sets all remembered times back with the clock.
     pub fn set_back(&mut self, by: TimeDelta) {
         self.endpoint.set_back(by);
         self.boards.iter_mut().flatten().for_each(|board| board.set_back(by));
@@ -260,7 +254,7 @@ impl Core {
             deadlines.map(|(time, index, one)| (time.set_back(by), index, one)).collect();
     }
 
-    /// The endpoint, to be looked at.
+    /// Returns the endpoint, for inspection.
     pub fn endpoint(&self) -> &ndp::Endpoint {
         &self.endpoint
     }
@@ -272,10 +266,10 @@ impl Core {
         self.endpoint.handle_command(now, command, &mut view);
     }
 
-    /// Accepts connections to a service port, which are not checked.
+    /// Accepts unchecked connections to a service port.
     ///
     /// # Panics
-    /// A port of 32,768 or more: these are the checked ones.
+    /// Panics for a port of 32,768 or more: these are the checked ones.
     pub fn listen(&mut self, now: Time, service_port: u16) {
         assert!(service_port < CHECKED, "service ports lie below {CHECKED}, not {service_port}");
         self.listen_on(now, service_port);
@@ -284,7 +278,7 @@ impl Core {
     /// Accepts checked connections to a service port ([`Options::checked`]).
     ///
     /// # Panics
-    /// As [`Core::listen`].
+    /// Panics as [`Core::listen`] does.
     pub fn listen_checked(&mut self, now: Time, service_port: u16) {
         assert!(service_port < CHECKED, "service ports lie below {CHECKED}, not {service_port}");
         self.listen_on(now, service_port | CHECKED);
@@ -350,11 +344,10 @@ impl Core {
         (entry.in_use && entry.generation == connection.generation).then_some(entry)
     }
 
-    /// Frees what nobody needs: everything was sent and ACKed, everything read; or its application has
-    /// abandoned it, as it must what failed.
+    /// Frees a connection that is complete in both directions, or abandoned, as it must be after a failure.
     ///
-    /// The endpoint does not close a half by itself. So until here it knows every copy of the connection's packets,
-    /// and from here on it remembers both halves for time-wait.
+    /// The endpoint does not close a stream by itself, so until here it recognises every copy of the packets, and from
+    /// here on it remembers both streams for time-wait.
     fn retire(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         let sent = entry.outgoing.is_closed() && entry.outgoing.is_complete();
@@ -364,7 +357,7 @@ impl Core {
         }
         entry.in_use = false;
         self.holding -= u32::from(std::mem::take(&mut entry.holds));
-        // The memory of a few goes to the next ones.
+        // The memory of a few is kept for new ones.
         let keeps = self.free.len() < FEW_MEMORIES;
         entry.outgoing = std::mem::take(&mut entry.outgoing).emptied(keeps);
         entry.incoming = std::mem::take(&mut entry.incoming).emptied(keeps);
@@ -395,7 +388,6 @@ impl Core {
         self.free.push(index);
     }
 
-    /// Tells the endpoint which connections have ended.
     fn close_ended(&mut self, now: Time) {
         while let Some(name) = self.ended.pop() {
             for side in [Side::Sending, Side::Receiving] {
@@ -414,9 +406,9 @@ impl Core {
             }
         }
         let entry = &mut self.entries[index as usize];
-        // What can never be read makes room for others.
+        // Bytes that can never be read make room for others.
         entry.incoming.give_up();
-        // What no application has yet is nobody's to abandon.
+        // No application has it, so none will abandon it.
         entry.abandoned = failure == Failure::Closed || !entry.taken;
         let name = entry.name;
         for side in [Side::Sending, Side::Receiving] {
@@ -427,8 +419,8 @@ impl Core {
         self.retire(index);
     }
 
-    /// Tells the peer that a connection has failed here. A RESET must name something that the peer sent: a packet, or else
-    /// the last pull that came, 0 for none.
+    /// Tells the peer that a connection has failed here. A RESET must name something that the peer sent: a packet, or
+    /// else the last pull, 0 if none came.
     #[cold]
     fn reset_peer(&mut self, index: u32, cause: Cause) {
         let Entry { name, incoming, .. } = &self.entries[index as usize];
@@ -456,7 +448,7 @@ impl Core {
             let connection = self.handle(index);
             self.readable.push_back(connection);
         }
-        // An application need not ask for either list.
+        // An application may leave either list unread.
         let max = 2 * self.connections() + FEW_HANDLES;
         for list in [&mut self.readable, &mut self.accepted] {
             if list.len() > max {
@@ -469,9 +461,8 @@ impl Core {
         }
     }
 
-    /// Tells the endpoint what it may send.
     fn hand_over(&mut self, now: Time) {
-        // Nobody lists any meanwhile.
+        // No connection is listed meanwhile.
         let mut unhanded = std::mem::take(&mut self.unhanded);
         for index in unhanded.drain(..) {
             self.entries[index as usize].outgoing.listed = false;
@@ -517,8 +508,7 @@ impl Core {
         self.drain_events(now, None);
     }
 
-    /// When something will be due that is not the arrival of a frame: a packet to send, a timer, a
-    /// deadline.
+    /// Returns when something other than an arrival is due: a packet to send, a timer, a deadline.
     pub fn next(&self) -> Time {
         if !self.unhanded.is_empty() {
             return self.clock;
@@ -526,12 +516,10 @@ impl Core {
         self.next_transmit().min(self.next_timer())
     }
 
-    /// When a timer or a deadline is due.
     pub(super) fn next_timer(&self) -> Time {
         self.endpoint.poll_timeout().min(self.next_deadline())
     }
 
-    /// When a connection's deadline is due, or a look for silence.
     fn next_deadline(&self) -> Time {
         let deadline = self.deadlines.first().map_or(Time::NEVER, |&(time, ..)| time);
         let watch =
@@ -539,8 +527,8 @@ impl Core {
         deadline.min(watch)
     }
 
-    /// The same as [`Core::next`] for a host that blocks at `now`: the endpoint's timers (time-outs, repeated PULLs, what
-    /// is forgotten) are left until some of them are due together.
+    /// Returns when a host that blocks at `now` must wake: like [`Core::next`], but the endpoint's timers are delayed
+    /// so that several are handled together.
     pub(super) fn next_wake(&self, now: Time) -> Time {
         if !self.unhanded.is_empty() {
             return self.clock;
@@ -552,7 +540,7 @@ impl Core {
         self.next_transmit().min(timers).min(self.next_deadline())
     }
 
-    /// Timers and deadlines that are due. Gives whether there were any.
+    /// Handles the timers and deadlines that are due. Returns whether there were any.
     pub fn expire(&mut self, now: Time) -> bool {
         let mut any = false;
         self.close_ended(now);

@@ -1,48 +1,45 @@
-//! The credit that a sender takes from pull counters. Anyone who sees a packet may forge such a counter.
+//! The credit that a sender takes from pull counters, which anyone who sees a packet may forge.
 //!
-//! The counter of an honest receiver rises by one for each packet or header that reached it. Forged headers make it
-//! rise as well, and a forged PULL names any counter. So no counter is refused, and none is believed further than what
-//! it may cost: after a PULL no more packets may be sent or be on their way than a window and [`MORE_PULLS`]. What is
-//! over is forfeited, and with it all that was forged.
+//! An honest receiver's counter rises by one for each packet or header that reached it. Forged headers raise it as
+//! well, and a forged PULL names any counter. So no counter is refused, but its effect is limited: after a PULL at most
+//! a window and [`MORE_PULLS`] packets may be sent or be on their way. Credit beyond that is forfeited, and with it all
+//! forged credit.
 //!
-//! On their way are the packets that were sent after the newest one that was answered. Tried: all in flight. Where ACKs
-//! are lost most of those have arrived and were pulled for, and wait for their RTO alone: a path that loses 30 % made a
-//! transfer of 30 MB take 21.7 s instead of 0.044 s.
+//! The packets on their way are those sent after the newest answered one. Tried instead: all in flight. Where ACKs are
+//! lost, most of these have arrived and been pulled for, and wait only for their RTO: on a path that loses 30 %, a
+//! transfer of 30 MB took 21.7 s instead of 0.044 s.
 
-/// Packets beyond a window that pulls may bring: those of pulls that overtook the answers that they belong to.
+/// Packets beyond a window that pulls may add, because PULLs may overtake their answers.
 pub(super) const MORE_PULLS: u32 = 64;
 
-/// The pull counter of a peer, and what the endpoint was told of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pulled {
-    /// The counter that was heard last.
+    /// The last counter received.
     received: u32,
-    /// The counter that the endpoint knows: the packets that it was pulled.
     given: u64,
 }
 
 /// Upper bounds on the credit of a pull counter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// Packets that may be sent or be on their way.
+    /// Maximum number of packets with credit or on their way.
     pub(super) max: u32,
-    /// Those that are.
+    /// Number of packets with credit or on their way.
     pub(super) used: u32,
-    /// Packets that were sent in all.
+    /// Packets sent in all.
     pub(super) sent: u64,
 }
 
 impl Pulled {
-    /// A counter arrived. Gives the one that the endpoint is told instead. Of a receiver whose headers are its sender's
-    /// own it is the same.
+    /// Converts an arriving counter for the endpoint. The two are equal if the receiver saw only its sender's headers.
     pub(super) fn clip(&mut self, counter: u32, bounds: Bounds) -> u32 {
         let Bounds { max, used, sent } = bounds;
         let rise = counter.wrapping_sub(self.received) as i32;
         if rise < 0 && rise.unsigned_abs() <= max && used > 0 {
-            // It was overtaken, which says nothing.
+            // An overtaken counter is no news.
             return (self.given as u32).wrapping_sub(1);
         }
-        // One that lies further back, or comes where nothing is under way, was not overtaken: the last one was forged.
+        // A counter further back, or without packets under way, was not overtaken: the last one was forged.
         self.received = counter;
         let room = u64::from(max.saturating_sub(used));
         let limit = (2 * sent).saturating_add(MORE_PULLS.into()).saturating_sub(self.given);
@@ -57,7 +54,6 @@ mod tests {
 
     const BOUNDS: Bounds = Bounds { max: 94, used: 30, sent: 1000 };
 
-    /// A half that was pulled so often.
     fn after(pulls: u64) -> Pulled {
         Pulled { received: pulls as u32, given: pulls }
     }
@@ -70,7 +66,7 @@ mod tests {
                 let counter = pulled.received.wrapping_add(rise);
                 assert_eq!(pulled.clip(counter, bounds), counter);
             }
-            // One that was overtaken is one that fell.
+            // A counter that was overtaken has fallen.
             let late = pulled.received.wrapping_sub(2);
             assert_eq!(pulled.clip(late, bounds), pulled.received.wrapping_sub(1));
         }

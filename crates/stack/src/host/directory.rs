@@ -1,4 +1,4 @@
-//! Where the halves of connections are persistent.
+//! The table of the slots of an endpoint's streams.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,12 +12,12 @@ use super::hashing::Quick;
 use super::peers::{ME, Peers};
 use crate::random;
 
-/// Random streams of connections by their names: for runs that are to be the same again.
+/// RNG streams of connections by their keys, for repeatable runs.
 #[derive(Clone)]
 pub struct Streams(pub Arc<dyn Fn(Key) -> Stream + Send + Sync>);
 
 impl Streams {
-    /// From one seed.
+    /// Derives all streams from one seed.
     pub fn seeded(seed: u64) -> Streams {
         Streams(Arc::new(move |key: Key| {
             let flags = u64::from(key.opened_here) << 1 | u64::from(key.side == Side::Sending);
@@ -28,7 +28,7 @@ impl Streams {
 }
 
 impl Streams {
-    /// A number for what a host draws by itself: of a half that cannot be, one of this host with itself.
+    /// Returns a seed for the host's own random choices, from an impossible connection of the host with itself.
     pub(super) fn seed(&self) -> u64 {
         let connection = ConnectionId::new(0);
         let key = Key { peer: ME, connection, opened_here: true, side: Side::Sending };
@@ -42,13 +42,12 @@ impl fmt::Debug for Streams {
     }
 }
 
-/// The slots of the endpoint.
 #[derive(Debug)]
 pub(super) struct Slots {
     slots: HashMap<Key, u32, Quick>,
     free: Vec<u32>,
     used: u32,
-    /// The connection of each slot, if the host still keeps one.
+    /// The connection of each slot, if the host still has it.
     owners: Vec<Option<u32>>,
     streams: Streams,
 }
@@ -83,11 +82,11 @@ impl Slots {
     }
 }
 
-/// What the endpoint asks of its host.
+/// The tables that the endpoint reads and changes.
 pub(super) struct View<'a> {
     pub(super) slots: &'a mut Slots,
     pub(super) peers: &'a mut Peers,
-    /// The packet that is being handled is of a connection that has had its beginning.
+    /// The packet in handling is of a connection that has begun.
     pub(super) begun: bool,
 }
 
@@ -108,8 +107,8 @@ impl HostTables for View<'_> {
         slot
     }
 
-    /// A connection that an application still has is not opened again, though the endpoint may have forgotten
-    /// its half: the two would not agree on what has arrived.
+    /// Refuses to reopen a connection that an application still has but the endpoint has forgotten: the two would
+    /// disagree about what has arrived.
     fn accepts(&self, _key: Key) -> bool {
         !self.begun
     }

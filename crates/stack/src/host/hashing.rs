@@ -1,10 +1,10 @@
-//! The hash of the tables that every frame asks.
+//! The hash of the tables read for every frame.
 
 use std::hash::{BuildHasher, Hasher};
 
 use crate::random;
 
-/// A hash that is quick and that nobody outside can aim at: every process begins elsewhere.
+/// A fast hash with a seed for each process, so that no outsider can aim at it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quick(u64);
 
@@ -21,7 +21,6 @@ impl BuildHasher for Quick {
     }
 }
 
-/// See [`Quick`].
 #[derive(Debug)]
 pub(super) struct QuickHasher(u64);
 

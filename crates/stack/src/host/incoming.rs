@@ -1,4 +1,4 @@
-//! The receiving half of a connection: packets become a stream, and the stream messages.
+//! The receive stream of a connection: packets become a stream, and the stream messages.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use super::buffer::{Buffer, SPARE, emptied};
 use super::outgoing::ENDS;
 use super::tokens::Token;
 
-/// A packet that arrived before one that it follows.
+/// A packet that arrived before an earlier one.
 #[derive(Debug)]
 struct Early {
     payload: Vec<u8>,
@@ -17,44 +17,41 @@ struct Early {
     closes: bool,
 }
 
-/// What a packet that came early takes beside its bytes.
+/// Memory of an early packet in addition to its bytes.
 const EARLY_BYTES: u64 = 128;
 
-/// What a message's end takes.
+/// Memory of the end of a message, in bytes.
 const END_BYTES: u64 = 8;
 
-/// Packets ahead of the first that is missing, whatever has arrived (chosen: the largest first window that makes
-/// sense at 400 Gb/s).
+/// Packets beyond the first missing one that are always accepted (chosen: the largest useful initial window at 400
+/// Gb/s).
 const AHEAD: u32 = 1024;
 
-/// Further ones, for each that has arrived.
+/// Further packets accepted for each packet that has arrived.
 const AHEAD_FOR_EACH: u64 = 64;
 
-/// Bytes of memory that stay where a stream is read (chosen: what a connection may keep unread by default; memory that is
-/// made again for each turn slows transfers down).
+/// Bytes of memory that stay while a stream is read (chosen: the default limit of unread bytes). Allocating them in
+/// each turn slows transfers down.
 const STREAM_SPARE: usize = 4 << 20;
 
-/// What has arrived and was not read.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
-    /// The first packet that is not in the stream, counted from the beginning of the connection.
+    /// Index of the first packet missing in the stream, from the start of the connection.
     next: u64,
-    /// Packets behind it, by the same count.
+    /// Packets behind it, by index.
     early: BTreeMap<u64, Early>,
-    /// What these take.
+    /// Memory of the early packets, in bytes.
     early_bytes: u64,
-    /// Packets that arrived.
     arrived: u64,
     stream: Buffer,
-    /// Offsets at which messages end, unread.
+    /// Offsets of the unread ends of messages.
     ends: VecDeque<u64>,
-    /// The stream goes no further than what is there.
+    /// The stream ends with the bytes that are here.
     closed: bool,
-    /// How the application reads, once it has.
+    /// The form in which the application reads, once it has read.
     reads: Option<Reads>,
 }
 
-/// What an application takes of what has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reads {
     Bytes,
@@ -62,23 +59,22 @@ enum Reads {
 }
 
 impl Incoming {
-    /// How far a packet is ahead of the first that is missing; `None` if it is behind it, or so far ahead that no
-    /// sender would send it: what is kept of a gap stays in proportion to what has arrived.
+    /// Returns a packet's distance from the first missing one. `None`: it is behind, or further ahead than a sender
+    /// would go. So data kept behind a gap stays in proportion to what has arrived.
     fn distance(&self, sequence: u32) -> Option<u32> {
-        // The low half of the count is the number that the packet bears.
+        // The low 32 bits of the index are the packet's sequence number.
         let distance = sequence.wrapping_sub(self.next as u32);
         let max = u64::from(AHEAD).saturating_add(self.arrived.saturating_mul(AHEAD_FOR_EACH));
         (u64::from(distance) < max.min(u64::from(WINDOW_LIMIT))).then_some(distance)
     }
 
-    /// A half that has not begun; with the memory of this one, if it `keeps` it and that is little.
+    /// Resets to an unopened stream. Reuses small allocations if `keeps`.
     pub(super) fn emptied(self, keeps: bool) -> Incoming {
         let (stream, ends) = (self.stream.emptied(keeps), emptied(self.ends, keeps));
         Incoming { stream, ends, ..Incoming::default() }
     }
 
-    /// A packet that the endpoint accepted, each number once. Gives whether the application can now
-    /// read more than before.
+    /// Inserts a packet that the endpoint accepted, each number once. Returns whether the application can read more.
     pub(super) fn insert(&mut self, sequence: u32, payload: &[u8], extension: &[u8]) -> bool {
         let Some(distance) = self.distance(sequence).filter(|_| !self.closed) else { return false };
         self.arrived += 1;
@@ -106,7 +102,7 @@ impl Incoming {
         true
     }
 
-    /// Packets that came early and are now in order. Behind the one that closes nothing counts.
+    /// Appends early packets that are now in order, up to the closing one.
     fn join(&mut self) {
         while !self.closed
             && let Some(early) = self.early.remove(&self.next)
@@ -127,12 +123,12 @@ impl Incoming {
         }
     }
 
-    /// Bytes that it keeps.
+    /// Returns the buffered bytes and their bookkeeping.
     pub(super) fn kept(&self) -> u64 {
         self.stream.len() as u64 + self.early_bytes + self.ends.len() as u64 * END_BYTES
     }
 
-    /// Bytes that wait for the application: everything in order, unless it takes whole messages.
+    /// Returns the bytes for the application: all in order, or whole messages if it reads those.
     pub(super) fn waiting(&self) -> u64 {
         match self.reads {
             None | Some(Reads::Bytes) => self.stream.len() as u64,
@@ -142,34 +138,31 @@ impl Incoming {
         }
     }
 
-    /// What waits for the application, the ends of messages included: messages without bytes take memory, too.
+    /// Returns the bytes for the application and the memory of message ends, which empty messages take, too.
     pub(super) fn unread(&self) -> u64 {
         self.waiting() + self.ends.len() as u64 * END_BYTES
     }
 
-    /// Bytes that wait for a packet before them.
     pub(super) fn early(&self) -> u64 {
         self.early_bytes
     }
 
-    /// Packets that arrived.
     pub(super) fn arrived(&self) -> u64 {
         self.arrived
     }
 
-    /// Whether a packet with this number may come: it did before, or it is not too far ahead.
+    /// Returns whether a packet is plausible: it came before, or is not too far ahead.
     pub(super) fn expects(&self, sequence: u32) -> bool {
         let is_behind = (sequence.wrapping_sub(self.next as u32) as i32) < 0;
         is_behind || self.distance(sequence).is_some()
     }
 
-    /// Whether a packet is here already, or was.
     pub(super) fn has(&self, sequence: u32) -> bool {
         let distance = sequence.wrapping_sub(self.next as u32);
         (distance as i32) < 0 || self.early.contains_key(&(self.next + u64::from(distance)))
     }
 
-    /// Nothing more will come: what nobody can read any more goes.
+    /// Drops data that can never be read, when nothing more will come.
     pub(super) fn give_up(&mut self) {
         self.early.clear();
         self.early_bytes = 0;
@@ -178,30 +171,28 @@ impl Incoming {
         }
     }
 
-    /// The number of a packet that arrived: the last in order, or the first that came early.
+    /// Returns the number of an arrived packet: the last in order, or else the first early one.
     pub(super) fn last(&self) -> Option<u32> {
         let early = || self.early.first_key_value().map(|(&number, _)| number as u32);
         self.next.checked_sub(1).map(|last| last as u32).or_else(early)
     }
 
-    /// Whether a packet is the first that is missing.
     pub(super) fn is_next(&self, sequence: u32) -> bool {
         sequence == self.next as u32
     }
 
-    /// Bytes of a message whose end has not arrived.
+    /// Returns the bytes of the message that is not whole.
     pub(super) fn unfinished(&self) -> u64 {
         self.stream.len() as u64 - self.waiting().min(self.stream.len() as u64)
     }
 
-    /// The packet that closes says where the stream ends: at the last message end in it, or where it
-    /// begins. What is behind is padding that made the packet possible.
+    /// Ends the stream at `end`: the last message end in the closing packet, or its beginning. Bytes behind it are
+    /// padding.
     fn close(&mut self, end: u64) {
         self.stream.truncate(end);
         self.closed = true;
     }
 
-    /// The next whole message.
     pub(super) fn message(&mut self) -> Option<Vec<u8>> {
         self.reads = Some(Reads::Messages);
         let end = self.ends.pop_front()?;
@@ -210,13 +201,12 @@ impl Incoming {
         Some(message)
     }
 
-    /// Bytes of the next whole message.
     pub(super) fn next_length(&mut self) -> Option<usize> {
         self.reads = Some(Reads::Messages);
         self.ends.front().map(|end| end.saturating_sub(self.stream.start()) as usize)
     }
 
-    /// The next bytes of the stream, whatever messages they belong to.
+    /// Reads the next bytes, across message ends.
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> usize {
         self.reads = Some(Reads::Bytes);
         let start = self.stream.start();
@@ -231,12 +221,12 @@ impl Incoming {
         count
     }
 
-    /// Whether the peer closed its side and everything before has arrived.
+    /// Returns whether the peer closed its side and everything before arrived.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Whether nothing is left to read and nothing will come.
+    /// Returns whether nothing is left to read and nothing will come.
     pub(super) fn is_finished(&self) -> bool {
         self.closed && self.stream.len() == 0 && self.ends.is_empty()
     }
@@ -248,7 +238,7 @@ impl Early {
     }
 }
 
-/// The ends of messages in an extension, each handed over. Gives whether it closes.
+/// Passes each message end to `end`. Returns whether the packet closes the stream.
 fn records(extension: &[u8], payload_length: usize, mut end: impl FnMut(u16)) -> bool {
     let mut closes = false;
     for record in Records::new(extension, payload_length).flatten() {
@@ -261,7 +251,6 @@ fn records(extension: &[u8], payload_length: usize, mut end: impl FnMut(u16)) ->
     closes
 }
 
-/// The token in an extension, if there is one.
 pub(super) fn token(extension: &[u8], payload_length: usize) -> Option<Token> {
     Records::new(extension, payload_length).flatten().find_map(|record| match record {
         Record::Token(token) => Some(token),
@@ -271,8 +260,7 @@ pub(super) fn token(extension: &[u8], payload_length: usize) -> Option<Token> {
     })
 }
 
-/// Whether every record of an extension can be read, and the ends rise and are no more than a packet may have: each
-/// takes memory.
+/// Returns whether all records are readable, and their ends rise and are at most [`ENDS`], because each takes memory.
 pub(super) fn is_readable(extension: &[u8], payload_length: usize) -> bool {
     let (mut last, mut ends) = (0, 0);
     Records::new(extension, payload_length).all(|record| match record {

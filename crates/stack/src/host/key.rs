@@ -1,9 +1,9 @@
-//! A key that hosts share, and the tag that it makes of each packet.
+//! A key that hosts share, and its packet tags.
 //!
-//! The tag is eight bytes behind the 16 (`trimline_packet::wire`). The first four are of what a switch leaves of a
-//! packet: both addresses, whichever of them sent it, and the 16 bytes. The last four are of the same with the payload
-//! and the extension. So a header that was cut still shows by half of its tag that it is genuine, and a whole packet by
-//! all of it. DSCP and ECN are in neither: switches change them.
+//! A tag is eight bytes behind the 16 (`trimline_packet::wire`). Its first four cover what a switch leaves of a packet:
+//! both addresses, in either order, and the 16 bytes. Its last four also cover payload and extension. So half of the
+//! tag still validates a trimmed header, and the whole tag a packet. Neither covers DSCP and ECN, which switches
+//! change.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -12,37 +12,35 @@ use std::net::IpAddr;
 use siphasher::sip::SipHasher24;
 use trimline_packet::wire::{HEADER_BYTES, TAG_BYTES, Tag};
 
-/// Bytes of a key.
 const KEY_BYTES: usize = 16;
 
-/// What a half of a tag is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Header = 1,
     Whole = 2,
 }
 
-/// A secret of hosts that believe each other.
+/// A secret of hosts that trust each other.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key([u8; KEY_BYTES]);
 
 impl fmt::Debug for Key {
-    /// Nothing of it.
+    /// Hides the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key")
     }
 }
 
 impl Key {
-    /// A key of these bytes.
+    /// Returns a key of these bytes.
     pub const fn new(bytes: [u8; KEY_BYTES]) -> Key {
         Key(bytes)
     }
 
-    /// Reads a key from 32 hexadecimal digits; white space around them does no harm.
+    /// Reads a key from 32 hexadecimal digits, with optional white space around them.
     ///
     /// # Errors
-    /// Anything else, said in words that do not repeat it.
+    /// Returns a message that does not repeat any other text.
     pub fn parse(text: &str) -> Result<Key, String> {
         let text = text.trim();
         let expected = || "expected 32 hexadecimal digits".to_owned();
@@ -79,7 +77,7 @@ impl Key {
         [a, b, c, d]
     }
 
-    /// The tag of a packet between two addresses; what is behind it in pieces that follow each other.
+    /// Returns the tag of a packet. `pieces` are its bytes behind the header.
     pub(super) fn tag(
         &self,
         addresses: [IpAddr; 2],
@@ -92,7 +90,7 @@ impl Key {
         tag
     }
 
-    /// Whether the first half of a tag is right: of a packet whose payload was cut.
+    /// Returns whether the first half of a tag is right, for a trimmed packet.
     pub(super) fn made_header(
         &self,
         tag: Tag,
@@ -117,7 +115,7 @@ mod tests {
         {
             assert!(Key::parse(wrong).is_err(), "{wrong}");
         }
-        // As many bytes, not as many digits.
+        // 16 characters of two bytes: the length in bytes is right.
         assert!(Key::parse(&"\u{e9}".repeat(16)).is_err());
     }
 

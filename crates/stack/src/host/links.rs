@@ -1,4 +1,4 @@
-//! What a host does about its interface: looks how it is, says what has changed, and finds the ways to peers.
+//! The interface of a host: its state, its changes, and the next hops to peers.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,30 +10,30 @@ use trimline_packet::{Time, TimeDelta};
 use super::core::Core;
 use crate::io::{LinkState, NextHop, PacketIo};
 
-/// How often the interface is looked at.
+/// Interval between inspections of the interface.
 const INSPECT: TimeDelta = TimeDelta::from_ms(100);
 
-/// How often the way to a peer is looked up again.
+/// Interval between look-ups of the next hop to a peer.
 const REFRESH: TimeDelta = TimeDelta::from_ms(5_000);
 
-/// Peers that are looked up in one turn.
+/// Maximum number of peers that are looked up in one turn.
 const LOOKUPS: usize = 64;
 
-/// Peers without a way that are asked for again with every look; the others are with the next refresh.
+/// Maximum number of peers without a next hop that are looked up at each inspection; others wait for the next refresh.
 const MISSING: usize = 128;
 
-/// The first and the longest wait after an interface took no frame.
+/// The first and the longest wait after an interface accepted no frame.
 const FIRST_WAIT: TimeDelta = TimeDelta::from_us(20);
 const LONGEST_WAIT: TimeDelta = TimeDelta::from_ms(1);
 
-/// Something that happened to the interface of a host.
+/// A change of a host's interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// The link went down: the host waits.
     Down,
     /// It is up again.
     Up,
-    /// It carries IP packets of so many bytes from now on: fewer than this host's packets may have.
+    /// It now carries IP packets of at most this many bytes: fewer than this host's packets may have.
     TooNarrow(usize),
     /// It carries this host's packets again.
     WideEnough,
@@ -52,26 +52,23 @@ impl fmt::Display for News {
     }
 }
 
-/// What a host knows of its interface.
 #[derive(Debug)]
 pub(super) struct Links {
     state: LinkState,
-    /// Bytes of the longest packet that this host sends.
+    /// Bytes of this host's longest packet.
     longest: usize,
     looked: Option<Time>,
     refreshed: Time,
     news: VecDeque<News>,
-    /// Peers that are to be looked up.
     wanted: Vec<IpAddr>,
-    /// Peers that were looked up and have no way yet.
+    /// Peers that were looked up and have no next hop yet.
     missing: Vec<IpAddr>,
-    /// Until when nothing is offered to an interface that took nothing, and how long that was.
+    /// The end and the length of the wait after no frame was accepted.
     blocked: Time,
     wait: TimeDelta,
 }
 
 impl Links {
-    /// An interface with this MTU, for packets of `longest` bytes at most.
     pub(super) fn new(mtu: usize, longest: usize) -> Links {
         Links {
             state: LinkState { running: true, mtu },
@@ -86,7 +83,6 @@ impl Links {
         }
     }
 
-    /// How the interface was when it was looked at last.
     pub(super) fn state(&self) -> LinkState {
         self.state
     }
@@ -95,17 +91,15 @@ impl Links {
         self.news.pop_front()
     }
 
-    /// The clock was set back: everything is looked at anew.
+    /// Makes everything due, because the clock was set back.
     pub(super) fn set_back(&mut self) {
         (self.looked, self.refreshed, self.blocked) = (None, Time::ZERO, Time::ZERO);
     }
 
-    /// When frames that found no room are offered again.
     pub(super) fn blocked_until(&self) -> Time {
         self.blocked
     }
 
-    /// The interface took nothing, or something.
     pub(super) fn took(&mut self, now: Time, any: bool) {
         self.wait = match any {
             true => TimeDelta::ZERO,
@@ -114,10 +108,7 @@ impl Links {
         self.blocked = now.saturating_add(self.wait);
     }
 
-    /// Looks at the interface and finds ways, if it is time to.
-    ///
-    /// # Errors
-    /// The interface is gone.
+    /// Inspects the interface and looks up next hops, if it is time to. Fails if the interface is gone.
     pub(super) fn inspect(
         &mut self,
         now: Time,
@@ -133,7 +124,7 @@ impl Links {
             self.looked = Some(now);
             let state = io.link()?;
             self.compare(state);
-            // The kernel was asked to look for them.
+            // The kernel was asked to resolve them.
             self.wanted.append(&mut self.missing);
         }
         if now >= self.refreshed.saturating_add(REFRESH) {
@@ -156,7 +147,7 @@ impl Links {
             (false, true) => self.news.push_back(News::WideEnough),
             (true, true) | (false, false) => {}
         }
-        // Who does not ask hears of the newest.
+        // An application that does not ask finds the newest.
         while self.news.len() > 16 {
             self.news.pop_front();
         }
@@ -167,7 +158,7 @@ impl Links {
             let Some(peer) = self.wanted.pop() else { return };
             match io.next_hop(peer) {
                 NextHop::Known(ethernet) => core.set_next_hop(peer, ethernet),
-                // What was known stays until something else is.
+                // A known next hop stays until another one is found.
                 NextHop::Unknown if core.lacks_way(peer) && self.missing.len() < MISSING => {
                     self.missing.push(peer);
                 }

@@ -1,4 +1,4 @@
-//! A host of this machine, on an interface or on UDP sockets: everything that can be is taken from the kernel.
+//! Hosts of this machine, on an interface or UDP sockets, with data from the kernel.
 
 use std::io;
 use std::net::IpAddr;
@@ -13,12 +13,12 @@ use crate::io::udp::Udp;
 use crate::io::{PacketIo, neighbours};
 
 impl Host<AfPacket> {
-    /// Opens an interface. The Ethernet address and the MTU are the interface's, and addresses of strangers are
-    /// validated. `change` has the last word about the parameters.
+    /// Opens an interface with its Ethernet address and MTU, and validates unknown addresses. `change` may change any
+    /// parameter.
     ///
     /// # Errors
-    /// No such interface, no right to open it, an address that is not the interface's or that another process has,
-    /// or an MTU that leaves no room.
+    /// Fails without such an interface or the right to open it, for an address that is not the interface's or that
+    /// another process has, and if the MTU leaves no room.
     pub fn open(
         interface: &str,
         address: IpAddr,
@@ -41,10 +41,10 @@ impl Host<AfPacket> {
         Ok(Host::new(socket, config, Clock::real()))
     }
 
-    /// Makes a peer known: the way to it is what the kernel's routes and neighbours say.
+    /// Adds a peer, with the next hop from the kernel's routes and neighbours.
     ///
     /// # Errors
-    /// There is no route by this interface, or nobody answers for the next hop.
+    /// Fails without a route by this interface, or if the next hop does not answer.
     pub fn resolve(&mut self, peer: IpAddr) -> io::Result<()> {
         if !self.core.knows(peer) {
             let next_hop = neighbours::next_hop(self.io.index(), peer)?;
@@ -55,11 +55,11 @@ impl Host<AfPacket> {
 }
 
 impl Host<Udp> {
-    /// Opens UDP sockets at an address of this machine, `paths` of them to send from, on a way that carries `mtu` bytes
-    /// with IP headers. Addresses of strangers are validated. `change` has the last word about the parameters.
+    /// Opens `paths` UDP sockets for sending at an address of this machine, on a path that carries `mtu` bytes with IP
+    /// headers, and validates unknown addresses. `change` may change any parameter.
     ///
     /// # Errors
-    /// No such address, or an MTU that leaves no room.
+    /// Fails without such an address, or if the MTU leaves no room.
     pub fn open_udp(
         address: IpAddr,
         mtu: usize,
@@ -77,7 +77,7 @@ impl Host<Udp> {
         Ok(Host::new(socket, config, Clock::real()))
     }
 
-    /// Makes a peer known: the kernel finds the way to it.
+    /// Adds a peer; the kernel finds the way to it.
     pub fn resolve(&mut self, peer: IpAddr) {
         if !self.core.knows(peer) {
             self.core.add_peer(peer, &[], [0; 6]);
@@ -86,7 +86,7 @@ impl Host<Udp> {
 }
 
 impl<I: PacketIo + 'static> Host<I> {
-    /// The same host, whatever carries its frames.
+    /// Erases the type of the interface.
     pub fn boxed(self) -> Host<Box<dyn PacketIo>> {
         let Host {
             io,

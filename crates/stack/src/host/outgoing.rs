@@ -1,5 +1,4 @@
-//! The sending half of a connection: the application's bytes until they are ACKed, and which packet
-//! carries which of them.
+//! The send stream of a connection: bytes until they are ACKed, and the packets that carry them.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,85 +9,81 @@ use super::buffer::{Buffer, SPARE, emptied};
 use super::credit::Pulled;
 use super::tokens::Token;
 
-/// Ends of messages in one packet, at most: a sender makes no more, a receiver takes no more.
+/// Maximum number of message ends in one packet.
 pub(super) const ENDS: usize = 8;
 
-/// Bytes behind the payload that a packet may need: [`ENDS`] records of four bytes, one that closes, and a token.
+/// Maximum bytes of a packet's own records: [`ENDS`] of four bytes, a closing one, and a token.
 pub(super) const EXTENSION_ROOM: usize = 4 * ENDS + 2 + 2 + TOKEN_BYTES;
 
-/// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     offset: u64,
     length: u16,
-    /// The path that it took last.
+    /// The path of its last transmission.
     path: u16,
-    /// Which time that was, as the packet says.
+    /// The attempt of its last transmission, as in the packet.
     attempt: u8,
-    /// Number of that packet among all that were sent.
+    /// The number of its last transmission, among all of the stream.
     number: u64,
     /// Neither ACKed, NACKed nor returned since then.
     out: bool,
     acked: bool,
 }
 
-/// What is to be sent and what was sent and not ACKed.
+/// Data to be sent or ACKed.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     stream: Buffer,
-    /// Where messages end, of those whose bytes are still kept.
+    /// Ends of messages whose bytes are still buffered.
     ends: VecDeque<u64>,
-    /// Bytes that the endpoint knows of.
     handed: u64,
-    /// Where the next new packet begins.
+    /// Offset of the next new packet.
     next_offset: u64,
-    /// Packets from the oldest one that is not ACKed.
+    /// Packets from the oldest unACKed one.
     sent: VecDeque<Sent>,
-    /// The number of the first of them.
+    /// Sequence number of the first of `sent`.
     base: u32,
-    /// Offset of the byte whose packet closes the half.
+    /// Offset of the byte whose packet closes the stream.
     closes_at: Option<u64>,
-    /// The endpoint has the half.
+    /// The endpoint has the stream.
     pub(super) opened: bool,
-    /// It waits in the host's list of halves with something to hand over.
+    /// It is in the host's list of streams to hand over.
     pub(super) listed: bool,
-    /// Packets that were sent, each time.
+    /// Number of transmissions.
     sends: u64,
-    /// The last of them that was answered.
+    /// The newest transmission that was answered.
     answered: u64,
     /// Pulls of the peer so far.
     pub(super) pulled: Pulled,
-    /// Answers that brought news: those to packets that had none, and those of a peer whose application does not read.
+    /// Number of answers with news: first ACKs, and answers of a peer whose application does not read.
     pub(super) news: u64,
-    /// What its first packets were shown to the peer with.
+    /// The token that its first packets showed.
     pub(super) shown: Option<Token>,
 }
 
 impl Outgoing {
-    /// A half that has not begun; with the memory of this one, if it `keeps` it and that is little.
+    /// Resets to an unopened stream. Reuses small allocations if `keeps`.
     pub(super) fn emptied(self, keeps: bool) -> Outgoing {
         let Outgoing { stream, ends, sent, .. } = self;
         let (ends, sent) = (emptied(ends, keeps), emptied(sent, keeps));
         Outgoing { stream: stream.emptied(keeps), ends, sent, ..Outgoing::default() }
     }
 
-    /// Bytes that are kept: not sent, or not ACKed.
     pub(super) fn bytes(&self) -> usize {
         self.stream.len()
     }
 
-    /// Adds a message: it ends behind these bytes, of which there are some.
+    /// Adds a message, which is not empty.
     pub(super) fn message(&mut self, bytes: &[u8]) {
         self.stream.append(bytes);
         self.ends.push_back(self.stream.end());
     }
 
-    /// Adds bytes of a stream.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         self.stream.append(bytes);
     }
 
-    /// Nothing follows. One byte of padding makes a packet that can say so.
+    /// Ends the stream, with a byte of padding whose packet can carry the end.
     pub(super) fn close(&mut self) {
         if self.closes_at.is_none() {
             let end = self.stream.end();
@@ -100,13 +95,12 @@ impl Outgoing {
         }
     }
 
-    /// Whether nothing may be added any more.
     pub(super) fn is_closed(&self) -> bool {
         self.closes_at.is_some()
     }
 
-    /// Bytes that the endpoint may now learn of: no more than that one packet never holds the ends of
-    /// more than [`ENDS`] messages.
+    /// Returns the bytes that the endpoint may now learn of, so that no packet holds the ends of more than [`ENDS`]
+    /// messages.
     pub(super) fn hand_over(&mut self) -> u64 {
         let first = self.ends.partition_point(|&end| end <= self.next_offset);
         let limit = match self.ends.get(first + ENDS - 1) {
@@ -118,16 +112,14 @@ impl Outgoing {
         more
     }
 
-    /// Whether the endpoint knows of everything.
     pub(super) fn is_handed_over(&self) -> bool {
         self.handed == self.stream.end()
     }
 
-    /// Where in the stream the payload of a packet lies that the endpoint sends, for the first time or
-    /// again; its extension is appended to `extension`.
+    /// Returns the stream's range for a packet of the endpoint, and appends its records to `extension`.
     ///
     /// # Panics
-    /// A packet that was never sent before and is not the next one, or one that was ACKed.
+    /// Panics for a packet that was ACKed, or is neither sent before nor the next one.
     pub(super) fn packet(
         &mut self,
         sequence: u32,
@@ -157,13 +149,12 @@ impl Outgoing {
         sent.offset..end
     }
 
-    /// Bytes that are kept, by their offsets: the second slice follows the first.
     pub(super) fn slices(&self, at: &Range<u64>) -> [&[u8]; 2] {
         self.stream.slices(at.start, at.end)
     }
 
-    /// The packet that [`Outgoing::packet`] has just placed takes a path. Gives the path that lost it, if
-    /// nothing was heard of it there.
+    /// Records the path of the packet just placed by [`Outgoing::packet`]. Returns the previous path if that lost the
+    /// packet, which was not answered.
     #[inline]
     pub(super) fn takes(&mut self, sequence: u32, path: u16, attempt: u8) -> Option<u16> {
         let distance = sequence.wrapping_sub(self.base) as usize;
@@ -174,7 +165,6 @@ impl Outgoing {
         lost_on
     }
 
-    /// An answer says how far packets have come.
     pub(super) fn came_through(&mut self, sequence: u32, attempt: u8) {
         let distance = sequence.wrapping_sub(self.base) as usize;
         if let Some(sent) = self.sent.get(distance).filter(|sent| sent.attempt == attempt) {
@@ -182,12 +172,11 @@ impl Outgoing {
         }
     }
 
-    /// Packets that were sent after the newest one that was answered.
     pub(super) fn on_their_way(&self) -> u32 {
         u32::try_from(self.sends - self.answered).unwrap_or(u32::MAX)
     }
 
-    /// Something was heard of a packet. Gives its path, if it was out.
+    /// Records an answer. Returns the packet's path, if it was out.
     pub(super) fn answered(&mut self, sequence: u32, attempt: u8) -> Option<u16> {
         let distance = sequence.wrapping_sub(self.base) as usize;
         let sent = self.sent.get_mut(distance)?;
@@ -196,8 +185,7 @@ impl Outgoing {
         is_news.then_some(sent.path)
     }
 
-    /// A packet was ACKed: what lies before the oldest one that was not is forgotten. Gives its path, if
-    /// it was out.
+    /// Records an ACK and releases bytes. Returns the packet's path, if it was out.
     pub(super) fn acked(&mut self, sequence: u32, attempt: u8) -> Option<u16> {
         let distance = sequence.wrapping_sub(self.base) as usize;
         let path = self.answered(sequence, attempt);
@@ -215,30 +203,26 @@ impl Outgoing {
         path
     }
 
-    /// The last packet that was ACKed with all before it, if there is one: its copy asks whether the peer is
-    /// there.
+    /// Returns the last packet ACKed with all before it, whose copy is a keepalive probe.
     pub(super) fn last_acked(&self) -> Option<u32> {
         let any = self.stream.start() > 0;
         any.then(|| self.base.wrapping_sub(1))
     }
 
-    /// The number of the oldest packet that was sent and not ACKed, its bytes and its attempt.
     pub(super) fn first_out(&self) -> Option<(u32, u16, u8)> {
         self.sent.front().map(|sent| (self.base, sent.length, sent.attempt))
     }
 
-    /// Minimum payload of the packets that were sent and not ACKed.
     pub(super) fn shortest_out(&self) -> Option<u16> {
         self.sent.iter().filter(|sent| !sent.acked).map(|sent| sent.length).min()
     }
 
-    /// Whether a packet with this number was sent, and not long ago.
+    /// Returns whether a packet with this number was sent recently.
     pub(super) fn has_sent(&self, sequence: u32) -> bool {
         let distance = sequence.wrapping_sub(self.base);
         (distance as usize) < self.sent.len() || self.last_acked() == Some(sequence)
     }
 
-    /// Whether everything was given to the endpoint, sent and ACKed.
     pub(super) fn is_complete(&self) -> bool {
         self.stream.len() == 0
     }
@@ -263,13 +247,13 @@ mod tests {
             let payload = out.slices(&at).concat();
             let mut incoming = Incoming::default();
             incoming.insert(0, &payload, &extension);
-            // Early, and behind the end: nobody reads it.
+            // Early, and behind the end: it is never read.
             incoming.insert(2, b"early", &[]);
             assert_eq!(incoming.message().unwrap(), [7; 100]);
             let emptied = format!("{:?}", (out.emptied(keeps), incoming.emptied(keeps)));
             assert_eq!(emptied, begun, "{keeps}");
         }
-        // A transfer's memory is not kept.
+        // The memory of a large transfer is not kept.
         let mut out = Outgoing::default();
         out.write(&[9; 100_000]);
         assert_eq!(out.emptied(true).stream.capacity(), 0);
@@ -307,11 +291,11 @@ mod tests {
         }
         assert_eq!(out.acked(1, 0), Some(11));
         assert_eq!(out.acked(1, 0), None, "twice");
-        // NACKed, and then not lost when it is sent again.
+        // NACKed, so not lost when it is sent again.
         assert_eq!(out.answered(2, 0), Some(12));
         assert_eq!(out.takes(2, 20, 1), None);
         assert_eq!(out.answered(2, 0), None, "late news of the first time");
-        // Sent again with nothing heard: the path before lost it.
+        // Sent again without an answer: the previous path lost it.
         assert_eq!(out.takes(2, 21, 2), Some(20));
         assert_eq!(out.acked(2, 1), None, "whatever became of the last one");
         assert_eq!(out.takes(0, 22, 1), Some(10));
@@ -321,8 +305,7 @@ mod tests {
     }
 
     proptest! {
-        /// What goes in as messages comes out as the same messages, whatever the packets and their order,
-        /// and no packet needs more room than there is.
+        /// Messages arrive unchanged, for all packets and orders, and no packet needs more room than there is.
         #[test]
         fn messages_survive_packets(
             messages in prop::collection::vec((1usize..400, 0u8..4), 0..40),
@@ -365,14 +348,14 @@ mod tests {
                 let (sequence, payload, extension) = packet;
                 prop_assert!(extension.len() <= EXTENSION_ROOM);
                 prop_assert!(is_readable(extension, payload.len()));
-                // What is too far ahead is refused, and comes again.
+                // A packet too far ahead is refused, and comes again.
                 if !incoming.expects(*sequence) {
                     coming.push_back(packet);
                     continue;
                 }
                 incoming.insert(*sequence, payload, extension);
                 got.extend(std::iter::from_fn(|| incoming.message()));
-                // The same packet again has the same payload and extension.
+                // A repeated packet has the same payload and extension.
             }
             prop_assert_eq!(got, expected);
             prop_assert!(incoming.is_finished());

@@ -1,4 +1,4 @@
-//! Hosts and their addresses: which address is whose, which way leads there.
+//! Hosts with their addresses and next hops.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,45 +10,37 @@ use trimline_packet::wire::route::{entropy_of, path_of};
 use trimline_packet::{HostId, PathId, Time, TimeDelta};
 use trimline_transport::PathList;
 
-/// This host among its peers.
 pub(super) const ME: HostId = HostId::new(0);
 
-/// How long a peer that nothing belongs to is remembered.
+/// The time for which an unused peer is remembered.
 const AGE: TimeDelta = TimeDelta::from_ms(10_000);
 
-/// Peers that are looked at for their age whenever a new one comes.
+/// Number of peers whose age is checked for each new peer.
 const INSPECTIONS: usize = 8;
 
-/// What belongs to a peer here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Holdings {
-    /// Connections, those that were opened here included.
     pub(super) connections: u32,
-    /// Connections that it opened.
     pub(super) accepted: u32,
-    /// Of these such as the application could not read yet.
+    /// Connections that the peer opened and that could not be read yet.
     pub(super) half_open: u32,
-    /// Halves of connections.
     pub(super) sides: u32,
-    /// Bytes that have arrived.
     pub(super) kept: u64,
-    /// Bytes that are to be sent to it, or ACKed by it.
     pub(super) unacked: u64,
 }
 
-/// A host by its addresses.
 #[derive(Clone, Debug)]
 struct Peer {
     canonical: IpAddr,
-    /// An address for each path, or none where the fabric hashes.
+    /// An address for each path; empty where the fabric hashes.
     ways: Vec<IpAddr>,
-    /// The next hop's Ethernet address, once it is known.
+    /// The next hop's Ethernet address, once known.
     next_hop: Option<[u8; 6]>,
-    /// This host named it: it stays.
+    /// This host named it, so it stays.
     named: bool,
-    /// When it was made known, or opened a connection last.
+    /// The time when it was added, or last opened a connection.
     seen: Time,
-    /// What it wants to be shown by those who open connections.
+    /// The token that it demands of new connections.
     token: Option<Token>,
     holdings: Holdings,
 }
@@ -59,26 +51,24 @@ impl Peer {
     }
 }
 
-/// All hosts that this one has heard of.
 #[derive(Debug)]
 pub(super) struct Peers {
     peers: Vec<Peer>,
-    /// Every address: whose, and its number among the ways.
+    /// The host of each address, and the address's index among its ways.
     addresses: HashMap<IpAddr, (HostId, u16), Quick>,
-    /// Paths to a host with one address: UDP source ports.
+    /// Number of paths to a host with one address: UDP source ports.
     entropies: u16,
-    /// Places that nobody has.
+    /// Unused entries of `peers`.
     free: Vec<u32>,
-    /// Where the next search for old ones begins.
+    /// Index at which the next search for old peers begins.
     hand: usize,
-    /// Those that this host did not name.
+    /// Number of peers that this host did not name.
     strangers: u32,
-    /// What belongs to all.
+    /// The holdings of all peers.
     total: Holdings,
 }
 
 impl Peers {
-    /// This host alone.
     pub(super) fn new(canonical: IpAddr, ways: &[IpAddr], entropies: u16) -> Peers {
         let mut peers = Peers {
             peers: Vec::new(),
@@ -93,8 +83,7 @@ impl Peers {
         peers
     }
 
-    /// The host with this canonical address, made known if it is not, with an address for each path if
-    /// there are any. It stays known.
+    /// Adds the host with this canonical address for good, with an address for each path, if any.
     pub(super) fn add(&mut self, canonical: IpAddr, ways: &[IpAddr]) -> HostId {
         let host = match self.addresses.get(&canonical) {
             Some(&(host, _)) => host,
@@ -111,8 +100,7 @@ impl Peers {
         host
     }
 
-    /// A host that came by itself, if there may be another one. Those that have gone make room; they are given to
-    /// `forget`.
+    /// Adds a host that came by itself, up to `max`. Old peers make room and are given to `forget`.
     pub(super) fn admit(
         &mut self,
         now: Time,
@@ -158,7 +146,7 @@ impl Peers {
     fn forget_if_old(&mut self, now: Time, host: HostId) -> bool {
         let peer = &self.peers[host.index()];
         let is_old = now >= peer.seen.saturating_add(AGE);
-        // One that was forgotten leaves its address behind, and no longer its entry.
+        // A forgotten peer leaves its address in its entry, but not in `addresses`.
         let is_there = self.addresses.get(&peer.canonical).is_some_and(|&(there, _)| there == host);
         if peer.is_in_use() || !is_old || !is_there {
             return false;
@@ -169,51 +157,43 @@ impl Peers {
         true
     }
 
-    /// Something belongs to a peer, or no longer does: `change` is applied to what it has, and to what all have.
     #[inline]
     pub(super) fn holds(&mut self, host: HostId, change: impl Fn(&mut Holdings)) {
         change(&mut self.peers[host.index()].holdings);
         change(&mut self.total);
     }
 
-    /// The peer was heard.
     #[inline]
     pub(super) fn received(&mut self, host: HostId, now: Time) {
         self.peers[host.index()].seen = now;
     }
 
-    /// The clock was set back.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         self.peers.iter_mut().for_each(|peer| peer.seen = peer.seen.set_back(by));
     }
 
-    /// What belongs to a peer, and what to all.
+    /// Returns the holdings of a peer, and of all.
     pub(super) fn holdings(&self, host: HostId) -> (Holdings, Holdings) {
         (self.peers[host.index()].holdings, self.total)
     }
 
-    /// Peers that this host did not name.
     pub(super) fn strangers(&self) -> u32 {
         self.strangers
     }
 
-    /// The addresses of the peers that this host named, or that something belongs to.
     pub(super) fn in_use(&self) -> impl Iterator<Item = IpAddr> + '_ {
         self.peers.iter().skip(1).filter(|peer| peer.is_in_use()).map(|peer| peer.canonical)
     }
 
-    /// Whether a peer of this address is in use, and no way to it is known.
     pub(super) fn lacks_way(&self, address: IpAddr) -> bool {
         let peer = self.host(address).map(|host| &self.peers[host.index()]);
         peer.is_some_and(|peer| peer.is_in_use() && peer.next_hop.is_none())
     }
 
-    /// What a peer wants to be shown.
     pub(super) fn token(&self, host: HostId) -> Option<Token> {
         self.peers[host.index()].token
     }
 
-    /// A peer has given a token.
     pub(super) fn set_token(&mut self, host: HostId, token: Token) {
         self.peers[host.index()].token = Some(token);
     }
@@ -226,7 +206,6 @@ impl Peers {
         self.peers[host.index()].next_hop = Some(ethernet);
     }
 
-    /// The paths that lead to a host.
     pub(super) fn paths(&self, host: HostId, paths: &mut PathList) {
         let count = match self.peers[host.index()].ways.len() {
             0 => self.entropies,
@@ -246,7 +225,7 @@ impl Routes for Peers {
         if peer.ways.is_empty() {
             return Some((peer.canonical, entropy_of(path)));
         }
-        // A path that this host does not have leads there all the same.
+        // A path number that this host does not have leads there as well.
         Some((peer.ways[path.index() % peer.ways.len()], entropy_of(PathId::new(0))))
     }
 

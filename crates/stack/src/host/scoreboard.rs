@@ -1,49 +1,47 @@
-//! What became of the packets on each path to a peer, over all connections (NDP 3.2.3).
+//! The scoreboard of the paths to a peer, over all connections (NDP 3.2.3).
 //!
-//! A connection judges its paths by what it has seen itself; most requests are over before they have seen
-//! anything. So the host keeps a scoreboard for each peer by the same rule, and a connection begins
-//! without the paths that others found bad. It is also what people look at.
+//! Most requests end before their connection can judge its paths. So the host keeps a scoreboard for each peer by the
+//! same rule, and a new connection avoids the paths that others found bad. The scoreboard is also shown to people.
 
 use std::net::IpAddr;
 
 use trimline_packet::{Time, TimeDelta};
 use trimline_transport::ndp::{PathPenalty, Scoreboard};
 
-/// What became of the packets of data on one path.
+/// Counters of the data packets on one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathCounters {
     /// Packets sent, retransmissions included.
     pub sent: u64,
-    /// Of these ACKed.
+    /// Packets ACKed.
     pub acked: u64,
-    /// Of these NACKed: their headers arrived.
+    /// Packets NACKed: their headers arrived.
     pub nacked: u64,
-    /// Of these returned as headers.
+    /// Packets returned as headers.
     pub returned: u64,
-    /// Of these sent again because nothing was heard.
+    /// Packets sent again without an answer.
     pub lost: u64,
-    /// Times that the path was removed for being an outlier.
+    /// Removals of the path as an outlier.
     pub removals: u64,
 }
 
 /// A path of the scoreboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathStatus {
-    /// The canonical address of the host that it leads to.
+    /// The canonical address of the host at its end.
     pub peer: IpAddr,
     /// Its number.
     pub path: u16,
-    /// The address that its packets go to.
+    /// The destination address of its packets.
     pub address: IpAddr,
-    /// The UDP port that they come from.
+    /// The UDP source port of its packets.
     pub source_port: u16,
-    /// What became of them.
+    /// Counters of its packets.
     pub counters: PathCounters,
-    /// Until when new connections do not use it; `None` if they do.
+    /// The time until which new connections avoid it; `None` if they use it.
     pub removed_until: Option<Time>,
 }
 
-/// The paths to one peer.
 #[derive(Debug)]
 pub(super) struct Board {
     counters: Vec<PathCounters>,
@@ -51,27 +49,25 @@ pub(super) struct Board {
     judge: Option<Judge>,
 }
 
-/// Which paths are to be avoided.
+/// The rule that removes outliers, with its state.
 #[derive(Debug)]
 struct Judge {
     scores: Scoreboard,
-    /// All paths, those in use in front.
+    /// All paths, those in use first.
     order: Vec<u16>,
-    /// Packets since the paths were judged: a round, as the permutation of a connection.
+    /// Packets since the last judgement. A round is one packet for each path.
     round: usize,
-    /// Whether each was out before it was judged.
+    /// True for a path that was removed before the judgement.
     was_out: Vec<bool>,
 }
 
 impl Board {
-    /// For so many paths, of which outliers are removed by this rule.
     pub(super) fn new(paths: usize, penalty: Option<&PathPenalty>) -> Board {
         let mut board = Board { counters: Vec::new(), penalty: penalty.copied(), judge: None };
         board.grow(paths);
         board
     }
 
-    /// There are as many paths as this, if there were fewer.
     #[cold]
     fn grow(&mut self, paths: usize) {
         let known = self.counters.len();
@@ -94,7 +90,7 @@ impl Board {
         }
     }
 
-    /// A packet of data is sent on a path, perhaps again: then it was lost on the other one.
+    /// Records a transmission. `lost_on` is the path that lost the previous one.
     #[inline]
     pub(super) fn sent(&mut self, now: Time, path: u16, lost_on: Option<u16>) {
         if usize::from(path) >= self.counters.len() {
@@ -117,7 +113,6 @@ impl Board {
         }
     }
 
-    /// A packet of the path was ACKed.
     #[inline]
     pub(super) fn acked(&mut self, path: u16) {
         self.counters[usize::from(path)].acked += 1;
@@ -126,7 +121,7 @@ impl Board {
         }
     }
 
-    /// A packet of the path was trimmed, and its header went on or came back.
+    /// Records a trimmed packet, whose header went on or came back.
     pub(super) fn trimmed(&mut self, path: u16, came_back: bool) {
         let counters = &mut self.counters[usize::from(path)];
         match came_back {
@@ -138,19 +133,17 @@ impl Board {
         }
     }
 
-    /// The clock was set back.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         if let Some(judge) = &mut self.judge {
             judge.scores.set_back(by);
         }
     }
 
-    /// Whether no path is to be avoided, or was a moment ago.
+    /// Returns whether no path is avoided, or was until lately.
     pub(super) fn is_quiet(&self) -> bool {
         self.judge.as_ref().is_none_or(|judge| judge.scores.is_quiet())
     }
 
-    /// Each path that is to be avoided now, and until when.
     pub(super) fn avoided(&self, now: Time) -> impl Iterator<Item = (u16, Time)> + '_ {
         let judge = self.judge.as_ref().filter(|judge| !judge.scores.is_quiet());
         judge.into_iter().flat_map(move |judge| {
@@ -160,7 +153,6 @@ impl Board {
         })
     }
 
-    /// What became of the packets, path by path.
     pub(super) fn counters(&self) -> &[PathCounters] {
         &self.counters
     }
@@ -173,7 +165,7 @@ impl Judge {
             return self.scores.permuted(now);
         }
         let out = |scores: &Scoreboard, path| scores.removed_until(path) > now;
-        // One that is removed is not judged, so who is out after it and was not before was removed.
+        // A removed path is not judged, so a path that is out now and was not before has been removed.
         self.was_out.clear();
         self.was_out.extend((0..counters.len() as u16).map(|path| out(&self.scores, path)));
         if self.scores.judge(now, penalty) > 0 {
@@ -201,7 +193,7 @@ mod tests {
         Time::ZERO + TimeDelta::from_ms(ms)
     }
 
-    /// Rounds over four paths at one instant; of some packets the header arrives.
+    /// Sends rounds over four paths at one instant; `is_trimmed` selects packets whose headers arrive.
     fn rounds(board: &mut Board, now: Time, count: u32, is_trimmed: impl Fn(u32, u16) -> bool) {
         for round in 0..count {
             for path in 0..4 {
@@ -241,7 +233,7 @@ mod tests {
             rounds(&mut board, at(1), 1, |_, path| path == 2);
         }
         assert_eq!(avoided(&board, at(2)), [2]);
-        // Once it is back, one packet is out at a time.
+        // After its return, one packet is out at a time.
         rounds(&mut board, at(30), 1, |_, _| false);
         board.sent(at(30), 2, None);
         assert_eq!(avoided(&board, at(31)), [2]);

@@ -1,9 +1,9 @@
-//! Tokens: what proves that a packet came from the address that it bears (after RFC 9000, section 8).
+//! Tokens, which prove that a packet came from its source address (after RFC 9000, section 8).
 //!
-//! A host that validates addresses answers the first packet of a stranger with a token, and forgets both. The token is
-//! a keyed hash of the address and the time, so nothing is kept for it. Who shows it has received it: it is where it
-//! says it is, and was within the last hour or two. It shows the same token with its next connections, whose first
-//! packets are answered at once (as with a cookie of TCP Fast Open, RFC 7413).
+//! A host that validates addresses answers the first packet of an unknown host with a token, and forgets both. The
+//! token is a keyed hash of the address and the time, so it needs no memory. A host that shows it has received it at
+//! this address within the last hour or two. It shows it with its next connections as well, whose first packets are
+//! answered at once (as with a cookie of TCP Fast Open, RFC 7413).
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -13,20 +13,19 @@ use trimline_packet::{Time, TimeDelta};
 
 pub(super) type Token = [u8; TOKEN_BYTES];
 
-/// A token is good in the period in which it was given, and in the next (chosen).
+/// A token is valid in the period of its issue and in the next (chosen).
 const PERIOD: TimeDelta = TimeDelta::from_ms(3_600_000);
 
-/// No more tokens than this are given in [`WINDOW`] (chosen: 100,000 a second, 54 Mb/s): a flood of forged packets
-/// draws no more.
+/// Maximum number of tokens in [`WINDOW`] (chosen: 100,000 a second, 54 Mb/s), to limit answers to a flood of forged
+/// packets.
 const MAX: u32 = 1000;
 const WINDOW: TimeDelta = TimeDelta::from_ms(10);
 
-/// Gives tokens, and knows its own.
 #[derive(Debug)]
 pub(super) struct Tokens {
     /// A keyed hash (SipHash) with a key of the operating system.
     hash: RandomState,
-    /// Since when tokens are counted, and how many there were.
+    /// Start of the current count of issued tokens, and the count.
     counted: (Time, u32),
 }
 
@@ -39,7 +38,7 @@ impl Tokens {
         self.hash.hash_one((address, period)).to_be_bytes()
     }
 
-    /// The token of an address now, unless there were too many of late.
+    /// Issues a token, unless [`MAX`] is reached.
     pub(super) fn give(&mut self, now: Time, address: IpAddr) -> Option<Token> {
         let (since, count) = &mut self.counted;
         if now >= since.saturating_add(WINDOW) || now < *since {
@@ -50,7 +49,7 @@ impl Tokens {
         is_allowed.then(|| self.of_period(address, now.as_ps() / PERIOD.as_ps()))
     }
 
-    /// Whether a token was given to this address lately.
+    /// Returns whether a token was issued in this period or the last.
     pub(super) fn is_good(&self, now: Time, address: IpAddr, token: Token) -> bool {
         let period = now.as_ps() / PERIOD.as_ps();
         [period, period.wrapping_sub(1)]

@@ -1,8 +1,8 @@
-//! What a thread does while there is nothing to do.
+//! The idle loop of a thread.
 //!
-//! Poll, then let others run, then block; block earlier where letting others run takes long. Never pure spinning: two
-//! threads that spin on one core hold each other up for whole time slices. And never sleeping up to a deadline: timers
-//! wake tens of microseconds late, so the last stretch before a pull is due is polled.
+//! It polls, then yields, then blocks; earlier where a yield takes long. It never only spins: two threads that spin on
+//! one core hold each other up for whole time slices. It never sleeps up to a deadline: timers wake tens of
+//! microseconds late, so the last stretch before a pull is polled.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -13,59 +13,57 @@ use trimline_packet::{Time, TimeDelta};
 
 use crate::io::Alarm;
 
-/// What to do while there is nothing to do.
+/// The way in which a thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
-    /// Poll and let others run, for as long as it takes: the shortest latency, a core.
+    /// Poll and yield without end: the shortest latency, for a core.
     Poll,
-    /// Poll and let others run a while, then block until a frame arrives or something is due. Beside a thread that
-    /// never waits, block nearly at once.
+    /// Poll and yield for a while, then block until there is work. Beside a thread that never waits, block nearly at
+    /// once.
     Block,
-    /// Block at once: the least work; what is due goes as late as timers wake.
+    /// Block at once: the least CPU time, with actions as late as timers.
     Sleep,
 }
 
-/// Turns without anything to do that are simply taken again.
+/// Idle turns that only spin.
 const SPINS: u32 = 64;
-/// Further ones that first let others run.
+/// Further idle turns, in which the thread also yields.
 const YIELDS: u32 = 4096;
-/// Then one turn in so many lets others run.
+/// Interval of yields, in turns.
 const YIELD_EVERY: u32 = 64;
-/// A thread that let others run for so long shares its processor with one that does not let others run.
+/// Minimum duration of a yield beside a thread that does not yield.
 const LONG_YIELD: Duration = Duration::from_micros(500);
-/// So often it then blocks without letting others run first: who blocks is woken within microseconds, who yields gets
-/// the processor back after a time slice.
+/// Number of waits that then block without a yield. A blocked thread is woken within microseconds, a yielding one gets
+/// the core back after a time slice.
 const CROWDED_WAITS: u32 = 1000;
-/// How late a timer of the kernel may wake (`nanosleep` here: 65 us): so long before a deadline nobody
-/// blocks.
+/// Maximum delay of a kernel timer (`nanosleep` here: 65 us). The thread does not block this close to a deadline.
 const OVERSLEEP: TimeDelta = TimeDelta::from_us(100);
 /// The longest wait at once.
 const LONGEST: TimeDelta = TimeDelta::from_ms(100);
 
-/// How long there has been nothing to do.
+/// The state of an idle thread.
 #[derive(Debug, Default)]
 pub struct Waiter {
     turns: u32,
-    /// Waits that are still to block at once, since another thread needs the processor.
+    /// Remaining waits that block at once, since another thread needs the core.
     crowded: u32,
-    /// What wakes this thread by itself, once it has blocked.
+    /// The timer that wakes this thread, once it has blocked.
     alarm: Option<Alarm>,
-    /// When that rings.
+    /// The time of its alarm.
     rings: Option<Time>,
 }
 
 impl Waiter {
-    /// There was something to do.
+    /// Records that there was work.
     #[inline]
     pub fn busy(&mut self) {
         self.turns = 0;
     }
 
-    /// There is nothing to do before `due` unless one of the descriptors becomes readable. Gives
-    /// whether it blocked.
+    /// Waits until `due` or until a descriptor becomes readable. Returns whether it blocked.
     ///
     /// # Errors
-    /// The system refuses to wait.
+    /// Fails if the system refuses to wait.
     pub fn idle<'a>(
         &mut self,
         policy: Idle,
@@ -79,8 +77,7 @@ impl Waiter {
         }
     }
 
-    /// Polls or lets others run, and gives `None`; or gives how long to [`Waiter::block`], since there is nothing to do
-    /// before `due`.
+    /// Spins or yields and returns `None`, or returns the time to [`Waiter::block`].
     pub(super) fn pause(&mut self, policy: Idle, now: Time, due: Time) -> Option<TimeDelta> {
         self.turns = self.turns.saturating_add(1);
         let left = due.saturating_since(now);
@@ -109,11 +106,7 @@ impl Waiter {
         }
     }
 
-    /// Blocks for so long at most. An alarm that rings earlier stays as it is: what follows each other quickly, as
-    /// requests do, sets none.
-    ///
-    /// # Errors
-    /// The system refuses to wait.
+    /// Blocks for at most `wait`. Waits in quick succession, as in requests, share one alarm.
     pub(super) fn block<'a>(
         &mut self,
         now: Time,
@@ -149,7 +142,7 @@ mod tests {
         sys::ring(&waker).unwrap();
         let due = Time::ZERO.saturating_add(TimeDelta::from_ms(90_000));
         let mut waiter = Waiter { crowded: 2, ..Waiter::default() };
-        // How many turns it takes to block, when something is heard each time.
+        // The number of turns until it blocks, when there was work before each count.
         let mut check = |policy: Idle, turns: u32| {
             let mut one = || {
                 let fds = std::iter::once(waker.as_fd());
@@ -177,7 +170,7 @@ mod tests {
         check(ms(0), ms(90_000), Some(ms(100)));
         check(ms(50), ms(120), Some(ms(100)));
         check(ms(60), ms(80), Some(ms(80)));
-        // Nothing but the alarm: it rings, and is set again.
+        // The alarm alone: it rings, and is set again.
         let (start, now) = (std::time::Instant::now(), ms(70));
         let nobody = std::iter::empty;
         assert!(waiter.idle(Idle::Sleep, now, ms(72), nobody()).unwrap());

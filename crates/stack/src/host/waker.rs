@@ -1,4 +1,4 @@
-//! What wakes a host from another thread.
+//! The waker of a host for other threads.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::io::sys;
 
-/// Wakes a host that waits in [`Host::run_until`](super::Host::run_until): it asks its application once more whether it
-/// is done. Another thread may ring it at any time; a ring while the host is busy is not lost, and takes no system call.
+/// Wakes a host that waits in [`Host::run_until`](super::Host::run_until), which then checks again whether its
+/// application is done. Another thread may ring it at any time; a ring while the host is busy is not lost, and takes no
+/// system call.
 #[derive(Clone, Debug)]
 pub struct Waker(Arc<State>);
 
@@ -19,11 +20,11 @@ struct State {
     now: AtomicU8,
 }
 
-/// The host is busy, and the bell was not rung since it last asked.
+/// The host is busy, without a ring since its last check.
 const QUIET: u8 = 0;
-/// The bell was rung.
+/// A ring came.
 const RUNG: u8 = 1;
-/// The host blocks: the descriptor wakes it.
+/// The host blocks; the descriptor wakes it.
 const BLOCKED: u8 = 2;
 
 impl Waker {
@@ -35,7 +36,7 @@ impl Waker {
     /// Wakes the host.
     ///
     /// # Errors
-    /// The system refuses.
+    /// Fails if the system refuses.
     pub fn wake(&self) -> io::Result<()> {
         match self.0.now.swap(RUNG, Ordering::AcqRel) {
             BLOCKED => sys::ring(&self.0.fd),
@@ -43,18 +44,17 @@ impl Waker {
         }
     }
 
-    /// Notes that the host is about to block. Gives whether it may: the bell was not rung since it last asked.
+    /// Records that the host is about to block. Returns false after a ring.
     pub(super) fn may_block(&self) -> bool {
         let state = &self.0.now;
         let seen = state.compare_exchange(QUIET, BLOCKED, Ordering::AcqRel, Ordering::Acquire);
         if seen.is_err() {
-            // The ring is taken back before the host looks at its work again.
+            // The ring is consumed before the host checks for work.
             state.swap(QUIET, Ordering::AcqRel);
         }
         seen.is_ok()
     }
 
-    /// Notes that the host no longer blocks.
     pub(super) fn clear(&self) {
         self.0.now.swap(QUIET, Ordering::AcqRel);
         // A ring may be seen before the descriptor is written: the next block then ends at once, and comes here.
@@ -94,7 +94,7 @@ mod tests {
         assert!(waker.may_block(), "it woke by itself");
     }
 
-    /// Without the bell each would wait a tenth of a second, the longest that a host sleeps.
+    /// Without the waker each wait would take 100 ms, the longest sleep of a host.
     #[test]
     fn a_host_that_sleeps_wakes() {
         const RINGS: u32 = 100;
@@ -119,7 +119,7 @@ mod tests {
         assert!(start.elapsed() < Duration::from_millis(50) * RINGS, "{:?}", start.elapsed());
         drop(asked);
         ringing.join().unwrap();
-        // It is heard once for a ring.
+        // Each ring is seen once.
         let waker = host.waker().unwrap();
         waker.wake().unwrap();
         let (start, mut calls) = (Instant::now(), 0);

@@ -1,15 +1,14 @@
 //! Whole frames on an interface of this network namespace, through a raw packet socket.
 //!
-//! Frames are received into a ring that the kernel shares (TPACKET_V2) and sent with `sendmmsg`. A ring for
-//! sending was not chosen: a virtual Ethernet device gives a frame's slot back when it passes it on, not
-//! when its receiver has copied it, so that a later frame can overwrite it; and a socket with such a ring
-//! cannot send anything else.
+//! Frames are received into a ring that the kernel shares (TPACKET_V2) and sent with `sendmmsg`. A ring for sending
+//! does not work: a virtual Ethernet device returns a frame's slot when it passes the frame on, before the receiver has
+//! copied it, so a later frame can overwrite it. A socket with such a ring cannot send anything else, either.
 //!
-//! A kernel at the other end of a virtual cable may leave checksums, and the cutting of datagrams that it joined, to a
-//! device that is not there. What it left is done here (`offload`).
+//! A kernel at the other end of a virtual cable may leave checksums and segmentation to a device that is not there.
+//! `offload` does that here.
 //!
-//! The kernel of the host sees every frame too. [`AfPacket::open_host`] keeps NDP's packets from it where it may, and
-//! from being answered with ICMP errors where not.
+//! The kernel of the host sees every frame too. [`AfPacket::open_host`] hides NDP's packets from it where possible, and
+//! otherwise keeps it from answering them with ICMP errors.
 
 use std::cell::Cell;
 use std::io;
@@ -23,50 +22,47 @@ use super::sys::netlink::{LinkNow, Netlink};
 use super::sys::{self, Batch, Link, Ring};
 use super::{Caps, ETHERNET_BYTES, LinkState, NextHop, PacketIo, Pieces, neighbours};
 
-/// Frames that a ring holds.
 const RING_FRAMES: usize = 512;
 
-/// Frames that one system call sends.
+/// Maximum number of frames in one system call.
 const BATCH: usize = 64;
 
 /// A packet socket on one interface.
 #[derive(Debug)]
 pub struct AfPacket {
-    /// The name of the interface, and the UDP port that frames must have, if they must.
+    /// The interface's name, and the only UDP port to receive, if any.
     opened: (String, Option<u16>),
     ring: Ring,
     link: Link,
     batch: Batch,
-    /// Sockets that swallow what the kernel would answer, and hold the port of each address.
+    /// Sockets that own each address's port and discard its packets, so that the kernel does not answer.
     quiet: Vec<UdpSocket>,
     netlink: Netlink,
-    /// How the link was when somebody looked last.
+    /// The state of the link when last inspected.
     seen: LinkState,
-    /// Bytes of the longest packet when it was opened.
+    /// Bytes of the longest packet at opening.
     mtu: usize,
-    /// Frames that could not be sent.
     unsent: u64,
     /// Frames that found the ring full.
     overrun: u64,
-    /// The program that keeps packets from the kernel's own protocols.
+    /// The program that hides packets from the kernel's own protocols.
     ingress: Option<OwnedFd>,
 }
 
 impl AfPacket {
-    /// Opens an interface. All frames that arrive on it are received, whomever they are addressed to: it is
-    /// promiscuous until this is dropped.
+    /// Opens an interface for all frames, to any destination: it is promiscuous until this is dropped.
     ///
     /// # Errors
-    /// No such interface, or no right to open it (CAP_NET_RAW in its network namespace).
+    /// Fails without such an interface, or without the right to open it (CAP_NET_RAW in its network namespace).
     pub fn open(interface: &str) -> io::Result<AfPacket> {
         AfPacket::with_filter(interface, None)
     }
 
-    /// Opens an interface of a host with these addresses. Only UDP packets with the port of the profile, at either
-    /// end, are received; the kernel does not answer them.
+    /// Opens an interface of a host with these addresses, for UDP packets from or to the profile's port; the kernel
+    /// does not answer them.
     ///
     /// # Errors
-    /// As [`AfPacket::open`]; an address that is not the interface's, or that another process has.
+    /// Fails as [`AfPacket::open`] does, and for an address that is not the interface's or that another process has.
     pub fn open_host(
         interface: &str,
         profile: &Profile,
@@ -77,7 +73,6 @@ impl AfPacket {
         Ok(socket)
     }
 
-    /// Opens an interface for UDP packets with this port, without an address.
     pub(crate) fn open_port(interface: &str, port: u16) -> io::Result<AfPacket> {
         AfPacket::with_filter(interface, Some(port))
     }
@@ -102,9 +97,9 @@ impl AfPacket {
         })
     }
 
-    /// Takes the protocol's port at each address, for this process alone. Since somebody has the port, the kernel sends
-    /// no ICMP errors; since that socket takes nothing, the packets cost no memory. Where the kernel allows it, they
-    /// are dropped before its IP sees them.
+    /// Takes the protocol's port at each address, for this process alone. The kernel sends no ICMP errors for a port in
+    /// use, and the packets cost no memory because the socket discards them. Where the kernel allows it, they are
+    /// dropped before its IP sees them.
     pub(crate) fn claim(&mut self, profile: &Profile, addresses: &[IpAddr]) -> io::Result<()> {
         let known = self.netlink.addresses(self.link.index)?;
         for &address in addresses {
@@ -119,7 +114,7 @@ impl AfPacket {
                 io::Error::new(error.kind(), text)
             })?;
             sys::drop_everything(&socket)?;
-            // What waits for a neighbour that is not there fills it.
+            // Packets that wait for an absent neighbour fill it.
             socket.set_nonblocking(true)?;
             self.quiet.push(socket);
         }
@@ -129,13 +124,13 @@ impl AfPacket {
         Ok(())
     }
 
-    /// Whether packets of the port are kept from the kernel's own protocols, and not only from being answered.
+    /// Returns whether packets of the port are hidden from the kernel's own protocols, not only left unanswered.
     pub fn hides_from_kernel(&self) -> bool {
         self.ingress.is_some()
     }
 
-    /// Sends a datagram to the discard port of the next hop to a peer: the kernel looks for it. Where this host has no
-    /// address of its family, to that of the peer.
+    /// Makes the kernel resolve the next hop to a peer, with a datagram to its discard port, or to the peer's where
+    /// this host has no address of its family.
     fn have_kernel_ask(&self, neighbour: IpAddr, peer: IpAddr) {
         let is_of = |socket: &&UdpSocket, address: IpAddr| {
             socket.local_addr().is_ok_and(|own| own.is_ipv4() == address.is_ipv4())
@@ -143,19 +138,19 @@ impl AfPacket {
         for address in [neighbour, peer] {
             if let Some(own) = self.quiet.iter().find(|socket| is_of(socket, address)) {
                 let to = neighbours::discard_port(address, self.link.index);
-                // Whether it found its way is seen in the table of neighbours.
+                // The result is in the table of neighbours.
                 let _ = own.send_to(&[0], to);
                 return;
             }
         }
     }
 
-    /// The interface's Ethernet address.
+    /// Returns the Ethernet address of the interface.
     pub fn ethernet(&self) -> [u8; 6] {
         self.link.ethernet
     }
 
-    /// The number of the interface in its network namespace.
+    /// Returns the index of the interface in its network namespace.
     pub fn index(&self) -> u32 {
         self.link.index
     }
@@ -164,7 +159,7 @@ impl AfPacket {
 impl PacketIo for AfPacket {
     fn rx_burst(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let (mut count, taken) = (0, Cell::new(0));
-        // Frames that came as one count as many as they are: other interfaces wait meanwhile.
+        // Each of the joined frames counts, because other interfaces wait meanwhile.
         let mut counted = |frame: &[u8]| {
             taken.set(taken.get() + 1);
             take(frame);
@@ -191,7 +186,7 @@ impl PacketIo for AfPacket {
                 _ => self.batch.send(self.ring.sender(), batch),
             };
             match taken {
-                // Nothing is at the other end: there will be no room either.
+                // The other end is gone: there will be no room either.
                 Ok(0) if !self.seen.running => {}
                 Ok(taken) if taken < batch.len() => return Ok(sent + taken),
                 Ok(taken) => {
@@ -231,7 +226,7 @@ impl PacketIo for AfPacket {
     }
 
     fn link(&mut self) -> io::Result<LinkState> {
-        // An answer that did not come says nothing new.
+        // A missing answer is no news.
         self.overrun += u64::from(self.ring.lost().unwrap_or(0));
         let asked = match self.ring.is_bound(&self.link) {
             Ok(false) => Err(io::Error::from_raw_os_error(libc::ENODEV)),
@@ -241,7 +236,6 @@ impl PacketIo for AfPacket {
         Ok(self.seen)
     }
 
-    /// Opens an interface of the same name in the network namespace of this thread.
     fn reopen(&mut self) -> io::Result<()> {
         if !self.caps().reopens {
             return Err(io::ErrorKind::Unsupported.into());
@@ -281,8 +275,8 @@ impl PacketIo for AfPacket {
     }
 }
 
-/// How a link is, after the kernel was asked. Only an interface that is gone is an error: an answer that did not come
-/// says nothing new.
+/// Returns the state of a link from the kernel's answer. A missing answer is no news; only a lost interface is an
+/// error.
 fn state_after(before: LinkState, asked: io::Result<LinkNow>) -> io::Result<LinkState> {
     match asked {
         Ok(LinkNow { running, mtu }) => Ok(LinkState { running, mtu }),

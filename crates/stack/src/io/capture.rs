@@ -1,4 +1,4 @@
-//! A copy of every frame in a file that Wireshark reads (pcap, nanoseconds).
+//! A copy of every frame in a file for Wireshark (pcap, nanoseconds).
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{Caps, LinkState, NextHop, PacketIo, Pieces};
 use crate::clock::Clock;
 
-/// A file that several interfaces write to.
+/// A capture file, which several interfaces may write.
 #[derive(Clone, Debug)]
 pub struct Capture {
     file: Arc<Mutex<BufWriter<File>>>,
@@ -18,10 +18,10 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Begins a file. Times in it are the clock's.
+    /// Creates a file with times of this clock.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn create(path: &Path, clock: &Clock) -> io::Result<Capture> {
         let mut file = BufWriter::new(File::create(path)?);
         // Nanoseconds; version 2.4; no time zone, no precision; longest frame; Ethernet.
@@ -43,16 +43,16 @@ impl Capture {
         pieces.iter().try_for_each(|piece| file.write_all(piece))
     }
 
-    /// Writes what is still in memory.
+    /// Writes all buffered bytes.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn finish(&self) -> io::Result<()> {
         self.file.lock().unwrap_or_else(PoisonError::into_inner).flush()
     }
 }
 
-/// An interface whose frames are captured, or are not.
+/// An interface with an optional capture.
 #[derive(Debug)]
 pub struct Captured<I> {
     io: I,
@@ -60,7 +60,7 @@ pub struct Captured<I> {
 }
 
 impl<I> Captured<I> {
-    /// An interface with its capture, if there is one.
+    /// Returns the interface with this capture, if any.
     pub fn new(io: I, capture: Option<Capture>) -> Captured<I> {
         Captured { io, capture }
     }

@@ -7,41 +7,36 @@ use std::os::fd::AsRawFd;
 
 use super::{checked, refused_or, set_number, slice_of};
 
-/// Segments of one length that the kernel takes together, at most (UDP_MAX_SEGMENTS of Linux 4.18).
+/// Maximum number of equal segments taken together (UDP_MAX_SEGMENTS of Linux 4.18).
 const MAX_SEGMENTS: usize = 64;
 
-/// Bytes that they may have in all: an IP packet, its headers reserved.
+/// Maximum bytes of joined segments: an IP packet, minus room for its headers.
 const MAX_BYTES: usize = 65_000;
 
-/// Receiving buffers: each holds whatever the kernel has joined.
+/// Receive buffers, each for a datagram as the kernel joined it.
 const BUFFERS: usize = 8;
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// As linux/udp.h has them.
+/// Values from linux/udp.h.
 const UDP_SEGMENT: libc::c_int = 103;
 const UDP_GRO: libc::c_int = 104;
 
-/// Room for control messages, aligned as they ask.
+/// Aligned memory for control messages.
 type Control = [u64; 12];
 
 /// One datagram, or several of one length to one destination.
 #[derive(Clone, Debug)]
 pub(crate) struct Parcel {
     pub(crate) to: SocketAddr,
-    /// DSCP and ECN.
     pub(crate) class: u8,
-    /// The length of each datagram but the last, which may be shorter.
+    /// The length of each datagram except a shorter last one.
     pub(crate) segment: usize,
-    /// How many there are.
     pub(crate) segments: usize,
-    /// The bytes of all.
     pub(crate) bytes: usize,
-    /// Its pieces in the list that they are sent from.
     pub(crate) pieces: Range<usize>,
 }
 
 impl Parcel {
-    /// Whether a datagram can be one more of this parcel.
     pub(crate) fn admits(&self, to: SocketAddr, class: u8, length: usize) -> bool {
         let is_open = self.segments * self.segment == self.bytes && self.segments < MAX_SEGMENTS;
         let is_alike = (self.to, self.class) == (to, class) && (1..=self.segment).contains(&length);
@@ -49,12 +44,10 @@ impl Parcel {
     }
 }
 
-/// Whether this kernel cuts what is sent and joins what is received.
 pub(crate) fn can_segment(socket: &UdpSocket) -> bool {
     set_number(socket, libc::SOL_UDP, UDP_SEGMENT, 0).is_ok()
 }
 
-/// Asks for datagrams of one sender to be joined, and for the class of each.
 pub(crate) fn prepare_receiver(socket: &UdpSocket, v6: bool, joins: bool) -> io::Result<()> {
     match v6 {
         true => set_number(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)?,
@@ -118,7 +111,6 @@ fn address(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
     }
 }
 
-/// Memory for what is sent.
 #[derive(Default)]
 pub(crate) struct Outbox {
     vectors: Vec<libc::iovec>,
@@ -137,7 +129,6 @@ impl std::fmt::Debug for Outbox {
 }
 
 impl Outbox {
-    /// Sends parcels; gives how many there was room for.
     pub(crate) fn send(
         &mut self,
         socket: &UdpSocket,
@@ -154,7 +145,6 @@ impl Outbox {
         refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
     }
 
-    /// A message for each parcel, as the system call reads it.
     fn write(&mut self, pieces: &[&[u8]], parcels: &[Parcel]) {
         let Outbox { vectors, addresses, controls, messages } = self;
         vectors.clear();
@@ -164,7 +154,7 @@ impl Outbox {
         controls.clear();
         controls.resize(parcels.len(), Control::default());
         messages.clear();
-        // One pointer into each: a new borrow of a part would end those that were taken before.
+        // One pointer into each: borrowing a part again would invalidate the pointers taken before.
         let (vectors, addresses) = (vectors.as_mut_ptr(), addresses.as_mut_ptr());
         let controls = controls.as_mut_ptr();
         for (number, parcel) in parcels.iter().enumerate() {
@@ -200,10 +190,10 @@ impl Outbox {
     }
 }
 
-/// Writes a control message and gives the room that it takes.
+/// Writes a control message. Returns its size.
 ///
 /// # Safety
-/// `place` is that of a control message with so much room.
+/// `place` must point to a control message with this much room.
 unsafe fn control<T>(
     place: *mut libc::cmsghdr,
     level: libc::c_int,
@@ -221,21 +211,18 @@ unsafe fn control<T>(
     }
 }
 
-/// What a buffer holds.
 #[derive(Clone, Copy, Debug)]
 struct Received {
     from: SocketAddr,
     class: u8,
     length: usize,
-    /// The length of each datagram but the last.
     segment: usize,
 }
 
-/// Datagrams that were received and not yet taken.
 pub(crate) struct Inbox {
     memory: Vec<u8>,
     received: Vec<Option<Received>>,
-    /// The buffer that is taken from, and how far it was.
+    /// The current buffer, and the offset in it.
     at: (usize, usize),
 }
 
@@ -250,7 +237,7 @@ impl Inbox {
         Inbox { memory: vec![0; BUFFERS * BUFFER_BYTES], received: Vec::new(), at: (0, 0) }
     }
 
-    /// Receives more when everything was taken. Gives whether anything is there.
+    /// Receives more datagrams when all were taken. Returns whether any are there.
     pub(crate) fn fill(&mut self, socket: &UdpSocket) -> io::Result<bool> {
         if self.at.0 < self.received.len() {
             return Ok(true);
@@ -289,7 +276,7 @@ impl Inbox {
         let got = match got {
             Ok(got) => got as usize,
             Err(error) if super::is_fatal(&error) => return Err(error),
-            // Nothing is there, or an earlier datagram did not arrive: a time-out will tell.
+            // No datagram is there, or an earlier one did not arrive, which its time-out will show.
             Err(_) => 0,
         };
         for (message, from) in messages[..got].iter().zip(&addresses) {
@@ -304,7 +291,6 @@ impl Inbox {
         Ok(got > 0)
     }
 
-    /// The next datagram, with its sender and class.
     pub(crate) fn next(&mut self) -> Option<(SocketAddr, u8, &[u8])> {
         loop {
             let (buffer, from) = self.at;
@@ -321,15 +307,15 @@ impl Inbox {
     }
 }
 
-/// Class and segment length of a received message.
+/// Returns the class and segment length of a message.
 ///
 /// # Safety
-/// The control messages are those that the kernel wrote.
+/// The kernel must have written the control messages.
 unsafe fn said(header: &libc::msghdr) -> (u8, Option<usize>) {
     let (mut class, mut segment) = (0, None);
     // SAFETY: the caller's promise; data are read as they are, aligned or not.
     unsafe {
-        // A reference to the header would not reach the data behind it.
+        // A reference to the header would not cover the data behind it.
         let mut place = libc::CMSG_FIRSTHDR(header);
         while !place.is_null() {
             let data = libc::CMSG_DATA(place);
@@ -353,7 +339,6 @@ unsafe fn said(header: &libc::msghdr) -> (u8, Option<usize>) {
 mod tests {
     use super::*;
 
-    /// The length of segments that a message asks for.
     fn segment(header: &libc::msghdr) -> Option<u16> {
         // SAFETY: the control messages were written for this header.
         unsafe {

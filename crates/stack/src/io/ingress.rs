@@ -1,8 +1,8 @@
-//! A program in the kernel that throws NDP's packets away before the kernel's own IP sees them.
+//! A program in the kernel that drops NDP's packets before the kernel's own IP sees them.
 //!
-//! Packet sockets have their copy by then. Without it the kernel routes, sums and discards every packet
-//! again, in the time of whoever sent it. The program hangs on a descriptor of this process (a TCX link, Linux
-//! 6.6): when the process ends, however it ends, the kernel takes it off.
+//! Packet sockets have their copy by then. Otherwise the kernel would route, sum and discard every packet again, in the
+//! sender's time. The program is attached through a descriptor of this process (a TCX link, Linux 6.6), so the kernel
+//! detaches it when the process ends in any way.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::checked;
 
-/// As linux/bpf.h has them.
+/// Values from linux/bpf.h.
 const PROG_LOAD: libc::c_long = 5;
 const LINK_CREATE: libc::c_long = 28;
 const SCHED_CLS: u32 = 3;
@@ -33,8 +33,8 @@ const fn step(code: u8, registers: u8, offset: i16, immediate: i32) -> Instructi
     Instruction { code, registers, offset, immediate }
 }
 
-/// What a program keeps from the kernel: packets to these addresses and this port, and headers that came back to
-/// them, which bear the port as their source and a DSCP that nothing else bears.
+/// The packets to hide from the kernel: packets to these addresses and this port, and headers that came back to them,
+/// with the port as their source and a DSCP of their own.
 #[derive(Clone, Debug)]
 pub(crate) struct Own<'a> {
     pub(crate) addresses: &'a [IpAddr],
@@ -42,7 +42,6 @@ pub(crate) struct Own<'a> {
     pub(crate) returned_dscp: u8,
 }
 
-/// Where a jump goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
     V4,
@@ -50,11 +49,10 @@ enum Label {
     Ports,
     Leave,
     Drop,
-    /// Behind the address of this number.
+    /// Behind the address with this index.
     Address(usize),
 }
 
-/// A program that is being written.
 #[derive(Debug, Default)]
 struct Program {
     steps: Vec<Instruction>,
@@ -76,7 +74,7 @@ impl Program {
         self.places.push((label, self.steps.len()));
     }
 
-    /// The instructions. A jump counts the steps that it leaves out.
+    /// Returns the instructions, with jumps as the number of skipped instructions.
     fn finish(mut self) -> io::Result<Vec<Instruction>> {
         for (from, to) in self.jumps {
             let place = self.places.iter().find(|&&(label, _)| label == to).map(|&(_, at)| at);
@@ -87,7 +85,7 @@ impl Program {
     }
 }
 
-/// Codes of instructions, as linux/bpf.h and linux/filter.h put them together.
+/// Instruction codes, from linux/bpf.h and linux/filter.h.
 mod code {
     pub(super) const MOVE: u8 = 0xbf;
     pub(super) const MOVE_NUMBER: u8 = 0xb7;
@@ -100,15 +98,15 @@ mod code {
     pub(super) const HALF_AT_INDEX: u8 = 0x48;
     pub(super) const IF_EQUAL: u8 = 0x15;
     pub(super) const IF_NOT_EQUAL: u8 = 0x55;
-    // Of the lower 32 bits: a word is not extended by its sign.
+    // These compare the lower 32 bits, so a word is not sign-extended.
     pub(super) const IF_WORD_EQUAL: u8 = 0x16;
     pub(super) const IF_WORD_NOT_EQUAL: u8 = 0x56;
     pub(super) const GO: u8 = 0x05;
     pub(super) const EXIT: u8 = 0x95;
 }
 
-/// Drops what is [`Own`], and leaves everything else to others: other addresses, other ports, fragments, and a packet
-/// that ends before what is asked for.
+/// Returns a program that drops the packets of [`Own`] and passes on all else: other addresses and ports, fragments,
+/// and short packets.
 fn program(own: &Own<'_>) -> io::Result<Vec<Instruction>> {
     let mut p = Program::default();
     // Loads read the packet of register 6 into register 0; register 7 is the length of the IP header, 8 the DSCP.
@@ -134,7 +132,7 @@ fn program(own: &Own<'_>) -> io::Result<Vec<Instruction>> {
 }
 
 impl Program {
-    /// Goes to the ports of whole UDP packets over IPv4 to these addresses, and leaves the others.
+    /// Jumps to the ports of whole UDP packets over IPv4 to these addresses.
     fn look_at_v4(&mut self, addresses: &[IpAddr]) {
         const FRAGMENT: i32 = 0x3fff;
         self.step(code::LOAD_BYTE, 0, 23);
@@ -160,7 +158,7 @@ impl Program {
         self.jump(code::GO, 0, 0, Label::Ports);
     }
 
-    /// The same over IPv6, if it is that. The ports follow.
+    /// Checks the ports of whole UDP packets over IPv6 to these addresses.
     fn look_at_v6(&mut self, addresses: &[IpAddr]) {
         self.jump(code::IF_NOT_EQUAL, 0, 0x86dd, Label::Leave);
         // A fragment has another header there.
@@ -185,12 +183,11 @@ impl Program {
     }
 }
 
-/// Its 32-bit words, the highest first.
 fn u128_words(number: u128) -> [u32; 4] {
     [96, 64, 32, 0].map(|shift| (number >> shift) as u32)
 }
 
-/// A command of bpf(2), with its attributes as linux/bpf.h lays them out.
+/// Runs a command of bpf(2), with attributes as in linux/bpf.h.
 fn bpf(command: libc::c_long, attributes: &mut [u32; 32]) -> io::Result<libc::c_int> {
     let (pointer, bytes): (*mut u32, _) = (attributes.as_mut_ptr(), size_of_val(attributes));
     // SAFETY: the attributes, and what they point to, live through the call.
@@ -198,7 +195,7 @@ fn bpf(command: libc::c_long, attributes: &mut [u32; 32]) -> io::Result<libc::c_
     checked(done as libc::c_int)
 }
 
-/// The same for a command that makes something.
+/// Runs a command of bpf(2) that creates an object.
 fn made(command: libc::c_long, mut attributes: [u32; 32]) -> io::Result<OwnedFd> {
     let fd = bpf(command, &mut attributes)?;
     // SAFETY: it is new and ours.
@@ -212,7 +209,6 @@ fn halves(address: u64) -> [u32; 2] {
     [half(0), half(4)]
 }
 
-/// The program, checked by the kernel.
 fn load(own: &Own<'_>) -> io::Result<OwnedFd> {
     let program = program(own)?;
     let license = c"GPL";
@@ -223,11 +219,8 @@ fn load(own: &Own<'_>) -> io::Result<OwnedFd> {
     made(PROG_LOAD, load)
 }
 
-/// Keeps packets from the kernel's own protocols, on an interface of this network namespace, until what is given is
-/// dropped.
-///
-/// # Errors
-/// An older kernel, or no right to do that (CAP_BPF and CAP_NET_ADMIN).
+/// Hides packets from the kernel's own protocols on an interface, until the returned descriptor is dropped. Fails on an
+/// older kernel, and without CAP_BPF and CAP_NET_ADMIN.
 pub(crate) fn drop_own(interface: u32, own: &Own<'_>) -> io::Result<OwnedFd> {
     let program = load(own)?;
     let mut link = [0; 32];
@@ -245,7 +238,7 @@ mod tests {
     const LEFT_TO_OTHERS: u32 = TCX_NEXT as u32;
     const DROPPED: u32 = TCX_DROP as u32;
 
-    /// What the program says of a frame, run by the kernel.
+    /// Returns the program's verdict, from a test run in the kernel.
     fn verdict(program: &OwnedFd, frame: &[u8]) -> u32 {
         let mut run = [0; 32];
         (run[0], run[2]) = (program.as_raw_fd() as u32, frame.len() as u32);
@@ -301,7 +294,7 @@ mod tests {
         for (to, expected) in [(mine, DROPPED), ([10, 0, 0, 1], DROPPED), (other, LEFT_TO_OTHERS)] {
             for words in [5, 8, 15] {
                 check(0x0800, v4(17, words, to, 10, 0), [5000, PORT], expected, "IPv4");
-                // What came back bears the port as its source, and says that it came back.
+                // A header that came back has the port as its source, and its own DSCP.
                 check(0x0800, v4(17, words, to, RETURNED, 0), [PORT, 5000], expected, "returned");
             }
         }
@@ -324,12 +317,12 @@ mod tests {
         for fragment in [0x2000, 0x0001, 0x1fff, 0x20b9] {
             check(0x0800, v4(17, 5, mine, 10, fragment), [5000, PORT], left, "a fragment");
         }
-        // Bits that say that it must not be one are none.
+        // "Do not fragment" bits do not make a fragment.
         check(0x0800, v4(17, 5, mine, 10, 0x4000), [5000, PORT], DROPPED, "not a fragment");
         check(0x86dd, v6(44, V6, 10), [5000, PORT], left, "an IPv6 fragment");
         check(0x86dd, v6(6, V6, 10), [5000, PORT], left, "TCP over IPv6");
         check(0x0806, v4(17, 5, mine, 10, 0), [5000, PORT], left, "ARP");
-        // What ends before its ports is passed on: zero is TCX_PASS.
+        // A packet that ends before its ports is passed on: zero is TCX_PASS.
         assert_eq!(verdict(&program, &frame(0x0800, &v4(17, 5, mine, 10, 0), [1, 2])[..34]), 0);
     }
 }

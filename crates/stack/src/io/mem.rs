@@ -1,7 +1,7 @@
 //! Links inside the process.
 //!
-//! [`pair`] is a cable between two backends that any two threads may hold: frames arrive at once.
-//! [`Impairments`] lose, damage, duplicate and hold back frames on the way, from a seed.
+//! [`pair`] is a cable between two backends in any threads: frames arrive at once. [`Impairments`] lose, damage,
+//! duplicate and delay frames on the way, at random from a seed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,34 +14,33 @@ use trimline_transport::Stream;
 use super::{Caps, ETHERNET_BYTES, PacketIo, Pieces, sys};
 use crate::random;
 
-/// What a cable does to frames, each in one of 2^32 parts.
+/// Probabilities of impairments on a cable, in units of 2^-32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Impairments {
-    /// Gone.
+    /// The frame is lost.
     pub loss: u32,
-    /// One bit is another.
+    /// One bit is flipped.
     pub corruption: u32,
-    /// Arrives twice.
+    /// The frame arrives twice.
     pub duplication: u32,
-    /// Overtaken by up to `reorder_depth` later frames.
+    /// Up to `reorder_depth` later frames overtake it.
     pub reordering: u32,
-    /// The most frames that overtake one.
+    /// Maximum number of frames that overtake one.
     pub reorder_depth: u8,
 }
 
 impl Impairments {
-    /// A share of `hundredths` percent-hundredths (1 % is 100) as [`Impairments`] count it.
+    /// Converts a share in hundredths of a percent (1 % is 100) to the unit of [`Impairments`].
     pub const fn share(hundredths: u32) -> u32 {
         ((hundredths as u64) << 32).div_ceil(10_000) as u32
     }
 }
 
-/// Chance on one direction of a cable.
 #[derive(Debug)]
 pub(crate) struct Impairer {
     rules: Impairments,
     stream: Stream,
-    /// Frames that later ones overtake, and how many still may.
+    /// Frames that later ones overtake, with the number that still may.
     held: Vec<(u8, Vec<u8>)>,
 }
 
@@ -54,10 +53,10 @@ impl Impairer {
         share > 0 && (self.stream.next_u64() >> 32) < u64::from(share)
     }
 
-    /// A frame enters; what leaves now is appended, in order.
+    /// Passes a frame. Frames that leave now are appended to `out`.
     pub(crate) fn pass(&mut self, mut frame: Vec<u8>, out: &mut VecDeque<Vec<u8>>) {
         let rules = self.rules;
-        // A duplicate takes the same cable: it may be lost, damaged or held back by itself.
+        // A duplicate takes the same cable: it may be lost, damaged or delayed by itself.
         let copies = if self.happens(rules.duplication) { 2 } else { 1 };
         for copy in 0..copies {
             if self.happens(rules.loss) {
@@ -79,7 +78,6 @@ impl Impairer {
         }
     }
 
-    /// One frame more has overtaken those that are held.
     fn overtaken(&mut self, out: &mut VecDeque<Vec<u8>>) {
         for place in (0..self.held.len()).rev() {
             self.held[place].0 -= 1;
@@ -97,10 +95,10 @@ struct Lane {
     impairer: Option<Impairer>,
 }
 
-/// Frames that wait at the end of a cable before further ones are refused.
+/// Maximum number of waiting frames.
 const LANE_FRAMES: usize = 4096;
 
-/// Buffers kept for reuse.
+/// Maximum number of buffers kept for reuse.
 const SPARE_FRAMES: usize = 64;
 
 #[derive(Debug)]
@@ -112,7 +110,7 @@ struct Direction {
 
 impl Direction {
     fn lane(&self) -> std::sync::MutexGuard<'_, Lane> {
-        // Whoever panicked left whole frames behind.
+        // A thread that panicked left whole frames behind.
         self.lane.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -126,18 +124,18 @@ pub struct Mem {
     mtu: usize,
 }
 
-/// A cable: both of its ends.
+/// Returns the two ends of a cable.
 ///
 /// # Errors
-/// No file descriptor is left.
+/// Fails if no file descriptor is left.
 pub fn pair(mtu: usize) -> io::Result<(Mem, Mem)> {
     impaired_pair(mtu, Impairments::default(), 0)
 }
 
-/// A cable that impairs frames in both directions, drawn from a seed.
+/// Returns the two ends of a cable with impairments in both directions, from a seed.
 ///
 /// # Errors
-/// No file descriptor is left.
+/// Fails if no file descriptor is left.
 pub fn impaired_pair(mtu: usize, rules: Impairments, seed: u64) -> io::Result<(Mem, Mem)> {
     let direction = |owner| -> io::Result<Arc<Direction>> {
         let is_clean = rules == Impairments::default();
@@ -170,7 +168,7 @@ impl PacketIo for Mem {
             }
         }
         let count = self.taken.len();
-        // The frames are looked at without the lock: their reader may send.
+        // The frames are read without the lock: their reader may send.
         for frame in &self.taken {
             take(frame);
         }

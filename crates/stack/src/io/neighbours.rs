@@ -6,18 +6,16 @@ use std::time::{Duration, Instant};
 
 use super::sys::netlink::{Neighbour, Netlink};
 
-/// The port of the discard service.
 const DISCARD: u16 = 9;
 
-/// How long the kernel may look for a neighbour.
+/// Maximum time for the kernel to resolve a neighbour.
 const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The Ethernet address to which packets for `destination` are sent on the interface with this number: the
-/// destination's own, or that of the gateway of the kernel's route. The kernel is made to look for it if it
-/// does not know it yet, or has not heard of it for a while.
+/// Returns the Ethernet address of the next hop to `destination` on the interface with this index: its own, or the
+/// gateway's in the kernel's route. Makes the kernel resolve it if it is unknown or stale.
 ///
 /// # Errors
-/// There is no route by this interface, or nobody answers.
+/// Fails without a route by this interface, or without an answer.
 pub fn next_hop(interface: u32, destination: IpAddr) -> io::Result<[u8; 6]> {
     let mut netlink = Netlink::open()?;
     let start = Instant::now();
@@ -25,7 +23,7 @@ pub fn next_hop(interface: u32, destination: IpAddr) -> io::Result<[u8; 6]> {
         let found = look_up(&mut netlink, interface, destination)?;
         let neighbour = found.address;
         if found.is_to_be_asked() {
-            // A datagram to the discard port: the kernel looks for its next hop.
+            // A datagram to the discard port makes the kernel resolve its next hop.
             let any: IpAddr = match neighbour {
                 IpAddr::V4(_) => [0, 0, 0, 0].into(),
                 IpAddr::V6(_) => [0u16; 8].into(),
@@ -43,12 +41,11 @@ pub fn next_hop(interface: u32, destination: IpAddr) -> io::Result<[u8; 6]> {
     }
 }
 
-/// The discard port of a neighbour on an interface.
 pub(crate) fn discard_port(neighbour: IpAddr, interface: u32) -> SocketAddr {
     on_link(neighbour, DISCARD, interface)
 }
 
-/// A port of an address on an interface: an address of this link alone needs the interface's number.
+/// Returns a port of an address. A link-local address needs the interface's index.
 pub(crate) fn on_link(address: IpAddr, port: u16, interface: u32) -> SocketAddr {
     match address {
         IpAddr::V6(own) if is_link_local(address) => {
@@ -58,31 +55,27 @@ pub(crate) fn on_link(address: IpAddr, port: u16, interface: u32) -> SocketAddr 
     }
 }
 
-/// Whether an address is of one link alone: another link may have the same.
+/// Returns whether an address is link-local: another link may have the same.
 pub(crate) fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
-/// The next hop to a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) address: IpAddr,
-    /// What the kernel knows of it.
+    /// The kernel's entry for it.
     pub(crate) known: Option<Neighbour>,
 }
 
 impl Found {
-    /// Whether the kernel has to send there itself: only then it looks for a neighbour, or sees whether one still has
-    /// the address that it had. This protocol's frames pass the kernel by.
+    /// Returns whether the kernel must send there itself: only then it resolves or checks a neighbour. This protocol's
+    /// frames bypass it.
     pub(crate) fn is_to_be_asked(&self) -> bool {
         self.known.is_none_or(|known| known.is_stale)
     }
 }
 
-/// The next hop to a destination, and what the kernel knows of it.
-///
-/// # Errors
-/// There is no route by this interface.
+/// Returns the next hop to a destination, with the kernel's entry. Fails if there is no route by this interface.
 pub(crate) fn look_up(
     netlink: &mut Netlink,
     interface: u32,

@@ -1,5 +1,5 @@
-//! Questions to the kernel's tables of links, addresses, routes and neighbours (rtnetlink). Messages are built and
-//! read as bytes; whatever the bytes are, reading them ends.
+//! Queries of the kernel's tables of links, addresses, routes and neighbours (rtnetlink). Reading messages ends for any
+//! bytes.
 
 use std::io;
 use std::net::IpAddr;
@@ -30,11 +30,10 @@ const IFLA_MTU: u16 = 4;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 const STALE: u16 = 0x04;
-/// Reachable, stale, delay, probe, permanent: states in which an address is known.
+/// Reachable, stale, delay, probe, permanent: states with a known address.
 const KNOWN: u16 = 0x02 | STALE | 0x08 | 0x10 | 0x80;
 /// Bytes of a message's header.
 const HEADER: usize = 16;
-/// How long the kernel may take to answer.
 const STALL_TIMEOUT_SECONDS: libc::time_t = 1;
 
 fn family(address: IpAddr) -> u8 {
@@ -67,10 +66,9 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// A message: its type, and what is behind its header.
 type Message<'a> = (u16, &'a [u8]);
 
-/// The messages of a datagram. Bytes that are no message end them.
+/// Returns the messages of a datagram, up to malformed bytes.
 fn messages(bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -81,7 +79,6 @@ fn messages(bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     })
 }
 
-/// The attributes behind a header of this length.
 fn attributes(body: &[u8], header: usize) -> impl Iterator<Item = Message<'_>> {
     let mut rest = body.get(header..).unwrap_or(&[]);
     std::iter::from_fn(move || {
@@ -92,7 +89,6 @@ fn attributes(body: &[u8], header: usize) -> impl Iterator<Item = Message<'_>> {
     })
 }
 
-/// What the kernel says of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkNow {
     /// It is up and has a carrier.
@@ -100,15 +96,14 @@ pub struct LinkNow {
     pub mtu: usize,
 }
 
-/// What the kernel knows of a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbour {
     pub ethernet: [u8; 6],
-    /// It was not heard for a while. The kernel asks whether that is still so when it sends there itself, and not before.
+    /// It was not heard for a while. The kernel checks it only when it sends there itself.
     pub is_stale: bool,
 }
 
-/// What a message says of a neighbour on an interface, if it is of that one and its Ethernet address is known.
+/// Returns the entry in a message for a neighbour with a known Ethernet address.
 fn neighbour_in((kind, body): Message<'_>, interface: u32, wanted: IpAddr) -> Option<Neighbour> {
     let state = half(body, 8).filter(|state| state & KNOWN != 0)?;
     if kind != RTM_NEWNEIGH || word(body, 4) != Some(interface) {
@@ -122,7 +117,7 @@ fn neighbour_in((kind, body): Message<'_>, interface: u32, wanted: IpAddr) -> Op
     is_wanted.then_some(Neighbour { ethernet, is_stale: state & STALE != 0 })
 }
 
-/// The interface that a message says a route leaves by, and its gateway if there is one.
+/// Returns the interface of a route, and its gateway if any.
 fn route_in((kind, body): Message<'_>) -> Option<(u32, Option<IpAddr>)> {
     if kind != RTM_NEWROUTE {
         return None;
@@ -139,11 +134,11 @@ fn route_in((kind, body): Message<'_>) -> Option<(u32, Option<IpAddr>)> {
     by.map(|by| (by, gateway))
 }
 
-/// A socket to ask the kernel of the network namespace in which it was opened.
+/// A socket for queries in the network namespace of its opening.
 #[derive(Debug)]
 pub struct Netlink {
     socket: OwnedFd,
-    /// The number of the last question.
+    /// The number of the last query.
     asked: u32,
     buffer: Vec<u8>,
 }
@@ -161,7 +156,7 @@ impl Netlink {
         Ok(Netlink { socket, asked: 0, buffer: vec![0; 1 << 16] })
     }
 
-    /// Asks, and hands every message of the answer over.
+    /// Sends a query and passes each message of the answer to `take`.
     fn ask(
         &mut self,
         kind: u16,
@@ -186,7 +181,7 @@ impl Netlink {
             // SAFETY: the buffer lives through the call, and its length is its own.
             let got = unsafe { libc::recv(socket, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
             let bytes = &buffer[..checked(got as libc::c_int)? as usize];
-            // An answer that came after its question was given up.
+            // The answer to an earlier query that was given up.
             if word(bytes, 8).is_some_and(|number| number != self.asked) {
                 continue;
             }
@@ -209,7 +204,7 @@ impl Netlink {
         }
     }
 
-    /// The interface by which the kernel sends to an address, and the gateway if there is one.
+    /// Returns the interface towards an address, and the gateway if any.
     pub fn route(&mut self, destination: IpAddr) -> io::Result<(u32, Option<IpAddr>)> {
         let mut body = vec![0; 12];
         (body[0], body[1]) = (family(destination), octets(destination).len() as u8 * 8);
@@ -235,10 +230,7 @@ impl Netlink {
         }
     }
 
-    /// How a link is now.
-    ///
-    /// # Errors
-    /// ENODEV: there is none of this number any more.
+    /// Returns the state of a link. Fails with ENODEV if it is gone.
     pub fn link(&mut self, interface: u32) -> io::Result<LinkNow> {
         let mut body = vec![0; 16];
         body[4..8].copy_from_slice(&interface.to_ne_bytes());
@@ -267,14 +259,13 @@ impl Netlink {
                 let mut all = attributes(body, 8).filter(move |&(kind, _)| kind == wanted);
                 all.find_map(|(_, value)| address(value))
             };
-            // With a peer's address at the other end of a line, the local one is the own.
+            // On a point-to-point line IFA_ADDRESS is the peer's address.
             found.extend(of(IFA_LOCAL).or_else(|| of(IFA_ADDRESS)));
         })?;
         Ok(found)
     }
 }
 
-/// Appends an attribute.
 fn attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
     body.extend((4 + value.len() as u16).to_ne_bytes());
     body.extend(kind.to_ne_bytes());
@@ -354,7 +345,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the bytes, reading them ends, within them.
+        /// Reading ends for any bytes, and stays within them.
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(prop_oneof![0u8..24, any::<u8>()], 0..200)) {
             let mut count = 0;

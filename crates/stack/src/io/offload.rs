@@ -1,22 +1,22 @@
-//! Frames that their sender's kernel did not finish, as they cross a cable that is none (veth): a checksum was left to
-//! a device, or several datagrams of one length, or segments of TCP, are one frame.
+//! Completion of frames that a kernel left unfinished for a virtual cable (veth): a checksum is missing, or one frame
+//! holds several datagrams of one length or segments of TCP.
 //!
-//! The kernel says so in front of each frame (struct virtio_net_hdr of linux/virtio_net.h).
+//! The kernel describes each frame in a header before it (struct virtio_net_hdr of linux/virtio_net.h).
 
 use super::ETHERNET_BYTES;
 
-/// What the kernel says of a frame.
+/// The kernel's description of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Offload {
-    /// The checksum is missing: the sum of these bytes and all behind them belongs there.
+    /// The first byte to sum, and the distance of the missing checksum from it.
     sum: Option<(usize, usize)>,
-    /// How frames are joined, 0 if they are not.
+    /// The kind of joined frames, 0 if not joined.
     joined: u8,
-    /// Bytes behind the headers of each but the last.
+    /// Payload bytes of each joined frame but the last.
     segment: usize,
 }
 
-/// Bytes that the kernel says it in.
+/// Bytes of the description.
 pub(super) const BYTES: usize = 10;
 
 const NEEDS_SUM: u8 = 1;
@@ -25,31 +25,30 @@ const TCP_V4: u8 = 1;
 const TCP_V6: u8 = 4;
 /// Datagrams of UDP: VIRTIO_NET_HDR_GSO_UDP_L4.
 const UDP: u8 = 5;
-/// A mark of congestion beside the kind.
+/// A congestion mark in the byte of the kind.
 const MARKED: u8 = 0x80;
 
 const UDP_BYTES: usize = 8;
-/// The shortest header of TCP.
+/// The shortest TCP header.
 const TCP_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
-/// Places in the header of TCP.
+/// Offsets in the TCP header.
 const TCP_SEQUENCE: usize = 4;
 const TCP_OFFSET: usize = 12;
 const TCP_FLAGS: usize = 13;
 const TCP_SUM: usize = 16;
 const UDP_LENGTH: usize = 4;
 const UDP_SUM: usize = 6;
-/// Flags of TCP that belong to the last segment alone (FIN, PSH), and to the first alone (CWR).
+/// TCP flags of the last segment alone (FIN, PSH), and of the first alone (CWR).
 const OF_LAST: u8 = 0x09;
 const OF_FIRST: u8 = 0x80;
 
 impl Offload {
-    /// Says whether the kernel left anything to do.
     pub(super) fn is_offloaded(self) -> bool {
         self != Offload::default()
     }
 
-    /// Reads what the kernel says, in the order of bytes of this machine.
+    /// Reads a description in native byte order.
     pub(super) fn of(bytes: &[u8; BYTES]) -> Offload {
         let half = |at: usize| usize::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
         Offload {
@@ -59,7 +58,7 @@ impl Offload {
         }
     }
 
-    /// Hands a frame over as its receiver should see it, or each that it is made of. Gives whether that is possible.
+    /// Hands over a completed frame, or each joined frame. Returns whether that was possible.
     pub(super) fn finish(
         self,
         frame: &mut [u8],
@@ -91,14 +90,13 @@ impl Offload {
     }
 }
 
-/// The transport of packets that are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joined {
     Udp,
     Tcp,
 }
 
-/// Cuts packets apart that share the headers of the first. The transport's header begins at `start`.
+/// Segments packets that share the first one's headers. The transport header begins at `start`.
 fn cut(
     frame: &[u8],
     start: usize,
@@ -150,7 +148,7 @@ fn cut(
         }
         if !is_v6 {
             if joined == Joined::Tcp {
-                // A kernel joins segments again whose identifications follow each other.
+                // A kernel joins segments again only if their identifications are consecutive.
                 let first = u16::from_be_bytes([headers[18], headers[19]]);
                 set(memory, ETHERNET_BYTES + 4, first.wrapping_add(number as u16));
             }
@@ -171,7 +169,7 @@ fn set(bytes: &mut [u8], at: usize, number: u16) {
     bytes[at..at + 2].copy_from_slice(&number.to_be_bytes());
 }
 
-/// The sum of 16-bit words (RFC 1071), which is that of twice as long ones once it is folded.
+/// Returns the sum of 16-bit words (RFC 1071), as 32-bit words, which fold to the same.
 fn sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     let words = words.iter().map(|&word| u64::from(u32::from_be_bytes(word)));
@@ -187,7 +185,7 @@ fn folded(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// The checksum of a sum. Zero would say that there is none (RFC 768).
+/// Returns the checksum of a sum, which is never zero: that means none (RFC 768).
 fn complement(sum: u64) -> u16 {
     match !folded(sum) {
         0 => 0xffff,
@@ -209,7 +207,6 @@ mod tests {
         }
     }
 
-    /// A frame of DATA with this payload.
     fn frame(v6: bool, sequence: u32, payload: &[u8]) -> Vec<u8> {
         let [source, destination] = addresses(v6);
         let datagram = Datagram {
@@ -244,7 +241,7 @@ mod tests {
     fn joined_datagrams_come_apart_as_they_were() {
         for v6 in [false, true] {
             let udp = if v6 { 54 } else { 34 };
-            // The last is shorter.
+            // The last one is shorter.
             let frames: Vec<Vec<u8>> = (0..5)
                 .map(|n| frame(v6, n, &vec![n as u8; if n == 4 { 91 } else { 300 }]))
                 .collect();
@@ -252,7 +249,7 @@ mod tests {
             frames.iter().for_each(|frame| joined.extend_from_slice(&frame[udp + UDP_BYTES..]));
             let segment = frames[0].len() - udp - UDP_BYTES;
             let mut seen = Vec::new();
-            // As linux/virtio_net.h has it.
+            // Field order of linux/virtio_net.h.
             let offload = said(udp, 5, segment as u16);
             assert!(
                 offload.finish(&mut joined, &mut Vec::new(), &mut |one| seen.push(one.to_vec()))
@@ -266,7 +263,7 @@ mod tests {
         }
     }
 
-    /// A segment of TCP with options, whose sum is right.
+    /// Returns a TCP segment with options and a correct checksum.
     fn segment(v6: bool, sequence: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
         let (start, length) = (if v6 { 54 } else { 34 }, 32 + payload.len());
         let mut bytes = frame(v6, 0, &[])[..start].to_vec();
@@ -296,7 +293,7 @@ mod tests {
         const ACK: u8 = 0x10;
         for (v6, kind) in [(false, TCP_V4), (true, TCP_V6 | MARKED)] {
             let start = if v6 { 54 } else { 34 };
-            // Numbers that begin again; CWR in the first alone, PSH and FIN in the last alone; the last is shorter.
+            // Sequence numbers that wrap; CWR in the first alone, PSH and FIN in the last alone; the last is shorter.
             let first = u32::MAX - 500;
             let mut joined = segment(v6, first, ACK | OF_FIRST | OF_LAST, &[7; 3 * 400 + 9]);
             set(&mut joined, start + 16, 0);
@@ -349,7 +346,7 @@ mod tests {
             let mut none = |_: &[u8]| panic!("it was handed over");
             assert!(!offload.finish(&mut bytes.to_vec(), &mut Vec::new(), &mut none));
         };
-        // A sum outside, segments of TCP where a sum of UDP is, no segment, headers that are not there, another protocol.
+        // A checksum outside, segments of TCP where a UDP checksum is, no segment, absent headers, another protocol.
         check(said(1000, 0, 0), &whole);
         check(said(whole.len() - 7, 0, 0), &whole);
         check(said(34, 1, 100), &whole);

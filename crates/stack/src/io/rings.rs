@@ -1,4 +1,4 @@
-//! Packet sockets whose frames the kernel puts into memory that it shares with this process (TPACKET_V2).
+//! Packet sockets whose received frames lie in memory shared with the kernel (TPACKET_V2).
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -8,40 +8,36 @@ use super::{Link, checked, is_fatal, set, set_number, step};
 
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
-/// Bytes of the longest frame, and of what the kernel says before it.
 const LONGEST_FRAME: usize = (1 << 16) + 64;
 
-/// Memory that the kernel may use for frames that are longer than a place of the ring.
+/// Memory, in bytes, for frames longer than a place of the ring.
 const LONG_FRAMES: libc::c_int = 4 << 20;
 
-/// Bytes of a page of memory.
 fn page_size() -> usize {
     // SAFETY: takes a number and gives one.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).unwrap_or(4096)
 }
 
-/// A packet socket with a ring of received frames, and one to send.
+/// A packet socket with a ring of received frames, and one for sending.
 #[derive(Debug)]
 pub(crate) struct Ring {
     fd: OwnedFd,
     sender: OwnedFd,
     places: Places,
-    /// Bytes of the mapping.
     bytes: usize,
-    /// Memory for a frame that is longer than a place.
+    /// Memory for a frame longer than a place.
     long: Vec<u8>,
-    /// Memory for frames that came as one.
+    /// Memory for a frame of several joined ones.
     part: Vec<u8>,
     /// Frames that could not be handed over.
     refused: u64,
-    /// Long frames for which there was no memory, and which were not told of by [`Ring::lost`].
+    /// Long frames without memory that [`Ring::lost`] has not yet reported.
     cut: u32,
-    /// Frames of which the sender's kernel had left something to do.
+    /// Frames that the sender's kernel left unfinished.
     offload: u64,
 }
 
-/// The places of a ring, one behind the other.
 #[derive(Debug)]
 struct Places {
     memory: *mut u8,
@@ -50,15 +46,14 @@ struct Places {
     at: usize,
 }
 
-/// What lies in a place.
 enum Place<'a> {
-    /// A frame.
+    /// A whole frame.
     Frame(Offload, &'a mut [u8]),
     /// The beginning of a frame, which waits at the socket.
     Long,
-    /// A frame that has lost its tag: it is for another network.
+    /// A frame that has lost its VLAN tag: it is for another network.
     Tagged { is_long: bool },
-    /// The beginning of a frame, the rest of which found no memory.
+    /// The beginning of a frame whose rest found no memory.
     Cut,
 }
 
@@ -66,7 +61,7 @@ enum Place<'a> {
 unsafe impl Send for Places {}
 
 impl Places {
-    /// Shows what is in the next place, if the kernel has put something there, and gives the place back.
+    /// Shows the next place, if the kernel has filled it, and returns it to the kernel.
     #[inline]
     fn next(&mut self, inspect: impl FnOnce(Place<'_>)) -> bool {
         const BEFORE: usize = size_of::<libc::tpacket2_hdr>() + offload::BYTES;
@@ -108,7 +103,6 @@ impl Places {
     }
 }
 
-/// A frame that waits at a packet socket, and what the kernel says of it.
 #[cold]
 fn receive_long<'a>(fd: &OwnedFd, memory: &'a mut Vec<u8>) -> Option<(Offload, &'a mut [u8])> {
     memory.resize(LONGEST_FRAME, 0);
@@ -118,8 +112,8 @@ fn receive_long<'a>(fd: &OwnedFd, memory: &'a mut Vec<u8>) -> Option<(Offload, &
         // SAFETY: the memory lives through the call, and its length is its own.
         let got = unsafe { libc::recv(fd.as_raw_fd(), place, room, flags) };
         let error = io::Error::last_os_error();
-        // An error that waited at the socket, as when its link went down, is told once and takes no frame. Left there,
-        // the frame would be the next place's, and so on for ever.
+        // A pending error, as after the link went down, is reported once and takes no frame. Otherwise this frame would
+        // be read for the next place, and so on for ever.
         if got >= 0 || error.kind() == io::ErrorKind::WouldBlock || is_fatal(&error) {
             break got;
         }
@@ -129,14 +123,13 @@ fn receive_long<'a>(fd: &OwnedFd, memory: &'a mut Vec<u8>) -> Option<(Offload, &
     Some((Offload::of(said), frame))
 }
 
-/// A packet socket that is bound to nothing.
 fn packet_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
     unsafe { Ok(OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_PACKET, kind, 0))?)) }
 }
 
-/// Binds a packet socket to an interface, for frames of this protocol; of protocol 0 none arrive.
+/// Binds a packet socket to an interface; with protocol 0 no frames arrive.
 fn bind_packet_socket(fd: &OwnedFd, link: &Link, protocol: u16) -> io::Result<()> {
     // SAFETY: an address of zeros is valid.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -156,10 +149,10 @@ fn attach(fd: &OwnedFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
     set(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
-/// Passes UDP over IPv4 or IPv6 with this port at either end; lengths are not looked at.
+/// Returns a filter for UDP over IPv4 or IPv6 from or to this port, of any length.
 fn port_filter(port: u16) -> [libc::sock_filter; 14] {
     let port = u32::from(port);
-    // As linux/filter.h encodes them.
+    // Encodings from linux/filter.h.
     const LOAD_HALF: u32 = 0x28;
     const LOAD_BYTE: u32 = 0x30;
     const HALF_AT_INDEX: u32 = 0x48;
@@ -168,7 +161,7 @@ fn port_filter(port: u16) -> [libc::sock_filter; 14] {
     const EQUAL: u32 = 0x15;
     const JUMP: u32 = 0x05;
     const GIVE: u32 = 0x06;
-    // A jump counts the steps that it leaves out.
+    // A jump counts the instructions that it skips.
     [
         step(LOAD_HALF, 0, 0, 12),
         step(EQUAL, 0, 4, 0x0800),
@@ -187,7 +180,7 @@ fn port_filter(port: u16) -> [libc::sock_filter; 14] {
     ]
 }
 
-/// Lets the interface receive what is addressed to others, for as long as this socket lives: many devices drop it.
+/// Makes the interface receive frames for other hosts, which many devices drop.
 fn take_all(fd: &OwnedFd, link: &Link) -> io::Result<()> {
     let request = libc::packet_mreq {
         mr_ifindex: link.index as libc::c_int,
@@ -199,10 +192,10 @@ fn take_all(fd: &OwnedFd, link: &Link) -> io::Result<()> {
 }
 
 impl Ring {
-    /// Opens a socket on an interface: with a filter for a UDP port, or for all frames, whomever they are addressed to.
+    /// Opens a socket on an interface, for a UDP port or for all frames to any destination.
     pub(crate) fn open(link: &Link, frames: usize, port: Option<u16>) -> io::Result<Ring> {
         let page = page_size();
-        // What is sent by the first would have to say how far it is finished.
+        // Frames sent by the receiving socket would need a virtio_net_hdr.
         let (fd, sender) = (packet_socket()?, packet_socket()?);
         set_number(&sender, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
         bind_packet_socket(&sender, link, 0)?;
@@ -210,7 +203,7 @@ impl Ring {
         option(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;
         option(PACKET_IGNORE_OUTGOING, 1)?;
         option(libc::PACKET_VNET_HDR, 1)?;
-        // A frame that is longer than a place waits at the socket.
+        // A frame longer than a place waits at the socket.
         option(libc::PACKET_COPY_THRESH, 1)?;
         set_number(&fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, LONG_FRAMES)
             .or_else(|_| set_number(&fd, libc::SOL_SOCKET, libc::SO_RCVBUF, LONG_FRAMES))?;
@@ -254,33 +247,30 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Becomes readable when frames arrive.
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.fd
     }
 
-    /// What frames are sent by.
     pub(crate) fn sender(&self) -> &OwnedFd {
         &self.sender
     }
 
-    /// Frames that arrived and could not be handed over: tagged, or joined in a way that is not known.
+    /// Returns the frames that were tagged, or joined in an unknown way.
     pub(crate) fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Counts on from where another ring was.
+    /// Continues the counts of another ring.
     pub(crate) fn count_on(&mut self, other: &Ring) {
         (self.refused, self.offload) = (other.refused, other.offload);
     }
 
-    /// Frames that arrived joined, or without a checksum: their sender's kernel had left that to a device.
     pub(crate) fn offload(&self) -> u64 {
         self.offload
     }
 
-    /// Says whether this socket is still bound to the interface: the kernel unbinds it when the interface
-    /// is deleted or moves to another network namespace, although an interface of that number may be there again.
+    /// Returns whether this socket is still bound to the interface. The kernel unbinds it when the interface is deleted
+    /// or moves to another network namespace, even if its number is in use again.
     pub(crate) fn is_bound(&self, link: &Link) -> io::Result<bool> {
         // SAFETY: an address of zeros is valid.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -291,7 +281,7 @@ impl Ring {
         Ok(address.sll_ifindex == link.index as libc::c_int)
     }
 
-    /// Hands the next frame over, if there is one, or the frames that came as one.
+    /// Hands over the next frame, or those joined in it. Returns whether there was one.
     #[inline]
     pub(crate) fn next(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
         let Ring { places, fd, long, part, refused, cut, offload, .. } = self;
@@ -307,7 +297,7 @@ impl Ring {
                     None => false,
                 },
                 Place::Tagged { is_long } => {
-                    // What waits at the socket waits for nobody else.
+                    // The frame at the socket must not be read for a later place.
                     is_long.then(|| receive_long(fd, long));
                     false
                 }
@@ -321,7 +311,7 @@ impl Ring {
         })
     }
 
-    /// Frames that found no place, or no memory if they were long, since this was asked last.
+    /// Returns the frames lost for lack of room since the last call.
     pub(crate) fn lost(&mut self) -> io::Result<u32> {
         let mut counted = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
@@ -352,7 +342,7 @@ mod tests {
     use super::*;
     use std::net::UdpSocket;
 
-    /// Sockets of UDP have errors that wait, too.
+    /// UDP sockets have pending errors as well.
     #[test]
     fn an_error_that_waits_at_a_socket_costs_no_frame() {
         let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -364,7 +354,7 @@ mod tests {
         far.send(&first).unwrap();
         far.send(&second).unwrap();
         drop(far);
-        // Nobody has the port any more, and the kernel says so at the socket.
+        // The port is closed, and the kernel reports that at the socket.
         near.send(b"?").unwrap();
         let (fd, mut memory) = (OwnedFd::from(near), Vec::new());
         for expected in [&b"the first frame"[..], b"the second frame"] {
@@ -374,7 +364,7 @@ mod tests {
         assert!(receive_long(&fd, &mut memory).is_none());
     }
 
-    /// Memory as a ring has it, whose kernel is the test.
+    /// The memory of a ring, with the test as the kernel.
     struct Kernel {
         words: Vec<u128>,
         at: usize,
@@ -422,7 +412,7 @@ mod tests {
                 Place::Frame(said, bytes) => {
                     assert_eq!(said, Offload::default());
                     seen = bytes.to_vec();
-                    // It is the reader's while it reads.
+                    // The reader owns it while it reads.
                     bytes.fill(0);
                 }
                 _ => panic!("a whole frame"),

@@ -40,7 +40,7 @@ pub(crate) fn stdout_was_closed() -> bool {
     STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// A descriptor that is readable after [`ring`] until [`silence`].
+/// Returns a descriptor that is readable from [`ring`] to [`silence`].
 pub(crate) fn event_fd() -> io::Result<OwnedFd> {
     // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
     let fd = checked(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) })?;
@@ -48,19 +48,17 @@ pub(crate) fn event_fd() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Makes an event descriptor readable.
 pub(crate) fn ring(waker: &OwnedFd) -> io::Result<()> {
     let one = 1u64.to_ne_bytes();
     // SAFETY: eight bytes that live through the call.
     let written = unsafe { libc::write(waker.as_raw_fd(), one.as_ptr().cast(), one.len()) };
-    // Full is readable, too.
+    // A full counter is readable, too.
     match io::Error::last_os_error() {
         error if written < 0 && error.kind() != io::ErrorKind::WouldBlock => Err(error),
         _ => Ok(()),
     }
 }
 
-/// Makes an event descriptor unreadable.
 pub(crate) fn silence(waker: &OwnedFd) {
     let mut count = [0u8; 8];
     // SAFETY: eight bytes that live through the call. That nothing was rung is no mistake.
@@ -78,23 +76,21 @@ fn readable(fd: libc::c_int) -> libc::pollfd {
     libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
 }
 
-/// Waits until one of the descriptors is readable, at most `timeout_ns`. Gives whether one is.
+/// Waits for at most `timeout_ns`. Returns whether a descriptor is readable.
 pub fn wait_readable(fds: impl Iterator<Item = libc::c_int>, timeout_ns: u64) -> io::Result<bool> {
     let mut polled: Vec<libc::pollfd> = fds.map(readable).collect();
     poll(&mut polled, Some(timespec(timeout_ns)))
 }
 
-/// A timer with a descriptor, which stays set from one wait to the next: setting a timer of the kernel anew for every
-/// wait is dear where a hypervisor has the hardware.
+/// A timer with a descriptor, which stays set between waits: setting a kernel timer for each is expensive under a
+/// hypervisor.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: OwnedFd,
-    /// What is waited for; memory that is kept.
     polled: Vec<libc::pollfd>,
 }
 
 impl Alarm {
-    /// One that is not set.
     pub(crate) fn new() -> io::Result<Alarm> {
         let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
         // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
@@ -104,7 +100,7 @@ impl Alarm {
         Ok(Alarm { timer, polled: Vec::new() })
     }
 
-    /// Lets it ring in so many nanoseconds, once, and not at the time for which it was set before.
+    /// Sets it to ring once, in `ns` nanoseconds.
     pub(crate) fn set(&mut self, ns: u64) -> io::Result<()> {
         // Zero would never ring.
         let (it_interval, it_value) = (timespec(0), timespec(ns.max(1)));
@@ -114,8 +110,7 @@ impl Alarm {
         checked(unsafe { libc::timerfd_settime(timer, 0, &time, std::ptr::null_mut()) }).map(drop)
     }
 
-    /// Waits until one of the descriptors is readable, or it rings. Gives whether it rang: it goes on ringing until it
-    /// is set again.
+    /// Waits for a descriptor or the alarm. Returns whether it rang; it goes on ringing until it is set again.
     pub(crate) fn wait(&mut self, fds: impl Iterator<Item = libc::c_int>) -> io::Result<bool> {
         self.polled.clear();
         self.polled.push(readable(self.timer.as_raw_fd()));
@@ -125,14 +120,13 @@ impl Alarm {
     }
 }
 
-/// Waits for descriptors, at most for so long. Gives whether something is to be seen at one.
 fn poll(polled: &mut [libc::pollfd], timeout: Option<libc::timespec>) -> io::Result<bool> {
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: the array and the time live through the call; its length is the array's.
     let ready = unsafe {
         libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout, std::ptr::null())
     };
-    // An error that waits at a socket, as when its link went down, makes it readable until somebody takes it.
+    // A pending error, as after the link went down, makes a socket readable until the error is taken.
     polled.iter().filter(|one| one.revents & libc::POLLERR != 0).for_each(|one| take_error(one.fd));
     match checked(ready) {
         Ok(ready) => Ok(ready > 0),
@@ -141,7 +135,7 @@ fn poll(polled: &mut [libc::pollfd], timeout: Option<libc::timespec>) -> io::Res
     }
 }
 
-/// Takes the error that waits at a socket: what it was is seen where it matters. Other descriptors have none.
+/// Takes the pending error of a socket, whose effect shows elsewhere. Other descriptors have none.
 fn take_error(fd: libc::c_int) {
     let mut error: libc::c_int = 0;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;
@@ -150,18 +144,17 @@ fn take_error(fd: libc::c_int) {
     unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ERROR, place, &mut length) };
 }
 
-/// Whether an error says that a descriptor or memory of this process is not what it should be. Every other one is
-/// about one destination, or about now.
+/// Returns whether an error means a wrong descriptor or memory of this process. Others concern one destination, or are
+/// temporary.
 pub(crate) fn is_fatal(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EBADF | libc::ENOTSOCK | libc::EFAULT))
 }
 
-/// Whether an error says that the kernel cuts no datagram of several, whatever its destination.
+/// Returns whether an error means that the kernel cannot segment at all.
 pub(crate) fn cannot_cut(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EOPNOTSUPP))
 }
 
-/// What the kernel says of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     pub index: u32,
@@ -236,7 +229,6 @@ pub fn set_number(
     Ok(())
 }
 
-/// One instruction of a classic BPF program.
 const fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt, jf, k }
 }
@@ -245,7 +237,6 @@ fn slice_of(piece: &&[u8]) -> libc::iovec {
     libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() }
 }
 
-/// Memory for the system call that sends several frames.
 #[derive(Default)]
 pub(crate) struct Batch {
     vectors: Vec<libc::iovec>,
@@ -262,7 +253,6 @@ impl std::fmt::Debug for Batch {
 }
 
 impl Batch {
-    /// Sends frames on a bound packet socket; gives how many there was room for.
     pub(crate) fn send(&mut self, fd: &OwnedFd, frames: &[&[&[u8]]]) -> io::Result<usize> {
         self.write(frames);
         let messages = &mut self.messages;
@@ -280,7 +270,6 @@ impl Batch {
         refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
     }
 
-    /// A message for each frame, as the system call reads it.
     fn write(&mut self, frames: &[&[&[u8]]]) {
         let Batch { vectors, messages } = self;
         vectors.clear();
@@ -299,7 +288,6 @@ impl Batch {
     }
 }
 
-/// Sends one frame in one piece on a bound packet socket; gives whether there was room for it.
 pub(crate) fn send_one(fd: &OwnedFd, frame: &[u8]) -> io::Result<bool> {
     // SAFETY: the bytes live through the call.
     let sent = unsafe {
@@ -308,7 +296,6 @@ pub(crate) fn send_one(fd: &OwnedFd, frame: &[u8]) -> io::Result<bool> {
     refused_or(sent as libc::c_int).map(|sent| sent.is_some())
 }
 
-/// The result of sending: `None` when there is no room now.
 fn refused_or(sent: libc::c_int) -> io::Result<Option<libc::c_int>> {
     match checked(sent) {
         Ok(sent) => Ok(Some(sent)),
@@ -319,7 +306,7 @@ fn refused_or(sent: libc::c_int) -> io::Result<Option<libc::c_int>> {
     }
 }
 
-/// Lets a socket receive nothing at all, though it is bound.
+/// Makes a bound socket receive nothing.
 pub(crate) fn drop_everything(socket: &std::net::UdpSocket) -> io::Result<()> {
     let mut program = [step(0x06, 0, 0, 0)];
     let program = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
@@ -333,7 +320,6 @@ pub(crate) fn drop_everything(socket: &std::net::UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-/// Asks for buffers of a socket; the system may give less.
 pub(crate) fn set_buffers(socket: &impl AsRawFd, bytes: libc::c_int) -> io::Result<()> {
     set_number(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
     set_number(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)
@@ -343,7 +329,6 @@ pub(crate) fn set_buffers(socket: &impl AsRawFd, bytes: libc::c_int) -> io::Resu
 mod tests {
     use super::*;
 
-    /// What a message says to the system call: its bytes, piece by piece.
     fn pieces(header: &libc::msghdr) -> Vec<Vec<u8>> {
         // SAFETY: the vectors were written for this message, and their bytes live.
         let vectors = unsafe { std::slice::from_raw_parts(header.msg_iov, header.msg_iovlen) };
@@ -362,7 +347,7 @@ mod tests {
         assert!(alarm.wait(std::iter::empty()).unwrap());
         assert!(start.elapsed().as_millis() >= 3);
         assert!(alarm.wait(std::iter::empty()).unwrap(), "it goes on ringing");
-        // Somebody else is heard while it is set for later.
+        // Another descriptor is seen while the alarm is set for later.
         alarm.set(60_000_000_000).unwrap();
         let waker = event_fd().unwrap();
         ring(&waker).unwrap();

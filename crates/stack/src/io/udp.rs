@@ -1,14 +1,14 @@
-//! Frames in the payload of UDP sockets: without any right, anywhere.
+//! Frames in the payload of UDP sockets, on any host and without privileges.
 //!
-//! What a host writes as a whole frame goes as a datagram: everything behind the UDP header is handed to the
-//! kernel, with the DSCP. What arrives is put behind headers made from its addresses, so that hosts see no
-//! difference. A path is a UDP source port: one socket each. Frames of one path keep their order.
+//! A frame from a host goes as a datagram: the kernel gets the bytes behind the UDP header, and the DSCP. Arriving
+//! bytes are put behind headers made from their addresses, so hosts see no difference. A path is a UDP source port,
+//! with a socket of its own, and keeps the order of its frames.
 //!
-//! Datagrams of one length that follow each other on a path, as the packets of a flow do where there is one
-//! path, cross the kernel as one, both ways (UDP_SEGMENT, UDP_GRO; [`Caps::joins_datagrams`]).
+//! Consecutive datagrams of one length on a path, as of a flow with one path, cross the kernel as one, both ways
+//! (UDP_SEGMENT, UDP_GRO; [`Caps::joins_datagrams`]).
 //!
-//! A kernel drops a datagram that was trimmed, since its length is stale, and a header that came back, since
-//! nobody has bound its port ([`Caps`] says so): behind switches that trim, recovery is left to time-outs.
+//! A kernel drops a trimmed datagram, since its length is stale, and a header that came back, since no socket has its
+//! port (see [`Caps`]): behind switches that trim, recovery is left to time-outs.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -27,40 +27,36 @@ const UDP_BYTES: usize = 8;
 /// UDP sockets of one host.
 #[derive(Debug)]
 pub struct Udp {
-    /// Bound to the protocol's port: everything arrives here.
+    /// The socket at the protocol's port, which receives everything.
     receiver: UdpSocket,
-    /// One a path; the entropy chooses.
+    /// One socket for each path, chosen by the entropy.
     senders: Vec<UdpSocket>,
     address: IpAddr,
     mtu: usize,
     profile: Profile,
-    /// Whether the kernel cuts what is sent.
+    /// Whether the kernel segments sent datagrams.
     cuts: bool,
     inbox: Inbox,
     outbox: Outbox,
     frame: Vec<u8>,
-    /// Datagrams that could not be sent.
     unsent: u64,
     /// Datagrams that are no frame of the protocol.
     unreadable: u64,
 }
 
-/// What becomes of a frame.
 struct Outgoing {
-    /// Its place among those that are to be sent.
     place: usize,
     path: usize,
     to: SocketAddr,
     class: u8,
-    /// Bytes of the datagram.
     length: usize,
 }
 
 impl Udp {
-    /// Binds an address of this host. `mtu` is what the way to all peers carries.
+    /// Binds an address of this host. `mtu` bytes pass on the paths to all peers.
     ///
     /// # Errors
-    /// The address is not this host's, or the port is taken.
+    /// Fails if the address is not this host's, or the port is taken.
     pub fn open(address: IpAddr, mtu: usize, paths: u16, profile: Profile) -> io::Result<Udp> {
         if is_link_local(address) {
             let text = "an address of one link alone needs an interface, and not UDP sockets";
@@ -93,18 +89,17 @@ impl Udp {
         })
     }
 
-    /// Sends datagrams one by one from now on, as a kernel without UDP_SEGMENT does.
+    /// Sends datagrams one by one from now on.
     pub fn send_singly(&mut self) {
         self.cuts = false;
     }
 
-    /// Where a frame goes, and as what.
     fn inspect(&self, place: usize, head: &[u8]) -> io::Result<Outgoing> {
         let invalid = |error| io::Error::new(ErrorKind::InvalidInput, error);
         let parsed = Frame::new(head).map_err(invalid)?;
         let (entropy, port) = parsed.ports();
         let headers = self.headers();
-        // Short frames are padded; the UDP header knows where they end.
+        // Short frames are padded; the UDP header has their length.
         let length = usize::from(u16::from_be_bytes([head[headers - 4], head[headers - 3]]));
         let ecn = match parsed.marks() {
             0 => 0,
@@ -120,13 +115,12 @@ impl Udp {
         })
     }
 
-    /// Bytes before the payload of UDP.
     fn headers(&self) -> usize {
         let ip = if self.address.is_ipv4() { 20 } else { 40 };
         ETHERNET_BYTES + ip + UDP_BYTES
     }
 
-    /// Sends frames of one path. Gives the place of the first that found no room.
+    /// Sends frames of one path. Returns the first that found no room.
     fn send_path(
         &mut self,
         frames: &[Pieces<'_>],
@@ -170,8 +164,8 @@ impl Udp {
                 Ok(count) => sent += count,
                 Err(error) if sys::is_fatal(&error) => return Err(error),
                 Err(error) if is_joined => {
-                    // The kernel cuts nothing for a device that sums nothing; or this destination is to blame:
-                    // then only these go one by one.
+                    // The kernel cannot segment for a device without checksum offload. Or this destination is the
+                    // cause: then only these datagrams go one by one.
                     let cuts_others = !sys::cannot_cut(&error);
                     self.cuts = false;
                     let first = firsts[sent];
@@ -180,7 +174,7 @@ impl Udp {
                     self.cuts = cuts_others;
                     return outcome;
                 }
-                // There is no way to this destination, or the kernel forbids it: others are not to suffer.
+                // This destination has no route, or the kernel forbids it: others must not suffer.
                 Err(_) => {
                     self.unsent += parcels[sent].segments as u64;
                     sent += 1;
@@ -191,7 +185,6 @@ impl Udp {
     }
 }
 
-/// A frame around a datagram that the kernel has checked.
 fn wrap(
     frame: &mut Vec<u8>,
     profile: &Profile,
@@ -227,7 +220,7 @@ impl PacketIo for Udp {
         let Udp { receiver, inbox, frame, profile, address, unreadable, .. } = self;
         let mut count = 0;
         while count < max && inbox.fill(receiver)? {
-            // What is left in the inbox is taken next time: nobody waits after a full burst.
+            // The rest of the inbox is taken next time: the caller does not wait after a full burst.
             while count < max
                 && let Some((from, class, payload)) = inbox.next()
             {
@@ -262,7 +255,7 @@ impl PacketIo for Udp {
         for path in 0..self.senders.len() {
             let of_path: Vec<&Outgoing> = outgoing.iter().filter(|one| one.path == path).collect();
             if let Some(first) = self.send_path(frames, &of_path)? {
-                // Of other paths some behind it have gone: they go again, and a copy does no harm.
+                // Later frames of other paths may have gone: they go again, and a copy does no harm.
                 taken = taken.min(first);
             }
         }
@@ -311,7 +304,6 @@ mod tests {
     use trimline_packet::wire::Fields;
     use trimline_packet::{BitRate, ConnectionId, Flags, Header, TimeDelta};
 
-    /// A port that no other test of this process has.
     fn free_port() -> u16 {
         static NEXT: AtomicU16 = AtomicU16::new(0);
         let of_process = 20_000 + (std::process::id() % 2000) as u16 * 10;
@@ -321,12 +313,12 @@ mod tests {
     fn addresses(v6: bool) -> [IpAddr; 2] {
         match v6 {
             false => [[127, 0, 0, 2].into(), [127, 0, 0, 3].into()],
-            // There is one loopback address of IPv6 only.
+            // IPv6 has only one loopback address.
             true => [Ipv6Addr::LOCALHOST.into(); 2],
         }
     }
 
-    /// Messages between two hosts on the loopback interface, each on an address of its own.
+    /// Exchanges messages between two hosts on the loopback interface.
     fn talk(paths: u16, singly: bool) {
         let clock = Clock::real();
         let profile = Profile { port: free_port(), ..Profile::PAPER };
@@ -374,7 +366,6 @@ mod tests {
         }
     }
 
-    /// A whole DATA packet with this payload, as a host writes it.
     fn frame(
         addresses: [IpAddr; 2],
         entropy: u16,
@@ -401,7 +392,6 @@ mod tests {
         bytes
     }
 
-    /// What arrives at an address: marks and payload of each datagram, in order.
     fn arrived(socket: &mut Udp, count: usize, max: usize) -> Vec<(u8, Vec<u8>)> {
         let (profile, mut got) = (socket.profile, Vec::new());
         for _ in 0..200 {
@@ -419,8 +409,7 @@ mod tests {
         got
     }
 
-    /// Datagrams of any lengths, cut and whole, arrive as they were sent, with their marks, however the
-    /// kernel joins them.
+    /// Datagrams of any lengths and pieces arrive as they were sent, with their marks, however the kernel joins them.
     #[test]
     fn bursts_of_any_lengths_arrive_as_they_were() {
         for v6 in [false, true] {
@@ -432,14 +421,14 @@ mod tests {
                 println!("SKIPPED: no loopback address {}", addresses[1]);
                 continue;
             };
-            // IPv6 has one address here, and the receiver has the port: another host's sockets.
+            // IPv6 has one address here and the receiver has its port, so the sender has other sockets.
             let mut sender = match v6 {
                 false => open(addresses[0]).unwrap(),
                 true => Udp::open(addresses[0], 9000, 1, Profile { port: free_port(), ..profile })
                     .unwrap(),
             };
-            // Equal ones that fill a parcel and more, a shorter one that ends it, a longer one that
-            // begins another, single ones, a change of marks within a run.
+            // Equal ones that fill more than a parcel, a shorter one that ends it, a longer one that begins another,
+            // single ones, and a change of marks within a run.
             let lengths = [vec![1000; 130], vec![999, 1000, 1000, 8000, 8000, 1, 2, 2, 1000, 300]];
             let frames: Vec<Vec<u8>> = (0..)
                 .zip(lengths.concat())
@@ -455,7 +444,7 @@ mod tests {
                     sender.send_singly();
                 }
                 for (from, chunk) in (0..).step_by(35).zip(frames.chunks(35)) {
-                    // In one piece, or cut in places that are nobody's.
+                    // In one piece, or divided at arbitrary places.
                     let pieces: Vec<Vec<&[u8]>> = (from..)
                         .zip(chunk)
                         .map(|(number, frame): (usize, &Vec<u8>)| match number % 3 {

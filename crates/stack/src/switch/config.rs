@@ -1,4 +1,4 @@
-//! A network of switches in a TOML file.
+//! The TOML configuration of a network of switches.
 //!
 //! ```toml
 //! rate = "100Mbps"             # of every link that states no other
@@ -39,47 +39,47 @@ use super::quantity::{Delay, Rate, Share};
 use super::security::{Guard, PortSecurityConfig};
 use crate::io::mem::Impairments;
 
-/// A network as its file has it.
+/// A network, as in its file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Rate of every link that states no other.
+    /// Rate of every link without its own.
     pub rate: Option<Rate>,
-    /// Propagation delay of every link that states no other.
+    /// Propagation delay of every link without its own.
     pub delay: Option<Delay>,
-    /// The phantom queue of every port that states no other; none without it.
+    /// The phantom queue of every port without its own; default: none.
     pub phantom_queue: Option<PhantomConfig>,
-    /// What ports do: a profile of the simulator.
+    /// The behaviour of ports: a profile of the simulator.
     #[serde(default = "paper")]
     pub profile: String,
-    /// Packets of a data queue.
+    /// Packets in a data queue.
     #[serde(default = "eight")]
     pub packets: u32,
-    /// Packets in the queue from which on profile "ecn" marks.
+    /// Queue length, in packets, from which profile "ecn" marks.
     pub ecn_threshold: Option<u32>,
-    /// Payload of a full packet.
+    /// Payload of a full packet, in bytes.
     #[serde(default = "jumbo")]
     pub payload: u16,
     /// DSCPs and the size of trimmed packets: a profile of the wire format.
     #[serde(default = "paper")]
     pub dscp: String,
-    /// Whether trimming corrects the IP length.
+    /// Whether trimming leaves the IP length uncorrected.
     #[serde(default)]
     pub stale_lengths: bool,
-    /// Packets of the queue for everything that may only be dropped, beside NDP under deficit round
-    /// robin (NDP 3.3); without it such packets go to the data queue.
+    /// Packets in a second queue for droppable traffic, which shares the port with NDP by deficit round robin
+    /// (NDP 3.3). Default: that traffic goes to the data queue.
     pub droppable_queue: Option<u32>,
-    /// Packets in that queue from which on it marks; without it it marks nothing.
+    /// Queue length, in packets, from which that queue marks; default: it does not mark.
     pub droppable_ecn_threshold: Option<u32>,
-    /// What notifications of drops may take of a port, with profiles "fastlane" and "fastlane-pfabric" (FastLane 3.3).
+    /// Bounds on notifications of drops, with profiles "fastlane" and "fastlane-pfabric" (FastLane 3.3).
     pub notifications: Option<NotificationsConfig>,
-    /// Which frames leave by another port than routing chose; none without it.
+    /// The frames to detour; default: none.
     pub detour: Option<DetourConfig>,
-    /// The sources that the port of every host accepts that states no others; all without it.
+    /// The sources that host ports accept by default; without it all.
     pub port_security: Option<PortSecurityConfig>,
-    /// What `droppable_queue` was called: refused by that name.
+    /// The former name of `droppable_queue`, which is refused.
     beside: Option<u32>,
-    /// Seed of coins, hashes, spraying and impairments; from the operating system without it.
+    /// Seed of random marks, hashes, spraying and impairments; default: from the operating system.
     pub seed: Option<u64>,
     /// The switches.
     #[serde(default)]
@@ -90,12 +90,11 @@ pub struct Config {
     /// Hosts, each on a port of its own.
     #[serde(default)]
     pub host: Vec<HostConfig>,
-    /// The file as it was read, to be compared with a later one.
+    /// The parsed file, for comparison with a later one.
     #[serde(skip)]
     pub(super) source: toml::Table,
 }
 
-/// What is said to those who write `beside`.
 const RENAMED: &str = "beside: the key is called droppable_queue";
 
 fn paper() -> String {
@@ -117,35 +116,35 @@ pub struct SwitchConfig {
     /// Whether it forwards by Ethernet or by IP addresses.
     #[serde(default)]
     pub forwarding: ForwardingLayer,
-    /// How it chooses among equal next hops.
+    /// Its choice among equal next hops.
     #[serde(default)]
     pub spread: Spread,
 }
 
-/// By what a switch forwards.
+/// The addresses by which a switch forwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForwardingLayer {
     /// Ethernet addresses, learned.
     L2,
-    /// IP addresses, by the shortest ways.
+    /// IP addresses, by the shortest paths.
     #[default]
     L3,
 }
 
-/// What a link does to frames, in both directions.
+/// Impairments of frames on a link, in both directions.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImpairmentConfig {
-    /// Share lost.
+    /// Share that is lost.
     pub loss: Option<Share>,
-    /// Share damaged.
+    /// Share that is damaged.
     pub corruption: Option<Share>,
     /// Share that arrives twice.
     pub duplication: Option<Share>,
     /// Share that is overtaken.
     pub reordering: Option<Share>,
-    /// By how many frames at most.
+    /// Maximum number of frames that overtake one.
     pub reorder_depth: Option<u8>,
 }
 
@@ -166,15 +165,15 @@ impl ImpairmentConfig {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
-    /// Their names.
+    /// The names of the switches.
     pub between: [String; 2],
     /// Its rate.
     pub rate: Option<Rate>,
     /// Its propagation delay.
     pub delay: Option<Delay>,
-    /// The phantom queue of the port at each of its ends.
+    /// The phantom queue of both ports.
     pub phantom_queue: Option<PhantomConfig>,
-    /// What it does to frames.
+    /// Impairments of its frames.
     #[serde(default)]
     pub impairment: ImpairmentConfig,
 }
@@ -183,7 +182,7 @@ pub struct LinkConfig {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostConfig {
-    /// The switch.
+    /// The name of its switch.
     pub switch: String,
     /// The interface at the switch's end.
     pub interface: String,
@@ -194,11 +193,11 @@ pub struct HostConfig {
     pub rate: Option<Rate>,
     /// Its propagation delay.
     pub delay: Option<Delay>,
-    /// The phantom queue of the port that leads to the host.
+    /// The phantom queue of the host's port.
     pub phantom_queue: Option<PhantomConfig>,
     /// The sources that the port accepts from the host.
     pub port_security: Option<PortSecurityConfig>,
-    /// What it does to frames.
+    /// Impairments of its frames.
     #[serde(default)]
     pub impairment: ImpairmentConfig,
 }
@@ -209,12 +208,11 @@ pub struct HostConfig {
 pub struct AddressConfig {
     /// The address.
     pub address: IpAddr,
-    /// The switch that every packet to this address passes which comes from another switch: one
-    /// address for each core switch gives the sender its choice of paths (NDP 3.1.1).
+    /// A switch that every packet to this address from another switch passes. One address for each core switch gives
+    /// senders a choice of paths (NDP 3.1.1).
     pub through: Option<String>,
 }
 
-/// One direction of a link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     pub(super) rate: BitRate,
@@ -222,53 +220,45 @@ pub(super) struct Line {
     pub(super) rules: Impairments,
 }
 
-/// Where a port leads.
+/// The far end of a port's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FarEnd {
-    /// To this port of another switch.
     Port(u32),
-    /// To this host.
     Host(u32),
 }
 
-/// What ports do.
 #[derive(Debug)]
 pub(super) enum PortModels {
-    /// All ports the same.
+    /// One model for all ports.
     Alike(Box<DrrModel>),
-    /// All ports the same: the most urgent packet first.
+    /// One model for all ports: the most urgent packet first.
     Pfabric(Box<ServiceModel>),
-    /// They tell senders of drops, under caps that follow their lines.
+    /// Ports that send notifications of drops, limited by their line rates.
     Notifying {
-        /// In which order packets leave that are no notifications.
+        /// The order of packets other than notifications.
         order: Order,
-        /// A table.
         model: Models<ServiceModel>,
-        /// The place of each port's model there.
+        /// The index of each port's model.
         of_port: Vec<u16>,
     },
 }
 
-/// A configuration with everything resolved, but what its ports do.
+/// A resolved configuration, without the models of its ports.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) profile: Profile,
     pub(super) lengths: Lengths,
-    /// Senders of packets that carry nothing are told of drops too.
     pub(super) notifies_control: bool,
-    /// Ports of each switch.
     pub(super) switches: Vec<Vec<u32>>,
     /// Switch, line and far end of each port.
     pub(super) ports: Vec<(u32, Line, FarEnd)>,
-    /// The phantom queue of each port.
     pub(super) phantoms: Vec<Option<PhantomModel>>,
-    /// What all switches do about ports that are busy.
+    /// The detours of all switches.
     pub(super) detour: Option<Detour>,
-    /// The port of each host.
     pub(super) hosts: Vec<u32>,
-    /// The sources that the port of each host accepts; all without a guard.
+    /// The sources that the port of each host accepts; `None`: all.
     pub(super) guards: Vec<Option<Guard>>,
-    /// For each switch the local ports that lead to each address.
+    /// For each switch the local ports towards each address.
     pub(super) routes: Vec<Vec<(IpAddr, Vec<u16>)>>,
 }
 
@@ -276,7 +266,7 @@ impl Config {
     /// Reads a configuration.
     ///
     /// # Errors
-    /// Line, column and what was expected there.
+    /// Returns line, column and what was expected there.
     pub fn parse(text: &str) -> Result<Config, String> {
         let parsed: Result<Config, _> = toml::from_str(text);
         let mut config = parsed.map_err(|error| error.to_string())?;
@@ -299,7 +289,7 @@ impl Config {
             payload_bytes: self.payload,
             packet_bytes: self.packet_bytes(),
             mark,
-            // Ports with a cap have models of their own.
+            // Ports with a rate limit have models of their own.
             line: BitRate::from_gbps(1),
         };
         let choices = (profile.build)(sizes);
@@ -330,8 +320,7 @@ impl Config {
         Ok(DrrModel { main, droppable })
     }
 
-    /// Whether ports tell senders of drops, and in which order all else leaves them; and that nothing stands beside them that
-    /// cannot.
+    /// Returns the order of other packets if ports send notifications. Refuses settings that do not fit.
     fn notifies(&self) -> Result<Option<Order>, String> {
         let notifies = notifications_config::order_of(&self.profile);
         let profile = profiles::named(&self.profile).map_or("", |profile| profile.name);
@@ -349,7 +338,7 @@ impl Config {
         }
     }
 
-    /// Whether ports look at urgencies and tell nobody of drops, and that no queue stands beside theirs.
+    /// Returns whether ports order by urgency without notifications. Refuses a second queue.
     fn is_pfabric(&self) -> Result<bool, String> {
         match (self.profile == pfabric::PROFILE, self.droppable_queue) {
             (true, Some(packets)) => Err(format!(
@@ -361,7 +350,6 @@ impl Config {
         }
     }
 
-    /// Refuses keys of queues that mark or stand beside others: for ports that have neither.
     fn marks_nothing(&self) -> Result<(), String> {
         if self.ecn_threshold.is_some() {
             return Err(format!("ecn_threshold: profile {:?} marks nothing", self.profile));
@@ -375,12 +363,11 @@ impl Config {
         }
     }
 
-    /// Bytes of a full packet.
     fn packet_bytes(&self) -> u16 {
         self.payload.saturating_add(Packet::HEADER_BYTES)
     }
 
-    /// The rate of each port's line, with its place: hosts' ports, then both ends of each link.
+    /// Returns the name and rate of each line: hosts' ports, then both ends of each link.
     pub(super) fn rates(&self) -> Vec<(String, BitRate)> {
         let hosts = self.host.iter().map(|host| (host.interface.clone(), host.rate));
         let links = self.link.iter().map(|link| (link.between.join(" to "), link.rate));
@@ -389,10 +376,10 @@ impl Config {
         lines.filter_map(|(place, rate)| Some((place, rate.or(self.rate)?.0))).collect()
     }
 
-    /// What ports do about drops, in words: a line for each cap; none where they tell nobody.
+    /// Describes notifications of drops: a line for each rate limit.
     ///
     /// # Errors
-    /// What cannot be.
+    /// Returns a message about an invalid setting.
     pub fn describe_notifications(&self) -> Result<Vec<String>, String> {
         match self.notifies()? {
             None => Ok(Vec::new()),
@@ -404,10 +391,10 @@ impl Config {
         }
     }
 
-    /// What ports do about urgency, in words: one line, or none.
+    /// Describes the order by urgency: one line, or none.
     ///
     /// # Errors
-    /// What cannot be.
+    /// Returns a message about an invalid setting.
     pub fn describe_pfabric(&self) -> Result<Vec<String>, String> {
         let notifies = self.notifies()?;
         let bytes = match notifies {
@@ -425,7 +412,7 @@ impl Config {
         Ok(vec![pfabric::describe(notifies, bytes)])
     }
 
-    /// What ports do. The rates of all lines are known.
+    /// Returns the models of all ports, once their line rates are known.
     fn port_models(&self) -> Result<PortModels, String> {
         let packet_bytes = self.packet_bytes();
         if let Some(order) = self.notifies()? {
@@ -443,7 +430,6 @@ impl Config {
         self.model().map(|model| PortModels::Alike(Box::new(model)))
     }
 
-    /// What switches do about ports that are busy.
     fn detour(&self) -> Result<Option<Detour>, String> {
         let Some(detour) = &self.detour else { return Ok(None) };
         if let Some(switch) = self.switch.iter().find(|s| s.forwarding == ForwardingLayer::L2) {
@@ -476,15 +462,14 @@ impl Config {
         Ok(Some(checked))
     }
 
-    /// What is detoured, in words: one line, or none.
+    /// Describes detours: one line, or none.
     ///
     /// # Errors
-    /// What cannot be.
+    /// Returns a message about an invalid setting.
     pub fn describe_detour(&self) -> Result<Vec<String>, String> {
         Ok(self.detour()?.iter().map(|detour| format!("detour: {}", detour.describe())).collect())
     }
 
-    /// The phantom queue of a port, which says so itself or has that of all ports.
     fn phantom(
         &self,
         place: &str,
@@ -495,10 +480,7 @@ impl Config {
         checked.map_err(|error| format!("{place}: phantom_queue: {error}"))
     }
 
-    /// The guard of a host's port; none where all sources are accepted.
-    ///
-    /// # Errors
-    /// The port would accept nothing; the error names its interface.
+    /// Returns the guard of a host's port, if it does not accept all sources. Fails if it would accept none.
     fn guard(&self, host: &HostConfig) -> Result<Option<Guard>, String> {
         let addresses: Vec<IpAddr> = host.addresses.iter().map(|one| one.address).collect();
         let security = host.port_security.as_ref().or(self.port_security.as_ref());
@@ -506,10 +488,10 @@ impl Config {
         guard.map_err(|error| format!("{}: {error}", host.interface))
     }
 
-    /// The sources that ports accept, in words: a line for each port with port security.
+    /// Describes the accepted sources: a line for each port with port security.
     ///
     /// # Errors
-    /// A port would accept nothing; the error names its interface.
+    /// Fails if a port would accept nothing, and names its interface.
     pub fn security_words(&self) -> Result<Vec<String>, String> {
         let line = |host: &HostConfig| -> Result<Option<String>, String> {
             let guard = self.guard(host)?;
@@ -518,10 +500,10 @@ impl Config {
         self.host.iter().filter_map(|host| line(host).transpose()).collect()
     }
 
-    /// What phantom queues are on which ports: a line for each kind.
+    /// Describes phantom queues and their ports: a line for each kind.
     ///
     /// # Errors
-    /// One that cannot be.
+    /// Returns a message about an invalid phantom queue.
     pub fn describe_phantom(&self) -> Result<Vec<String>, String> {
         let hosts = self.host.iter();
         let hosts = hosts.map(|host| (host.interface.clone(), host.phantom_queue, host.rate));
@@ -543,7 +525,6 @@ impl Config {
         Ok(kinds.into_iter().map(line).collect())
     }
 
-    /// Checks everything and computes ports and routes.
     pub(super) fn layout(&self) -> Result<(PortModels, Layout), String> {
         let mut profile = Profile::named(&self.dscp).ok_or_else(|| {
             let names: Vec<&str> = Profile::ALL.iter().map(|&(name, _)| name).collect();
@@ -624,7 +605,7 @@ impl Config {
 }
 
 impl Layout {
-    /// Links from every switch to one of them: none where there is no way.
+    /// Returns the number of links from every switch to one.
     fn distances(&self, to: usize) -> Vec<Option<u32>> {
         let mut distances = vec![None; self.switches.len()];
         distances[to] = Some(0);
@@ -642,8 +623,7 @@ impl Layout {
         distances
     }
 
-    /// The ways from everywhere to an address of a host: the shortest, or the shortest to the switch
-    /// that it leads through and on from there.
+    /// Adds the shortest paths from all switches to an address of a host, or the shortest through the switch `through`.
     fn route(
         &mut self,
         address: IpAddr,
@@ -654,7 +634,7 @@ impl Layout {
         let home = self.ports[host_port as usize].0 as usize;
         let to_home = self.distances(home);
         let to_way = through.map(|through| self.distances(through));
-        // Behind the switch that it leads through, and on the way home from there.
+        // Switches at and behind `through`, on the way home.
         let mut is_behind = vec![to_way.is_none(); self.switches.len()];
         if let Some(through) = through {
             let mut waiting = vec![through];

@@ -1,8 +1,8 @@
-//! Switches, their ports and the links between them, on any clock: the same for each kind of queues.
+//! Switches, their ports and the links between them, on any clock, generic over the kind of queues.
 //!
-//! Inner links are in memory and on virtual time: what happens there happens at its exact time, though
-//! perhaps a little later by the wall's clock. Only hosts' frames come and go in real time. So the rate of
-//! every link is exact in the mean, however late the thread is woken.
+//! Inner links are in memory and on virtual time: their events have exact times, though they may run a little later by
+//! the wall clock. Only hosts' frames come and go in real time. So the mean rate of every link is exact, however late
+//! the thread wakes.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -27,10 +27,9 @@ use super::phantom::Phantom;
 use crate::io::mem::{Impairer, Impairments};
 use crate::random;
 
-/// The most queues of an output port of any kind.
+/// Maximum number of queues of an output port of any kind.
 const MAX_QUEUES: usize = 9;
 
-/// A port's coins.
 #[derive(Debug)]
 struct ScriptedRng(Stream);
 
@@ -46,13 +45,13 @@ impl Rng for ScriptedRng {
 #[derive(Debug)]
 struct Port<E> {
     switch: u32,
-    /// Its number at its switch.
+    /// Its index at its switch.
     local: u16,
     egress: E,
     line: Line,
     far_end: FarEnd,
     busy_until: Time,
-    /// The next departure among the events; never if there is none. Others are obsolete.
+    /// The valid departure among the events; `NEVER` if there is none. Others are obsolete.
     planned: Time,
     coins: ScriptedRng,
     impairer: Option<Impairer>,
@@ -60,14 +59,14 @@ struct Port<E> {
     queues: [QueueCounters; MAX_QUEUES],
     phantom: Option<Box<Phantom>>,
     waits: Option<Box<Waits>>,
-    /// When notifications began to leave, if that is written down.
+    /// The times at which notifications began to leave, if recorded.
     notified_at: Option<Vec<Time>>,
 }
 
-/// How long frames waited at a port, in nanoseconds: from their last bit in to their first bit out.
+/// Waits of frames at a port, in nanoseconds: from their last bit in to their first bit out.
 pub type Waits = Histogram<u64>;
 
-/// The longest wait that is told from longer ones.
+/// The longest wait that is distinguished from longer ones.
 const LONGEST_WAIT: TimeDelta = TimeDelta::from_ms(60_000);
 
 impl<E> Port<E> {
@@ -77,7 +76,6 @@ impl<E> Port<E> {
 }
 
 impl<E: Egress> Port<E> {
-    /// What was on the wire has left the port, if its time is over.
     fn release_sent(&mut self, now: Time, model: &E::Model, pool: &mut Pool) {
         if self.busy_until <= now {
             self.egress.release(model, pool);
@@ -85,14 +83,14 @@ impl<E: Egress> Port<E> {
     }
 }
 
-/// What happened at one queue of a port.
+/// Counters of one queue of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounters {
     /// Packets that began to leave.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes on the wire of packets that began to leave.
     pub bytes: u64,
-    /// Packets that found no place.
+    /// Packets that found no room.
     pub dropped: u64,
 }
 
@@ -103,20 +101,19 @@ struct Switch {
     detours: Option<Box<Detours>>,
 }
 
-/// A switch that detours, and what it draws: in order of time.
 #[derive(Debug)]
 struct Detours {
     detour_state: DetourState,
     draws: ScriptedRng,
 }
 
-/// In this order at one instant: transmitters before arrivals.
+/// The order at one instant: departures before arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Depart(u32),
-    /// At the switch behind this port.
+    /// A frame arrives at the switch of this port.
     Arrive(u32, u32),
-    /// At this host.
+    /// A frame arrives at this host.
     Deliver(u32, u32),
 }
 
@@ -129,45 +126,40 @@ impl Event {
     }
 }
 
-/// An event with its time, class, tie and number.
 type Planned = (Time, u8, u64, u64, Event);
 
-/// The order of arrivals at one instant, from the number of the line and the frames that the line sent before.
+/// The tie-break of arrivals at one instant, from a line's number and the frames that it sent before.
 pub type Ties = Box<dyn Fn(u32, u64) -> u64 + Send>;
 
-/// What the ports of a data plane have for queues.
 pub(super) struct Queues<M> {
-    /// The model of all ports, or a table of models.
     pub(super) model: M,
-    /// The place of each port's model in a table; without a table it is empty.
+    /// The index of each port's model in a table; empty without a table.
     pub(super) of_port: Vec<u16>,
 }
 
-/// Switches and the links between them, with one kind of queues.
 pub(super) struct Dataplane<E: Egress> {
     model: E::Model,
     frames: Frames,
     switches: Vec<Switch>,
     ports: Vec<Port<E>>,
     hosts: Vec<Ingress>,
-    /// By time, class, tie and order of making.
+    /// By time, class, tie and order of creation.
     events: BinaryHeap<Reverse<Planned>>,
     made: u64,
     ties: Ties,
-    /// Frames that each line has sent.
     sent: Vec<u64>,
     drop_list: DropList,
-    /// Queues have memory of their own: this is empty.
+    /// Queues have memory of their own, so this is empty.
     pool: Pool,
-    /// Frames for which there was no way.
+    /// Frames without a route.
     pub(super) lost_ways: u64,
-    /// Frames that were dropped and of which nobody was told, by the reason.
+    /// Frames dropped without a notification, by reason.
     untold: [u64; Untold::ALL.len()],
     passed: VecDeque<Vec<u8>>,
 }
 
 impl<E: Egress> Dataplane<E> {
-    /// The clock was set back by so much: all times that the switches remember are, too.
+    /// Sets all remembered times back with the clock.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         for switch in &mut self.switches {
             switch.forwarding.set_back(by);
@@ -190,8 +182,8 @@ impl<E: Egress> Dataplane<E> {
         self.events = events.map(moved).collect();
     }
 
-    /// The switches of a layout, which `described` says how to forward. A seed, the stream of each port's coins, and the
-    /// order of what arrives at one instant are given.
+    /// Builds the switches of a layout, which forward as `described`. `coins` gives each port's RNG stream, `ties` the
+    /// order of arrivals at one instant.
     pub(super) fn new(
         described: &[SwitchConfig],
         layout: Layout,
@@ -285,13 +277,11 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// Hosts, each on a port of its own.
     pub(super) fn hosts(&self) -> usize {
         self.hosts.len()
     }
 
-    /// What happened at each port, in the order of [`Dataplane::new`], with its number at its
-    /// switch.
+    /// Returns each port's switch, index there and counters, in the order of [`Dataplane::new`].
     pub(super) fn counters(&self) -> impl Iterator<Item = (u32, u16, PortCounters)> + '_ {
         let counted = |port: &Port<E>| {
             let marked = u64::from(port.egress.marked()) + port.marked_by_phantom();
@@ -300,62 +290,52 @@ impl<E: Egress> Dataplane<E> {
         self.ports.iter().map(counted)
     }
 
-    /// What happened at the queue of a port in which packets of this class wait.
     pub(super) fn queue_counters(&self, port: u32, class: ServiceClass) -> QueueCounters {
         let port = &self.ports[port as usize];
         port.queues[port.egress.queue_of(&self.model, class)]
     }
 
-    /// Packets that the phantom queue of a port has marked: some of those that [`Dataplane::counters`] has as marked.
+    /// Returns the packets that a phantom queue has marked, which [`Dataplane::counters`] includes.
     pub(super) fn marked_by_phantom(&self, port: u32) -> u64 {
         self.ports[port as usize].marked_by_phantom()
     }
 
-    /// From now on how long frames wait at this port is counted.
     pub(super) fn watch_waits(&mut self, port: u32) {
         let longest = LONGEST_WAIT.as_ps() / 1000;
         let waits = Waits::new_with_bounds(1, longest, 3).expect("sound bounds");
         self.ports[port as usize].waits = Some(Box::new(waits));
     }
 
-    /// How long the frames that left this port had waited there, if that is counted.
     pub(super) fn waits(&self, port: u32) -> Option<&Waits> {
         self.ports[port as usize].waits.as_deref()
     }
 
-    /// From now on the times are kept at which notifications begin to leave this port.
     pub(super) fn watch_notifications(&mut self, port: u32) {
         self.ports[port as usize].notified_at = Some(Vec::new());
     }
 
-    /// When notifications began to leave this port, if that is kept.
     pub(super) fn notifications(&self, port: u32) -> Option<&[Time]> {
         self.ports[port as usize].notified_at.as_deref()
     }
 
-    /// Frames that were dropped and of which nobody was told, for each reason.
     pub(super) fn untold(&self) -> [(Untold, u64); Untold::ALL.len()] {
         Untold::ALL.map(|reason| (reason, self.untold[reason as usize]))
     }
 
-    /// Packets in each queue of a port, the one on the wire included.
     pub(super) fn queued(&self, port: u32) -> Vec<u32> {
         let egress = &self.ports[port as usize].egress;
         let exists = |queue: &usize| egress.max_in_queue(&self.model, *queue).is_some();
         (0..E::QUEUES).filter(exists).map(|queue| egress.queue_packets(queue)).collect()
     }
 
-    /// Frames inside, on links too.
     pub(super) fn held(&self) -> usize {
         self.frames.held()
     }
 
-    /// Frames that hosts sent faster than their cables for too long.
     pub(super) fn dropped_at_ingress(&self) -> u64 {
         self.hosts.iter().map(|host| host.dropped).sum()
     }
 
-    /// The ways in of the hosts, in order.
     pub(super) fn ingresses(&self) -> &[Ingress] {
         &self.hosts
     }
@@ -364,7 +344,7 @@ impl<E: Egress> Dataplane<E> {
         &mut self.hosts
     }
 
-    /// Takes over rates, delays, routes and accepted sources of another layout of the same switches.
+    /// Takes over rates, delays, routes and accepted sources of another layout of these switches.
     pub(super) fn change(&mut self, described: &[SwitchConfig], layout: Layout) {
         for (port, (_, line, _)) in self.ports.iter_mut().zip(layout.ports) {
             (port.line.rate, port.line.delay) = (line.rate, line.delay);
@@ -381,14 +361,12 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// Takes a frame in.
     fn insert(&mut self, frame: &[u8]) -> Handle {
         let handle = self.frames.insert(frame);
         self.frames.look_for::<E>(handle);
         handle
     }
 
-    /// Something will happen; what arrives, arrives over a line.
     fn push(&mut self, at: Time, line: u32, event: Event) {
         self.made += 1;
         let class = event.class();
@@ -402,12 +380,12 @@ impl<E: Egress> Dataplane<E> {
         self.events.push(Reverse((at, class, tie, self.made, event)));
     }
 
-    /// When something will happen that is not a host's doing.
+    /// Returns the next event that is not a host's action.
     pub(super) fn next(&self) -> Time {
         self.events.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
 
-    /// A host begins to send a frame. Time must not fall.
+    /// Lets a host begin to send a frame. Time must not fall.
     pub(super) fn host_sends(&mut self, now: Time, host: u32, frame: &[u8]) {
         let ingress = &mut self.hosts[host as usize];
         let (port, line) = (ingress.port, self.ports[ingress.port as usize].line);
@@ -440,8 +418,8 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// Does everything that is due by `now`. Frames for hosts are handed over, with the exact time at
-    /// which their last bit arrives.
+    /// Handles all events due by `now`, and hands over frames for hosts with the exact arrival of their last bit.
+    /// Returns whether there were events.
     pub(super) fn advance(&mut self, now: Time, deliver: &mut dyn FnMut(Time, u32, &[u8])) -> bool {
         let mut any = false;
         while let Some(&Reverse((at, .., event))) = self.events.peek() {
@@ -470,7 +448,6 @@ impl<E: Egress> Dataplane<E> {
         any
     }
 
-    /// A frame is at a switch.
     fn forward(&mut self, now: Time, switch: u32, from: u16, handle: Handle) {
         let state = &mut self.switches[switch as usize];
         match state.forwarding.exit(now, from, self.frames.bytes_mut(handle)) {
@@ -503,8 +480,8 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// The port of a switch that detours by which a frame leaves that came by `from` and that routing sends to `own`. What
-    /// the frame finds there is written down.
+    /// Chooses the port by which a frame leaves a detouring switch; `ways` are its input and the routed port. Records
+    /// the queue that it finds.
     #[cold]
     fn way(&mut self, now: Time, switch: u32, ways: (u16, u16), handle: Handle) -> u16 {
         let way = self.chosen_way(now, switch, ways, handle);
@@ -539,11 +516,10 @@ impl<E: Egress> Dataplane<E> {
         way
     }
 
-    /// A frame is at an output port.
     fn arrive(&mut self, now: Time, number: u32, handle: Handle) {
         let port = &mut self.ports[number as usize];
         if port.busy_until <= now {
-            // Whatever was due has departed: the transmitter is idle since then.
+            // All earlier frames have departed: the transmitter is idle.
             port.egress.release(&self.model, &mut self.pool);
             port.busy_until = now;
         }
@@ -564,7 +540,6 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// A port, and what is around it.
     fn split(
         &mut self,
         now: Time,
@@ -582,7 +557,6 @@ impl<E: Egress> Dataplane<E> {
         (&mut port.egress, context)
     }
 
-    /// Sees to it that a port's next departure is among the events.
     fn plan(&mut self, number: u32) {
         let port = &mut self.ports[number as usize];
         let at = port.egress.next_start(port.busy_until);
@@ -592,16 +566,14 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// Acts on what a port could not keep.
     #[cold]
     fn apply_dispositions(&mut self, now: Time, number: u32) {
         let mut drop_list = std::mem::take(&mut self.drop_list);
         apply_dispositions(&mut drop_list, &mut PortActions { fabric: self, port: number, now });
-        // Keeps the list's memory; what a returned header displaced in turn is already settled.
+        // Keeps the list's memory; frames that a returned header displaced in turn are already handled.
         self.drop_list = drop_list;
     }
 
-    /// A port whose transmitter is free sends what is next.
     fn depart(&mut self, now: Time, number: u32) {
         self.ports[number as usize].planned = Time::NEVER;
         let (egress, mut context) = self.split(now, number);
@@ -611,7 +583,7 @@ impl<E: Egress> Dataplane<E> {
         }
         let Some(handle) = sent else { return };
         let port = &mut self.ports[number as usize];
-        // HULL 2.1: the phantom queue is in series with the port. It sees what leaves, when its first bit does.
+        // HULL 2.1: the phantom queue is in series with the port. It sees a leaving frame at its first bit.
         if let Some(phantom) = &mut port.phantom {
             phantom.pass(now, self.frames.packet_mut(handle));
         }
@@ -648,7 +620,6 @@ impl<E: Egress> Dataplane<E> {
         self.launch(arrival, number, handle);
     }
 
-    /// A frame is on the line of a port.
     fn launch(&mut self, arrival: Time, number: u32, handle: Handle) {
         let port = &mut self.ports[number as usize];
         let far_end = port.far_end;
@@ -670,7 +641,7 @@ impl<E: Egress> Dataplane<E> {
     }
 }
 
-/// The ports of a switch, as a frame sees them that may be detoured.
+/// The ports of a switch, for a frame that may be detoured.
 struct Drr<'a, E: Egress> {
     now: Time,
     model: &'a E::Model,
@@ -682,7 +653,7 @@ struct Drr<'a, E: Egress> {
 }
 
 impl<E: Egress> Drr<'_, E> {
-    /// A port as it is now: what was on the wire has left it, if its time is over.
+    /// Returns a port after [`Port::release_sent`].
     fn port(&mut self, local: u16) -> &mut Port<E> {
         let port = &mut self.ports[self.local[usize::from(local)] as usize];
         port.release_sent(self.now, self.model, self.pool);
@@ -713,7 +684,6 @@ impl<E: Egress> LocalPorts for Drr<'_, E> {
     }
 }
 
-/// The switch around a port that could not keep frames.
 struct PortActions<'a, E: Egress> {
     fabric: &'a mut Dataplane<E>,
     port: u32,
@@ -721,12 +691,12 @@ struct PortActions<'a, E: Egress> {
 }
 
 impl<E: Egress> trimline_switch::SwitchActions for PortActions<'_, E> {
-    /// Nobody looks on.
+    /// Nothing observes dispositions.
     fn record(&mut self, _packet: Handle, _disposition: Disposition) {}
     fn counters(&mut self) -> &mut PortCounters {
         &mut self.fabric.ports[self.port as usize].counters
     }
-    /// The bytes of a frame are cut where it is trimmed, and not counted again.
+    /// Trimming cuts a frame's bytes itself; they are not counted again.
     fn cut(&mut self, _bytes: u64) {}
     fn turn_round(&mut self, packet: Handle) -> bool {
         self.fabric.frames.turn_round(packet)

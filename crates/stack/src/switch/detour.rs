@@ -1,66 +1,67 @@
-//! Frames that leave a switch by another port than routing chose ([`trimline_switch::detour`]): how a configuration
-//! writes it, and what a switch remembers.
+//! Detours ([`trimline_switch::detour`]): their configuration, and the state of a switch.
 //!
-//! A frame has no place for a count of detours. What is counted is the switches that it has left, and its TTL says how
-//! many these are: Algorithm 1 of OPF as printed.
+//! A frame has no count of detours. Instead its TTL gives the number of switches that it has left: Algorithm 1 of OPF
+//! as printed.
 
 use serde::Deserialize;
 use trimline_packet::Packet;
 use trimline_switch::Rng;
 use trimline_switch::detour::{Counts, DetourModel, Hot, Seen, Steps, Target};
 
-/// The TTL that hosts send with where nothing is stated: Linux's, and that of this protocol's hosts.
+/// The default TTL of Linux and of this protocol's hosts.
 const INITIAL_TTL: u8 = 64;
 
 /// A scheme of detour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DetourScheme {
-    /// Data that nobody asked for, above a threshold, to the shorter of two ports.
+    /// Unsolicited data, above a threshold, to the shorter of two ports.
     #[default]
     Opf,
-    /// All data, when the port has no room, to a port drawn from those with room.
+    /// All data, when the port has no room, to a random port with room.
     Dibs,
-    /// All data, always, to a port drawn from those that are equally near (random packet spraying).
+    /// All data, always, to a random port of those equally near (random packet spraying).
     Rps,
 }
 
-/// How long a queue is seen to be.
+/// The queue length that a detour decision sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DetourView {
-    /// As long as it is.
+    /// The current length.
     #[default]
     Now,
-    /// As long as it was when a packet last began to leave it (OPF's Algorithm 2).
+    /// The length when a packet last began to leave it (OPF's Algorithm 2).
     LastDeparture,
-    /// As long as the last packet to begin to leave found it when it came (OPF's published prototype).
+    /// The length that the last packet to leave had found on arrival (OPF's published prototype).
     LastArrival,
 }
 
-/// Detour as a configuration has it; its keys are those of the simulator's scenarios, and `initial_ttl`.
+/// The configuration of detours, with the keys of the simulator's scenarios and `initial_ttl`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetourConfig {
-    /// Which scheme: OPF without it.
+    /// The scheme; default: OPF.
     #[serde(default)]
     pub scheme: DetourScheme,
-    /// A port that is seen to hold more packets is busy (OPF: opf-thresh): an eighth less than the queue holds without it.
+    /// A port that is seen to hold more packets is busy (OPF: opf-thresh). Default: an eighth less than the queue
+    /// holds.
     pub threshold: Option<u32>,
-    /// A frame that has left so many switches is not detoured again (OPF: dcc-thresh): 2 with OPF without it, else none.
+    /// A frame that has left this many switches is not detoured again (OPF: dcc-thresh). Default: 2 with OPF, otherwise
+    /// none.
     pub limit: Option<u8>,
-    /// How long a queue is seen to be: as it is without it.
+    /// The queue length that decisions see; default: the current one.
     #[serde(default)]
     pub seen: DetourView,
-    /// The TTL that hosts send with, from which switches are counted: 64 without it.
+    /// The TTL that hosts send with, from which switches are counted; default: 64.
     pub initial_ttl: Option<u8>,
 }
 
 impl DetourConfig {
-    /// What switches do whose ports hold so many full packets of data at most.
+    /// Returns the detours of switches whose ports hold at most `longest` full data packets.
     ///
     /// # Errors
-    /// The first key that cannot be: its value, why not, and what was expected.
+    /// Returns the first invalid key: its value, the reason, and what was expected.
     pub fn check(&self, longest: u32) -> Result<Detour, String> {
         let scheme = match self.scheme {
             DetourScheme::Opf => DetourModel::opf(0),
@@ -100,7 +101,6 @@ impl DetourConfig {
     }
 }
 
-/// The threshold of ports that hold so many packets.
 fn above(threshold: Option<u32>, longest: u32) -> Result<u32, String> {
     match threshold {
         // OPF IV: 4 to 12 packets below a longest queue of 64.
@@ -112,22 +112,20 @@ fn above(threshold: Option<u32>, longest: u32) -> Result<u32, String> {
     }
 }
 
-/// Checked settings of detour, the same at all switches.
+/// Checked settings of detours, common to all switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detour {
-    /// What is decided.
     model: DetourModel,
-    /// From which switches are counted.
+    /// The TTL from which switches are counted.
     initial_ttl: u8,
 }
 
 impl Detour {
-    /// Switches that decide so, behind hosts that send with this TTL.
+    /// Returns the detours of this model, for hosts that send with this TTL.
     pub fn new(model: DetourModel, initial_ttl: u8) -> Detour {
         Detour { model, initial_ttl }
     }
 
-    /// In words.
     pub(super) fn describe(&self) -> String {
         let DetourModel { hot, limit, seen, .. } = self.model;
         let what = match hot {
@@ -155,43 +153,42 @@ impl Detour {
         )
     }
 
-    /// Switches that a frame had left before this one, which has taken one from its TTL already. A TTL above the one that
-    /// hosts send with counts as many: it is not believed.
+    /// Returns the number of switches that a frame had left before this one, which has decremented its TTL. A TTL above
+    /// the hosts' is not trusted and counts as many switches.
     fn switches(&self, ttl: u8) -> u8 {
         self.initial_ttl.wrapping_sub(ttl).wrapping_sub(1)
     }
 }
 
-/// What a switch asks of its ports when a frame may be detoured, by their local numbers.
+/// The ports of a switch at a detour decision, by local number.
 pub trait LocalPorts {
-    /// Ports of the switch.
+    /// Returns the number of ports.
     fn count(&self) -> u16;
-    /// Packets that stand between the frame and the wire of a port.
+    /// Returns the packets between the frame and the wire of a port.
     fn packets_before(&mut self, port: u16) -> u32;
-    /// Whether a port has room for the frame.
+    /// Returns whether a port has room for the frame.
     fn has_room(&mut self, port: u16) -> bool;
-    /// Whether a port leads to another switch.
+    /// Returns whether a port leads to another switch.
     fn leads_to_switch(&self, port: u16) -> bool;
-    /// Whether routing might have chosen a port as well.
+    /// Returns whether routing might have chosen a port as well.
     fn is_equally_near(&self, port: u16) -> bool;
 }
 
-/// What a switch that detours remembers of its ports.
+/// The state of a switch that detours.
 #[derive(Clone, Debug)]
 pub struct DetourState {
     detour: Detour,
-    /// By port: the length that ingress has of it, where that is not the length now.
+    /// Each port's queue length for decisions, unless they see the current one.
     registers: Vec<u16>,
 }
 
 impl DetourState {
-    /// A switch that no packet has left yet.
+    /// Returns the state of a switch that no packet has left yet.
     pub fn new(detour: Detour, ports: usize) -> DetourState {
         DetourState { detour, registers: vec![0; ports] }
     }
 
-    /// The port by which a frame leaves that came by `input` and that routing sends to `own`. `ttl` is what this switch
-    /// leaves of its TTL.
+    /// Returns the exit of a frame that came by `input` and that routing sends to `own`. `ttl` is its decremented TTL.
     pub fn way(
         &self,
         (packet, ttl): (&Packet, u8),
@@ -227,7 +224,7 @@ impl DetourState {
         place.map_or(own, |place| admitted[place as usize])
     }
 
-    /// How many packets a port is seen to hold.
+    /// Returns the queue length that decisions see at a port, in packets.
     pub fn seen(&self, port: u16, ports: &mut impl LocalPorts) -> u32 {
         match self.detour.model.seen {
             Seen::Now => ports.packets_before(port),
@@ -237,14 +234,14 @@ impl DetourState {
         }
     }
 
-    /// A packet begins to leave a port that held `held` packets, itself included; it had found `found` when it came.
+    /// Records that a packet begins to leave a port that held `held` packets with it; on arrival it had found `found`.
     pub fn record_departure(&mut self, port: u16, held: u32, found: u16) {
         if let Some(length) = self.detour.model.seen.at_departure(held, found) {
             self.registers[usize::from(port)] = length;
         }
     }
 
-    /// What ingress knows of a port from now on.
+    /// Sets the queue length that decisions see at a port.
     pub fn set_register(&mut self, port: u16, packets: u16) {
         self.registers[usize::from(port)] = packets;
     }

@@ -1,30 +1,27 @@
-//! The queues of an output port: those that every switch has, those of a switch that tells senders of drops, those in
-//! order of urgency, and those that are both.
+//! The kinds of queues of an output port: plain, with notifications, ordered by urgency, and both.
 
 use trimline_packet::TimeDelta;
 use trimline_switch::{Drr, OutputPort, PerPort, Port, PriorityDrop, RateLimited, ServiceModel};
 
-/// NDP's queues, or those of another profile, beside one for what may only be dropped.
+/// The queues of a profile, and one for droppable traffic under deficit round robin.
 pub(super) type Plain = Drr<Port<8>, Port<1>>;
 
-/// FastLane's queues, whose cap follows the rate of the port's line.
+/// FastLane's queues, with a limit that follows the line rate.
 pub(super) type Notifying = PerPort<RateLimited<Port<2>>>;
 
-/// pFabric's queue.
 pub(super) type Pfabric = PriorityDrop<1>;
 
-/// pFabric's queue beside a queue for notifications, as FastLane has it.
+/// pFabric's queue with FastLane's queue for notifications.
 pub(super) type NotifyingPfabric = PerPort<RateLimited<PriorityDrop<2>>>;
 
-/// The queues of an output port. The machine around them is compiled for each kind, so that none pays for another.
+/// The queues of an output port. The data plane is compiled for each kind, so that none costs another.
 pub(super) trait Egress: OutputPort {
-    /// Senders are told of drops: frames know by which port they came.
+    /// True if the port sends notifications of drops: then frames record their input.
     const NOTIFIES: bool = false;
 
-    /// The most urgent frame goes first: frames say how urgent they are.
+    /// True if the most urgent frame goes first: then frames carry their urgency.
     const WEIGHS: bool = false;
 
-    /// The clock was set back by so much: all times that it remembers are, too.
     fn set_back(&mut self, _by: TimeDelta) {}
 }
 
@@ -40,7 +37,6 @@ impl<P: Egress<Model = ServiceModel>> Egress for PerPort<RateLimited<P>> {
     const NOTIFIES: bool = true;
     const WEIGHS: bool = P::WEIGHS;
 
-    /// A port with a cap remembers since when it may send.
     fn set_back(&mut self, by: TimeDelta) {
         self.port_mut().set_back(by);
     }

@@ -1,4 +1,4 @@
-//! A network of switches, whatever their ports do.
+//! A network of switches with any kind of ports.
 
 use trimline_packet::{PortCounters, ServiceClass, Time, TimeDelta};
 use trimline_switch::Order;
@@ -14,7 +14,7 @@ use crate::random;
 /// Switches and the links between them.
 pub struct Fabric(Kind);
 
-/// Each kind of ports has a data plane of its own, so that a frame pays for what its port does and no more.
+/// One data plane for each kind of ports, so that a frame pays only for its port's features.
 enum Kind {
     Plain(Box<Dataplane<Plain>>),
     Notifying(Box<Dataplane<Notifying>>),
@@ -22,7 +22,6 @@ enum Kind {
     NotifyingPfabric(Box<Dataplane<NotifyingPfabric>>),
 }
 
-/// Asks the data plane, whichever it is.
 macro_rules! of_each {
     ($kind:expr, $plane:ident => $act:expr) => {
         match $kind {
@@ -35,10 +34,10 @@ macro_rules! of_each {
 }
 
 impl Fabric {
-    /// The switches of a configuration.
+    /// Returns the switches of a configuration.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Fails for an invalid configuration.
     pub fn new(config: &Config) -> Result<Fabric, String> {
         let seed = config.seed.unwrap_or_else(random::seed);
         // A hash, so that no line is favoured and packets of equal length build no permanent phase.
@@ -49,12 +48,12 @@ impl Fabric {
         Fabric::with_rng(config, coins, Box::new(ties))
     }
 
-    /// The same, with the stream of each port's coins and the order of what arrives at one instant.
-    /// Lines are numbered: those that leave switch ports, hosts' ports first, in the order of the
-    /// hosts, then those of links, both ends of each; then those that leave hosts.
+    /// Returns the switches of a configuration, with given RNG streams of ports and order of arrivals at one instant.
+    /// Lines are numbered: first those from switch ports (hosts' ports in the order of the hosts, then both ends of
+    /// each link), then those from hosts.
     ///
     /// # Errors
-    /// What is wrong with the configuration.
+    /// Fails for an invalid configuration.
     pub fn with_rng(
         config: &Config,
         coins: impl Fn(u32) -> Stream,
@@ -87,54 +86,53 @@ impl Fabric {
         }))
     }
 
-    /// The clock was set back by so much: all times that the switches remember are, too.
+    /// Sets all remembered times back with the clock.
     pub fn set_back(&mut self, by: TimeDelta) {
         of_each!(&mut self.0, plane => plane.set_back(by));
     }
 
-    /// Hosts, each on a port of its own.
+    /// Returns the number of hosts.
     pub fn hosts(&self) -> usize {
         of_each!(&self.0, plane => plane.hosts())
     }
 
-    /// What happened at each port, in the order of [`Fabric::with_rng`], with its number at its
-    /// switch.
+    /// Returns each port's switch, index there and counters, in the order of [`Fabric::with_rng`].
     pub fn counters(&self) -> impl Iterator<Item = (u32, u16, PortCounters)> + '_ {
         let counters: Vec<_> = of_each!(&self.0, plane => plane.counters().collect());
         counters.into_iter()
     }
 
-    /// What happened at the queue of a port in which packets of this class wait.
+    /// Returns the counters of a port's queue for packets of this class.
     pub fn queue_counters(&self, port: u32, class: ServiceClass) -> QueueCounters {
         of_each!(&self.0, plane => plane.queue_counters(port, class))
     }
 
-    /// Packets that the phantom queue of a port has marked: some of those that [`Fabric::counters`] has as marked.
+    /// Returns the packets that a phantom queue has marked, which [`Fabric::counters`] includes.
     pub fn marked_by_phantom(&self, port: u32) -> u64 {
         of_each!(&self.0, plane => plane.marked_by_phantom(port))
     }
 
-    /// From now on how long frames wait at this port is counted.
+    /// Starts recording the waits at this port.
     pub fn watch_waits(&mut self, port: u32) {
         of_each!(&mut self.0, plane => plane.watch_waits(port));
     }
 
-    /// How long the frames that left this port had waited there, if that is counted.
+    /// Returns the recorded waits at this port.
     pub fn waits(&self, port: u32) -> Option<&Waits> {
         of_each!(&self.0, plane => plane.waits(port))
     }
 
-    /// From now on the times are kept at which notifications begin to leave this port.
+    /// Starts recording when notifications begin to leave this port.
     pub fn watch_notifications(&mut self, port: u32) {
         of_each!(&mut self.0, plane => plane.watch_notifications(port));
     }
 
-    /// When notifications began to leave this port, if that is kept.
+    /// Returns when notifications began to leave this port.
     pub fn notifications(&self, port: u32) -> Option<&[Time]> {
         of_each!(&self.0, plane => plane.notifications(port))
     }
 
-    /// Frames that were dropped and of which nobody was told, for each reason, where senders are told of drops.
+    /// Returns the frames dropped without a notification, by reason, if ports send notifications.
     pub fn untold(&self) -> Option<[(Untold, u64); Untold::ALL.len()]> {
         match &self.0 {
             Kind::Plain(_) | Kind::Pfabric(_) => None,
@@ -143,47 +141,47 @@ impl Fabric {
         }
     }
 
-    /// Packets in each queue of a port, the one on the wire included.
+    /// Returns the packets in each queue of a port, with the one on the wire.
     pub fn queued(&self, port: u32) -> Vec<u32> {
         of_each!(&self.0, plane => plane.queued(port))
     }
 
-    /// Frames inside, on links too.
+    /// Returns the number of frames inside, with those on links.
     pub fn held(&self) -> usize {
         of_each!(&self.0, plane => plane.held())
     }
 
-    /// Frames for which there was no way.
+    /// Returns the number of frames without a route.
     pub fn lost_ways(&self) -> u64 {
         of_each!(&self.0, plane => plane.lost_ways)
     }
 
-    /// Frames that hosts sent faster than their cables for too long.
+    /// Returns the frames dropped because hosts exceeded their cables' rates for too long.
     pub fn dropped_at_ingress(&self) -> u64 {
         of_each!(&self.0, plane => plane.dropped_at_ingress())
     }
 
-    /// Frames that each host sent from sources that its port does not accept.
+    /// Returns each host's frames from sources that its port refuses.
     pub fn refused_sources(&self) -> impl Iterator<Item = u64> + '_ {
         of_each!(&self.0, plane => plane.ingresses()).iter().map(Ingress::refused_sources)
     }
 
-    /// The first source that the port of a host did not accept.
+    /// Returns the first source that a host's port refused.
     pub fn intruder(&self, host: usize) -> Option<&str> {
         of_each!(&self.0, plane => plane.ingresses().get(host)?.intruder())
     }
 
-    /// Forgets the sources that the port of a host has learned: another host may be there.
+    /// Forgets the sources that a host's port has learned: another host may be there.
     pub fn forget_sources(&mut self, host: usize) {
         let ingresses = of_each!(&mut self.0, plane => plane.ingresses_mut());
         ingresses.get_mut(host).into_iter().for_each(Ingress::forget_sources);
     }
 
-    /// Takes over rates, delays, addresses, `spread` and `port_security` of another configuration of the same switches.
+    /// Takes over rates, delays, addresses, `spread` and `port_security` of another configuration of these switches.
     /// Frames inside go on.
     ///
     /// # Errors
-    /// `after` is invalid, or differs from `before` in a key that needs a restart. Nothing has changed in that case.
+    /// Fails without any change if `after` is invalid, or differs from `before` in a key that needs a restart.
     pub fn change(&mut self, before: &Config, after: &Config) -> Result<(), String> {
         before.check_change(after)?;
         let (_, layout) = after.layout()?;
@@ -191,18 +189,18 @@ impl Fabric {
         Ok(())
     }
 
-    /// When something will happen that is not a host's doing.
+    /// Returns the next event that is not a host's action.
     pub fn next(&self) -> Time {
         of_each!(&self.0, plane => plane.next())
     }
 
-    /// A host begins to send a frame. Time must not fall.
+    /// Lets a host begin to send a frame. Time must not fall.
     pub fn host_sends(&mut self, now: Time, host: u32, frame: &[u8]) {
         of_each!(&mut self.0, plane => plane.host_sends(now, host, frame));
     }
 
-    /// Does everything that is due by `now`. Frames for hosts are handed over, with the exact time at
-    /// which their last bit arrives.
+    /// Handles all events due by `now`, and hands over frames for hosts with the exact arrival of their last bit.
+    /// Returns whether there were events.
     pub fn advance(&mut self, now: Time, deliver: &mut dyn FnMut(Time, u32, &[u8])) -> bool {
         of_each!(&mut self.0, plane => plane.advance(now, deliver))
     }

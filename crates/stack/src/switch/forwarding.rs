@@ -1,4 +1,4 @@
-//! Where a frame leaves: by its Ethernet address, learned, or by its IP address, from a table.
+//! The exit of a frame: by its learned Ethernet address, or by its IP address from a table.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,69 +9,66 @@ use trimline_transport::Stream;
 
 use super::ip_header::IpHeader;
 
-/// How one of several equal next hops is chosen.
+/// The choice among equal next hops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
-    /// By a hash of the flow: every packet of a flow takes the same.
+    /// By a hash of the flow: all packets of a flow take one.
     #[default]
     Hash,
     /// At random for every packet.
     Spray,
 }
 
-/// Where frames leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     /// By this port of the switch.
     By(u16),
-    /// By all ports but the one that it came from.
+    /// By all ports except the input.
     Flood,
-    /// Nowhere: no route, or no hop left to live.
+    /// None: no route, or TTL expired.
     Nowhere,
 }
 
-/// What a switch knows of the ways.
 #[derive(Debug)]
 pub(super) enum Forwarding {
-    /// Learns where Ethernet addresses are (of networks without loops).
+    /// Learned ports of Ethernet addresses (in networks without loops).
     L2(Learned),
     /// Ports by IP address.
     L3(Table),
 }
 
-/// Ports by IP address.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) routes: HashMap<IpAddr, Vec<u16>>,
     pub(super) spread: Spread,
     pub(super) seed: u64,
-    /// The input is hashed too: what was detoured draws its path anew, and what was not keeps its order.
+    /// The hash includes the input: a detoured frame takes a new path, others keep their order.
     pub(super) hashes_input: bool,
     pub(super) draws: Stream,
 }
 
-/// Ethernet addresses that a switch remembers: a flood of forged ones must not take its memory.
+/// Maximum number of learned addresses, so that a flood of forged ones does not exhaust memory.
 const MAX_LEARNED: usize = 1 << 16;
 
-/// An address that was not heard for so long is forgotten (IEEE 802.1Q, 8.8.3: 300 s).
+/// Lifetime of an unheard address (IEEE 802.1Q, 8.8.3: 300 s).
 const AGEING: TimeDelta = TimeDelta::from_ms(300_000);
 
-/// How long a full table is not looked through again (chosen).
+/// Minimum interval between searches of a full table (chosen).
 const SWEEPS: TimeDelta = TimeDelta::from_ms(3000);
 
-/// Ethernet addresses: by which port they were heard last, and when.
+/// The last port and time of each Ethernet address.
 #[derive(Debug, Default)]
 pub(super) struct Learned {
     entries: HashMap<[u8; 6], (u16, Time)>,
-    /// When a full table is looked through for old ones again.
+    /// The time before which a full table is not searched again.
     swept_until: Time,
 }
 
 impl Learned {
     fn receive(&mut self, now: Time, address: [u8; 6], port: u16) {
         if self.entries.len() >= MAX_LEARNED && !self.entries.contains_key(&address) {
-            // A table full of forged addresses is not searched for each of them.
+            // A table full of forged addresses is not searched for each new one.
             if now < self.swept_until {
                 return;
             }
@@ -91,7 +88,6 @@ impl Learned {
 }
 
 impl Forwarding {
-    /// The clock was set back by so much: what was heard is as old as before.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         match self {
             Forwarding::L2(Learned { entries, swept_until }) => {
@@ -102,7 +98,7 @@ impl Forwarding {
         }
     }
 
-    /// Where a frame that came in by `port` leaves. L3 takes one from the hops it may live.
+    /// Returns the exit of a frame that came in by `port`. L3 decrements its TTL.
     pub(super) fn exit(&mut self, now: Time, port: u16, bytes: &mut [u8]) -> Exit {
         match self {
             Forwarding::L2(learned) => {
@@ -124,7 +120,6 @@ impl Forwarding {
         }
     }
 
-    /// The ports by which routing might send a frame.
     pub(super) fn equally_near(&self, bytes: &[u8]) -> &[u16] {
         match self {
             Forwarding::L2(_) => &[],

@@ -1,7 +1,7 @@
-//! The memory of a process full of switches: frames, and what ports see of them.
+//! The memory of frames in all switches of a process, and the ports' view of them.
 //!
-//! The simulator's arena has a free list like this one; its slots are half a cache line each and have no bytes, so that
-//! a packet costs one line. Ten lines are alike, and no crate lies below both.
+//! The simulator's arena has a similar free list, whose slots are half a cache line without bytes, so that a packet
+//! costs one line. Ten lines of code are alike, and no crate lies below both.
 
 use trimline_packet::wire::{Frame, Lengths, Profile, View};
 use trimline_packet::{
@@ -15,43 +15,42 @@ use super::ip_header::IpHeader;
 use super::notification::{self, LONGEST, Untold};
 use super::pfabric;
 
-/// Bytes of the FCS, which no buffer contains.
 const FCS_BYTES: usize = 4;
 
 #[derive(Debug)]
 struct Stored {
     packet: Packet,
     next: Handle,
-    /// When it came to the port where it waits, if that port wants to know.
+    /// The arrival at the port where it waits, if recorded.
     since: Time,
-    /// The port of this switch by which it came in; none where that is not kept, and of a copy that went everywhere.
+    /// Its input port at this switch; `None` if not recorded, and for a flooded copy.
     input: Option<u16>,
-    /// Packets that it found at its port, if that is kept.
+    /// Packets that it found at its port, if recorded.
     found: u16,
     bytes: Vec<u8>,
 }
 
-/// Frames by handle, with what a port looks at beside the bytes.
+/// Frames by handle, with the packet that ports see.
 #[derive(Debug)]
 pub struct Frames {
     slots: Vec<Stored>,
     free: Vec<Handle>,
     profile: Profile,
     lengths: Lengths,
-    /// The port that trims now leads to a host.
+    /// The port that is trimming leads to a host.
     pub(super) at_last_hop: bool,
-    /// Packets of others than this protocol are told of though they carry nothing.
+    /// Packets of other protocols without payload are notified, too.
     pub(super) notifies_control: bool,
 }
 
 impl Frames {
-    /// No frames.
+    /// Returns an empty memory.
     pub fn new(profile: Profile, lengths: Lengths) -> Frames {
         let (slots, free) = (Vec::new(), Vec::new());
         Frames { slots, free, profile, lengths, at_last_hop: false, notifies_control: false }
     }
 
-    /// Takes a frame in. Ports trim and queue it by its DSCP alone.
+    /// Stores a frame. Ports trim and queue it by its DSCP alone.
     pub fn insert(&mut self, frame: &[u8]) -> Handle {
         let packet = describe(frame, &self.profile);
         match self.free.pop() {
@@ -72,7 +71,7 @@ impl Frames {
         }
     }
 
-    /// The bytes of a frame.
+    /// Returns the bytes of a frame.
     pub fn bytes(&self, handle: Handle) -> &[u8] {
         &self.slots[handle.index()].bytes
     }
@@ -81,7 +80,6 @@ impl Frames {
         &mut self.slots[handle.index()].bytes
     }
 
-    /// When it came to its port: what [`Frames::set_since`] was told last of this frame.
     pub(super) fn since(&self, handle: Handle) -> Time {
         self.slots[handle.index()].since
     }
@@ -90,17 +88,17 @@ impl Frames {
         self.slots[handle.index()].since = since;
     }
 
-    /// Packets that a frame found at its port: what [`Frames::set_found`] was told last of it.
+    /// Returns the value of [`Frames::set_found`].
     pub fn found(&self, handle: Handle) -> u16 {
         self.slots[handle.index()].found
     }
 
-    /// Writes down how many packets a frame found at its port.
+    /// Records the packets that a frame found at its port.
     pub fn set_found(&mut self, handle: Handle, packets: u32) {
         self.slots[handle.index()].found = packets.min(u16::MAX.into()) as u16;
     }
 
-    /// The hops that a frame has left to live; none if it is no IP.
+    /// Returns the TTL of a frame; `None` if it is not IP.
     pub fn time_to_live(&self, handle: Handle) -> Option<u8> {
         let bytes = self.bytes(handle);
         IpHeader::of(bytes).map(|network| network.time_to_live(bytes))
@@ -110,12 +108,11 @@ impl Frames {
         self.free.push(handle);
     }
 
-    /// Frames inside.
     pub(super) fn held(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Turns a trimmed header round. False: it is not one of those that can be.
+    /// Bounces a trimmed header. Returns false if it cannot be bounced.
     pub fn turn_round(&mut self, handle: Handle) -> bool {
         let slot = &mut self.slots[handle.index()];
         let turned = Frame::turn_round(&mut slot.bytes, &self.profile).is_ok();
@@ -125,17 +122,17 @@ impl Frames {
         turned
     }
 
-    /// The port by which a frame came in: what [`Frames::set_input`] was told last of it.
+    /// Returns the value of [`Frames::set_input`].
     pub fn input(&self, handle: Handle) -> Option<u16> {
         self.slots[handle.index()].input
     }
 
-    /// Writes down the port by which a frame came in.
+    /// Records the input port of a frame.
     pub fn set_input(&mut self, handle: Handle, input: Option<u16>) {
         self.slots[handle.index()].input = input;
     }
 
-    /// Sees what this kind of ports asks of a frame beside its DSCP.
+    /// Reads the fields that this kind of ports needs besides the DSCP.
     pub(super) fn look_for<E: Egress>(&mut self, handle: Handle) {
         if E::NOTIFIES {
             self.recognise(handle);
@@ -145,8 +142,8 @@ impl Frames {
         }
     }
 
-    /// Sees whether a frame, whoever sent it, is a notification of another switch, which goes before all else. What is
-    /// longer than any notification is none, whatever it says. No input is known yet.
+    /// Recognises a notification, from any sender, which goes first. A frame longer than any notification is not one.
+    /// Clears the input.
     fn recognise(&mut self, handle: Handle) {
         let Stored { packet, input, bytes, .. } = &mut self.slots[handle.index()];
         *input = None;
@@ -160,21 +157,21 @@ impl Frames {
         }
     }
 
-    /// Sees how urgent a frame is, and of which flow (pFabric 4.1, 4.2): what a port asks that is in order of urgency. What
-    /// says nothing of it goes before all that does, whatever its header has in that place.
+    /// Reads the urgency and the flow of a frame (pFabric 4.1, 4.2). A frame without an urgency goes first, whatever
+    /// its header has in that field.
     pub fn weigh(&mut self, handle: Handle) {
         let Stored { packet, bytes, .. } = &mut self.slots[handle.index()];
         packet.header.extra = pfabric::of(bytes).unwrap_or(0);
-        // Two flows of one hash keep their order among each other, which costs one of them some time.
+        // Two flows of one hash keep their common order, which costs one of the flows some time.
         let flow = IpHeader::of(bytes).map_or(0, |network| network.flow_hash(bytes, 0));
         packet.source = HostId::new((flow >> 32) as u32);
         packet.header.connection = ConnectionId::new(flow as u32);
     }
 
-    /// Makes a frame the notification of its own drop (fastlane-3.2-a). Gives the bytes cut on the wire.
+    /// Turns a frame into the notification of its own drop (fastlane-3.2-a). Returns the bytes cut on the wire.
     ///
     /// # Errors
-    /// Why nobody is told of it; it is as it was.
+    /// Returns the reason why there is no notification; the frame is unchanged.
     pub fn notify(&mut self, handle: Handle) -> Result<u16, Untold> {
         let Frames { slots, profile, notifies_control, .. } = self;
         let Stored { packet, input, bytes, .. } = &mut slots[handle.index()];
@@ -194,7 +191,6 @@ impl Frames {
         Ok(before - packet.wire_bytes)
     }
 
-    /// What a frame is to a port after its bytes were changed.
     pub(super) fn describe_again(&mut self, handle: Handle) {
         let slot = &mut self.slots[handle.index()];
         slot.packet = describe(&slot.bytes, &self.profile);
@@ -229,15 +225,14 @@ impl Packets for Frames {
     }
 }
 
-/// Whether one end of a frame is the protocol's port.
 fn is_ours(frame: &Frame<'_>, profile: &Profile) -> bool {
     let (source, destination) = frame.ports();
     source == profile.port || destination == profile.port
 }
 
-/// What a port sees of a frame. Its class is its DSCP; what the profile does not name, and what is no IP,
-/// may only be dropped. DATA is counted as the simulator counts it, its payload and 64 bytes; everything
-/// else as Ethernet does, with its FCS, and so is DATA that is longer than it says.
+/// Returns the ports' view of a frame. Its class is its DSCP; frames that are not IP, or with a DSCP unknown to the
+/// profile, may only be dropped. DATA counts as in the simulator, with its payload and 64 bytes. All else counts as in
+/// Ethernet, with FCS, and so does DATA longer than it says.
 fn describe(bytes: &[u8], profile: &Profile) -> Packet {
     let mut packet = Packet {
         source: HostId::new(0),
@@ -256,7 +251,7 @@ fn describe(bytes: &[u8], profile: &Profile) -> Packet {
     };
     let Some(network) = IpHeader::of(bytes) else { return packet };
     packet.marks = network.marks(bytes);
-    // NDP packets are UDP with the protocol's 16 bytes; what cannot be read so cannot be trimmed.
+    // NDP packets are UDP with the protocol's 16 bytes; a frame that cannot be read so cannot be trimmed.
     let Ok(frame) = Frame::new(bytes) else { return packet };
     let Some(class) = profile.class(network.dscp(bytes)) else { return packet };
     packet.service = class;
@@ -271,7 +266,8 @@ fn describe(bytes: &[u8], profile: &Profile) -> Packet {
         packet.marks |= profile.marks(network.dscp(bytes));
         let behind = network.payload() + 8 + 16;
         let payload = usize::from(packet.header.payload_length());
-        // What hosts put behind the payload is not counted. More is no host's: frames would cost less than they take.
+        // A host's bytes behind the payload are not counted. More bytes are not from a host of this stack: such frames
+        // would cost less than they take.
         if (payload..=payload + BEHIND_PAYLOAD).contains(&bytes.len().saturating_sub(behind)) {
             let wire = usize::from(Packet::HEADER_BYTES) + payload;
             packet.wire_bytes = wire.min(usize::from(u16::MAX)) as u16;
@@ -285,8 +281,8 @@ mod tests {
     use super::*;
     use trimline_packet::wire::{Datagram, Ethernet, Fields};
 
-    /// What a port counts of a packet of data with this payload and so many bytes behind it, and its own length with
-    /// the FCS.
+    /// Returns the counted size of a data packet with `behind` bytes after its payload, and its own length with the
+    /// FCS.
     fn counted(payload: usize, behind: usize) -> (u16, usize) {
         let datagram = Datagram {
             source: [10, 0, 0, 1].into(),

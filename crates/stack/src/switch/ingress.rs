@@ -1,4 +1,4 @@
-//! A host's way into its switch: as fast as its cable, however fast its kernel sends, and for accepted sources alone.
+//! The ingress of a host: limited to the rate of its cable and to accepted sources.
 
 use trimline_packet::{ByteCount, Time};
 
@@ -6,17 +6,14 @@ use super::config::Line;
 use super::security::Guard;
 use crate::io::mem::Impairer;
 
-/// The longest that frames of a host may wait for their cable, as full packets of 9064 bytes: a Linux
-/// device's default queue.
+/// Maximum queue for a host's cable, in full packets of 9064 bytes: a Linux device's default.
 const LONGEST_QUEUE: u64 = 1000;
 
-/// The way in of one host.
 #[derive(Debug)]
 pub(super) struct Ingress {
     pub(super) port: u32,
     pub(super) busy_until: Time,
     pub(super) impairer: Option<Impairer>,
-    /// Frames that the host sent faster than its cable for too long.
     pub(super) dropped: u64,
     guard: Option<Box<Guard>>,
 }
@@ -27,7 +24,7 @@ impl Ingress {
         Ingress { port, busy_until: Time::ZERO, impairer, dropped: 0, guard }
     }
 
-    /// Lets a frame enter whose source is accepted, unless too much waits for the cable. Counts the others.
+    /// Admits a frame whose source is accepted, unless too much waits for the cable.
     pub(super) fn admits(&mut self, now: Time, line: Line, frame: &[u8]) -> bool {
         if self.guard.as_mut().is_some_and(|guard| !guard.admits(frame)) {
             return false;
@@ -38,29 +35,26 @@ impl Ingress {
         has_room
     }
 
-    /// Puts a frame of so many bytes on the cable. Gives when its last bit leaves the host.
+    /// Puts a frame on the cable. Returns when its last bit leaves the host.
     pub(super) fn send(&mut self, now: Time, line: Line, wire_bytes: u16) -> Time {
         let begin = self.busy_until.max(now);
         self.busy_until = begin + line.rate.transmission(ByteCount::new(wire_bytes.into()));
         self.busy_until
     }
 
-    /// Frames from sources that are not accepted.
     pub(super) fn refused_sources(&self) -> u64 {
         self.guard.as_ref().map_or(0, |guard| guard.refused)
     }
 
-    /// The first source that was not accepted.
     pub(super) fn intruder(&self) -> Option<&str> {
         self.guard.as_ref()?.first.as_deref()
     }
 
-    /// Forgets the sources that were learned: another host may be there.
+    /// Forgets the learned sources: another host may be there.
     pub(super) fn forget_sources(&mut self) {
         self.guard.iter_mut().for_each(|guard| guard.forget());
     }
 
-    /// Takes over the accepted sources of another configuration. Counts go on.
     pub(super) fn change_guard(&mut self, new: Option<Guard>) {
         match (&mut self.guard, new) {
             (Some(guard), Some(new)) => guard.adopt(new),

@@ -1,4 +1,4 @@
-//! What a switch reads and writes in the IP header of any frame.
+//! Reading and writing of the IP header of any frame.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
@@ -7,17 +7,16 @@ use trimline_packet::Packet;
 
 const IP: usize = 14;
 
-/// An IP header that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IpHeader {
-    /// IPv4, with the bytes of its header.
+    /// IPv4, with its header length in bytes.
     V4(usize),
     /// IPv6.
     V6,
 }
 
 impl IpHeader {
-    /// The IP header of a frame; none if the frame has no IP or ends within it.
+    /// Returns the IP header, if the frame has a whole one.
     pub(super) fn of(bytes: &[u8]) -> Option<IpHeader> {
         let first = *bytes.get(IP)?;
         let (header, version, length) = match [bytes[12], bytes[13]] {
@@ -32,7 +31,7 @@ impl IpHeader {
         (first >> 4 == version && is_whole).then_some(header)
     }
 
-    /// Where what is behind the header begins.
+    /// Returns the offset behind the header.
     pub(super) fn payload(self) -> usize {
         match self {
             IpHeader::V4(header) => IP + header,
@@ -51,7 +50,7 @@ impl IpHeader {
         self.class(bytes) >> 2
     }
 
-    /// The ECN field as [`Packet::marks`].
+    /// Returns the ECN field as [`Packet::marks`].
     pub(super) fn marks(self, bytes: &[u8]) -> u8 {
         match self.class(bytes) & 3 {
             0 => 0,
@@ -60,7 +59,7 @@ impl IpHeader {
         }
     }
 
-    /// Writes "congestion experienced".
+    /// Sets "congestion experienced".
     pub(super) fn mark(self, bytes: &mut [u8]) {
         match self {
             IpHeader::V4(_) => change_word(bytes, IP, |word| word | 3),
@@ -68,7 +67,7 @@ impl IpHeader {
         }
     }
 
-    /// Writes DSCP and ECN together.
+    /// Sets DSCP and ECN together.
     pub(super) fn set_class(self, bytes: &mut [u8], class: u8) {
         match self {
             IpHeader::V4(_) => change_word(bytes, IP, |word| word & 0xff00 | u16::from(class)),
@@ -79,13 +78,13 @@ impl IpHeader {
         }
     }
 
-    /// Swaps source and destination. The checksum of IPv4 stays what it was (FastLane 3.2).
+    /// Swaps the addresses, which does not change the IPv4 checksum (FastLane 3.2).
     pub(super) fn swap_addresses(self, bytes: &mut [u8]) {
         let (source, destination) = self.addresses();
         source.zip(destination).for_each(|(one, other)| bytes.swap(one, other));
     }
 
-    /// Whether the checksum of IPv4 is right (RFC 791); IPv6 has none.
+    /// Returns whether the IPv4 checksum is right (RFC 791); IPv6 has none.
     pub(super) fn is_sound(self, bytes: &[u8]) -> bool {
         match self {
             IpHeader::V6 => true,
@@ -123,7 +122,7 @@ impl IpHeader {
         }
     }
 
-    /// A hash of addresses, protocol and ports: the same for all packets of a flow.
+    /// Returns a hash of addresses, protocol and ports.
     pub(super) fn flow_hash(self, bytes: &[u8], seed: u64) -> u64 {
         let (source, destination) = self.addresses();
         let protocol = match self {
@@ -131,7 +130,7 @@ impl IpHeader {
             IpHeader::V6 => bytes[IP + 6],
         };
         let start = self.payload();
-        // Of a fragment only the first has ports.
+        // Only the first fragment has ports.
         let has_ports = match self {
             IpHeader::V4(_) => bytes[IP + 6] & 0x3f == 0 && bytes[IP + 7] == 0,
             IpHeader::V6 => true,
@@ -143,7 +142,6 @@ impl IpHeader {
         crate::random::mix(parts.iter().flat_map(|part| part.iter()).fold(seed, mix))
     }
 
-    /// Hops that are left to live.
     pub(super) fn time_to_live(self, bytes: &[u8]) -> u8 {
         bytes[self.time_to_live_at()]
     }
@@ -155,7 +153,7 @@ impl IpHeader {
         }
     }
 
-    /// One hop less to live. False: it had none left.
+    /// Decrements the TTL. Returns false if it has expired.
     pub(super) fn hop(self, bytes: &mut [u8]) -> bool {
         let at = self.time_to_live_at();
         if bytes[at] <= 1 {
@@ -169,7 +167,7 @@ impl IpHeader {
     }
 }
 
-/// Changes the word at an even place of an IPv4 header, and the checksum with it (RFC 1624, equation 3).
+/// Changes an aligned word of an IPv4 header, and updates the checksum (RFC 1624, equation 3).
 fn change_word(bytes: &mut [u8], at: usize, change: impl FnOnce(u16) -> u16) {
     let word = |bytes: &[u8], at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
     let old = word(bytes, at);
@@ -248,7 +246,7 @@ mod tests {
         }
     }
 
-    /// Of a fragmented packet only the first piece has ports, and all pieces go one way.
+    /// Only the first fragment has ports, but all fragments of a packet go one way.
     #[test]
     fn fragments_of_a_packet_have_one_hash() {
         let mut first = frame(false);
@@ -277,7 +275,7 @@ mod tests {
                 assert_eq!(IpHeader::of(&bytes[..end]).is_some(), end >= whole, "{end} B");
             }
         }
-        // RFC 791: an IPv4 header has five words at least.
+        // RFC 791: an IPv4 header has at least five words.
         let mut bytes = frame(false);
         bytes[14] = 0x44;
         assert_eq!(IpHeader::of(&bytes), None);

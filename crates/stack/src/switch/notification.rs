@@ -1,8 +1,8 @@
-//! The notification of a drop, made of the bytes of the frame that was dropped (FastLane 3.2), whoever sent it.
+//! Notifications of drops, made from the bytes of the dropped frame (FastLane 3.2), from any sender.
 //!
-//! Frames of this protocol are told of as [`Frame::notify`](trimline_packet::wire::Frame::notify) does. Any other packet
-//! of TCP or UDP keeps its ports as they are, and its IP length: a kernel that does not know FastLane takes it for
-//! truncated, counts it and drops it.
+//! Frames of this protocol become notifications as in [`Frame::notify`](trimline_packet::wire::Frame::notify). Other
+//! packets of TCP or UDP keep their ports and IP length: a kernel that does not know FastLane takes them for truncated,
+//! counts and drops them.
 
 use std::net::IpAddr;
 
@@ -11,21 +11,19 @@ use super::ip_header::IpHeader;
 const IP: usize = 14;
 /// Bytes of a notification without its FCS: 64 on the wire (FastLane 3.3.1).
 const KEPT: usize = 60;
-/// Bytes of the longest notification without its FCS: that of one of this protocol's frames behind IPv4 with options.
+/// Bytes of the longest notification without its FCS: a frame of this protocol behind IPv4 with options.
 pub(super) const LONGEST: usize = IP + 60 + 8 + 16;
-/// TCP's header without options.
 const TCP_BYTES: usize = 20;
-/// UDP's header.
 const UDP_BYTES: usize = 8;
-/// IPv6's header of fragments (RFC 8200, 4.5).
+/// Bytes of IPv6's fragment header (RFC 8200, 4.5).
 const FRAGMENT_BYTES: usize = 8;
 
-/// Why nobody was told of a frame that was dropped.
+/// The reason why a dropped frame has no notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untold {
-    /// It is no IP: ARP and all else.
+    /// It is not IP: ARP and others.
     NoIp,
-    /// To or from a group, or a copy of a frame that went everywhere: nobody knows whether another copy arrived.
+    /// To or from a group, or a flooded copy: another copy may have arrived.
     Group,
     /// Its bytes end within its headers or before its length does, its checksum is wrong, or its lengths contradict.
     Malformed,
@@ -33,14 +31,14 @@ pub enum Untold {
     Fragment,
     /// Neither TCP nor UDP, or IPv6 with other headers before them.
     Protocol,
-    /// A switch has turned it round already.
+    /// A switch has already sent it back.
     Notification,
-    /// It carries nothing, or so little that its notification would be the packet itself.
+    /// It has no payload, or so little that its notification would be the packet itself.
     Control,
 }
 
 impl Untold {
-    /// All of them. The place of each is its number.
+    /// All reasons, indexed by their numbers.
     pub const ALL: [Untold; 7] = [
         Untold::NoIp,
         Untold::Group,
@@ -51,7 +49,7 @@ impl Untold {
         Untold::Control,
     ];
 
-    /// What a counter of it is called.
+    /// Returns the name of its counter.
     pub const fn name(self) -> &'static str {
         match self {
             Untold::NoIp => "no_ip",
@@ -74,7 +72,7 @@ fn is_of_many(address: IpAddr) -> bool {
     address.is_multicast() || address.is_unspecified() || is_broadcast
 }
 
-/// The IP header of a frame between two hosts that no switch has turned round. `dscp` is that of notifications.
+/// Returns the IP header of a frame between two hosts, if it is not marked with the `dscp` of notifications.
 pub(super) fn between_hosts(bytes: &[u8], dscp: u8) -> Result<IpHeader, Untold> {
     let network = match (IpHeader::of(bytes), bytes.get(12..14)) {
         (Some(network), _) => network,
@@ -85,26 +83,24 @@ pub(super) fn between_hosts(bytes: &[u8], dscp: u8) -> Result<IpHeader, Untold> 
     if is_group || is_of_many(network.source(bytes)) || is_of_many(network.destination(bytes)) {
         return Err(Untold::Group);
     }
-    // FastLane 3.4.1-b: what a switch has turned round is not told of.
+    // FastLane 3.4.1-b: a packet that a switch has sent back gets no notification.
     if network.dscp(bytes) == dscp {
         return Err(Untold::Notification);
     }
     Ok(network)
 }
 
-/// What is behind the header of IP.
 pub(super) struct Behind {
-    /// TCP or UDP, by its number.
+    /// The protocol number of TCP or UDP.
     pub(super) protocol: u8,
-    /// Where its header begins.
     pub(super) at: usize,
-    /// Where the packet ends, by the length in IP: behind that is padding. No later than the frame.
+    /// Offset of the end, by the length in IP, within the frame. Padding follows.
     pub(super) end: usize,
     /// More fragments follow.
     has_more: bool,
 }
 
-/// What is behind the header of IP of a whole packet, or of a first fragment.
+/// Returns the contents of a whole packet or first fragment.
 pub(super) fn behind(bytes: &[u8], network: IpHeader) -> Result<Behind, Untold> {
     let found = match network {
         IpHeader::V4(_) => {
@@ -141,22 +137,22 @@ pub(super) fn behind(bytes: &[u8], network: IpHeader) -> Result<Behind, Untold> 
             }
         }
     };
-    // Padding is no harm; a packet that was cut before is.
+    // Padding is harmless; a truncated packet is not.
     match found.end <= bytes.len() {
         true => Ok(found),
         false => Err(Untold::Malformed),
     }
 }
 
-/// Bytes of a packet of TCP or UDP that its notification keeps, without FCS: 60, or the fixed part of its headers where
-/// that is longer, and no more than there are. Options of TCP are cut with the data.
+/// Returns the bytes that the notification of a packet keeps, without FCS: 60, or the fixed part of its headers if
+/// longer, but at most its own. Options of TCP are cut with the data.
 fn kept(bytes: &[u8], network: IpHeader, notifies_control: bool) -> Result<usize, Untold> {
     let Behind { protocol, at, end, has_more } = behind(bytes, network)?;
     let (fixed, header) = match protocol {
         6 if at + TCP_BYTES <= end => (TCP_BYTES, usize::from(bytes[at + 12] >> 4) * 4),
         17 if at + UDP_BYTES <= end => {
             let length = word(bytes, at + 4);
-            // UDP's length is that of the whole datagram, of which a first fragment is a part.
+            // UDP has the length of the whole datagram, and a first fragment is a part of it.
             if length < UDP_BYTES || (at + length > end && !has_more) {
                 return Err(Untold::Malformed);
             }
@@ -169,16 +165,16 @@ fn kept(bytes: &[u8], network: IpHeader, notifies_control: bool) -> Result<usize
         return Err(Untold::Malformed);
     }
     let kept = KEPT.max(at + fixed);
-    // What arrives whole is no notification to a kernel that does not know FastLane: it is a packet of nobody.
+    // To a kernel that does not know FastLane, a notification that arrives whole is an unexpected packet.
     if (at + header == end || end <= kept) && !notifies_control {
         return Err(Untold::Control);
     }
     Ok(kept.min(bytes.len()))
 }
 
-/// Makes a packet of TCP or UDP the notification of its own drop: the addresses of Ethernet and IP are swapped and the
-/// ports are not, `dscp` is written, ECN cleared, and the IP length left as it was (FastLane 3.2). Gives the bytes that
-/// are left. On an error nothing has changed.
+/// Turns a packet of TCP or UDP into the notification of its own drop: swaps the addresses of Ethernet and IP, keeps
+/// the ports and the IP length, sets `dscp`, clears ECN (FastLane 3.2). Returns the remaining bytes. An error leaves it
+/// unchanged.
 pub(super) fn notify(
     bytes: &mut [u8],
     network: IpHeader,

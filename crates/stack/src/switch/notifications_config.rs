@@ -1,4 +1,4 @@
-//! What notifications of drops may take of a port (FastLane 3.3): how a configuration writes it, and what it is on a port.
+//! The bounds on notifications at a port (FastLane 3.3): their configuration, and the port models.
 
 use serde::Deserialize;
 use trimline_packet::{BitRate, ByteCount, Packet};
@@ -7,12 +7,12 @@ use trimline_switch::{Cap, Choices, Models, Order, ServiceModel};
 
 use super::quantity::{Billionths, Size};
 
-/// The profile of ports that tell senders of drops, and whose other packets go in the order of their arrival.
+/// The profile with notifications and otherwise the order of arrival.
 pub(super) const PROFILE: &str = "fastlane";
-/// The same with the most urgent packet first.
+/// The profile with notifications and otherwise the most urgent packet first.
 const PFABRIC: &str = "fastlane-pfabric";
 
-/// In which order packets that are no notifications leave ports of this profile; none where it tells nobody of drops.
+/// Returns the order of other packets in this profile, if it sends notifications.
 pub(super) fn order_of(profile: &str) -> Option<Order> {
     match profile {
         PROFILE => Some(Order::Arrival),
@@ -21,7 +21,7 @@ pub(super) fn order_of(profile: &str) -> Option<Order> {
     }
 }
 
-/// A port of this memory, this part of it for notifications, and this cap.
+/// Returns the model of a port with `notified` of its `bytes` for notifications, and this limit.
 fn model(order: Order, bytes: u32, notified: u32, cap: Cap) -> Result<ServiceModel, String> {
     let (profile, choices) = match order {
         Order::Arrival => (PROFILE, Choices::fastlane(bytes, notified, cap)),
@@ -30,10 +30,7 @@ fn model(order: Order, bytes: u32, notified: u32, cap: Cap) -> Result<ServiceMod
     choices.build().map_err(|error| format!("profile {profile}: {error}"))
 }
 
-/// Bytes of a port of so many packets.
-///
-/// # Errors
-/// More than a port counts.
+/// Returns the bytes of a port, unless it cannot count them.
 pub(super) fn port_bytes(packets: u32, packet_bytes: u16) -> Result<u32, String> {
     let all = u64::from(packets) * u64::from(packet_bytes);
     u32::try_from(all).map_err(|_| {
@@ -42,31 +39,27 @@ pub(super) fn port_bytes(packets: u32, packet_bytes: u16) -> Result<u32, String>
     })
 }
 
-/// Bounds of notifications as a configuration has them; its keys are those of the simulator's scenarios, and `control`.
-/// What is not stated is the paper's.
+/// The configured bounds on notifications, with the keys of the simulator's scenarios and `control`. Defaults are the
+/// paper's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotificationsConfig {
-    /// Of the rate of the port's line: "1%" without it (FastLane 3.3.1).
+    /// Share of the port's line rate; default: "1%" (FastLane 3.3.1).
     pub cap: Option<Billionths>,
-    /// Of the memory of the port: a fortieth without it (FastLane 3.3.2).
+    /// Memory of the port for notifications; default: a fortieth of the port's (FastLane 3.3.2).
     pub memory: Option<Size>,
-    /// Whether they go beyond the cap while nothing else waits: true without it (FastLane 3.3.1).
+    /// True if notifications may exceed the cap while no other packet waits, as by default (FastLane 3.3.1).
     pub work_conserving: Option<bool>,
-    /// Whether the senders of packets that carry nothing are told too (FastLane 3.4.1): false without it. A kernel that
-    /// does not know FastLane gets such notifications whole, and answers those of TCP with RST.
+    /// True if senders of packets without payload are notified, too (FastLane 3.4.1); default: false. A kernel that
+    /// does not know FastLane gets these whole, and answers TCP ones with RST.
     pub control: Option<bool>,
 }
 
-/// A notification on the wire.
 const ONE: u64 = Packet::HEADER_BYTES as u64;
 
 impl NotificationsConfig {
-    /// What ports are whose lines have these rates and whose memory is `packets` packets of `packet_bytes`: a table, and
-    /// each port's place in it.
-    ///
-    /// # Errors
-    /// The first key that cannot be: its value, why not, and the nearest that could. `rates` come with their places.
+    /// Returns the models of ports with these line rates and a memory of `packets` packets, and the index of each
+    /// port's model. Or the first invalid key: its value, the reason, and the nearest valid value.
     pub(super) fn models(
         &self,
         order: Order,
@@ -92,18 +85,17 @@ impl NotificationsConfig {
             of_port.push(number.map_err(|_| "lines have more than 65536 rates".to_owned())?);
         }
         if models.is_empty() {
-            // Without a port none is asked for, and a table has one.
+            // A table has at least one model, even without ports.
             let cap = Cap::of_line(BitRate::from_gbps(1));
             models.push(model(order, bytes, notified, cap)?);
         }
         Ok((Models::new(models), of_port))
     }
 
-    /// Bytes of the port, and those of them that are for notifications.
     pub(super) fn memory(&self, packets: u32, packet_bytes: u16) -> Result<(u32, u32), String> {
         let bytes = port_bytes(packets, packet_bytes)?;
         let (all, packet) = (u64::from(bytes), u64::from(packet_bytes));
-        // One packet beside the notifications.
+        // One packet fits beside the notifications.
         let max = all.saturating_sub(packet);
         if max < ONE {
             return Err(format!(
@@ -129,7 +121,7 @@ impl NotificationsConfig {
         let is_work_conserving = self.work_conserving.unwrap_or(true);
         let share = self.cap.unwrap_or(Billionths(10_000_000));
         let rate = share.of(line).map_or(0, BitRate::as_bps);
-        // Chosen: a cap brings a notification in each second, or it is none.
+        // Chosen: the cap must allow one notification in each second.
         let min = ONE * 8;
         if rate < min {
             let parts = (u128::from(min) * 1_000_000_000).div_ceil(line.as_bps().into());
@@ -147,7 +139,6 @@ impl NotificationsConfig {
         Ok(Cap { rate: BitRate::from_bps(rate), is_work_conserving })
     }
 
-    /// What ports of these places do about drops, in words: a line for each cap.
     pub(super) fn describe(
         &self,
         packets: u32,

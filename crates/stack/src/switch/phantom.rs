@@ -1,4 +1,4 @@
-//! Phantom queues on ports (HULL, NSDI 2012, 2.1): how a configuration writes one, and what a port keeps of it.
+//! Phantom queues on ports (HULL, NSDI 2012, 2.1): their configuration, and their state.
 
 use serde::Deserialize;
 use trimline_packet::fluid::Clock;
@@ -7,26 +7,24 @@ use trimline_switch::{PhantomModel, PhantomQueue, PhantomSettings};
 
 use super::quantity::{Billionths, Delay, Rate, Size};
 
-/// A phantom queue as a configuration has it; its keys are those of the simulator's scenarios. What is not stated is that
-/// of HULL's testbed (table 3), on a clock without ticks.
+/// The configuration of a phantom queue, with the keys of the simulator's scenarios. Defaults are those of HULL's
+/// testbed (table 3), without ticks.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhantomConfig {
-    /// The rate at which the counter falls, of the port's: "95%" without it.
+    /// The drain rate, as a share of the port's rate; default: "95%".
     pub drain: Option<Billionths>,
-    /// The same as a rate.
+    /// The drain rate.
     pub drain_rate: Option<Rate>,
-    /// A packet that finds more than this in the counter is marked: "1KB" without it.
+    /// A packet that finds more than this in the counter is marked; default: "1KB".
     pub threshold: Option<Size>,
-    /// The counter falls at the multiples of this time, as in hardware; at every instant without it, or with "0s".
+    /// The interval at which the counter falls, as in hardware; default and "0s": continuously.
     pub tick: Option<Delay>,
 }
 
 impl PhantomConfig {
-    /// What it is on a port of this rate.
-    ///
-    /// # Errors
-    /// The first key that cannot be: its value, why not, and the nearest that could.
+    /// Returns the phantom queue of a port of this rate, or the first invalid key: its value, the reason, and the
+    /// nearest valid value.
     pub(super) fn check(&self, rate: BitRate) -> Result<(PhantomSettings, PhantomModel), String> {
         let testbed = PhantomSettings::testbed();
         let drain = match (self.drain, self.drain_rate) {
@@ -50,7 +48,6 @@ impl PhantomConfig {
     }
 }
 
-/// What a phantom queue does, in words.
 pub(super) fn describe(settings: &PhantomSettings) -> String {
     let PhantomSettings { drain, threshold, clock } = settings;
     let clock = match clock {
@@ -66,12 +63,10 @@ pub(super) fn describe(settings: &PhantomSettings) -> String {
     described
 }
 
-/// The phantom queue of a port, and what it has done.
 #[derive(Debug)]
 pub(super) struct Phantom {
     model: PhantomModel,
     queue: PhantomQueue,
-    /// Packets that it marked.
     pub(super) marked: u64,
 }
 
@@ -80,7 +75,6 @@ impl Phantom {
         Phantom { model, queue: PhantomQueue::new(), marked: 0 }
     }
 
-    /// A packet's transmission starts.
     pub(super) fn pass(&mut self, now: Time, packet: &mut Packet) {
         self.marked += u64::from(self.queue.pass(now, packet, &self.model));
     }

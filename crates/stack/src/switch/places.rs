@@ -1,18 +1,18 @@
-//! What a configuration must be where its ports are real interfaces, and its switches no part of something larger.
+//! The checks of a configuration whose ports are real interfaces of one process.
 
 use std::collections::HashSet;
 
 use super::config::Config;
 
-/// Bytes of the longest name of an interface (linux/if.h, IFNAMSIZ with the zero behind it).
+/// Bytes of the longest name of an interface (linux/if.h, IFNAMSIZ with the terminating zero).
 const LONGEST_NAME: usize = 15;
 
 impl Config {
-    /// Checks what only a process asks that opens the interfaces: there is a switch, no link leads from a switch to
-    /// itself, and each interface can be one and is the port of one host.
+    /// Checks the configuration for a process that opens the interfaces: there is a switch, no link leads from a switch
+    /// to itself, and each interface has a valid name and one host.
     ///
     /// # Errors
-    /// What is wrong, where, and what was expected.
+    /// Returns what is wrong, where, and what was expected.
     pub fn check_places(&self) -> Result<(), String> {
         if self.switch.is_empty() {
             return Err("no switch; expected a [[switch]] at least".to_owned());

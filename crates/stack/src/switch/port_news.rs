@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// Something that happened to a port's interface.
+/// An event at the interface of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortNews {
-    /// The port: the host's place in the configuration.
+    /// The port: the index of its host in the configuration.
     pub port: usize,
     /// The event.
     pub event: PortEvent,
@@ -14,24 +14,24 @@ pub struct PortNews {
 /// A kind of event at a port's interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortEvent {
-    /// The link went down. What goes there is lost until it is up.
+    /// The link went down. Frames to it are lost until it is up.
     Down,
     /// The link is up again.
     Up,
-    /// The interface is gone or failed, for this reason. The port counts what goes there as refused.
+    /// The interface is gone or failed, for this reason. Frames to it count as refused.
     Lost(String),
-    /// An interface of this name is there again, and the port works.
+    /// The interface is there again, and the port works.
     Back,
-    /// The first frame arrived of which the sender's kernel had left something to a device.
+    /// The first frame arrived that the sender's kernel left unfinished.
     Offload,
     /// The first frame arrived that could not be read.
     Unreadable,
-    /// The first frame arrived from a source that the port does not accept.
+    /// The first frame arrived from a refused source.
     Intruder(String),
 }
 
 impl PortEvent {
-    /// The name of the event in logs that programs read.
+    /// Returns the name of the event in logs for programs.
     pub fn name(&self) -> &'static str {
         match self {
             PortEvent::Down => "link_down",

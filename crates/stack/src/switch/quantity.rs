@@ -6,43 +6,42 @@ use serde::Deserialize;
 use trimline_packet::quantity::{self, A_DURATION, A_RATE, A_SHARE, A_SIZE, Fault};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
-/// The mistake in `text`, as one line.
 fn mistake(text: &str, expected: &str, fault: &Fault) -> String {
     let nearest = fault.nearest.as_ref().map(|nearest| format!("; nearest: {nearest:?}"));
     format!("{text:?} {}; expected {expected}{}", fault.problem, nearest.unwrap_or_default())
 }
 
-/// A rate: "100Mbps".
+/// Parses a rate: "100Mbps".
 ///
 /// # Errors
-/// What was expected.
+/// Returns what was expected.
 pub fn rate(text: &str) -> Result<BitRate, String> {
     quantity::rate(text).map_err(|fault| mistake(text, A_RATE, &fault))
 }
 
-/// A time: "5us".
+/// Parses a time: "5us".
 ///
 /// # Errors
-/// What was expected.
+/// Returns what was expected.
 pub fn time(text: &str) -> Result<TimeDelta, String> {
     quantity::duration(text).map_err(|fault| mistake(text, A_DURATION, &fault))
 }
 
-/// A size: "1KB".
+/// Parses a size: "1KB".
 ///
 /// # Errors
-/// What was expected.
+/// Returns what was expected.
 pub fn size(text: &str) -> Result<ByteCount, String> {
     quantity::bytes(text).map_err(|fault| mistake(text, A_SIZE, &fault))
 }
 
-/// Billionths of all.
+/// The whole, in billionths.
 const ALL: u64 = 1_000_000_000;
 
-/// A share in billionths: "95%".
+/// Parses a share in billionths: "95%".
 ///
 /// # Errors
-/// What was expected.
+/// Returns what was expected.
 pub fn billionths(text: &str) -> Result<u64, String> {
     let billionths = quantity::share(text).map_err(|fault| mistake(text, A_SHARE, &fault))?;
     if billionths > ALL {
@@ -51,10 +50,10 @@ pub fn billionths(text: &str) -> Result<u64, String> {
     Ok(billionths)
 }
 
-/// A share of 2^32, rounded down: "1%".
+/// Parses a share of 2^32, rounded down: "1%".
 ///
 /// # Errors
-/// What was expected.
+/// Returns what was expected.
 pub fn share(text: &str) -> Result<u32, String> {
     let billionths = billionths(text)?;
     let share = (u128::from(billionths) << 32) / u128::from(ALL);
@@ -90,7 +89,7 @@ from_text! {
     Share(u32), share
 }
 from_text! {
-    /// A share in a configuration, in billionths: of a rate.
+    /// A share of a rate in a configuration, in billionths.
     Billionths(u64), billionths
 }
 from_text! {
@@ -104,17 +103,17 @@ from_text! {
 }
 
 impl Billionths {
-    /// This share of a rate, rounded down: none where nothing is left.
+    /// Returns this share of a rate, rounded down; `None` for 0.
     pub fn of(self, rate: BitRate) -> Option<BitRate> {
         let bits = u128::from(rate.as_bps()) * u128::from(self.0) / u128::from(ALL);
         (bits > 0).then(|| BitRate::from_bps(bits as u64))
     }
 }
 
-/// An Ethernet address: "02:00:00:00:00:01".
+/// Parses an Ethernet address: "02:00:00:00:00:01".
 ///
 /// # Errors
-/// What was expected.
+/// Returns what was expected.
 pub fn ethernet(text: &str) -> Result<[u8; 6], String> {
     let wrong = || format!("expected an Ethernet address such as 02:00:00:00:00:01, not {text:?}");
     let mut address = [0; 6];
@@ -126,7 +125,6 @@ pub fn ethernet(text: &str) -> Result<[u8; 6], String> {
     if parts.next().is_some() { Err(wrong()) } else { Ok(address) }
 }
 
-/// The text of an Ethernet address.
 pub fn ethernet_text(address: [u8; 6]) -> impl Display {
     address.map(|byte| format!("{byte:02x}")).join(":")
 }
@@ -154,7 +152,7 @@ mod tests {
             "\"100MBps\" has the unknown unit `MBps`: `b` is a bit, `B` a byte; expected a rate such as \"10Gbps\" \
              (units: bps, Kbps, Mbps, Gbps, Tbps); nearest: \"100Mbps\""
         );
-        // Nothing is cut off.
+        // Digits are not cut off.
         assert!(rate("1.5bps").unwrap_err().contains("no whole number of bps"));
         let beyond = "18446744073.9Gbps";
         for wrong in ["", "100", "Mbps", "-1Mbps", "0Mbps", "1.x2Mbps", beyond] {

@@ -1,10 +1,10 @@
-//! Another configuration for switches that run: what may differ, and what may not.
+//! The change of configuration of running switches.
 
 use toml::{Table, Value};
 
 use super::config::Config;
 
-/// Keys that switches take over while they run, by the list that they stand in ("" at the head of the file).
+/// The keys that running switches take over, by their list ("" at the head of the file).
 const TAKEN: [(&str, &[&str]); 4] = [
     ("", &["rate", "delay", "port_security"]),
     ("switch", &["spread"]),
@@ -13,10 +13,8 @@ const TAKEN: [(&str, &[&str]); 4] = [
 ];
 
 impl Config {
-    /// Checks that switches of this configuration can go on with another one.
-    ///
-    /// # Errors
-    /// The first key that differs and needs a restart.
+    /// Checks that switches of this configuration can continue with another one. Fails with the first key that needs a
+    /// restart.
     pub(super) fn check_change(&self, other: &Config) -> Result<(), String> {
         let follows_rates = match self.describe_phantom()?.is_empty() {
             false => Some("phantom queues drain"),
@@ -52,10 +50,8 @@ impl Config {
     }
 }
 
-/// The remedy for what a running switch cannot change.
 const RESTART: &str = "that needs a restart of the switch";
 
-/// A value in a message.
 fn shown(value: Option<&Value>) -> String {
     match value {
         None => "nothing".to_owned(),
@@ -66,7 +62,6 @@ fn shown(value: Option<&Value>) -> String {
     }
 }
 
-/// Refuses keys of a table that differ and are not taken over.
 fn differing(list: &str, place: &str, before: &Table, after: &Table) -> Result<(), String> {
     let is_taken = |key: &str| {
         TAKEN.iter().any(|&(of, keys)| {

@@ -11,7 +11,7 @@ use crate::io::{ETHERNET_BYTES, PacketIo};
 use super::fabric::Fabric;
 use super::port_news::{PortEvent, PortNews};
 
-/// Frames taken from one interface before the next is looked at.
+/// Maximum number of frames taken from one interface in turn.
 const BURST: usize = 64;
 
 /// A fabric and the interfaces of its hosts.
@@ -23,54 +23,53 @@ pub struct Runner<I> {
     idle: Idle,
     /// Interfaces with frames that were not flushed.
     unflushed: Vec<bool>,
-    /// Frames that an interface did not take.
+    /// Frames that an interface did not accept.
     refused: u64,
-    /// Interfaces that failed or are gone, and are not back.
+    /// True for an interface that failed or is gone, and is not back.
     lost: Vec<bool>,
-    /// What has happened to them and was not said yet.
+    /// Events that have not been reported yet.
     unsaid: Vec<PortNews>,
-    /// State of each interface at the last look.
+    /// State of each interface at the last inspection.
     seen: Vec<Seen>,
     looked: Option<Time>,
-    /// The latest time that was seen: it falls when the clock begins again.
+    /// The last time read: it falls when the clock restarts.
     latest: Time,
 }
 
-/// State of an interface at a look.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     /// Its link was up.
     running: bool,
-    /// Events that are said once, and were said.
+    /// Events that are reported only once.
     offload: bool,
     unreadable: bool,
     intruder: bool,
 }
 
-/// How often interfaces are looked at.
+/// Interval between inspections of the interfaces.
 const INSPECT: TimeDelta = TimeDelta::from_ms(100);
 
-/// Frames that were lost and that no port counts.
+/// Counts of lost frames that no port counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// There was no way for them.
+    /// Frames without a route.
     pub without_way: u64,
-    /// Hosts sent them faster than their cables for too long.
+    /// Frames dropped because hosts exceeded their cables' rates for too long.
     pub dropped_at_ingress: u64,
-    /// The interface where they should leave has no room for them, cannot carry them, or is gone.
+    /// Frames that their output interface has no room for, cannot carry, or has lost.
     pub refused: u64,
-    /// An interface took them and could not send them.
+    /// Frames that an interface accepted but could not send.
     pub unsent: u64,
-    /// They arrived and could not be read: see [`PacketIo::unreadable`].
+    /// Frames that arrived unreadable: see [`PacketIo::unreadable`].
     pub unreadable: u64,
-    /// They arrived faster than they were taken: see [`PacketIo::overrun`].
+    /// Frames that arrived faster than they were taken: see [`PacketIo::overrun`].
     pub overrun: u64,
-    /// Their source is none that the port accepts.
+    /// Frames from a source that the port does not accept.
     pub refused_source: u64,
 }
 
 impl Losses {
-    /// Each count with its name.
+    /// Returns each count with its name.
     pub fn named(&self) -> [(&'static str, u64); 7] {
         let Losses {
             without_way,
@@ -93,7 +92,6 @@ impl Losses {
     }
 }
 
-/// The other side of a port: what a frame meets there.
 struct Exits<'a, I> {
     interfaces: &'a mut [I],
     unflushed: &'a mut [bool],
@@ -103,7 +101,7 @@ struct Exits<'a, I> {
 }
 
 impl<I: PacketIo> Exits<'_, I> {
-    /// Sends a frame. What a port cannot carry is refused and costs nothing else.
+    /// Sends a frame, or refuses one that the port cannot carry.
     fn pass_on(&mut self, port: usize, frame: &[u8]) {
         let interface = &mut self.interfaces[port];
         if self.lost[port] || frame.len() > interface.caps().mtu + ETHERNET_BYTES {
@@ -117,7 +115,7 @@ impl<I: PacketIo> Exits<'_, I> {
         }
     }
 
-    /// Gives a port up, until its interface is back.
+    /// Gives a port up until its interface is back.
     fn lose(&mut self, port: usize, error: &io::Error) {
         if !std::mem::replace(&mut self.lost[port], true) {
             self.unsaid.push(PortNews { port, event: PortEvent::Lost(error.to_string()) });
@@ -126,10 +124,10 @@ impl<I: PacketIo> Exits<'_, I> {
 }
 
 impl<I: PacketIo> Runner<I> {
-    /// A fabric whose hosts are behind these interfaces, in order.
+    /// Returns a runner with one interface for each host.
     ///
     /// # Errors
-    /// Not one interface a host.
+    /// Fails for another number of interfaces.
     pub fn new(
         fabric: Fabric,
         interfaces: Vec<I>,
@@ -160,27 +158,27 @@ impl<I: PacketIo> Runner<I> {
         })
     }
 
-    /// The switches.
+    /// Returns the switches.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 
-    /// The switches, to be changed between two turns.
+    /// Returns the switches, for changes between turns.
     pub fn fabric_mut(&mut self) -> &mut Fabric {
         &mut self.fabric
     }
 
-    /// Says whether the interface of a port is there and its link was up at the last look.
+    /// Returns whether the interface exists and its link was up at the last inspection.
     pub fn is_up(&self, port: usize) -> bool {
         !self.lost[port] && self.seen[port].running
     }
 
-    /// Frames that an interface had no room for, or cannot carry.
+    /// Returns the frames that an interface had no room for, or cannot carry.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// What was lost beside what the ports count.
+    /// Returns the lost frames that ports do not count.
     pub fn losses(&self) -> Losses {
         let of_all = |count: fn(&I) -> u64| self.interfaces.iter().map(count).sum();
         Losses {
@@ -194,7 +192,7 @@ impl<I: PacketIo> Runner<I> {
         }
     }
 
-    /// Looks at the interfaces, if that was long ago. Gives what has happened to them.
+    /// Inspects the interfaces, if it is time to. Returns their events.
     pub fn inspect(&mut self) -> Vec<PortNews> {
         let now = self.clock.now();
         let mut news = std::mem::take(&mut self.unsaid);
@@ -246,20 +244,20 @@ impl<I: PacketIo> Runner<I> {
         news
     }
 
-    /// Takes what has arrived and does what is due. Never waits. Gives whether there was anything. An interface
-    /// that fails is given up until [`Runner::inspect`] finds it again, and the others go on.
+    /// Receives frames and handles what is due, without waiting. Returns whether there was work. A failed interface is
+    /// given up until [`Runner::inspect`] finds it again.
     ///
     /// # Errors
-    /// All interfaces are gone, and none of them can come back.
+    /// Fails if all interfaces are gone for good.
     pub fn turn(&mut self) -> io::Result<bool> {
         self.turn_with(BURST)
     }
 
-    /// Sends on what the switches hold, and takes no more, for this time at the longest. Gives the frames that are
-    /// still there.
+    /// Sends the frames in the switches, for at most `longest`, without receiving more. Returns the number of frames
+    /// left.
     ///
     /// # Errors
-    /// As [`Runner::turn`].
+    /// Fails as [`Runner::turn`] does.
     pub fn drain(&mut self, longest: TimeDelta) -> io::Result<usize> {
         // Frames that have arrived by now are sent on.
         self.turn()?;
@@ -273,7 +271,6 @@ impl<I: PacketIo> Runner<I> {
         Ok(self.fabric.held())
     }
 
-    /// As [`Runner::turn`], with no more than `max` frames of each interface.
     fn turn_with(&mut self, max: usize) -> io::Result<bool> {
         let now = self.clock.now();
         if begins_again(self.latest, now) {
@@ -283,7 +280,7 @@ impl<I: PacketIo> Runner<I> {
         self.latest = now;
         let Runner { fabric, interfaces, unflushed, refused, lost, unsaid, .. } = self;
         let mut exits = Exits { interfaces, unflushed, lost, unsaid, refused };
-        // What was due before these arrivals happened before them.
+        // Events due before these arrivals come first.
         let mut any =
             fabric.advance(now, &mut |_, host, frame| exits.pass_on(host as usize, frame));
         for port in 0..exits.interfaces.len() {
@@ -311,10 +308,10 @@ impl<I: PacketIo> Runner<I> {
         }
     }
 
-    /// Turns until `is_over`, which sees the runner and is given the news of the ports.
+    /// Turns until `is_over`, which gets the runner and the events of its ports.
     ///
     /// # Errors
-    /// As [`Runner::turn`].
+    /// Fails as [`Runner::turn`] does.
     pub fn run(
         &mut self,
         mut is_over: impl FnMut(&Runner<I>, &[PortNews]) -> bool,
@@ -330,7 +327,7 @@ impl<I: PacketIo> Runner<I> {
                     self.waiter.busy();
                     continue;
                 }
-                // The last of them is said too.
+                // The last events are reported too.
                 Err(error) => {
                     let news = std::mem::take(&mut self.unsaid);
                     is_over(self, &news);

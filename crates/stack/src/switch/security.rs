@@ -1,4 +1,4 @@
-//! Port security: the source addresses that a port accepts. A host that sends with another one is refused and counted.
+//! Port security: the source addresses that a port accepts. Frames from other sources are refused and counted.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -7,28 +7,25 @@ use serde::Deserialize;
 use super::ip_header::IpHeader;
 use super::quantity::{Ethernet, ethernet_text};
 
-/// The place of the sender's IPv4 address in an ARP packet over Ethernet.
+/// Offset of the sender's IPv4 address in an ARP packet over Ethernet.
 const ARP_SENDER: usize = 14 + 14;
 
-/// The sources that a port accepts, as the configuration has them.
+/// The configuration of the sources that a port accepts.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PortSecurityConfig {
     /// Ethernet addresses of the host.
     #[serde(default)]
     pub ethernet: Vec<Ethernet>,
-    /// Number of further Ethernet addresses that are accepted: the first that are seen since the link came up. Default:
-    /// 1 without `ethernet`, else 0.
+    /// Number of further Ethernet addresses to accept: the first seen since the link came up. Default: 1 without
+    /// `ethernet`, else 0.
     pub learn: Option<usize>,
-    /// Accepts IP packets and ARP from the host's `addresses` alone. Default: true.
+    /// True if IP packets and ARP are accepted only from the host's `addresses`. Default: true.
     pub ip: Option<bool>,
 }
 
 impl PortSecurityConfig {
-    /// The guard of a port whose host has these addresses.
-    ///
-    /// # Errors
-    /// The port would accept nothing.
+    /// Returns the guard for these addresses of a host. Fails if the port would accept nothing.
     pub(super) fn guard(&self, addresses: &[IpAddr]) -> Result<Guard, String> {
         let known: Vec<[u8; 6]> = self.ethernet.iter().map(|address| address.0).collect();
         let room = self.learn.unwrap_or(usize::from(known.is_empty()));
@@ -46,21 +43,18 @@ impl PortSecurityConfig {
     }
 }
 
-/// The sources that a port accepts, and those that it refused.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
     known: Vec<[u8; 6]>,
     room: usize,
     learned: Vec<[u8; 6]>,
     addresses: Option<Vec<IpAddr>>,
-    /// Frames that were refused.
     pub(super) refused: u64,
-    /// The source of the first of them.
+    /// The source of the first refused frame.
     pub(super) first: Option<String>,
 }
 
 impl Guard {
-    /// The sources in words.
     pub(super) fn describe(&self) -> String {
         let known = self.known.iter().map(|&address| ethernet_text(address).to_string());
         let first = match self.room {
@@ -74,7 +68,7 @@ impl Guard {
         format!("{ethernet}; IP from {addresses}")
     }
 
-    /// Returns whether a frame may enter, and counts it if not. A refused frame teaches no address.
+    /// Returns whether a frame may enter. A refused frame is counted, and teaches no address.
     pub(super) fn admits(&mut self, bytes: &[u8]) -> bool {
         let stranger = self.stranger(bytes);
         if stranger.is_some() {
@@ -87,7 +81,6 @@ impl Guard {
         true
     }
 
-    /// The source of a frame that is not accepted.
     fn stranger(&mut self, bytes: &[u8]) -> Option<String> {
         let Some(&ethernet) = bytes.get(6..).and_then(|rest| rest.first_chunk::<6>()) else {
             return Some("a frame without source".to_owned());
@@ -109,12 +102,11 @@ impl Guard {
         None
     }
 
-    /// Forgets the addresses that were learned: another host may be there.
     pub(super) fn forget(&mut self) {
         self.learned.clear();
     }
 
-    /// Goes on as another configuration says. Counts stay, and addresses that were learned, as far as there is room.
+    /// Takes over another configuration. Counts stay, and learned addresses while there is room.
     pub(super) fn adopt(&mut self, other: Guard) {
         let Guard { known, room, addresses, .. } = other;
         self.learned.retain(|address| !known.contains(address));
@@ -123,8 +115,8 @@ impl Guard {
     }
 }
 
-/// The IP address that a frame says it is from. A host that asks for an address says none, and one that looks for its
-/// neighbours over IPv6 may use that of the link alone: no router forwards either.
+/// Returns the IP address of a frame's sender. A host that asks for an address has none, and IPv6 neighbour discovery
+/// may use a link-local one: no router forwards either.
 fn source(bytes: &[u8]) -> Option<IpAddr> {
     let source = match bytes.get(12..14)? {
         [0x08, 0x06] => {
@@ -147,7 +139,6 @@ mod tests {
         config.guard(&addresses)
     }
 
-    /// An ARP packet or an IPv4 header from these sources.
     fn frame(ethernet: u8, kind: u16, source: [u8; 4]) -> Vec<u8> {
         let mut bytes = vec![0; 60];
         bytes[6..12].copy_from_slice(&[2, 0, 0, 0, 0, ethernet]);
@@ -169,7 +160,7 @@ mod tests {
             let bytes = frame(ethernet, kind, source);
             assert_eq!(guard.admits(&bytes), accepted, "{ethernet} {kind:x} {source:?}: {guard:?}");
         };
-        // The first that is seen, if its IP address is right.
+        // The first address seen, if its IP address is right.
         let mut learns = guard("", &["10.0.0.1"]).unwrap();
         for (accepted, frame) in [
             (false, (9, 0x0800, other)),
@@ -186,7 +177,7 @@ mod tests {
         learns.forget();
         check(&mut learns, true, (2, 0x0800, own));
         assert!(!learns.admits(&[0; 9]), "without a source");
-        // Those alone that are named.
+        // Only the named addresses.
         let mut named = guard("ethernet = [\"02:00:00:00:00:01\"]\nip = false", &[]).unwrap();
         check(&mut named, true, (1, 0x0800, other));
         check(&mut named, false, (2, 0x0800, own));

@@ -1,11 +1,11 @@
-//! Frames from the network: what may come, what is refused, and what becomes of it.
+//! Frames from the network: which are refused, and how others are handled.
 //!
-//! A number of a peer is checked before anything is calculated with it. A payload for which there is no room is
-//! refused before the endpoint hears of it: what was ACKed is kept until the application has it.
+//! A number from a peer is checked before it is used. A payload without room is refused before the endpoint sees it:
+//! data that was ACKed is kept until the application has it.
 //!
-//! Room is a connection's, its peer's and the host's ([`super::super::Limits`]). A connection for which the others of
-//! its peer, or of all, leave no room is not pulled until they do. If it holds the beginning of a message itself and
-//! its application can read nothing, waiting might never end: then it fails.
+//! A connection, its peer and the host have limits ([`super::super::Limits`]). A connection is not pulled while others
+//! fill the limits of its peer or of the host. If it holds the beginning of a message itself and its application can
+//! read nothing, waiting might never end: then it fails.
 
 use std::net::IpAddr;
 
@@ -22,27 +22,25 @@ use super::super::{Cause, Failure, Key as SharedKey, Options};
 use super::dead_peer::is_question;
 use super::{CHECKED, Core, Name};
 
-/// What is to be done with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// The endpoint takes it, of this connection if the application has one.
+    /// The endpoint takes it, for this connection if the application has one.
     Take(Option<u32>),
-    /// It is taken as its header alone: its connection keeps what it may.
+    /// Its header alone is taken: the connection has reached its own limit.
     Cut(u32),
-    /// The same, because of what others keep.
+    /// Its header alone is taken: other connections fill the limits.
     Crowded(u32),
-    /// It is the next of a message for the rest of which there will be no room.
+    /// It is the next packet of a message whose rest will have no room.
     Full(u32),
-    /// The peer asks about a connection that has ended here: it is told.
+    /// The peer probes a connection that has ended here: a RESET answers.
     Ended,
-    /// It cannot be meant.
+    /// The peer cannot have meant it.
     Implausible,
-    /// There is no room for what it would open.
+    /// It would open a connection beyond the limits.
     Beyond,
 }
 
 impl Name {
-    /// The connection that a packet is of.
     fn of(packet: &Packet) -> Name {
         let header = &packet.header;
         let from_opener = header.flags.contains(Flags::FROM_OPENER);
@@ -54,8 +52,8 @@ impl Name {
     }
 }
 
-/// An ACK of several packets is one of the packet that it names, and pulls nothing: no host of this stack sends such
-/// ACKs, and what their counter may be is not checked.
+/// Turns a delayed ACK into an ACK of one packet that pulls nothing. No host of this stack sends delayed ACKs, and
+/// their pull counter is not checked.
 fn take_delayed_as_single(packet: &mut Packet) {
     let header = &mut packet.header;
     if header.delayed_ack().is_some() {
@@ -65,7 +63,7 @@ fn take_delayed_as_single(packet: &mut Packet) {
 }
 
 impl Core {
-    /// A frame arrived.
+    /// Handles a frame that arrived.
     pub fn receive_frame(&mut self, now: Time, bytes: &[u8]) {
         self.close_ended(now);
         self.statistics.frames_in += 1;
@@ -77,8 +75,8 @@ impl Core {
         }
     }
 
-    /// Parses a frame. With a key the frame must bear its tag, or that of the other key; of a header that was cut half of
-    /// the tag counts.
+    /// Parses a frame. With a key it must bear a tag of that key or the other one; of a trimmed header half of the tag
+    /// counts.
     fn understand<'a>(&self, frame: &Frame<'a>) -> Result<Parsed<'a>, Error> {
         let profile = &self.config.profile;
         let Some(key) = &self.config.key else { return frame.parse(profile) };
@@ -90,7 +88,7 @@ impl Core {
             Service::Trimmed | Service::Returned => {
                 tag.is_some_and(|tag| key.made_header(tag, addresses, header))
             }
-            // No switch before a host with a key tells of drops: who says so made it up.
+            // No switch before a host with a key sends notifications, so this one is forged.
             Service::Notification => false,
             Service::Trimmable | Service::Control | Service::Droppable => {
                 tag == Some(key.tag(addresses, header, &[parsed.payload, parsed.extension]))
@@ -142,7 +140,6 @@ impl Core {
         self.take_packet(now, packet, parsed.payload, parsed.extension);
     }
 
-    /// A packet of a known peer: what becomes of it, and of its payload.
     fn take_packet(&mut self, now: Time, mut packet: Packet, payload: &[u8], extension: &[u8]) {
         let name = Name::of(&packet);
         take_delayed_as_single(&mut packet);
@@ -193,14 +190,14 @@ impl Core {
         self.deliver(now, &packet, index, (payload, extension));
     }
 
-    /// Reads from an ACK or NACK how far packets have come, its pull counter, and whether the peer's application reads.
+    /// Reads from an ACK or NACK the packets that came, the pull counter, and whether the peer's application reads.
     fn heed_answer(&mut self, index: u32, packet: &mut Packet) {
         let entry = &mut self.entries[index as usize];
         let came_back = packet.service.service().is_turned_round();
         let header = &mut packet.header;
         let answers = match header.kind {
             Kind::Data => came_back,
-            // One that came back is this host's own.
+            // A control packet that came back is this host's own.
             Kind::Ack | Kind::Nack | Kind::Pull => !came_back,
             Kind::Reset => false,
         };
@@ -230,15 +227,14 @@ impl Core {
         }
     }
 
-    /// A packet is its header from now on. False: it was one before, so the endpoint would take it for whole, and
-    /// with it the records for which there is no room. It is as if it had not come.
+    /// Reduces a packet to its header. Returns false for a packet without payload: the endpoint would take it for
+    /// whole, with records for which there is no room, so it must be ignored.
     fn cut(&mut self, packet: &mut Packet) -> bool {
         self.statistics.without_room += 1;
         (packet.service, packet.wire_bytes) = (Service::Trimmed.into(), Packet::HEADER_BYTES);
         packet.header.payload_length() > 0
     }
 
-    /// Gives a packet to the endpoint, and its payload to the application.
     fn deliver(
         &mut self,
         now: Time,
@@ -272,7 +268,7 @@ impl Core {
         }
     }
 
-    /// Someone new, who may open a connection. Gives whether there is room for another peer.
+    /// Admits a new peer, if there is room.
     fn admit(&mut self, now: Time, ethernet: Ethernet, source: IpAddr) -> bool {
         let Core { peers, boards, config, endpoint, .. } = self;
         let admitted = peers.admit(now, source, config.limits.peers, |gone: HostId| {
@@ -283,7 +279,7 @@ impl Core {
         });
         let Some(host) = admitted else { return false };
         match self.learns_next_hops {
-            // The way back is the way it came.
+            // The way back is the way that the frame came.
             true => self.peers.set_next_hop(host, ethernet.source),
             false => self.unresolved.push(host),
         }
@@ -294,7 +290,7 @@ impl Core {
         let index = self.names.get(&name).copied();
         let header = &packet.header;
         match header.kind {
-            // Our own header: the endpoint knows it or not.
+            // This host's own header: the endpoint knows whether it sent it.
             _ if packet.service.service().is_turned_round() => Verdict::Take(index),
             Kind::Data => self.verdict_of_data(packet, name, index),
             Kind::Ack | Kind::Nack | Kind::Pull => Verdict::Take(index),
@@ -310,7 +306,7 @@ impl Core {
         let Some(index) = index else {
             return match self.slots.slot(name.key(Side::Receiving)) {
                 Some(_) if is_question(packet) => Verdict::Ended,
-                // Remembered.
+                // The connection is remembered.
                 Some(_) => Verdict::Take(None),
                 None => self.verdict_of_opening(packet, name),
             };
@@ -320,12 +316,12 @@ impl Core {
             return Verdict::Ended;
         }
         let is_known = entry.incoming.has(header.sequence);
-        // The peer asks by a packet that was ACKed. One that is not here was ACKed by somebody else.
+        // The peer probes with a packet that was ACKed. A packet that is not here was ACKed by another host.
         let is_misled = is_question(packet) && !is_known;
         if is_misled || !entry.incoming.expects(header.sequence) {
             return Verdict::Implausible;
         }
-        // A header takes no room, and a copy none that is not taken.
+        // A header takes no room, nor does a copy, which is not kept.
         if packet.service == Service::Trimmed || is_known {
             return Verdict::Take(Some(index));
         }
@@ -338,13 +334,13 @@ impl Core {
         let is_stuck = entry.kept > 0 && entry.incoming.unread() == 0;
         match entry.incoming.is_next(header.sequence) {
             true if is_stuck => Verdict::Full(index),
-            // The next one decides.
+            // The next packet decides.
             false if is_stuck => Verdict::Cut(index),
             true | false => Verdict::Crowded(index),
         }
     }
 
-    /// A packet of no connection that is known: of a first one, or of none.
+    /// Decides about a packet that may open a connection.
     fn verdict_of_opening(&self, packet: &Packet, name: Name) -> Verdict {
         let header = &packet.header;
         let is_welcome = header.flags.contains(Flags::SYN)
@@ -369,7 +365,7 @@ impl Core {
         if has_room { Verdict::Take(None) } else { Verdict::Beyond }
     }
 
-    /// Answers a question about a connection that has ended here. Who asks waits for something that never comes.
+    /// Answers a probe about a connection that has ended here, because the peer waits in vain.
     #[cold]
     fn say_ended(&mut self, question: &Packet) {
         let header = &question.header;
@@ -380,26 +376,25 @@ impl Core {
         self.riding.push(Packet::control(ME, question.source, reset));
     }
 
-    /// Whether a connection may keep the payload of a packet.
     fn has_own_room(&self, index: u32, packet: &Packet) -> bool {
         let entry = &self.entries[index as usize];
         let limits = &self.config.limits;
         let length = u64::from(packet.header.payload_length());
         match entry.incoming.is_next(packet.header.sequence) {
-            // Twice: what was pulled before the application was found not to read is under way.
+            // Twice: packets may be under way that were pulled before the application was found not to read.
             true => entry.incoming.unread() <= 2 * limits.receive_buffer,
             false => entry.incoming.early() + length <= limits.early_bytes,
         }
     }
 
-    /// Whether this host may keep so many bytes more of a peer.
     fn others_leave_room(&self, peer: HostId, length: u64) -> bool {
         let (of_peer, of_all) = self.peers.holdings(peer);
         let limits = &self.config.limits;
         of_peer.kept + length <= limits.peer_bytes && of_all.kept + length <= limits.host_bytes
     }
 
-    /// A RESET names a packet that was sent, or the last PULL that its sender heard, 0 for none.
+    /// Returns whether a RESET is plausible: it names a packet that was sent, or the last PULL that its sender
+    /// received, 0 if none.
     fn may_reset(&self, packet: &Packet, name: Name, index: u32) -> bool {
         let sequence = packet.header.sequence;
         if !packet.header.flags.contains(Flags::PULL) {
@@ -410,7 +405,6 @@ impl Core {
         pulls > u64::from(u32::MAX / 2) || u64::from(sequence) <= pulls
     }
 
-    /// There is more to read.
     fn progressed(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         if std::mem::take(&mut entry.half_open) {
@@ -420,7 +414,7 @@ impl Core {
         self.list_readable(index);
     }
 
-    /// What a connection keeps has changed: it is pulled, or not, accordingly.
+    /// Updates whether a connection is pulled, after its buffered bytes have changed.
     pub(super) fn account(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         if !entry.in_use {
@@ -432,7 +426,7 @@ impl Core {
         self.report_holds(index);
     }
 
-    /// What a connection keeps is counted anew. Others may go on if that makes room for them.
+    /// Recounts the bytes that a connection keeps, and resumes others if that makes room.
     pub(super) fn count_kept(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         let kept = entry.incoming.kept();
@@ -458,7 +452,7 @@ impl Core {
         }
     }
 
-    /// Whether this host keeps nearly all that it may of a peer, and of all.
+    /// Returns whether more than 7/8 of the limits of a peer, and of all peers, are used.
     fn are_full(&self, peer: HostId) -> (bool, bool) {
         let (of_peer, of_all) = self.peers.holdings(peer);
         let nearly = |limit: u64| limit - limit / 8;
@@ -466,7 +460,6 @@ impl Core {
         (of_peer.kept > nearly(limits.peer_bytes), of_all.kept > nearly(limits.host_bytes))
     }
 
-    /// Nothing is pulled on a connection before others have made room.
     #[cold]
     fn wait_for_others(&mut self, index: u32) {
         let peer = self.entries[index as usize].name.peer;
@@ -477,7 +470,6 @@ impl Core {
         }
     }
 
-    /// Tells the endpoint whether a connection is pulled, if it does not know.
     fn report_holds(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         let holds = entry.held || entry.crowded;
@@ -488,7 +480,6 @@ impl Core {
         }
     }
 
-    /// A message that is longer than any that this host takes.
     fn refuse_endless(&mut self, now: Time, index: u32) {
         let entry = &self.entries[index as usize];
         if entry.in_use
@@ -499,7 +490,7 @@ impl Core {
         }
     }
 
-    /// An ACK, a NACK or a header that came back: of a packet that was sent here. Or a RESET.
+    /// Records an ACK, a NACK or a header that came back, or handles a RESET.
     fn answered(&mut self, packet: &Packet, index: Option<u32>) {
         let header = &packet.header;
         let came_back = packet.service.service().is_turned_round();
@@ -525,8 +516,8 @@ impl Core {
         }
     }
 
-    /// The peer does not know a packet that it has ACKed, or that it sends at all: it has abandoned or forgotten the
-    /// connection, or was started again. What was to come from it never will.
+    /// Handles a RESET: the peer does not know a packet that it has ACKed, or that it sends at all. It has abandoned or
+    /// forgotten the connection, or restarted, so the rest of its data will never come.
     #[cold]
     fn was_reset(&mut self, packet: &Packet, index: Option<u32>) {
         let Some(index) = index else { return };
@@ -540,7 +531,6 @@ impl Core {
         }
     }
 
-    /// Takes what the endpoint has to tell, after a packet or without one.
     pub(super) fn drain_events(&mut self, now: Time, packet: Option<&Packet>) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
@@ -568,7 +558,8 @@ impl Core {
         let known = self.names.get(&name).copied();
         let index = match known {
             Some(index) => index,
-            // The application has abandoned what the peer answers on: nobody would ever end that half.
+            // The application has abandoned the connection that the peer answers on, so no one else would end that
+            // stream.
             None if opened_here => return self.command(now, Command::Abandon { key }),
             None => {
                 let checked = service_port & CHECKED != 0;
@@ -622,7 +613,6 @@ mod tests {
         bytes
     }
 
-    /// A packet of data without payload, in which so many messages end.
     fn ends(sequence: u32, count: usize) -> Vec<u8> {
         let flags = Flags::from_bits(Flags::SYN | Flags::FROM_OPENER);
         let (kind, connection) = (Kind::Data, ConnectionId::new(9));
@@ -631,7 +621,7 @@ mod tests {
         frame(CLIENT, SERVER, fields, &vec![Record::MessageEnd(0); count])
     }
 
-    /// A server after 1000 packets that carry nothing but the ends of messages, from this number on.
+    /// Returns a server after 1000 packets from this number on that carry only ends of messages.
     fn flooded(first: u32) -> Core {
         let mut server = core(SERVER, |config| {
             config.limits.early_bytes = 10_000;
@@ -646,10 +636,10 @@ mod tests {
 
     #[test]
     fn packets_without_payload_keep_no_more_than_others_may() {
-        // Behind a gap, and in order where nobody reads.
+        // Behind a gap, and in order where no application reads.
         for first in [1, 0] {
             let server = flooded(first);
-            // Twice the buffer, and what is early: one packet more of each.
+            // Twice the buffer and the early bytes, plus one packet of each.
             assert!((5_000..21_000).contains(&server.kept()), "{} B from {first}", server.kept());
             assert!(server.statistics().without_room > 500, "{:?}", server.statistics());
         }

@@ -1,4 +1,4 @@
-//! What an application asks of its host.
+//! The calls of an application to its host.
 
 use std::net::IpAddr;
 
@@ -15,8 +15,8 @@ use super::{CHECKED, Core, Entry, Name};
 const SUM: usize = 4;
 
 impl Entry {
-    /// Why nothing is left to read and nothing will come, if that is so. Where something was not delivered, that
-    /// goes before the peer's end: only what has failed is to be abandoned.
+    /// Returns why nothing is left to read and nothing will come, if so. A failed delivery takes precedence over the
+    /// peer's end, because only a failed connection is to be abandoned.
     fn end(&self) -> Option<Failure> {
         let is_finished = self.incoming.is_finished();
         let is_delivered = self.outgoing.is_complete();
@@ -28,13 +28,13 @@ impl Entry {
 }
 
 impl Core {
-    /// Opens a connection to a known peer. Nothing is sent before there is something to send.
+    /// Opens a connection to a known peer. Nothing is sent before there is data.
     ///
     /// # Errors
-    /// [`Failure::Unreachable`]: [`Core::add_peer`] comes first.
+    /// Returns [`Failure::Unreachable`] for a peer that [`Core::add_peer`] did not add.
     ///
     /// # Panics
-    /// A service port of 32,768 or more.
+    /// Panics for a service port of 32,768 or more.
     pub fn connect(
         &mut self,
         peer: IpAddr,
@@ -63,7 +63,7 @@ impl Core {
         Ok(connection)
     }
 
-    /// A connection that a peer opened.
+    /// Accepts a connection that a peer opened.
     pub fn accept(&mut self) -> Option<Connection> {
         while let Some(connection) = self.accepted.pop_front() {
             if let Some(entry) = self.find(connection) {
@@ -74,7 +74,7 @@ impl Core {
         None
     }
 
-    /// A connection with something to read that was not there when it was given last.
+    /// Returns a connection with something new to read since it was last returned.
     pub fn next_readable(&mut self) -> Option<Connection> {
         while let Some(connection) = self.readable.pop_front() {
             if let Some(entry) = self.find(connection) {
@@ -85,14 +85,13 @@ impl Core {
         None
     }
 
-    /// The canonical address of the other end, and the service port.
+    /// Returns the other end's canonical address, and the service port.
     pub fn peer(&mut self, connection: Connection) -> Option<(IpAddr, u16)> {
         let (host, port) =
             self.find(connection).map(|entry| (entry.name.peer, entry.service_port & !CHECKED))?;
         Some((self.peers.canonical(host)?, port))
     }
 
-    /// The state behind a handle that may still send.
     fn sending(&mut self, connection: Connection) -> Result<&mut Entry, Failure> {
         let entry = self.find(connection).ok_or(Failure::Closed)?;
         match entry.failure {
@@ -109,10 +108,10 @@ impl Core {
         }
     }
 
-    /// Gives a message to be sent as one.
+    /// Queues a message for sending.
     ///
     /// # Errors
-    /// [`Failure::Full`] when there is no room for it now ([`Core::has_room`]), [`Failure::Empty`] for no bytes,
+    /// Returns [`Failure::Full`] without room for it now ([`Core::has_room`]), [`Failure::Empty`] for no bytes,
     /// [`Failure::TooLong`] for more than [`super::super::Limits::message_bytes`].
     pub fn send(&mut self, connection: Connection, message: &[u8]) -> Result<(), Failure> {
         let longest = self.config.limits.message_bytes;
@@ -139,8 +138,8 @@ impl Core {
         Ok(())
     }
 
-    /// Returns whether a message of `length` bytes would be taken now: the buffers of the connection, of its peer and of the
-    /// host have room for it. A message longer than a buffer is taken while that buffer is empty.
+    /// Returns whether the buffers of the connection, its peer and the host have room for a message of `length` bytes
+    /// now. An empty buffer accepts any message.
     pub fn has_room(&mut self, connection: Connection, length: usize) -> bool {
         let Some(entry) = self.find(connection) else { return false };
         let (length, used, peer) = (length as u64, entry.outgoing.bytes() as u64, entry.name.peer);
@@ -155,7 +154,6 @@ impl Core {
         .all(|(used, max)| used == 0 || used + length <= max)
     }
 
-    /// Counts anew the bytes that a connection has to send or that wait for ACKs.
     pub(super) fn count_unacked(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         let unacked = entry.outgoing.bytes() as u64;
@@ -168,17 +166,17 @@ impl Core {
         }
     }
 
-    /// Gives bytes of a stream. Gives how many were taken: fewer when there is no room, as in [`Core::has_room`].
+    /// Queues bytes of a stream. Returns how many were accepted, which may be fewer as in [`Core::has_room`].
     ///
     /// # Errors
-    /// A connection that may not send any more.
+    /// Fails for a connection that may not send any more.
     pub fn write(&mut self, connection: Connection, bytes: &[u8]) -> Result<usize, Failure> {
         let entry = self.sending(connection)?;
         if entry.options.checked {
             return Err(Failure::Unchecked);
         }
         let (used, name) = (entry.outgoing.bytes(), entry.name);
-        // Twice the window: half of it is on its way while the other half is written.
+        // Twice the window: one window is on its way while the next is written.
         let window =
             self.slots.slot(name.key(Side::Sending)).map_or(0, |slot| self.endpoint.window(slot));
         let limit = 2 * window as usize * usize::from(self.config.ndp.payload_bytes);
@@ -198,7 +196,7 @@ impl Core {
         Ok(count)
     }
 
-    /// Nothing more will be sent; what was given is delivered. The other direction goes on.
+    /// Ends the sending direction after all queued data. The other direction goes on.
     pub fn close(&mut self, connection: Connection) {
         let Ok(entry) = self.sending(connection) else { return };
         entry.outgoing.close();
@@ -206,34 +204,32 @@ impl Core {
         self.list_unhanded(connection.index);
     }
 
-    /// The application wants nothing of the connection any more: nothing is sent again, what arrives is thrown away, and
-    /// the peer is told by a RESET.
+    /// Abandons a connection: nothing is sent again, arrivals are dropped, and a RESET tells the peer.
     pub fn abandon(&mut self, now: Time, connection: Connection) {
         if self.find(connection).is_some() {
             self.fail(now, connection.index, Failure::Closed);
         }
     }
 
-    /// Abandons every connection: a program that ends says goodbye.
+    /// Abandons every connection before the program ends.
     pub fn abandon_all(&mut self, now: Time) {
         for index in 0..self.entries.len() as u32 {
             self.abandon(now, self.handle(index));
         }
     }
 
-    /// Bytes of the next whole message, if it is there. It is not taken.
+    /// Returns the length of the next whole message, in bytes.
     pub fn next_length(&mut self, connection: Connection) -> Option<usize> {
         let entry = self.find(connection)?;
         let sum = if entry.options.checked { SUM } else { 0 };
         entry.incoming.next_length().map(|length| length.saturating_sub(sum))
     }
 
-    /// The next whole message, if it is there.
+    /// Takes the next whole message.
     ///
     /// # Errors
-    /// [`Failure::Closed`] when none is left and none will come; otherwise why the connection failed: it
-    /// stays, to be asked again, until it is abandoned. A connection that failed before all that was given to
-    /// it was ACKed says so, though everything of the peer was read.
+    /// Returns [`Failure::Closed`] when no message is left and none will come; otherwise why the connection failed, on
+    /// each call until it is abandoned. That precedes the peer's end if not all sent data was ACKed.
     pub fn receive(&mut self, connection: Connection) -> Result<Option<Vec<u8>>, Failure> {
         let entry = self.find(connection).ok_or(Failure::Closed)?;
         let (mut message, mut is_whole) = (entry.incoming.message(), true);
@@ -252,10 +248,10 @@ impl Core {
         end.map_or(Ok(message), Err)
     }
 
-    /// The next bytes of the stream. Gives how many there were, 0 if there are none now.
+    /// Reads the next bytes of the stream. Returns their number, 0 if there are none now.
     ///
     /// # Errors
-    /// As [`Core::receive`].
+    /// Fails as [`Core::receive`] does.
     pub fn read(&mut self, connection: Connection, bytes: &mut [u8]) -> Result<usize, Failure> {
         let entry = self.find(connection).ok_or(Failure::Closed)?;
         if entry.options.checked {
@@ -268,13 +264,12 @@ impl Core {
         end.map_or(Ok(count), Err)
     }
 
-    /// Whether everything that was given has been ACKed.
+    /// Returns whether all data given to send has been ACKed.
     pub fn is_sent(&mut self, connection: Connection) -> bool {
         self.find(connection).is_none_or(|entry| entry.outgoing.is_complete())
     }
 
-    /// When the connection fails if it is still in use: for those that were accepted, whose peers may have
-    /// gone, too.
+    /// Sets when the connection fails if it is still in use, also if the peer opened it.
     pub fn set_deadline(&mut self, connection: Connection, deadline: Option<Time>) {
         let Some(entry) = self.find(connection) else { return };
         let Connection { index, generation } = connection;
@@ -284,20 +279,20 @@ impl Core {
         self.deadlines.extend(deadline.map(|deadline| (deadline, index, generation)));
     }
 
-    /// From now on the data that this connection receives is pulled in another class, 0 to 3.
+    /// Pulls this connection's data in another class from now on, 0 to 3.
     pub fn prioritise(&mut self, now: Time, connection: Connection, class: u8) {
         let Some(name) = self.find(connection).map(|entry| entry.name) else { return };
         self.command(now, Command::Prioritise { key: name.key(Side::Receiving), class });
     }
 
-    /// What the sending half of a connection has done, while the endpoint remembers it.
+    /// Returns the statistics of the send stream, while the endpoint remembers it.
     pub fn sender_statistics(&mut self, connection: Connection) -> Option<ndp::SenderStatistics> {
         let name = self.find(connection)?.name;
         let slot = self.slots.slot(name.key(Side::Sending))?;
         Some(*self.endpoint.sender_statistics(slot))
     }
 
-    /// What the receiving half of a connection has seen, while the endpoint remembers it.
+    /// Returns the statistics of the receive stream, while the endpoint remembers it.
     pub fn receiver_statistics(
         &mut self,
         connection: Connection,
@@ -307,32 +302,32 @@ impl Core {
         Some(*self.endpoint.receiver_statistics(slot))
     }
 
-    /// Why a connection failed, if it did.
+    /// Returns why a connection failed.
     pub fn failure(&mut self, connection: Connection) -> Option<Failure> {
         self.find(connection).and_then(|entry| entry.failure)
     }
 
-    /// Peers that this host knows and did not name itself.
+    /// Returns the number of peers that this host did not name.
     pub fn peers(&self) -> u32 {
         self.peers.strangers()
     }
 
-    /// Bytes of all connections that have arrived and were not read.
+    /// Returns all bytes that have arrived and were not read.
     pub fn kept(&self) -> u64 {
         self.peers.holdings(ME).1.kept
     }
 
-    /// Bytes of all connections that are to be sent, or that were sent and not ACKed.
+    /// Returns all bytes that are to be sent or ACKed.
     pub fn unacked(&self) -> u64 {
         self.peers.holdings(ME).1.unacked
     }
 
-    /// What went through.
+    /// Returns the counters.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Connections that are in use.
+    /// Returns the number of connections in use.
     pub fn connections(&self) -> usize {
         self.entries.len() - self.free.len()
     }
@@ -347,7 +342,6 @@ mod tests {
         Time::ZERO.saturating_add(TimeDelta::from_ms(ms))
     }
 
-    /// A client, and a server that it knows and that listens.
     fn two() -> [Core; 2] {
         let of = |number: u8| {
             let address = [10, 0, 0, number].into();
@@ -359,7 +353,6 @@ mod tests {
         [client, server]
     }
 
-    /// What both send in a millisecond arrives.
     fn exchange(from: u64, client: &mut Core, server: &mut Core) {
         for step in 0..10 {
             let now = at(from).saturating_add(TimeDelta::from_us(100 * step));
@@ -372,7 +365,7 @@ mod tests {
         }
     }
 
-    /// A request that was read whole, with the end of its sender, who is gone before the answer comes.
+    /// Returns a server that read a request with its sender's end, but answers after the client is gone.
     fn answered_too_late() -> (Core, Connection) {
         let [mut client, mut server] = two();
         let near = client.connect([10, 0, 0, 1].into(), 7, Options::default()).unwrap();
@@ -397,7 +390,7 @@ mod tests {
             while server.transmit(now).is_some() {}
             now = server.next().max(now.saturating_add(TimeDelta::from_us(10)));
         }
-        // It is listed, says why, and goes when it is abandoned.
+        // It is listed, reports why it failed, and goes when it is abandoned.
         assert_eq!(std::iter::from_fn(|| server.next_readable()).last(), Some(far));
         assert_eq!(server.receive(far), Err(Failure::Deadline));
         assert_eq!(server.read(far, &mut [0; 8]), Err(Failure::Deadline));

@@ -1,15 +1,16 @@
-//! Peers that are not heard: asked several times, then given up. So are connections on which nothing moves.
+//! Dead-peer detection: a silent peer is probed several times, then given up. So are connections on which nothing
+//! moves.
 //!
-//! A host asks with a copy of the last packet that the peer has ACKed, without its payload: a peer that knows the
-//! connection ACKs it, one that does not answers with a RESET. So a peer that only waits is heard as well. Before
-//! anything was ACKed it asks with the header of its first packet, as if a switch had trimmed that, which draws a NACK. Each
-//! connection is looked at a few times in the time after which it would be given up, and asked by chance. Neither the
-//! looks nor the questions of many come together. Where the ring of the interface was full nevertheless, what was lost
-//! may have been the answers: the verdict waits for another few rounds.
+//! A probe is a copy, without payload, of the last packet that the peer has ACKed. A peer that knows the connection
+//! ACKs it, another one answers with a RESET, so a waiting peer is heard as well. Before the first ACK the probe is the
+//! header of the first packet, as if trimmed, which draws a NACK. Each connection is inspected a few times within its
+//! timeout, and probed at random, so that neither inspections nor probes coincide. If the ring of the interface
+//! overran, the lost frames may have been answers: the verdict waits for a few more rounds.
 //!
-//! A peer may answer all questions while no data arrives: where full packets are lost and short ones are not, or where
-//! somebody forges ACKs. So each look asks whether anything moved as well: a packet was ACKed for the first time, or a
-//! packet came. Where all that does not move is long, the MTU of the path is named as the cause: questions are short. A peer whose application does not read says so in its answers ([`Flags::HELD`]), which counts as much.
+//! A peer may answer all probes while no data arrives: where only full packets are lost, or where another host forges
+//! ACKs. So each inspection also checks for progress: a first ACK of a packet, or an arrival. If all packets that do
+//! not move are long, the MTU of the path is named as the cause, since probes are short. A peer whose application does
+//! not read flags its answers ([`Flags::HELD`]), which counts as progress.
 
 use trimline_packet::{Flags, Header, Kind, Packet, Service, Time, TimeDelta};
 use trimline_transport::{HostTables, PathList, Side};
@@ -20,39 +21,38 @@ use super::super::peers::ME;
 use super::Core;
 use crate::random;
 
-/// Rounds in the time after which a peer is given up.
 const ROUNDS: u64 = 16;
 
-/// Rounds of silence before a peer is asked.
+/// Rounds of silence before a peer may be probed.
 const PATIENT_ROUNDS: u64 = 4;
 
-/// Rounds of silence from which on it is asked each time; before, by chance.
+/// Rounds of silence from which a peer is probed each round; before, at random.
 const CERTAIN_ROUNDS: u64 = 8;
 
-/// Maximum of connections that are looked at together: the looks of a round are spread over it, so that the answers to
-/// their questions fit into the ring of an interface (512 frames).
+/// Maximum number of connections that are inspected together, so that the answers to their probes fit into the ring of
+/// an interface (512 frames). The inspections of a round are spread over it.
 const INSPECTIONS: usize = 64;
 
-/// Minimum length of an IP packet, in bytes, that a path may lose for its length (RFC 791: every host takes 576).
+/// Minimum IP packet, in bytes, that a path may lose for its length (RFC 791: every host takes 576).
 const MIN_PATH_MTU: u16 = 576;
 
-/// Returns whether a packet is a keep-alive probe. A first packet without payload is an empty stream instead.
+/// Returns whether a packet is a keepalive probe. A first packet without payload is an empty stream.
 pub(super) fn is_question(packet: &Packet) -> bool {
     let header = &packet.header;
     header.kind == Kind::Data && header.payload_length() == 0 && !header.flags.contains(Flags::SYN)
 }
 
-/// Progress of one half of a connection, as periodic looks saw it.
+/// Progress of one stream, as the inspections saw it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moved {
-    /// Packets; nothing before the first look.
+    /// Packets; `None` before the first inspection.
     count: Option<u64>,
-    /// Time of the look that first saw this number, or found nothing under way.
+    /// Time of the inspection that first saw this count, or nothing under way.
     since: Time,
 }
 
 impl Moved {
-    /// Time since the last progress of a half that has something under way; zero for one that has not.
+    /// Returns the time since the last progress; zero with nothing under way.
     fn still(&mut self, now: Time, count: u64, is_under_way: bool) -> TimeDelta {
         if !is_under_way || self.count != Some(count) {
             *self = Moved { count: Some(count), since: now };
@@ -60,35 +60,32 @@ impl Moved {
         now.saturating_since(self.since)
     }
 
-    /// The clock was set back.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         self.since = self.since.set_back(by);
     }
 }
 
-/// Who is to be looked at, and when.
+/// The schedule of inspections.
 #[derive(Debug)]
 pub(super) struct Watch {
     /// Connections that have not failed.
     open: usize,
-    /// When the next look is due.
+    /// The time of the next inspection.
     next: Option<Time>,
-    /// Where the round goes on.
+    /// Index of the connection at which the round continues.
     at: usize,
-    /// When somebody last looked whether anything is due: a host that slept has heard nobody.
+    /// The last check for due inspections. A host that slept could not hear its peers.
     looked: Time,
-    /// Since when this host has not slept.
+    /// The time since which this host has not slept.
     awake: Time,
-    /// Time of the last frames that found no room in the ring, if there were any.
+    /// Time of the last frames that found no room in the ring.
     overran: Option<Time>,
-    /// The chance of this host.
+    /// The RNG seed of this host.
     seed: u64,
-    /// Connections whose peers are to be asked.
     asks: Vec<u32>,
 }
 
 impl Watch {
-    /// Nobody is to be looked at.
     pub(super) fn new(seed: u64) -> Watch {
         Watch {
             open: 0,
@@ -102,12 +99,10 @@ impl Watch {
         }
     }
 
-    /// There is one more connection.
     pub(super) fn opened(&mut self) {
         self.open += 1;
     }
 
-    /// One of them has ended or failed.
     pub(super) fn closed(&mut self) {
         self.open -= 1;
         if self.open == 0 {
@@ -115,7 +110,6 @@ impl Watch {
         }
     }
 
-    /// When something is to be done.
     pub(super) fn next(&self) -> Time {
         match self.next {
             _ if self.open == 0 => Time::NEVER,
@@ -125,21 +119,18 @@ impl Watch {
         }
     }
 
-    /// The clock was set back.
     pub(super) fn set_back(&mut self, by: TimeDelta) {
         self.next = self.next.map(|next| next.set_back(by));
         (self.looked, self.awake) = (self.looked.set_back(by), self.awake.set_back(by));
         self.overran = self.overran.map(|at| at.set_back(by));
     }
 
-    /// Whether a peer is to be asked.
     pub(super) fn asks(&self) -> bool {
         !self.asks.is_empty()
     }
 }
 
 impl Core {
-    /// Looks at some connections if it is time to.
     pub(super) fn find_dead_peers(&mut self, now: Time) {
         let Some(timeout) = self.config.dead_peer_timeout else { return };
         let round = TimeDelta::from_ps((timeout.as_ps() / ROUNDS).max(1));
@@ -172,7 +163,7 @@ impl Core {
             return;
         }
         let (outgoing, incoming) = (&entry.outgoing, &entry.incoming);
-        // All is there; only this host's application has not read it.
+        // All data is there; only this host's application has not read it.
         if outgoing.is_complete() && incoming.is_closed() {
             return;
         }
@@ -206,13 +197,13 @@ impl Core {
         }
     }
 
-    /// Records that frames arrived and found no room, for who drives this core: they may have been answers.
+    /// Records that arriving frames found no room: they may have been answers.
     pub fn overran(&mut self, now: Time) {
         self.watch.overran = Some(now);
     }
 
-    /// The packet by which a connection asks, its bytes and its attempt: the last one that was ACKed, without payload. Before
-    /// that the header of the first one, if it is so long that the path may be at fault.
+    /// Returns the number, payload bytes and attempt of a probe: the last ACKed packet, without payload. Before the
+    /// first ACK: the first packet's header, if it is so long that the path may be at fault.
     fn question(&self, index: u32) -> Option<(u32, u16, u8)> {
         let outgoing = &self.entries[index as usize].outgoing;
         let acked = outgoing.last_acked().map(|sequence| (sequence, 0, 0));
@@ -220,7 +211,6 @@ impl Core {
         acked.or_else(|| outgoing.first_out().filter(is_long))
     }
 
-    /// The next question to a peer that was not heard.
     pub(super) fn next_question(&mut self) -> Option<Packet> {
         while let Some(index) = self.watch.asks.pop() {
             let entry = &self.entries[index as usize];
@@ -237,7 +227,7 @@ impl Core {
                 flags = flags.with(Flags::FROM_OPENER);
             }
             if length > 0 {
-                // Not the attempt that is out: the answer measures no round trip.
+                // Not the current attempt, so that the answer measures no round trip.
                 flags = flags.with(Flags::SYN).with_attempt(attempt.wrapping_add(2));
             }
             let pick =

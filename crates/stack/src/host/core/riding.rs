@@ -1,8 +1,8 @@
-//! ACKs that ride in packets of data: a request and its answer are a frame each then.
+//! ACKs that ride in data packets, so that a request and its answer take one frame each.
 //!
-//! An ACK that pulls nothing is held while the endpoint is asked for what comes next, at the same instant. If that is
-//! data to the same peer with room behind its payload, the ACK is a record there; else it goes before what is no data,
-//! and right behind what is.
+//! An ACK that pulls nothing is held while the endpoint is polled for the next packet, at the same instant. In data to
+//! the same peer with room behind its payload it becomes a record. Otherwise it goes before other packets and right
+//! behind data.
 
 use std::collections::VecDeque;
 
@@ -15,38 +15,35 @@ use super::super::outgoing::EXTENSION_ROOM;
 use super::super::peers::ME;
 use super::{Core, Name};
 
-/// ACKs that one packet carries, at most.
+/// Maximum number of ACKs that ride in one packet.
 const MAX: usize = 4;
 
-/// Control packets that wait, at most (chosen: as many as connections that one peer may have opened).
+/// Maximum number of waiting control packets (chosen: the connections that one peer may open).
 const MAX_WAITING: usize = 4096;
 
-/// Bytes that a host puts behind a payload, at most: a tag, records of the packet, and ACKs that ride in it.
+/// Maximum bytes behind a payload: a tag, the packet's records, and riding ACKs.
 pub(crate) const BEHIND_PAYLOAD: usize = TAG_BYTES + EXTENSION_ROOM + MAX * ACKED_BYTES;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Riding {
-    /// Control packets that the endpoint gave and that go before further ones.
+    /// Control packets of the endpoint, which go before further ones.
     waiting: VecDeque<Packet>,
-    /// What rides in the packet that is written next.
+    /// ACKs that ride in the next packet.
     in_next: Vec<Header>,
 }
 
 impl Riding {
-    /// Whether packets wait that were taken from the endpoint.
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// A control packet goes before further packets of the endpoint, unless very many wait already.
+    /// Queues a control packet before further packets of the endpoint, up to [`MAX_WAITING`].
     pub(super) fn push(&mut self, packet: Packet) {
         if self.waiting.len() < MAX_WAITING {
             self.waiting.push_back(packet);
         }
     }
 
-    /// The records of the packet that is written now.
     pub(super) fn write(&mut self, extension: &mut Vec<u8>) {
         for Header { connection, sequence, flags, .. } in self.in_next.drain(..) {
             let (connection, flags) = (connection.get(), flags.bits());
@@ -56,13 +53,12 @@ impl Riding {
     }
 }
 
-/// An ACK that only says that something arrived.
 fn is_idle_ack(packet: &Packet) -> bool {
     packet.header.kind == Kind::Ack && packet.header.pull_counter().is_none()
 }
 
 impl Core {
-    /// The next packet of the endpoint. An answer of a connection that is not pulled says so.
+    /// Returns the next packet of the endpoint. Answers of connections that are not pulled are flagged [`Flags::HELD`].
     fn poll_endpoint(&mut self, at: Time) -> Option<Packet> {
         let mut packet = self.endpoint.poll_transmit(at, Allowed::ALL)?;
         let header = &mut packet.header;
@@ -80,7 +76,7 @@ impl Core {
         Some(packet)
     }
 
-    /// The next packet of the endpoint, with ACKs in it that may ride there.
+    /// Returns the next packet to send, with ACKs that may ride in it.
     pub(super) fn next_of_endpoint(&mut self, at: Time) -> Option<Packet> {
         if let Some(packet) = self.riding.waiting.pop_front() {
             return Some(packet);
@@ -105,7 +101,7 @@ impl Core {
             {
                 self.riding.in_next.extend(acks.drain(..).map(|ack| ack.header));
             }
-            // Data cannot wait: when it is written its bytes must still be there.
+            // Data cannot wait: its bytes must still be there when it is written.
             self.riding.waiting = acks;
             return Some(data);
         }
@@ -115,12 +111,11 @@ impl Core {
     }
 
     fn has_room_behind(&self, data: &Packet, acks: usize) -> bool {
-        // Records of the packet itself have room of their own.
+        // The packet's own records have room of their own.
         let free = self.config.ndp.payload_bytes - data.header.payload_length();
         acks * ACKED_BYTES <= usize::from(free)
     }
 
-    /// The ACKs that ride in a packet, each as the packet that it would have been.
     pub(super) fn riders<'a>(
         packet: &Packet,
         records: impl Iterator<Item = Record<'a>>,
@@ -132,7 +127,7 @@ impl Core {
             let header = Header { kind: Kind::Ack, flags, path, connection, sequence, extra: 0 };
             let mut ack = Packet::control(peer, ME, header);
             ack.service = Service::Control.into();
-            // One that pulls does not ride.
+            // An ACK that pulls does not ride.
             ack.header.pull_counter().is_none().then_some(ack)
         })
     }

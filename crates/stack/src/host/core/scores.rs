@@ -1,4 +1,4 @@
-//! What became of the packets on each path, over all connections.
+//! The scoreboard of each path, over all connections.
 
 use trimline_packet::wire::Routes;
 use trimline_packet::{HostId, PathId, Time};
@@ -9,7 +9,6 @@ use super::super::scoreboard::{Board, PathStatus};
 use super::Core;
 
 impl Core {
-    /// A half begins without the paths that other connections found bad.
     pub(super) fn avoid_outliers(&mut self, now: Time, key: Key) {
         let board = self.boards.get(key.peer.index()).and_then(Option::as_deref);
         let Some(board) = board.filter(|board| !board.is_quiet()) else { return };
@@ -19,7 +18,6 @@ impl Core {
         }
     }
 
-    /// A packet of data goes to a peer by a path.
     #[inline]
     pub(super) fn record_sent(&mut self, now: Time, peer: HostId, path: u16, lost_on: Option<u16>) {
         match self.boards.get_mut(peer.index()) {
@@ -39,8 +37,8 @@ impl Core {
         self.boards[index] = Some(Box::new(board));
     }
 
-    /// The scoreboard: each path to each peer that data was sent to, and what became of the packets.
-    /// No more rows than `max`: a host may have many peers.
+    /// Returns the scoreboard: each path to each peer that data was sent to, with counters; at most `max` rows, because
+    /// a host may have many peers.
     pub fn paths(&self, now: Time, max: usize) -> Vec<PathStatus> {
         let mut all = Vec::new();
         for (host, board) in (0..).map(HostId::new).zip(&self.boards) {

@@ -1,4 +1,4 @@
-//! What a host sends, and when: its own pace on the link, and the frames.
+//! The pacing and writing of frames.
 
 use std::ops::Range;
 
@@ -9,39 +9,35 @@ use trimline_transport::{Allowed, Endpoint};
 use super::dead_peer::is_question;
 use super::{Core, Name};
 
-/// Full packets by which a host that was held up may be behind its own pace: it makes up for no more
-/// (chosen: 8, the packets that a switch port of the paper can queue).
+/// Maximum delay behind its own pace, in full packets, that a host makes up for (chosen: 8, the packets that a switch
+/// port of the paper can queue).
 const LATE_PACKETS: u64 = 8;
 
-/// Bytes from which on a payload is not copied into its frame (chosen: a full packet of the smaller MTU; what
-/// that saves is in docs/performance-log.md).
+/// Minimum payload, in bytes, that is not copied into its frame (chosen: a full packet of the smaller MTU; savings in
+/// docs/performance-log.md).
 const APART: usize = 1400;
 
-/// The shortest Ethernet frame, without FCS.
+/// The shortest Ethernet frame, in bytes, without FCS.
 pub(super) const SHORTEST: usize = 60;
 
-/// A payload that lies with its connection.
 #[derive(Debug)]
 pub(in crate::host) struct Lent {
     entry: u32,
     at: Range<u64>,
 }
 
-/// A frame to be sent.
 #[derive(Debug)]
 pub(in crate::host) struct Written {
-    /// Everything, or what is before and behind the payload.
+    /// The frame, or its bytes before and behind the payload.
     pub(in crate::host) bytes: Vec<u8>,
-    /// How much is before it.
     pub(in crate::host) head: usize,
-    /// The payload, unless it is among the bytes.
+    /// The payload, unless `bytes` contains it.
     pub(in crate::host) payload: Option<Lent>,
-    /// No way to its peer is known yet: it is as good as lost.
+    /// A next hop is known. Without one the packet counts as lost.
     pub(in crate::host) has_way: bool,
 }
 
 impl Written {
-    /// The frame in pieces, and how many there are.
     pub(in crate::host) fn pieces<'a>(&'a self, core: &'a Core) -> ([&'a [u8]; 4], usize) {
         let Some(lent) = &self.payload else { return ([&self.bytes, &[], &[], &[]], 1) };
         let (head, tail) = self.bytes.split_at(self.head);
@@ -53,7 +49,6 @@ impl Written {
 }
 
 impl Core {
-    /// When the next packet can be sent.
     pub(super) fn next_transmit(&self) -> Time {
         let free = self.busy_until.saturating_since(Time::ZERO).saturating_sub(self.ahead);
         let is_waiting = !self.to_strangers.is_empty() || self.riding.is_waiting();
@@ -64,8 +59,8 @@ impl Core {
         ready.max(Time::ZERO + free).max(self.clock)
     }
 
-    /// Writes the next packet that may be sent at or before `now` into the frame. Gives when it goes:
-    /// the host's own pace, which a thread that was held up follows later, though not without limit.
+    /// Writes the next packet that may be sent at or before `now` into the frame. Returns its departure by the host's
+    /// own pace; a thread that was held up makes up for a limited delay.
     pub fn transmit(&mut self, now: Time) -> Option<(Time, Packet)> {
         let (at, packet) = self.next_packet(now)?;
         self.frame = match self.to_strangers.pop_front() {
@@ -75,7 +70,8 @@ impl Core {
         Some((at, packet))
     }
 
-    /// The same, with a long payload left where it is: its bytes stay there until something arrives.
+    /// Returns the next packet as [`Core::transmit`] does, but leaves a long payload in its buffer, where it stays
+    /// until an arrival.
     pub(in crate::host) fn transmit_apart(&mut self, now: Time) -> Option<(Packet, Written)> {
         let (_, packet) = self.next_packet(now)?;
         let written = match self.to_strangers.pop_front() {
@@ -111,7 +107,7 @@ impl Core {
         Some((at, packet))
     }
 
-    /// Writes a packet into the memory of the frame; a payload of `apart` bytes or more is only named.
+    /// Writes a packet; a payload of `apart` bytes or more is only referenced.
     fn write_frame(&mut self, now: Time, packet: &Packet, apart: usize) -> Written {
         self.extension.clear();
         let header = &packet.header;
@@ -160,7 +156,7 @@ impl Core {
         }
         let owner = of.as_ref().map(|lent| lent.entry);
         let payload = if is_apart { of } else { None };
-        // The packet may have made room for the endpoint to learn of more.
+        // Sending may have made room for the endpoint to learn of more bytes.
         if let Some(owner) = owner
             && !self.entries[owner as usize].outgoing.is_handed_over()
         {
@@ -169,7 +165,7 @@ impl Core {
         Written { bytes, head, payload, has_way }
     }
 
-    /// Where the payload of a packet lies that is sent now. Its records are in the extension then.
+    /// Locates the payload of a packet in sending, and writes its records.
     fn place(&mut self, now: Time, packet: &Packet) -> Lent {
         let header = &packet.header;
         let name = Name {
@@ -193,7 +189,6 @@ impl Core {
         Lent { entry, at }
     }
 
-    /// What the key makes of a packet, if there is one.
     pub(super) fn tag(
         &self,
         datagram: &Datagram,
@@ -206,12 +201,11 @@ impl Core {
         Some(key.tag([*source, *destination], &header, &[payload[0], payload[1], extension]))
     }
 
-    /// The payload that was left where it is.
     pub(in crate::host) fn lent(&self, lent: &Lent) -> [&[u8]; 2] {
         self.entries[lent.entry as usize].outgoing.slices(&lent.at)
     }
 
-    /// The frame that [`Core::transmit`] wrote last.
+    /// Returns the last frame of [`Core::transmit`].
     pub fn frame(&self) -> &[u8] {
         &self.frame
     }

@@ -1,4 +1,4 @@
-//! Strangers show that they are where they say they are, before anything is kept of them.
+//! Address validation: an unknown host shows that it receives at its address before it costs any state.
 
 use trimline_packet::wire::{Datagram, Error, Ethernet, Fields, Parsed, Record, Routes, What};
 use trimline_packet::{ByteCount, Flags, Header, Kind, Packet, PathId, Service, Time};
@@ -13,11 +13,10 @@ use super::super::tokens::Token;
 use super::transmit::SHORTEST;
 use super::{Core, Name};
 
-/// Answers to strangers that wait for the NIC; more are not given.
+/// Maximum number of answers to unknown hosts that wait for the NIC.
 const WAITING: usize = 256;
 
 impl Core {
-    /// Whether a packet is of those that open connections here.
     pub(super) fn is_welcome(&self, datagram: &Datagram) -> bool {
         let Datagram { service, fields, .. } = datagram;
         let opening = Flags::SYN | Flags::FROM_OPENER;
@@ -27,7 +26,7 @@ impl Core {
             && self.services.contains(&(fields.extra as u16))
     }
 
-    /// Whether a packet would open a connection, and does not show that it comes from where it says.
+    /// Returns whether a packet would open a connection without a valid token.
     pub(super) fn is_stranger(&self, now: Time, parsed: &Parsed<'_>) -> bool {
         let Datagram { source, fields, .. } = &parsed.datagram;
         if !self.is_welcome(&parsed.datagram) {
@@ -44,8 +43,8 @@ impl Core {
         !token.is_some_and(|token| self.tokens.is_good(now, *source, token))
     }
 
-    /// Answers the first packet of a stranger with a token: the packet was not taken. It is hardly longer than the
-    /// shortest packet.
+    /// Answers the first packet of an unknown host with a token instead of taking it. The answer is hardly longer than
+    /// the shortest packet.
     pub(super) fn challenge(&mut self, now: Time, ethernet: Ethernet, datagram: &Datagram) {
         let token = match self.to_strangers.len() < WAITING {
             true => self.tokens.give(now, datagram.source),
@@ -59,8 +58,8 @@ impl Core {
         self.answer_stranger(now, ethernet, datagram, (Kind::Nack, flags), &extension);
     }
 
-    /// Somebody of whom nothing is known sends to a connection that is not known either. NDP 3.2.2-d: data and PULLs
-    /// are answered by a RESET, rarely.
+    /// Refuses a packet of an unknown host to an unknown connection. NDP 3.2.2-d: data and PULLs are answered by a
+    /// RESET, rarely.
     pub(super) fn refuse_stranger(&mut self, now: Time, ethernet: Ethernet, datagram: &Datagram) {
         let fields = datagram.fields;
         let is_asked = match fields.kind {
@@ -86,8 +85,8 @@ impl Core {
         self.answer_stranger(now, ethernet, datagram, (Kind::Reset, flags), &[]);
     }
 
-    /// Answers a packet. Nothing is kept but the answer, until it is sent. It goes back the way the packet came, unless
-    /// another one is known.
+    /// Answers a packet, without other state. The answer goes back the way the packet came, unless another next hop is
+    /// known.
     fn answer_stranger(
         &mut self,
         now: Time,
@@ -123,7 +122,7 @@ impl Core {
         self.clock = self.clock.max(now);
     }
 
-    /// What stands for the next answer to a stranger where packets are counted and paced.
+    /// Returns a stand-in for the next answer to an unknown host, for counting and pacing.
     pub(super) fn next_to_stranger(&self) -> Option<Packet> {
         self.to_strangers.front()?;
         let header = Header {
@@ -137,9 +136,8 @@ impl Core {
         Some(Packet::control(ME, ME, header))
     }
 
-    /// A peer wants to see a token before it takes anything of a connection. The first time all that was sent goes
-    /// again, with the token. A packet that had shown it, and was cut on its way, comes back as a header that a
-    /// switch returned.
+    /// Handles a peer's demand for a token. At first, everything sent goes again, with the token. A packet that showed
+    /// it and was trimmed on its way counts as a header that a switch returned.
     pub(super) fn was_challenged(&mut self, now: Time, packet: &Packet, name: Name, token: Token) {
         let known = self.names.get(&name).copied().filter(|_| name.opened_here);
         let Some(index) = known else { return self.statistics.implausible += 1 };
