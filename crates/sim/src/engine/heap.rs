@@ -1,5 +1,5 @@
-//! The oracle: one binary heap of events, ordered by (time, class, tie). No window, no bitmap, no
-//! assumption about delays. A recorder may look on, event by event; it changes nothing.
+//! The oracle: one binary heap of events, ordered by (time, class, tie). It has no window, no bitmap, and assumes
+//! nothing about delays. A recorder may record each event; it changes nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,10 +30,10 @@ struct Event {
     from: Transmission,
 }
 
-/// One heap of all events.
+/// The heap engine: one heap of all events.
 pub(crate) struct Heap {
     events: BinaryHeap<Reverse<Event>>,
-    /// The earliest pending wake of each unit.
+    /// The earliest pending wake of each node.
     wakes: Vec<Time>,
     touched: Vec<u32>,
     ties: Ties,
@@ -82,7 +82,7 @@ impl EventSink for Heap {
 }
 
 impl Heap {
-    /// An engine for a network that has not run yet.
+    /// Returns an engine for a network that has not run yet.
     pub(crate) fn new(network: &Network, recorder: Option<Recorder>) -> Heap {
         let ports = network.core.routes.ports();
         let mut heap = Heap {
@@ -98,7 +98,7 @@ impl Heap {
         heap
     }
 
-    /// What was recorded: nothing, if nobody looked on.
+    /// Returns the recorded timeline; empty without a recorder.
     pub(crate) fn into_timeline(self) -> Timeline {
         self.recorder.map_or_else(Timeline::default, Recorder::into_timeline)
     }

@@ -1,10 +1,9 @@
-//! Engines: the order in which the units of a [`Network`] are visited.
+//! Engines: the order in which the nodes of a [`Network`] run.
 //!
-//! [`Windows`] is the fast one; [`Heap`] is the plain one, the oracle. Results are equal, bit for bit:
-//! what a unit does depends only on its own events in the order (time, class, tie), and both engines
-//! keep that order for every unit.
+//! [`Windows`] is fast; [`Heap`] is simple and serves as the oracle. Their results are equal, bit for bit: a node
+//! depends only on its own events in the order (time, class, tie), and both engines keep that order for every node.
 //!
-//! An engine is compiled once. What it drives is behind two trait objects: the ports of a run ([`SwitchNodes`]) and its hosts
+//! Engines are compiled once. They drive two trait objects: the ports of a run ([`SwitchNodes`]) and its hosts
 //! ([`HostNodes`]).
 
 mod event_list;
@@ -32,8 +31,8 @@ use trimline_packet::{Time, TimeDelta};
 
 use crate::keys::quantity::LONGEST;
 
-/// The longest run of a network in which what one unit sends arrives at another `lookahead` later at the earliest.
-/// What lies behind it never happens. It is the same for every engine.
+/// Returns the longest run of a network with this `lookahead`: the minimum time from one node's decision to send until
+/// the arrival at another node. Events behind the end never happen. Every engine has this bound.
 pub(crate) fn longest_run(lookahead: TimeDelta) -> TimeDelta {
     let ps = u128::from(wheel::MAX_WINDOWS) << lookahead.as_ps().max(1).ilog2();
     TimeDelta::from_ps(u64::try_from(ps).unwrap_or(u64::MAX)).min(LONGEST)
@@ -43,14 +42,14 @@ pub(crate) fn longest_run(lookahead: TimeDelta) -> TimeDelta {
 pub(crate) trait Engine {
     /// Performs every event before `limit`.
     fn run_until(&mut self, network: &mut Network, limit: Time);
-    /// Units may be behind `limit` after [`Engine::run_until`], if nothing that they still have to do can
-    /// be noticed by other units yet. Now they are not: for whoever looks at them, or changes links.
+    /// Runs all nodes up to `limit`. After [`Engine::run_until`] a node may still be behind, if its remaining events
+    /// cannot affect other nodes yet. Call this before reading state or changing links.
     fn catch_up(&mut self, _network: &mut Network, _limit: Time) {}
-    /// Shows `inspect` the network as the thread sees it that drives a unit: with the packets that are there. Between two
-    /// calls of [`Engine::run_until`].
+    /// Calls `inspect` with the network as the thread that drives `node` sees it, with the packets there. Call it
+    /// between two calls of [`Engine::run_until`].
     fn at_node(&mut self, network: &Network, _node: u32, inspect: &mut dyn FnMut(&Network)) {
         inspect(network);
     }
-    /// Something that is no event has given a unit something to do at `at`, until when everything is settled.
+    /// Gives `node` something to do at `at`, from outside the events. All nodes have caught up to `at`.
     fn disturb(&mut self, network: &mut Network, node: u32, at: Time);
 }
