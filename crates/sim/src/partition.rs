@@ -26,15 +26,15 @@ pub struct Division {
     pub reason: Option<String>,
 }
 
-/// Divides a plan among at most `threads` threads: whole pods of a network with three tiers, leaves of one with two,
-/// and the switches of the top tier spread among them.
+/// Divides a plan among at most `threads` threads: pods of a network with three tiers, leaves of one with two, and the
+/// switches of the top tier spread evenly.
 pub fn division(plan: &Plan, threads: usize) -> Division {
     let (max, reason) = max_threads(plan);
     let reason = (threads > max).then_some(reason);
     Division { threads: threads.clamp(1, max), reason }
 }
 
-/// Returns the maximum number of threads of a plan, and the reason for it.
+/// Returns the maximum number of threads of a plan, and its reason.
 fn max_threads(plan: &Plan) -> (usize, String) {
     let clos = &plan.topology;
     let (parts, _) = parts(clos);
@@ -75,7 +75,6 @@ fn parts(clos: &Clos) -> (u32, u32) {
     }
 }
 
-/// Returns the part of a node.
 fn part_of(routes: &Routes, node: u32) -> Part {
     let clos = routes.clos();
     let (parts, tops) = parts(clos);
@@ -94,7 +93,7 @@ fn part_of(routes: &Routes, node: u32) -> Part {
     }
 }
 
-/// Returns whether a port belongs to a switch at either end of a link between parts.
+/// Returns whether a port belongs to a switch at an end of a link between parts.
 fn is_at_border(routes: &Routes, port: u32) -> bool {
     let clos = routes.clos();
     let switch = routes.switch_of(port);
@@ -109,7 +108,7 @@ fn is_at_border(routes: &Routes, port: u32) -> bool {
 pub(crate) struct Partition {
     /// Per node: the number of its thread.
     owners: Shared<u8>,
-    /// A bit per node: set for a port of a switch at the border.
+    /// A bit per node that is a port of a switch at the border.
     border: Shared<u64>,
     threads: usize,
 }
@@ -134,18 +133,16 @@ impl Partition {
         Partition { owners, border: border.into(), threads }
     }
 
-    /// Returns the number of threads.
     pub(crate) fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Returns, per node, the number of its thread.
     pub(crate) fn owners(&self) -> Shared<u8> {
         // SAFETY: no item ever changes.
         unsafe { self.owners.view() }
     }
 
-    /// Returns a bit per node: set if the node exchanges packets with other threads.
+    /// Returns a bit per node that exchanges packets with other threads.
     pub(crate) fn border(&self) -> Shared<u64> {
         // SAFETY: no item ever changes.
         unsafe { self.border.view() }

@@ -2,12 +2,12 @@
 
 use trimline_packet::Time;
 
-/// Times and ports, the last one first. The list is short: a port acts by itself once per packet time.
+/// Times and ports, the last first. The list is short: a port acts by itself once per packet time.
 #[derive(Default)]
 pub(super) struct EventList(Vec<(Time, u32)>);
 
 impl EventList {
-    /// Adds an event of a port, if `at` is before `limit`.
+    /// Adds an event that is before `limit`; ignores others.
     #[inline(always)]
     pub(super) fn record(&mut self, at: Time, port: u32, limit: Time) {
         if at >= limit {
@@ -22,7 +22,7 @@ impl EventList {
         self.0[place] = (at, port);
     }
 
-    /// Removes and returns the first event, if it is before `until`. At one instant the lowest port number comes first.
+    /// Removes the first event if it is before `until`. At one instant the lowest port comes first.
     #[inline(always)]
     pub(super) fn take(&mut self, until: Time) -> Option<(Time, u32)> {
         self.0.pop_if(|&mut (at, _)| at < until)

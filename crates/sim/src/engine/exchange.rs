@@ -23,10 +23,9 @@ use crate::workload::Notice;
 /// The number of checks for the other threads before a thread sleeps. They take at most a fifth of a millisecond, about
 /// as long as a hypervisor sometimes stops a virtual machine.
 ///
-/// With a core per thread the others arrive in time, and sleeping and waking would cost more. On shared cores a
-/// spinning thread keeps the others from running. So each failure halves the number of checks, and each success doubles
-/// it. Now and then a thread spins in spite of failures: threads that sleep arrive late for each other, and would
-/// otherwise never stop sleeping.
+/// With a core per thread the others arrive in time, and sleep would cost more. On shared cores a spinning thread keeps
+/// the others from running. So a failure halves the number of checks, and a success doubles it. Now and then a thread
+/// spins in spite of failures: threads that sleep arrive late for each other, and would otherwise never stop sleeping.
 #[derive(Clone, Copy)]
 pub(super) struct SpinLimit {
     inspects: u32,
@@ -62,7 +61,7 @@ impl SpinLimit {
     }
 }
 
-/// A packet that arrives at a node of another thread.
+/// A packet for a node of another thread.
 pub(super) struct Letter {
     pub(super) at: Time,
     pub(super) node: u32,
@@ -75,7 +74,7 @@ pub(super) struct Letter {
 #[derive(Default)]
 pub(super) struct Mail {
     pub(super) letters: Vec<Letter>,
-    /// Notices of hosts to hosts of the other thread.
+    /// Notices to hosts of the other thread.
     pub(super) notices: Vec<Notice>,
 }
 
@@ -88,7 +87,7 @@ impl Mail {
 /// Messages of one thread to all others in a round.
 pub(super) struct Outgoing {
     owners: Shared<u8>,
-    /// A bit per node: set if it exchanges packets with other threads.
+    /// A bit per node that exchanges packets with other threads.
     border: Shared<u64>,
     me: u8,
     /// By receiver.
@@ -101,7 +100,7 @@ impl Outgoing {
         Outgoing { owners: partition.owners(), border: partition.border(), me: me as u8, mails }
     }
 
-    /// Returns a bit for each of 64 nodes: set if the node exchanges packets with other threads.
+    /// Returns a bit for each of 64 nodes that exchanges packets with other threads.
     #[inline(always)]
     pub(super) fn border(&self, word: usize) -> u64 {
         self.border[word]
@@ -111,7 +110,7 @@ impl Outgoing {
         self.owners[node as usize] == self.me
     }
 
-    /// Takes a packet out of this thread's storage if it arrives at a node of another thread. Returns whether it does.
+    /// Moves a packet out of this thread's storage if its next node belongs to another thread. Returns whether it does.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -132,7 +131,6 @@ impl Outgoing {
         true
     }
 
-    /// Sends a notice to a node of another thread.
     pub(super) fn notify(&mut self, node: u32, notice: Notice) {
         self.mails[usize::from(self.owners[node as usize])].notices.push(notice);
     }
@@ -152,11 +150,11 @@ pub(super) struct Exchange {
     threads: usize,
     /// By parity of the round, sender and receiver.
     boxes: [Vec<Apart<Mutex<Mail>>>; 2],
-    /// By parity of the round and thread: the time until which the thread is idle.
+    /// By parity of the round and thread: the end of the thread's idle time.
     idle_until: [Vec<Apart<AtomicU64>>; 2],
-    /// Per thread: rounds that it has ended.
+    /// Per thread: rounds that have ended.
     ended: Vec<Apart<AtomicU32>>,
-    /// Threads that have come to the present meeting; below, the number of past meetings.
+    /// Threads that have come to the present meeting.
     arrived: Apart<AtomicU32>,
     meetings: Apart<AtomicU32>,
     is_broken: AtomicBool,
@@ -207,14 +205,14 @@ impl Exchange {
         self.wake();
     }
 
-    /// Waits until all threads have ended `round`, the round that this thread ended last.
+    /// Waits until all threads have ended `round`, the last round of this thread.
     pub(super) fn wait(&self, round: u32, spin_limit: &mut SpinLimit) -> Result<(), Broken> {
         // A thread may have ended the next round too, but not more.
         let has_ended = |ended: &Apart<AtomicU32>| ended.0.load(Ordering::SeqCst) != round;
         self.until(|| self.ended.iter().all(has_ended), spin_limit)
     }
 
-    /// Hands over the messages of each other thread in a round that all threads have ended.
+    /// Hands over the messages to this thread in a round that all threads have ended.
     pub(super) fn take(&self, round: u32, me: usize, mut each: impl FnMut(&Mail)) {
         for from in (0..self.threads).filter(|&from| from != me) {
             let mut mail = self.mail(round as usize % 2, from, me);
@@ -224,7 +222,7 @@ impl Exchange {
         }
     }
 
-    /// Returns the time until which all threads are idle, after all have ended the round.
+    /// Returns the time until which all threads are idle; call it after all have ended the round.
     pub(super) fn idle_until(&self, round: u32) -> Time {
         let times = self.idle_until[round as usize % 2].iter();
         let first = times.map(|time| time.0.load(Ordering::Relaxed)).min();

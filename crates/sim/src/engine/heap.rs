@@ -26,18 +26,17 @@ struct Event {
     tie: u64,
     node: u32,
     handle: Handle,
-    /// The transmission that brings the packet.
     from: Transmission,
 }
 
 /// The heap engine: one heap of all events.
 pub(crate) struct Heap {
     events: BinaryHeap<Reverse<Event>>,
-    /// The earliest pending wake of each node.
+    /// Per node: the earliest pending wake.
     wakes: Vec<Time>,
     touched: Vec<u32>,
     ties: Ties,
-    /// Records a timeline, in a run with one.
+    /// Present in a run that records a timeline.
     recorder: Option<Recorder>,
 }
 
@@ -82,7 +81,6 @@ impl EventSink for Heap {
 }
 
 impl Heap {
-    /// Returns an engine for a network that has not run yet.
     pub(crate) fn new(network: &Network, recorder: Option<Recorder>) -> Heap {
         let ports = network.core.routes.ports();
         let mut heap = Heap {

@@ -5,7 +5,7 @@ use trimline_packet::Time;
 use super::flights::{Flights, Place};
 use crate::network::Ties;
 
-/// The number of packets in an inbox, on links included, up to which the node need not run for them.
+/// While an inbox holds at most this number of packets, on links included, its node need not run for them.
 pub(super) const MAX_PENDING: u64 = 16;
 
 /// Three fields in one word: the window in which a node runs next (40 bits), whether its inbox is out of order (one
@@ -23,44 +23,36 @@ impl NextEvent {
     const WINDOW_SHIFT: u32 = 24;
     const BELOW_WINDOW: u64 = (1 << NextEvent::WINDOW_SHIFT) - 1;
 
-    /// Returns the window in which the node runs next.
     #[inline(always)]
     pub(super) fn window(self) -> u64 {
         self.0 >> NextEvent::WINDOW_SHIFT
     }
-    /// Returns the number of packets in the inbox.
     #[inline(always)]
     pub(super) fn packets(self) -> u64 {
         self.0 & NextEvent::PACKETS
     }
-    /// Returns whether the inbox is out of order.
     #[inline(always)]
     pub(super) fn is_unsorted(self) -> bool {
         self.0 & NextEvent::UNSORTED != 0
     }
-    /// Sets the window in which the node runs next.
     #[inline(always)]
     pub(super) fn set_window(&mut self, window: u64) {
         self.0 = window << NextEvent::WINDOW_SHIFT | (self.0 & NextEvent::BELOW_WINDOW);
     }
-    /// Counts a packet that enters the inbox.
     #[inline(always)]
     pub(super) fn add_packet(&mut self) {
         debug_assert!(self.packets() < NextEvent::PACKETS, "an inbox holds less than 2^23 packets");
         self.0 += 1;
     }
-    /// Counts a packet that leaves the inbox.
     #[inline(always)]
     pub(super) fn remove_packet(&mut self) {
         debug_assert!(self.packets() > 0, "an empty inbox gives no packet");
         self.0 -= 1;
     }
-    /// Marks the inbox as out of order.
     #[inline(always)]
     pub(super) fn set_unsorted(&mut self) {
         self.0 |= NextEvent::UNSORTED;
     }
-    /// Marks the inbox as in order.
     #[inline(always)]
     pub(super) fn set_sorted(&mut self) {
         self.0 &= !NextEvent::UNSORTED;
@@ -88,14 +80,14 @@ impl Arrivals {
     };
 }
 
-/// The inbox of a node: packets that will arrive, and the window in which the node runs next. One cache line.
+/// The inbox of a node, and the window in which the node runs next. One cache line.
 ///
 /// A long-delay and a short-delay list make nearly every insert an append.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct Inbox {
     pub(super) lists: [Arrivals; 2],
-    /// No arrival makes the node act before this window: its transmitter is busy.
+    /// No arrival makes the node act before this window, because its transmitter is busy.
     pub(super) busy_until: u64,
     pub(super) next_event: NextEvent,
 }
@@ -104,14 +96,12 @@ impl Inbox {
     pub(super) const EMPTY: Inbox =
         Inbox { lists: [Arrivals::NONE; 2], busy_until: 0, next_event: NextEvent::NONE };
 
-    /// Returns the arrival time of the first packet.
     #[inline(always)]
     pub(super) fn first_arrival(&self) -> Time {
         self.lists[0].first_at.min(self.lists[1].first_at)
     }
 
-    /// Inserts a packet that does not arrive later than the last packet of its list. The packets of a running node stay
-    /// in order.
+    /// Inserts a packet that does not arrive later than the last of its list. A running node's packets stay in order.
     #[inline(never)]
     pub(super) fn put_between(
         &mut self,

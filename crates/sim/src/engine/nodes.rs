@@ -1,5 +1,5 @@
-//! The ports and the hosts of a run as engines drive them. Each implementation is compiled for one kind of port or one
-//! transport. A call handles many nodes, or one event of the heap engine; no call is made per packet within a window.
+//! The ports and hosts of a run as engines drive them. Each implementation is compiled for one kind of port or one
+//! transport. A call handles many nodes, or one event of the heap engine; there is none per packet within a window.
 
 use trimline_packet::{Handle, Time, TimeDelta};
 use trimline_switch::OutputPort;
@@ -13,12 +13,13 @@ pub(crate) type Network = network::Network<dyn SwitchNodes, dyn HostNodes>;
 
 /// All switch ports of a run.
 pub(crate) trait SwitchNodes: SwitchTable {
-    /// Runs the ports among the first `count` nodes of `runner` up to `limit`. Returns the place of the first host.
+    /// Performs the events before `limit` of the ports among the first `count` nodes of `runner`. Returns the place of
+    /// the first host.
     fn work(&mut self, core: &mut Core, runner: &mut Runner, count: usize, limit: Time) -> usize;
-    /// Processes arrivals before `limit` at ports that have not run for them yet.
+    /// Performs arrivals before `limit` at ports that have not run for them yet.
     fn catch_up(&mut self, core: &mut Core, runner: &mut Runner, ports: &[u32], limit: Time);
-    /// Runs a port up to `now`, and then an arrival: a packet and the link that brings it. Returns the time at which
-    /// the port must run next.
+    /// Performs a port's own events up to `now`, then an arrival: a packet and its link. Returns the time at which the
+    /// port must run next.
     fn event(
         &mut self,
         core: &mut Core,
@@ -38,7 +39,7 @@ pub(crate) trait SwitchNodes: SwitchTable {
 
 /// All hosts of a run.
 pub(crate) trait HostNodes: HostTable {
-    /// Runs hosts up to `limit`: the nodes of `runner` from the place `first` to `count`.
+    /// Performs the events before `limit` of hosts: the nodes of `runner` from the place `first` to `count`.
     fn work(
         &mut self,
         core: &mut Core,
@@ -46,9 +47,9 @@ pub(crate) trait HostNodes: HostTable {
         first_and_count: (usize, usize),
         limit: Time,
     );
-    /// Processes arrivals before `limit` at hosts that have not run for them yet.
+    /// Performs arrivals before `limit` at hosts that have not run for them yet.
     fn catch_up(&mut self, core: &mut Core, runner: &mut Runner, nodes: &[u32], limit: Time);
-    /// Runs a host up to `now`, or performs an arrival. Returns the time at which the host acts next.
+    /// Performs a host's own events up to `now`, or an arrival. Returns the time at which the host acts next.
     fn event(
         &mut self,
         core: &mut Core,

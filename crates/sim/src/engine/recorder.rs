@@ -1,8 +1,7 @@
 //! Records events at chosen places and of chosen flows.
 //!
 //! The recorder compares the queues before and after each event of the heap engine. A new packet in a queue was queued;
-//! a waiting packet that lost its payload was trimmed. So the ports, the hosts and the fast engine know nothing of the
-//! recorder.
+//! a waiting packet without its payload was trimmed. So ports, hosts and the fast engine know nothing of the recorder.
 
 use std::collections::BTreeMap;
 
@@ -57,25 +56,25 @@ pub(crate) struct Recorder {
     from: Time,
     to: Time,
     keeps_packets: bool,
-    /// By node: whether everything there is recorded.
+    /// By node: whether all its events are recorded.
     is_watched: Vec<bool>,
     /// (source, destination) of flows whose events are all recorded.
     watched: Vec<(u32, u32)>,
-    /// By connection: the flow's name. Names outlive their flows, because packets may come late.
+    /// By connection: the flow's name. It outlives the flow, because packets may come late.
     names: BTreeMap<Connection, FlowName>,
-    /// Connections on which the host that opened them sends in the present event.
+    /// Connections on which their opener sends in the present event.
     opened: Vec<Connection>,
-    /// Events of the present event that still need their flow's name: places in the timeline, and packets.
+    /// Records of the present event without a flow name: places in the timeline, and packets.
     unnamed: Vec<(usize, Connection, Packet)>,
     /// By workload: the transport, which knows the kinds of its packets.
     transports: Vec<Chosen>,
     now: Time,
     ports: u32,
-    /// By handle: the port where the packet waits, and the packet's state there.
+    /// By handle: the port where the packet waits, and its state there.
     waiting: Vec<Option<(u32, Inspection)>>,
     /// The packet that arrives in the present event.
     arriving: Option<(Handle, Inspection)>,
-    /// Departures of the present event that still need their end: place in the timeline, and packet.
+    /// Departures of the present event without an end: place in the timeline, and packet.
     departed: Vec<(usize, Packet)>,
     timeline: Timeline,
 }
@@ -152,7 +151,6 @@ impl Recorder {
         is_wanted
     }
 
-    /// Names the flows of the records of the present event.
     fn name(&mut self, network: &Network) {
         for connection in self.opened.drain(..) {
             let Connection { opener, peer, number } = connection;
@@ -185,7 +183,7 @@ impl Recorder {
         &mut self.waiting[handle.index()]
     }
 
-    /// Notes the connection of a departing packet if it leaves the host that opened the connection.
+    /// Notes the connection of a packet that leaves the connection's opener.
     fn see(&mut self, node: u32, packet: &Packet) {
         let connection = Connection::of(packet);
         if !packet.service.is_link() && node.checked_sub(self.ports) == Some(connection.opener) {
@@ -213,7 +211,6 @@ impl Recorder {
             .or(self.place_of(handle).map(|(_, inspects)| inspects))
     }
 
-    /// Records that a port has marked a packet whose state was `before`.
     fn record_mark(&mut self, port: u32, packet: &Packet, before: Option<Inspection>) {
         if Inspection::of(packet).is_marked && before.is_some_and(|before| !before.is_marked) {
             self.record(port, packet, What::Mark, None);
@@ -221,9 +218,8 @@ impl Recorder {
     }
 }
 
-/// Hooks of the engine.
 impl Recorder {
-    /// Begins an event of `node` at `now`: the arrival of `arriving`, unless that is empty.
+    /// Begins an event of `node` at `now`: the arrival of `arriving`, if there is one.
     pub(super) fn begins(&mut self, arena: &Arena, node: u32, now: Time, arriving: Handle) {
         self.now = now;
         self.arriving = None;
@@ -279,7 +275,7 @@ impl Recorder {
         }
     }
 
-    /// Records that `port` sends a notification to the sender of a packet that goes on.
+    /// Records that `port` sends a notification about a packet that goes on.
     pub(super) fn quenched(&mut self, port: u32, packet: &Packet) {
         self.record(port, packet, What::Notify, None);
     }

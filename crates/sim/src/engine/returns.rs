@@ -10,17 +10,15 @@ use super::inbox::MAX_PENDING;
 use super::wheel::Wheel;
 use crate::network::{Core, Switches};
 
-/// The switches that may have to return a header in the next window.
 pub(super) struct Returns {
     mode: Mode,
     /// Per port: its watched queue was over the threshold when the port ran last.
     risky_ports: Vec<bool>,
-    /// Per switch: its risky ports, and the first window for which that counts.
+    /// Per switch: its risky ports, and the first window for which they count.
     risky: Vec<(u32, u64)>,
 }
 
-/// The rule that finds the switches whose ports run together. Every run of a port reads it: the tag is a byte of its
-/// own.
+/// The rule that finds the switches whose ports run together. Every run of a port reads it: the tag is a byte.
 #[repr(u8)]
 enum Mode {
     /// No header is ever returned: every port runs alone.
@@ -29,8 +27,8 @@ enum Mode {
     Calm(Watch),
     /// `ports` watched queues are over the threshold: the ports of their switches run together.
     Alert { watch: Watch, ports: u32 },
-    /// The packets that links could carry in one window would often fill a watched queue. So the packets that they do
-    /// carry are counted when each window begins.
+    /// The packets that links could carry in one window would often fill a watched queue: actual packets are counted
+    /// when each window begins.
     Counted(Counted),
     /// Watched queues are so small that they always could overflow: the ports of every switch run together.
     Always,
@@ -38,17 +36,15 @@ enum Mode {
     Coupled,
 }
 
-/// A bound on the queues that cause returns when they overflow: header queues, or queues that notify.
+/// A bound on the queues that return packets when they overflow: header queues, or queues that notify.
 #[derive(Clone, Copy)]
 struct Watch {
-    /// The watched queue of a port.
     queue: usize,
-    /// Bytes in it beyond which it could overflow within one run.
+    /// Bytes in the queue beyond which one run could overflow it.
     threshold: u32,
 }
 
 impl Watch {
-    /// Returns whether a port's watched queue could overflow within one run.
     #[inline(always)]
     fn is_risky<P: OutputPort>(&self, switches: &Switches<P>, port: u32) -> bool {
         switches.bytes_in(port, self.queue) > self.threshold
@@ -57,11 +53,10 @@ impl Watch {
 
 /// Counts arrivals: all arrivals of a window are in the inboxes when it begins.
 struct Counted {
-    /// The watched queue of a port.
     queue: usize,
-    /// Its capacity, in bytes.
+    /// Capacity of the queue, in bytes.
     capacity: u64,
-    /// Size of the longest packet in it, in bytes.
+    /// Size of the longest packet in the queue, in bytes.
     longest: u64,
     /// The switches whose ports run together in this window.
     together: Vec<u32>,
@@ -75,17 +70,16 @@ struct Near {
     threshold: u32,
     /// The number of these ports.
     ports: u32,
-    /// Per port: whether it is near.
     is_near: Vec<bool>,
 }
 
 impl Counted {
-    /// Returns whether `packets` could overflow a watched queue of `bytes`. Each packet adds at most one packet to it.
+    /// Returns whether `packets` could overflow a queue with `bytes`. Each packet adds at most one packet to it.
     fn could_overflow(&self, bytes: u32, packets: u64) -> bool {
         u64::from(bytes) + packets * self.longest > self.capacity
     }
 
-    /// Returns whether nothing need be recorded of a port, because its next run cannot overflow its queue.
+    /// Returns whether a port's next run cannot overflow its queue, so that nothing need be recorded.
     #[inline(always)]
     fn is_far<P: OutputPort>(&self, switches: &Switches<P>, wheel: &Wheel, port: u32) -> bool {
         match &self.near {
@@ -94,7 +88,7 @@ impl Counted {
         }
     }
 
-    /// Returns whether packets in the inbox, now or at the next run, could overflow a port's queue.
+    /// Returns whether packets that are in the inbox by the next run could overflow a port's queue.
     #[inline(always)]
     fn is_eager<P: OutputPort>(&self, switches: &Switches<P>, wheel: &Wheel, port: u32) -> bool {
         let bytes = switches.bytes_in(port, self.queue);
@@ -103,8 +97,7 @@ impl Counted {
 }
 
 impl Mode {
-    /// Returns the initial mode of a network with windows of `1 << shift` picoseconds and packets of at most
-    /// `largest_packet` bytes.
+    /// Returns the initial mode. Windows last `1 << shift` picoseconds; packets have at most `largest_packet` bytes.
     fn of(core: &Core, shift: u32, largest_packet: u16) -> Mode {
         let switches = core.routes.switches() as u32;
         if core.couples_ports {
@@ -149,8 +142,7 @@ impl Mode {
 }
 
 impl Returns {
-    /// Returns the state of a network that has not run yet. Windows last `1 << shift` picoseconds; packets have at most
-    /// `largest_packet` bytes.
+    /// Returns the initial state. Windows last `1 << shift` picoseconds; packets have at most `largest_packet` bytes.
     pub(super) fn new(core: &Core, shift: u32, largest_packet: u16) -> Returns {
         Returns {
             mode: Mode::of(core, shift, largest_packet),
@@ -170,7 +162,6 @@ impl Returns {
         }
     }
 
-    /// Returns whether the ports of every switch are coupled.
     #[inline]
     pub(super) fn are_coupled(&self) -> bool {
         match self.mode {
@@ -181,7 +172,7 @@ impl Returns {
         }
     }
 
-    /// Returns whether arrivals are counted at the beginning of each window.
+    /// Returns whether arrivals are counted when a window begins.
     #[inline(always)]
     pub(super) fn is_counted(&self) -> bool {
         match self.mode {
@@ -192,7 +183,6 @@ impl Returns {
         }
     }
 
-    /// Clears the counts of the last window.
     pub(super) fn forget_counts(&mut self) {
         if let Mode::Counted(counted) = &mut self.mode {
             for switch in counted.together.drain(..) {
@@ -201,7 +191,7 @@ impl Returns {
         }
     }
 
-    /// Returns whether no port need be counted: no watched queue is full enough to matter.
+    /// Returns whether no watched queue is full enough to be counted.
     #[inline]
     pub(super) fn none_is_near(&self) -> bool {
         match &self.mode {
@@ -255,7 +245,7 @@ impl Returns {
         }
     }
 
-    /// Returns whether the ports of a switch must run together in the current window.
+    /// Returns whether the ports of a switch must run together in this window.
     #[inline]
     pub(super) fn together(&self, switch: u32, window: u64) -> bool {
         match self.mode {
@@ -316,8 +306,7 @@ impl Returns {
         }
     }
 
-    /// Records whether a port is risky, while `all` ports of the network are. Returns whether any port of its switch
-    /// is.
+    /// Records whether a port is risky, while `all` ports of the network are. Returns whether a port of its switch is.
     fn change<P: OutputPort>(
         &mut self,
         switches: &Switches<P>,

@@ -6,13 +6,12 @@ use super::runner::{FAR_AHEAD, NEAR_AHEAD, Runner};
 use crate::network::{Core, Hosts};
 use crate::protocol::Protocol;
 
-/// Distance, in nodes, at which the flow of the packet that arrives next at a host is prefetched. Below: of its
-/// connection.
+/// Distances, in nodes, at which the flow, and then the connection, of a host's next packet are prefetched.
 const FLOW_AHEAD: usize = 2;
 const CONNECTION_AHEAD: usize = 1;
 
 impl Runner {
-    /// Runs hosts up to `limit`: the nodes from the place `first` to `count`.
+    /// Performs the events before `limit` of hosts: the nodes from the place `first` to `count`.
     pub(super) fn work_at_hosts<E: Protocol>(
         &mut self,
         hosts: &mut Hosts<E>,
@@ -54,7 +53,7 @@ impl Runner {
         }
     }
 
-    /// Prefetches single connections of hosts that have more connections than [`Hosts::prefetch_connections`] covers.
+    /// Prefetches single connections of hosts with more connections than [`Hosts::prefetch_connections`] covers.
     #[inline(always)]
     fn look_ahead_at_connections<E: Protocol>(
         &self,
@@ -80,7 +79,7 @@ impl Runner {
         }
     }
 
-    /// Runs a host up to `limit`.
+    /// Performs a host's events before `limit`.
     #[inline]
     pub(super) fn run_host<E: Protocol>(
         &mut self,

@@ -7,7 +7,8 @@ use super::runner::{Entry, FAR_AHEAD, NEAR_AHEAD, Runner, in_order};
 use crate::network::{Core, Switches};
 
 impl Runner {
-    /// Runs the ports among the first `count` nodes up to `limit`. Returns the place of the first host.
+    /// Performs the events before `limit` of the ports among the first `count` nodes. Returns the place of the first
+    /// host.
     pub(super) fn work_at_ports<P: OutputPort>(
         &mut self,
         switches: &mut Switches<P>,
@@ -41,9 +42,9 @@ impl Runner {
         count
     }
 
-    /// Prefetches data of the next nodes, because most of a port's run would be waiting for memory. It goes in two
-    /// steps, because the second needs the data of the first. Past the last node this prefetches nodes of an earlier
-    /// window, which is harmless and saves a branch. Hosts prefetch their connections themselves.
+    /// Prefetches data of the next nodes: without it, most of a run would be waiting for memory. The second step needs
+    /// the data of the first. Past the last node this prefetches nodes of an earlier window, which is harmless and
+    /// saves a branch. Hosts prefetch their connections themselves.
     #[inline(always)]
     fn look_ahead_at_ports<P: OutputPort>(
         &self,
@@ -60,7 +61,6 @@ impl Runner {
         self.prefetch_arrivals(core, near);
     }
 
-    /// Prefetches the lines and the inbox of a node that will soon run.
     #[inline(always)]
     fn prefetch_node<P: OutputPort>(&self, switches: &Switches<P>, core: &Core, node: u32) {
         match node.checked_sub(core.routes.ports()) {
@@ -92,7 +92,7 @@ impl Runner {
         }
     }
 
-    /// Counts the arrivals at each port that is to run.
+    /// Counts the arrivals at each port that is due.
     fn count_arrivals<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, count: usize) {
         for index in 0..count {
             let far = self.nodes[index + FAR_AHEAD];
@@ -108,7 +108,7 @@ impl Runner {
         }
     }
 
-    /// Runs a port up to `limit`: [`Runner::run_port`] outside its hot, inlined call.
+    /// Performs a port's events before `limit`: [`Runner::run_port`], not inlined.
     #[cold]
     #[inline(never)]
     pub(super) fn run_port_rarely<P: OutputPort>(
@@ -121,7 +121,7 @@ impl Runner {
         self.run_port(switches, core, port, limit);
     }
 
-    /// Runs a port up to `limit`.
+    /// Performs a port's events before `limit`.
     #[inline(always)]
     fn run_port<P: OutputPort>(
         &mut self,
@@ -150,7 +150,6 @@ impl Runner {
         self.leave_port(switches, core, port);
     }
 
-    /// Arranges a port's next run.
     #[inline(always)]
     fn leave_port<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, port: u32) {
         let is_eager = self.returns.record(switches, core, &self.wheel, port);
@@ -203,7 +202,7 @@ impl Runner {
         self.wheel.touched.clear();
     }
 
-    /// Runs coupled switches. Returns the place of the first node that belongs to none.
+    /// Runs the coupled switches. Returns the place of the first host.
     #[inline(never)]
     fn run_switches<P: OutputPort>(
         &mut self,
@@ -244,8 +243,8 @@ impl Runner {
         !core.detours_packets() || (first..end).all(|index| keeps(self.nodes[index]))
     }
 
-    /// Counts the ports of one switch among the nodes that run, from the place `first` on. Returns the place behind
-    /// them, and the packets in their inboxes. All arrivals of this window are there.
+    /// Counts one switch's ports among the nodes, from the place `first` on. Returns the place behind them, and the
+    /// packets in their inboxes: all arrivals of this window.
     #[inline(always)]
     fn count_switch(&self, core: &Core, first: usize, count: usize) -> (usize, u64) {
         let ports = core.routes.ports_of(core.routes.switch_of(self.nodes[first]));
@@ -257,7 +256,7 @@ impl Runner {
         (end, packets)
     }
 
-    /// Runs a port of a coupled switch up to `limit`, while it does not depend on the other ports.
+    /// Performs the events before `limit` of a port of a coupled switch, while the port does not depend on the others.
     #[inline(always)]
     fn run_apart<P: OutputPort>(
         &mut self,
@@ -287,7 +286,7 @@ impl Runner {
         self.wheel.leave(port, Time::ZERO, next);
     }
 
-    /// Runs a coupled switch up to `limit`. Its ports are the nodes from the place `first` to `end`.
+    /// Performs the events before `limit` of a coupled switch. Its ports are the nodes from the place `first` to `end`.
     #[inline(never)]
     fn run_coupled<P: OutputPort>(
         &mut self,
@@ -349,7 +348,7 @@ impl Runner {
         }
     }
 
-    /// Moves the arrivals before `limit` of a node into the entries.
+    /// Moves a node's arrivals before `limit` into the entries.
     #[inline(always)]
     fn take_arrivals(&mut self, core: &Core, node: u32, limit: Time) {
         self.wheel.open(node);
@@ -363,7 +362,7 @@ impl Runner {
         }
     }
 
-    /// Records the next events of ports that other ports have changed, and that they must be left, too.
+    /// Records the next events of ports that other ports have changed, and lists these ports for the end of the run.
     #[inline(always)]
     fn record_touched<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, limit: Time) {
         while let Some(port) = self.wheel.touched.pop() {

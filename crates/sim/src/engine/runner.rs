@@ -8,7 +8,7 @@ use super::wheel::Wheel;
 use crate::network::{Core, Ties, Transmission};
 use crate::table::Table;
 
-/// Distance, in nodes, at which a node's own lines and its inbox are prefetched. Below: its packets.
+/// Distances, in nodes, at which a node's own lines and inbox, and then its packets, are prefetched.
 pub(super) const FAR_AHEAD: usize = 6;
 pub(super) const NEAR_AHEAD: usize = 3;
 
@@ -32,7 +32,6 @@ pub(crate) struct Runner {
     pub(super) wheel: Wheel,
     /// The nodes that run in this window, ports before hosts.
     pub(super) nodes: Table<u32>,
-    /// The arrivals at ports that run together.
     pub(super) entries: Vec<Entry>,
     /// The events of a coupled switch in this window.
     pub(super) event_list: EventList,
@@ -40,12 +39,12 @@ pub(crate) struct Runner {
     pub(super) touched: Vec<u32>,
     pub(super) returns: Returns,
     /// The size of the largest packet, in bytes on the wire, if ports of coupled switches may run alone while their
-    /// switch has room for all arrivals; `None` if they may not.
+    /// switch has room for all arrivals; otherwise `None`.
     pub(super) largest_packet: Option<u64>,
 }
 
 impl Runner {
-    /// Returns the runner of a network, with a wheel in which nothing is planned yet.
+    /// Returns a runner whose wheel has no plans yet.
     pub(super) fn new(core: &Core, wheel: Wheel, largest_packet: u16) -> Runner {
         let nodes = core.routes.nodes();
         // Padding makes prefetching past the end harmless. It is a node of this thread, not of another.

@@ -56,29 +56,27 @@ impl Order {
     }
 }
 
-/// A thread's part of the run.
 struct Member {
     number: usize,
     network: Network,
     part: Part,
 }
 
-/// A thread's engine and its state between rounds.
+/// A thread's engine, and its state between rounds.
 struct Part {
     windows: Windows,
     windows_a_round: u64,
     /// Rounds that have ended.
     round: u32,
-    /// Whether messages of the last round were not taken yet.
+    /// True if messages of the last round wait to be taken.
     has_mail: bool,
     spin_limit: SpinLimit,
 }
 
-/// State that the threads share.
 struct Team {
     exchange: Exchange,
     order: AtomicU64,
-    /// All threads but the calling one. Each is locked by its thread while it works.
+    /// All threads but the calling one. Each thread locks its member while it works.
     others: Vec<Mutex<Member>>,
 }
 
@@ -88,7 +86,7 @@ struct Threads<'a> {
     part: Part,
 }
 
-/// Runs `drive` with an engine that works on all threads of `partition`.
+/// Runs `drive` with an engine that works on the threads of `partition`.
 pub(crate) fn together<R>(
     network: &mut Network,
     largest_packet: u16,
@@ -159,7 +157,6 @@ impl Drop for Alarm<'_> {
 }
 
 impl Team {
-    /// Runs a thread other than the calling one.
     fn serve(&self, member: &Mutex<Member>) {
         let _alarm = Alarm(&self.exchange);
         let mut spin_limit = SpinLimit::new();
@@ -208,8 +205,8 @@ impl Part {
         }
     }
 
-    /// Hands packets over. Waits for the others if this is the last round of an order, or if there is nothing to do
-    /// meanwhile. Then skips ahead if all threads are idle.
+    /// Hands packets over. Waits for the others in the last round of an order, or if there is nothing to do meanwhile.
+    /// Then skips ahead if all threads are idle.
     fn end_round(
         &mut self,
         network: &mut Network,
@@ -232,7 +229,7 @@ impl Part {
         Ok(())
     }
 
-    /// Takes the messages of the last round, when all threads have ended it.
+    /// Takes the messages of the last round when all threads have ended it.
     fn take(
         &mut self,
         network: &mut Network,

@@ -1,4 +1,4 @@
-//! The wheel of coming windows: the nodes that run in each, and the packets that arrive at them.
+//! The wheel of coming windows: the nodes that run in each, and the packets that arrive.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,16 +17,15 @@ use crate::table::{Shared, Table};
 /// Maximum number of windows in the wheel: with more, the bitmaps would outgrow the caches.
 const RING_MAX: u64 = 128;
 const RING_MIN: u64 = 4;
-/// Maximum number of windows in a run: every plan within the run, and a turn of the wheel behind it, has a number of
-/// its own.
+/// Maximum number of windows in a run. Every plan within the run and a turn of the wheel behind it has its own number.
 pub(super) const MAX_WINDOWS: u64 = NextEvent::NEVER - 2 * RING_MAX;
-/// A packet that arrives at most this number of windows ahead goes into the short-delay list: mostly headers.
+/// A packet that arrives at most this number of windows ahead, mostly a header, goes into the short-delay list.
 const SHORT: u64 = 2;
 
-/// Number of nodes from which on a network's inboxes do not fit the second cache. It is small in debug builds, so that
-/// the tests take both ways.
+/// Number of nodes from which on the inboxes do not fit the second cache. It is small in debug builds, so that tests
+/// take both ways.
 const LARGE: usize = if cfg!(debug_assertions) { 64 } else { 16_384 };
-/// Packets that are put into their inboxes together in a large network.
+/// Packets that go into their inboxes together in a large network.
 const LETTERS: usize = 24;
 
 /// An event beyond the wheel.
@@ -47,19 +46,16 @@ impl Far {
 /// The way of a departing packet to its inbox.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// The packet is put into its inbox.
     Direct,
-    /// The packet is posted, in a large network.
     Posted,
     /// Another thread may own the node where the packet will arrive.
     Sorted,
 }
 
-/// The coming windows of a whole network, or of the nodes of one thread.
 pub(super) struct Wheel {
     /// Windows are `1 << shift` picoseconds long.
     shift: u32,
-    /// The window being worked on; below, its beginning.
+    /// The window being worked on. It begins at `base`.
     pub(super) current: u64,
     base: Time,
     /// Windows of the wheel minus one: a mask.
@@ -69,33 +65,31 @@ pub(super) struct Wheel {
     words: usize,
     summary_words: usize,
     ties: Ties,
-    /// Per window of the wheel: a bit for each node with something to do.
+    /// Per window: a bit for each node with something to do.
     active: Table<u64>,
-    /// Per window of the wheel: a bit for each word of `active` that is not zero.
+    /// Per window: a bit for each word of `active` that is not zero.
     summary: Table<u64>,
     inboxes: Shared<Inbox>,
-    /// The packets in the inboxes.
     flights: Flights,
     far: BinaryHeap<Reverse<Far>>,
     /// Packets whose inboxes are being prefetched, in a large network.
     letters: Table<Far>,
     letter_count: usize,
     is_large: bool,
-    /// The way of packets in this window.
     way: Way,
-    /// Whether packets are posted in this window.
+    /// True if packets are posted in this window.
     posts: bool,
-    /// Messages to the nodes of other threads, if there are any.
+    /// Messages to the nodes of other threads, on several threads.
     outgoing: Option<Outgoing>,
-    /// The node that runs, or ran last: a letter for it may be delivered meanwhile.
+    /// The node that ran last or runs now: meanwhile a letter for it may be delivered.
     running: u32,
     /// Buffer for sorting an inbox.
     sorting: Vec<(Time, Transmission, Place)>,
     /// Nodes that still have something to do in the current window, after a limit inside it.
     unfinished: Vec<u32>,
-    /// Ports that other ports of their switch have changed, for the code that runs these together.
+    /// Ports that another port of their switch has changed, for the code that runs them together.
     pub(super) touched: Vec<u32>,
-    /// The earliest wake in `far` of each node.
+    /// Per node: the earliest wake in `far`.
     far_wakes: Shared<Time>,
 }
 
@@ -108,7 +102,7 @@ impl Wheel {
         Wheel::over(inboxes, vec![Time::NEVER; nodes].into(), shift, windows, ties, None)
     }
 
-    /// Returns the wheel of another thread, for the nodes of that thread. Call it before anything is planned.
+    /// Returns the wheel of another thread. Call it before anything is planned.
     ///
     /// # Safety
     /// See [`Shared::view`]: only the thread that owns a node uses its inbox.
@@ -158,22 +152,21 @@ impl Wheel {
         }
     }
 
-    /// Returns the messages to the nodes of other threads.
     pub(super) fn outgoing(&mut self) -> Option<&mut Outgoing> {
         self.outgoing.as_mut()
     }
 
-    /// Returns whether this is the wheel of the node's thread.
+    /// Returns whether this wheel's thread owns the node.
     pub(super) fn is_mine(&self, node: u32) -> bool {
         self.outgoing.as_ref().is_none_or(|outgoing| outgoing.is_mine(node))
     }
 
-    /// Returns the length of a window in picoseconds, as a power of two.
+    /// Returns log2 of the length of a window in picoseconds.
     pub(super) fn shift(&self) -> u32 {
         self.shift
     }
 
-    /// Begins the window of `now`, or continues it. Returns its end, and whether anything came into the wheel.
+    /// Begins or continues the window of `now`. Returns its end, and whether anything came into the wheel.
     #[inline]
     pub(super) fn begin(&mut self, now: Time) -> (Time, bool) {
         self.current = now.as_ps() >> self.shift;
@@ -203,7 +196,6 @@ impl Wheel {
         self.summary[slot * self.summary_words + word / 64] |= 1 << (word % 64);
     }
 
-    /// Plans the node's next run in `window`.
     #[inline]
     pub(super) fn plan(&mut self, node: u32, window: u64) {
         let ahead = window.wrapping_sub(self.current);
@@ -246,7 +238,7 @@ impl Wheel {
         next_event.set_window(far_wake.as_ps() >> self.shift);
     }
 
-    /// Plans a run at `at`, in a later window, of a node that runs for every one of its events.
+    /// Plans a run at `at`, in a later window, of a node that runs for every event.
     pub(super) fn wake(&mut self, node: u32, at: Time) {
         let window = at.as_ps() >> self.shift;
         assert!(window > self.current, "a notice would arrive in the window in which it was sent");
@@ -264,7 +256,7 @@ impl Wheel {
         self.far.push(Reverse(Far { at, node, handle, from }));
     }
 
-    /// Moves everything into the wheel that now lies within it. Returns whether there was anything.
+    /// Moves events into the wheel that now lie within it. Returns whether there was any.
     #[inline]
     fn draw_near(&mut self) -> bool {
         let mut is_any = false;
@@ -288,8 +280,7 @@ impl Wheel {
         is_any
     }
 
-    /// Puts a packet into its inbox, and brings the node's run forward if need be. `ahead` is the number of windows
-    /// until it arrives.
+    /// Puts a packet into its inbox, `ahead` windows before it arrives, and brings the node's run forward if need be.
     #[inline(always)]
     fn put(&mut self, node: u32, at: Time, ahead: u64, handle: Handle, from: Transmission) {
         let place = self.flights.insert(at, handle, from);
@@ -354,13 +345,12 @@ impl Wheel {
         }
     }
 
-    /// Returns the arrival time of the first packet in an inbox.
     #[inline(always)]
     pub(super) fn first_arrival(&self, node: u32) -> Time {
         self.inboxes[node as usize].first_arrival()
     }
 
-    /// Removes and returns the first packet of a nonempty inbox, with its transmission.
+    /// Takes the first packet, with its transmission, out of an inbox that is not empty.
     #[inline(always)]
     pub(super) fn take_first(&mut self, arena: &Arena, node: u32) -> (Handle, Transmission) {
         let (ties, flights) = (self.ties, &mut self.flights);
@@ -397,7 +387,7 @@ impl Wheel {
         }
     }
 
-    /// Moves the nodes with something to do in the current window from the bitmaps into `nodes`. Returns their number.
+    /// Moves the nodes of the current window from the bitmaps into `nodes`. Returns their number.
     #[inline]
     pub(super) fn collect(&mut self, nodes: &mut Table<u32>) -> usize {
         let count = self.collect_where(nodes, |_, _| u64::MAX);
@@ -411,15 +401,14 @@ impl Wheel {
         self.way = if self.posts { Way::Posted } else { Way::Direct };
     }
 
-    /// Collects, on one thread of several, the nodes to which no other thread sends. They send to no other thread
-    /// either.
+    /// Collects the nodes to which no other thread sends. They send to no other thread either.
     pub(super) fn collect_inner(&mut self, nodes: &mut Table<u32>) -> usize {
         let count = self.collect_where(nodes, |wheel, word| !wheel.border(word));
         self.choose_way(count);
         count
     }
 
-    /// Collects, on one thread of several, the nodes to which other threads send.
+    /// Collects the nodes to which other threads send.
     pub(super) fn collect_border(&mut self, nodes: &mut Table<u32>) -> usize {
         let count = self.collect_where(nodes, Wheel::border);
         self.choose_way(count);
@@ -427,13 +416,13 @@ impl Wheel {
         count
     }
 
-    /// Returns a bit for each of 64 nodes: set if other threads send to the node.
+    /// Returns a bit for each of 64 nodes to which other threads send.
     #[inline(always)]
     fn border(&self, word: usize) -> u64 {
         self.outgoing.as_ref().expect("one thread of several").border(word)
     }
 
-    /// Collects the nodes in the mask, 64 at a time; others stay in the bitmaps.
+    /// Collects the nodes in the mask; others stay in the bitmaps.
     #[inline(always)]
     fn collect_where(
         &mut self,
@@ -462,19 +451,18 @@ impl Wheel {
         count
     }
 
-    /// Returns whether the node is due in this window, and did not run in an earlier one instead.
+    /// Returns whether the node must run in this window. Its mark may be left over from a run that was brought forward.
     #[inline(always)]
     pub(super) fn is_due(&self, node: u32) -> bool {
         self.inboxes[node as usize].next_event.window() <= self.current
     }
 
-    /// Returns the number of packets in a node's inbox.
     #[inline(always)]
     pub(super) fn packets(&self, node: u32) -> u64 {
         self.inboxes[node as usize].next_event.packets()
     }
 
-    /// Arranges the next run of a node whose transmitter is busy until `busy_until` and that acts next by itself at
+    /// Arranges the next run of a node with a transmitter that is busy until `busy_until` and its own next event at
     /// `next`.
     #[inline(always)]
     pub(super) fn leave(&mut self, node: u32, busy_until: Time, next: Time) {
@@ -485,7 +473,7 @@ impl Wheel {
         self.plan(node, next.min(arrival).as_ps() >> self.shift);
     }
 
-    /// Collects the nodes with an arrival before `limit` that have not run for it yet.
+    /// Collects the nodes with an arrival before `limit` for which they have not run.
     pub(super) fn behind(&self, limit: Time, nodes: &mut Vec<u32>) {
         // A node with waiting packets has a run within the wheel.
         for slot in 0..=self.wheel_mask as usize {
@@ -518,7 +506,7 @@ impl Wheel {
         self.inboxes[node as usize].lists.map(|list| self.flights.handle(list.first))
     }
 
-    /// Returns the packet that arrives next at a node, as known by now.
+    /// Returns the packet that arrives next at a node, as known now.
     #[inline(always)]
     pub(super) fn next_packet(&self, node: u32) -> Option<Handle> {
         let [short, long] = &self.inboxes[node as usize].lists;
@@ -527,7 +515,6 @@ impl Wheel {
     }
 }
 
-/// Returns the positions of the set bits, lowest first.
 fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = (word != 0).then_some(word.trailing_zeros() as usize);
@@ -594,7 +581,7 @@ impl Wheel {
         }
     }
 
-    /// Takes a packet of another thread. It may arrive in the current window, before the node runs.
+    /// Takes a packet of another thread. It may arrive in the current window, before its node runs.
     #[inline(always)]
     pub(super) fn accept(&mut self, node: u32, at: Time, handle: Handle, from: Transmission) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);

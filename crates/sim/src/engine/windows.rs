@@ -40,7 +40,6 @@ use super::wheel::Wheel;
 use super::{Engine, Network};
 use crate::workload::Notice;
 
-/// The engine of lookahead windows.
 pub(crate) struct Windows {
     runner: Runner,
     now: Time,
@@ -49,13 +48,13 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// Returns an engine for a network that has not run yet; `largest_packet` is in bytes on the wire.
+    /// Returns an engine for a new network; `largest_packet` is in bytes on the wire.
     pub(crate) fn new(network: &Network, largest_packet: u16) -> Windows {
         let wheel = Windows::wheel(network, largest_packet);
         Windows::with(network, wheel, largest_packet)
     }
 
-    /// Returns one engine per thread, each for the nodes of its thread.
+    /// Returns one engine per thread.
     ///
     /// # Safety
     /// See [`Core::view`](crate::network::Core::view): while several threads work, each has a view of its own.
@@ -80,7 +79,7 @@ impl Windows {
         Wheel::new(network.core.routes.nodes() as usize, shift, horizon, network.core.ties())
     }
 
-    /// Returns an engine with a wheel in which nothing is planned yet.
+    /// Returns an engine with an empty wheel.
     fn with(network: &Network, wheel: Wheel, largest_packet: u16) -> Windows {
         let mut engine = Windows {
             runner: Runner::new(&network.core, wheel, largest_packet),
@@ -109,7 +108,6 @@ impl Windows {
         self.runner.wheel.current
     }
 
-    /// Returns the number of whole windows in a span of time.
     pub(super) fn windows_in(&self, span: TimeDelta) -> u64 {
         span.as_ps() >> self.runner.wheel.shift()
     }
@@ -126,17 +124,15 @@ impl Windows {
         }
     }
 
-    /// Returns whether this thread drives a node.
     pub(super) fn is_mine(&self, node: u32) -> bool {
         self.runner.wheel.is_mine(node)
     }
 
-    /// Returns the messages to the nodes of other threads.
     pub(super) fn outgoing(&mut self) -> Option<&mut Outgoing> {
         self.runner.wheel.outgoing()
     }
 
-    /// Takes packets of another thread that arrive in the current window or behind it.
+    /// Takes packets of another thread that arrive in the current window or later.
     pub(super) fn take(&mut self, network: &mut Network, mail: &Mail) {
         let letters = &mail.letters;
         if !mail.is_empty() {
@@ -158,7 +154,7 @@ impl Windows {
         self.runner.wheel.keep_unfinished();
     }
 
-    /// Begins the next window, or continues the current one, up to `limit`. Returns its end.
+    /// Begins or continues a window, up to `limit`. Returns its end.
     #[inline]
     fn begin(&mut self, limit: Time) -> Time {
         let (end, is_any) = self.runner.wheel.begin(self.now);
@@ -199,7 +195,7 @@ impl Windows {
         self.now = self.now.max(idle_until);
     }
 
-    /// Runs the collected nodes up to `limit` in the current window.
+    /// Performs the events before `limit` of the collected nodes.
     fn work(&mut self, network: &mut Network, limit: Time, count: usize) {
         let Network { core, switches, hosts } = network;
         if count > 0 {
@@ -252,7 +248,7 @@ impl Engine for Windows {
         self.run_at(node, at);
     }
 
-    /// Processes arrivals before `limit` at nodes that have not run for them yet.
+    /// Performs arrivals before `limit` at nodes that have not run for them yet.
     fn catch_up(&mut self, network: &mut Network, limit: Time) {
         let Network { core, switches, hosts } = &mut *network;
         let mut nodes = Vec::new();
