@@ -95,8 +95,8 @@ pub(crate) fn together<R>(
 ) -> R {
     let threads = partition.threads();
     let outgoing = (0..threads).map(|number| Outgoing::new(partition, number)).collect();
-    // SAFETY: from here to the end of the scope each thread uses only its own nodes, whole switches, while others run;
-    // the first one reads the rest only between its orders, when the others wait.
+    // SAFETY: from here to the end of the scope each thread uses only units of its own, whole switches, while
+    // others run; the first one looks at the rest only between its orders, when the others wait.
     let mut windows = unsafe { Windows::divided(network, largest_packet, outgoing) };
     let windows_a_round = windows[0].windows_in(partition.lookahead(&network.core)).max(1);
     let part = |windows| Part {

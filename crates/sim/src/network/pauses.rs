@@ -50,7 +50,7 @@ impl<P: OutputPort> Switches<P> {
                 return false;
             }
         }
-        // Behind a pause frame on the wire it is what comes next.
+        // Behind a pause frame on the wire the packet comes next.
         let is_frame = !self.ports[port as usize].port.is_sending();
         self.enqueue_coupled(core, sink, port, now, handle) || is_frame
     }

@@ -1,8 +1,8 @@
-//! Flows of files, and the triggers that start some of them.
+//! Flows of files, and the triggers that start some flows.
 //!
-//! What activates a trigger is noticed by one host: the last ACK of a flow that it sends, or the last byte of one that
-//! it receives. Each host whose flows the trigger starts counts the activations that it knows of: those at itself at
-//! once, those at another host one way through the network later.
+//! One host sees the event that activates a trigger: the last ACK of a flow that it sends, or the last byte of a flow
+//! that it receives. Each host whose flows the trigger starts counts the activations that it knows of: its own at once,
+//! another host's one way through the network later.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::plan::{Listed, ListedFlow, ListedStart, Trigger};
 struct Target {
     trigger: u32,
     source: u32,
-    /// Its place among all flows that the trigger starts, from 1.
+    /// Its place among all flows of the trigger, from 1.
     turn: u32,
     flow: u32,
-    /// Among the flows of its source.
+    /// Its place among the flows of its source.
     index: u64,
 }
 
@@ -47,7 +47,7 @@ impl Triggers {
         Triggers { listed: Arc::clone(listed), targets }
     }
 
-    /// Whether a trigger starts flows of another host than one that activates it.
+    /// Returns whether a trigger starts flows of a host other than one that activates it.
     pub(super) fn reach_others(&self) -> bool {
         let is_elsewhere = |trigger: Option<u32>, host: u32| {
             trigger.is_some_and(|trigger| self.hosts_of(trigger).any(|target| target != host))
@@ -58,7 +58,6 @@ impl Triggers {
         })
     }
 
-    /// A flow of the file.
     pub(super) fn flow(&self, number: u32) -> &ListedFlow {
         &self.listed.flows[number as usize]
     }
@@ -71,7 +70,7 @@ impl Triggers {
         self.listed.flows[flow as usize].on_acknowledged
     }
 
-    /// The hosts whose flows a trigger starts.
+    /// Returns the hosts whose flows a trigger starts.
     pub(super) fn hosts_of(&self, trigger: u32) -> impl Iterator<Item = u32> + '_ {
         let mut place = self.targets.partition_point(|target| target.trigger < trigger);
         std::iter::from_fn(move || {
@@ -84,7 +83,7 @@ impl Triggers {
         })
     }
 
-    /// The flows of a host that an activation starts, the one with this number from 1: each with its index.
+    /// Returns the flows, with their indices, that a host starts at activation number `activation`, from 1.
     pub(super) fn started(
         &self,
         trigger: u32,
@@ -101,7 +100,7 @@ impl Triggers {
             .map(|target| (target.flow, target.index))
     }
 
-    /// The number of the activation that starts a flow.
+    /// Returns the number of the activation that starts a flow.
     fn starts_at(&self, target: &Target) -> u32 {
         match self.listed.triggers[target.trigger as usize] {
             Trigger::After(count) => count,
@@ -109,8 +108,8 @@ impl Triggers {
         }
     }
 
-    /// The flows that still wait for their trigger, each with its source and its index there: `activations` counts those
-    /// of a trigger that a host knows of.
+    /// Returns the flows that still wait for their trigger, with index and source: `activations` gives how many
+    /// activations of a trigger a host knows of.
     pub(super) fn waiting(
         &self,
         activations: impl Fn(u32, u32) -> u32,
