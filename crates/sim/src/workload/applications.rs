@@ -46,9 +46,9 @@ pub(super) struct HostApplications {
     pub(super) due: BinaryHeap<Reverse<Due>>,
     /// By number: the place of the workload, and the application.
     pub(super) applications: Vec<(u32, Application)>,
-    /// How often triggers of files, by workload and number, were activated as far as this host knows.
+    /// By workload and number: activations of file triggers that this host knows of.
     activations: BTreeMap<Activation, u32>,
-    /// By workload and index of the answers that are owed here: what they have to know of their requests.
+    /// By workload and index of the answers that this host owes: facts about their requests.
     asked: BTreeMap<(u32, u64), Asked>,
 }
 
