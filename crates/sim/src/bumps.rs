@@ -14,7 +14,6 @@ use crate::random::{self, NodeRng};
 use crate::table::Shared;
 use crate::topology::Routes;
 
-/// The phantom queue of a link.
 #[derive(Clone)]
 struct Phantom {
     model: PhantomModel,
@@ -23,7 +22,6 @@ struct Phantom {
     marked: u64,
 }
 
-/// The pacer of a host.
 #[derive(Clone)]
 struct Paced {
     pacer: Pacer,
@@ -39,7 +37,6 @@ pub(crate) struct Bumps {
     paced: Shared<Option<Box<Paced>>>,
     /// By host with a pacer: whether an echo associates its flow.
     coins: Shared<Stream>,
-    /// The model of every pacer.
     model: Option<PacerModel>,
 }
 
@@ -94,12 +91,10 @@ impl Bumps {
         (0..nodes as usize).map(has_phantom).collect()
     }
 
-    /// Returns whether the link of any of these nodes has a phantom queue.
     pub(crate) fn has_phantom_of(&self, nodes: Range<u32>) -> bool {
         nodes.into_iter().any(|node| self.phantoms.find(node as usize).is_some_and(Option::is_some))
     }
 
-    /// Returns whether any host has a pacer.
     pub(crate) fn paces(&self) -> bool {
         self.model.is_some()
     }
@@ -111,7 +106,6 @@ impl Bumps {
         }
     }
 
-    /// Returns the packets that the phantom queue of a node's link has marked.
     pub(crate) fn marked(&self, node: usize) -> u64 {
         self.phantoms.find(node).and_then(Option::as_ref).map_or(0, |phantom| phantom.marked)
     }

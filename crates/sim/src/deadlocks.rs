@@ -28,7 +28,6 @@ struct Blocked {
 pub(crate) struct Deadlocks {
     /// True if there was a cycle at the last check.
     stands: bool,
-    /// Number of cycles that have begun.
     begun: u64,
     /// The ports of a permanent cycle.
     ports: Vec<u32>,
@@ -69,7 +68,6 @@ impl Deadlocks {
         !self.ports.is_empty()
     }
 
-    /// Returns the cycles found.
     pub(crate) fn found(&self, routes: &Routes) -> PauseCycles {
         let place = |&port: &u32| routes.node_place(port);
         let deadlock: Vec<_> = self.ports.iter().map(place).collect();
@@ -130,7 +128,6 @@ fn confirm(
     confirmed.into_iter().collect()
 }
 
-/// Returns the ports for which others wait.
 fn awaited(edges: &[(usize, usize)]) -> BTreeSet<usize> {
     edges.iter().map(|&(_, to)| to).collect()
 }

@@ -24,17 +24,14 @@ pub(crate) struct Detours {
     pub(crate) registers: Shared<u16>,
     /// By node: the port at the far end of its link that sends back to it.
     pub(crate) opposite: Shared<u32>,
-    /// By port: whether its link leads to a host.
     pub(crate) to_host: Shared<bool>,
     /// The queues that return headers.
     returning: Returning,
-    /// Ports that a packet may be detoured to.
     pub(crate) targets: Vec<u32>,
     paths: Paths,
 }
 
 impl Detours {
-    /// Returns the tables of a network that has not run yet.
     pub(crate) fn new(
         model: DetourModel,
         returning: Returning,
@@ -77,7 +74,6 @@ impl Detours {
         }
     }
 
-    /// Adds the counts of another view.
     pub(crate) fn gather(&mut self, other: &mut Detours) {
         self.paths.gather(&mut other.paths);
     }
@@ -203,9 +199,7 @@ const DETOURS: usize = 4;
 /// Delivered packets, by path.
 #[derive(Clone, Default)]
 struct Paths {
-    /// By workload, size class, links and detours.
     table: Vec<u64>,
-    /// Packets without a place in the table.
     others: BTreeMap<Path, u64>,
 }
 
@@ -237,7 +231,6 @@ impl Paths {
         is_in.then(|| ((workload * SIZES + size) * LINKS + links) * DETOURS + detours)
     }
 
-    /// Returns the path at a place of the table.
     fn at(place: usize) -> Path {
         let (rest, detours) = (place / DETOURS, place % DETOURS);
         let (rest, links) = (rest / LINKS, rest % LINKS);
@@ -250,7 +243,6 @@ impl Paths {
         }
     }
 
-    /// Returns all paths with a packet, in order.
     fn all(&self) -> BTreeMap<Path, u64> {
         let counted = self.table.iter().enumerate().filter(|&(_, &packets)| packets > 0);
         let counted = counted.map(|(place, &packets)| (Paths::at(place), packets));

@@ -85,7 +85,6 @@ const BUILT_IN: [BuiltIn; 19] = [
     column("roy15-hadoop", "hadoop_bytes"),
 ];
 
-/// Names of the built-in distributions, for the grammar.
 pub(crate) static NAMES: [&str; BUILT_IN.len()] = {
     let mut names = [""; BUILT_IN.len()];
     let mut place = 0;
@@ -166,7 +165,6 @@ pub(super) fn drawn(node: &Node, payload_bytes: u16) -> Result<Size, ScenarioErr
     }
 }
 
-/// Reads sizes with their weights.
 fn mixture(
     node: &Node,
     parts: &[Node],
@@ -185,7 +183,6 @@ fn mixture(
     Ok(Arc::new(sizes))
 }
 
-/// Reads sizes by shape and mean.
 fn pareto(node: &Node, payload_bytes: u16) -> Result<Pareto, ScenarioError> {
     let under = |key| node.child(key).unwrap_or(node);
     let shape = read(under("shape"), quantity::factor, Quantity::Factor)?;
@@ -229,7 +226,6 @@ fn pareto(node: &Node, payload_bytes: u16) -> Result<Pareto, ScenarioError> {
     })
 }
 
-/// Returns the distribution that a `size` table names.
 pub(crate) fn distribution(node: &Node) -> Result<Arc<SizeDistribution>, ScenarioError> {
     let reading = match node.child("interpolation").and_then(Node::text) {
         Some("step") => Some(Reading::Step),
@@ -286,7 +282,6 @@ pub(crate) fn distribution(node: &Node) -> Result<Arc<SizeDistribution>, Scenari
     Ok(Arc::new(sizes))
 }
 
-/// Returns the bytes of one unit of a file's sizes.
 fn unit(bytes: ByteCount) -> u64 {
     bytes.get().clamp(1, 1 << 20)
 }

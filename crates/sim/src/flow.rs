@@ -24,7 +24,6 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// No flow.
     pub(crate) const NONE: Flow = Flow {
         source: HostId::new(0),
         destination: HostId::new(0),

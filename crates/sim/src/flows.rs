@@ -135,11 +135,9 @@ struct Book {
 /// Counts of one thread of the run.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen {
-    /// Sized flows that started.
     started: u64,
     /// Sized flows that ended, as their senders know.
     finished: u64,
-    /// Sized flows whose last byte has arrived.
     delivered: u64,
     last_change: Time,
 }
@@ -154,30 +152,23 @@ pub(crate) struct Opened {
 /// A command to the endpoint of a flow that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begun {
-    /// Open a connection.
     Open(ConnectionId, Flow),
-    /// Send on an open connection.
     Send(Further),
 }
 
-/// A further message on an open connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Further {
     /// The send stream.
     pub(crate) key: Key,
-    /// Payload of the message.
     pub(crate) length: ByteCount,
 }
 
-/// The facts about a flow for its record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seat {
     pub(crate) flow: Flow,
     /// Departure of the first packet.
     pub(crate) left: Option<Time>,
-    /// Arrival of the last byte.
     pub(crate) delivered: Option<Time>,
-    /// Arrival of the last ACK.
     pub(crate) acknowledged: Option<Time>,
     /// Slots of its streams, if they were opened.
     pub(crate) sender: Option<u32>,
@@ -209,7 +200,6 @@ pub(crate) struct Flows {
     messages: Vec<Course>,
     /// Sized flows that ended, as their senders know, with the times: those of this thread.
     ended: Vec<(Time, Opened)>,
-    /// The reason why the run cannot go on.
     failure: Option<String>,
 }
 
@@ -262,7 +252,6 @@ impl Flows {
         }
     }
 
-    /// Adds the counts of another thread's view.
     pub(crate) fn gather(&mut self, other: &mut Flows) {
         let seen = mem::take(&mut other.seen);
         self.seen.started += seen.started;
@@ -297,7 +286,6 @@ impl Flows {
         self.seen.started == self.seen.delivered
     }
 
-    /// Returns whether a sized flow ever started.
     pub(crate) fn has_sized(&self) -> bool {
         self.seen.started > 0
     }
@@ -336,7 +324,6 @@ impl Flows {
         Some(Begun::Open(self.open(host, flow)?, flow))
     }
 
-    /// Begins a message, or lets it wait.
     fn begin_message(&mut self, host: u32, flow: Flow) -> Option<Begun> {
         let owner =
             [u64::from(flow.source.get()), self.workload_names[flow.workload as usize], flow.index];
@@ -353,7 +340,6 @@ impl Flows {
         Some(Begun::Open(connection, turn.flow))
     }
 
-    /// Assigns a number to the connection of a flow.
     fn open(&mut self, host: u32, flow: Flow) -> Option<ConnectionId> {
         let place = self.books[host as usize].places.take();
         if place >= MAX_OF_HOST {
@@ -367,7 +353,6 @@ impl Flows {
         Some(ConnectionId::new(generation << PLACE_BITS | place))
     }
 
-    /// Sends a message on a connection that carries no other.
     fn hand_over(&mut self, host: u32, turn: Turn) -> Further {
         let Turn { flow, connection } = turn;
         let connection = connection.expect("a connection that was opened");
@@ -463,7 +448,6 @@ impl Flows {
         flow.is_some_and(|flow| self.keeps[flow.workload as usize])
     }
 
-    /// Returns whether the connections of a workload are persistent.
     pub(crate) fn keeps(&self, workload: u32) -> bool {
         self.keeps[workload as usize]
     }
@@ -616,7 +600,6 @@ impl Flows {
         self.waiting().try_for_each(|&flow| take(Course::waiting(flow)))
     }
 
-    /// Adds the payload of waiting messages, by host.
     pub(crate) fn unsent_of_waiting(&self, unsent: &mut [u64]) {
         for flow in self.waiting() {
             unsent[flow.source.index()] += flow.size.map_or(0, ByteCount::get);
@@ -638,7 +621,6 @@ impl Flows {
         })
     }
 
-    /// Returns the facts about a flow under way.
     pub(crate) fn seat(&self, opened: Opened) -> Seat {
         let live = self.place(opened);
         let time = |end: &AtomicU64| {
@@ -659,7 +641,6 @@ impl Flows {
         }
     }
 
-    /// Prefetches the data of [`Flows::seat`].
     pub(crate) fn prefetch_seat(&self, opened: Opened) {
         table::prefetch(std::ptr::from_ref(self.place(opened)).cast(), size_of::<Live>());
     }

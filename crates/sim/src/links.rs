@@ -103,7 +103,6 @@ pub(crate) enum Passage {
     Gone(Loss),
 }
 
-/// The reason why a link does not deliver a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// The link was down.
@@ -122,7 +121,6 @@ pub(crate) enum Step {
     Learn(LinkId, bool),
 }
 
-/// An impaired link.
 struct Impaired {
     stream: Stream,
     /// Arrival times of packets that may be on the way. They differ, because the order of arrivals at an instant is by
@@ -147,7 +145,6 @@ impl Impaired {
     }
 }
 
-/// A host whose delay varies, in one direction.
 struct Varying {
     spread: TimeDelta,
     stream: Stream,
@@ -190,7 +187,6 @@ impl Ends {
 pub(crate) struct Links {
     /// All events, in order.
     steps: Vec<(Time, Step)>,
-    /// Number of events that have happened.
     taken: usize,
     impairment: Impairment,
     /// Per node; empty in a run without impairment.

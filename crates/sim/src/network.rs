@@ -87,7 +87,6 @@ pub(crate) trait EventSink {
 pub(crate) struct Transmission(u64);
 
 impl Transmission {
-    /// No transmission.
     pub(crate) const NONE: Transmission = Transmission(0);
     /// Set in the number of a pause frame.
     const PAUSE: u64 = 1 << 31;
@@ -97,7 +96,6 @@ impl Transmission {
     pub(crate) const fn new(node: u32, before: u64) -> Transmission {
         Transmission(before << 32 | node as u64)
     }
-    /// Returns the node of the link.
     #[inline(always)]
     pub(crate) const fn link(self) -> u32 {
         self.0 as u32
@@ -131,7 +129,6 @@ impl Ties {
         random::mix(self.seed ^ random::mix(of.0 - u64::from(link) + u64::from(name)))
     }
 
-    /// Compares two arrivals at one node.
     #[inline]
     pub(crate) fn order(self, a: (Time, Transmission), b: (Time, Transmission)) -> Ordering {
         a.0.cmp(&b.0).then_with(|| self.tie(a.1).cmp(&self.tie(b.1)))
@@ -165,7 +162,6 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         self.transmitter_mut(over.node()).set_far_end(by.node());
     }
 
-    /// Returns the present rate of a port's link.
     pub(crate) fn rate(&self, port: u32) -> BitRate {
         self.core.rate(self.switches.link(port))
     }
@@ -179,7 +175,6 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         self.core.flows.under_way().filter_map(of).sum()
     }
 
-    /// Returns whether a flow is to start, as far as hosts know.
     pub(crate) fn any_start(&self) -> bool {
         let flows = &self.core.flows;
         (0..self.core.routes.hosts()).any(|host| flows.next_start(host) != Time::NEVER)
@@ -281,7 +276,6 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     }
 }
 
-/// Returns the hosts of a flow and its slots there.
 fn sides(Seat { flow, sender, receiver, .. }: &Seat) -> [(HostId, Option<u32>); 2] {
     [(flow.source, *sender), (flow.destination, *receiver)]
 }

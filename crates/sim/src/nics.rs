@@ -13,11 +13,9 @@ use crate::table::Shared;
 struct Nic {
     transmitter: Option<Transmitter>,
     receiver: Option<Receiver>,
-    /// Packets that the transport has sent.
     sent: u64,
 }
 
-/// The NICs and processors of all hosts, in a run with any.
 pub(crate) struct Nics {
     of_hosts: Shared<Option<Box<Nic>>>,
     transmit: Option<TransmitterModel>,
@@ -25,7 +23,6 @@ pub(crate) struct Nics {
 }
 
 impl Nics {
-    /// Returns the NICs and processors of a plan, if it has any.
     pub(crate) fn new(plan: &plan::Nics, hosts: u32) -> Option<Box<Nics>> {
         let plan::Nics { transmit, receive } = plan;
         if transmit.is_none() && receive.is_none() {
@@ -81,7 +78,6 @@ impl Nics {
         Some((nic.receiver.as_mut()?, self.receive.as_ref()?))
     }
 
-    /// Returns whether a host's NIC has a queue.
     pub(crate) fn has_queue(&self, host: u32) -> bool {
         self.transmitter(host).is_some()
     }
@@ -93,7 +89,6 @@ impl Nics {
         Some((ready.max(transmitter.takes_at(model)), transmitter.next_start(Time::ZERO)))
     }
 
-    /// Counts a packet that a host's transport sends.
     pub(crate) fn count(&mut self, host: u32) {
         if let Some(Some(nic)) = self.of_hosts.find_mut(host as usize) {
             nic.sent += 1;
@@ -156,7 +151,6 @@ impl Nics {
         receiver.poll_delivery(now, packets, model)
     }
 
-    /// Returns the counters of a host's NIC up to `now`.
     pub(crate) fn counters(&self, host: u32, now: Time) -> HostCounters {
         let Some(Some(nic)) = self.of_hosts.find(host as usize) else {
             return HostCounters::default();

@@ -61,7 +61,6 @@ impl Offered {
     }
 }
 
-/// Returns the loads of a run that ended at `end`, for its record.
 pub(crate) fn loads(plan: &Plan, end: Time) -> Vec<LoadRecord> {
     let of = |(place, workload): (usize, &Workload)| {
         let offered = offered(plan, place)?;
@@ -74,9 +73,7 @@ pub(crate) fn loads(plan: &Plan, end: Time) -> Vec<LoadRecord> {
     plan.workloads.iter().enumerate().filter_map(of).collect()
 }
 
-/// Arrivals of a workload.
 struct Shape {
-    /// Poisson processes.
     processes: u32,
     /// Flows of each arrival.
     flows: u32,

@@ -30,7 +30,6 @@ pub struct Pareto {
     shape: (u32, u32),
     mean_millibytes: u64,
     min_millibytes: u64,
-    /// The maximum size in bytes.
     max: u64,
     /// True if larger sizes are drawn again; otherwise they become the maximum size.
     is_bounded: bool,

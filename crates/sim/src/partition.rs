@@ -104,7 +104,6 @@ fn is_at_border(routes: &Routes, port: u32) -> bool {
     }
 }
 
-/// The nodes of each thread.
 pub(crate) struct Partition {
     /// Per node: the number of its thread.
     owners: Shared<u8>,

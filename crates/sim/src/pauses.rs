@@ -26,7 +26,6 @@ pub(crate) struct LosslessInputs {
 pub(crate) struct Sender {
     /// By class: end of the pause.
     until: [Time; CLASSES],
-    /// The classes that are stopped, a bit each.
     pub(crate) stopped: u8,
     /// The time since which any class is stopped.
     since: Time,
@@ -44,7 +43,6 @@ impl Sender {
         counters: PauseCounters { received: 0, stopped_for: TimeDelta::ZERO },
     };
 
-    /// Returns the time at which the first pause expires.
     fn first_end(&self) -> Time {
         self.until.into_iter().min().unwrap_or(Time::NEVER)
     }
@@ -63,7 +61,6 @@ impl Sender {
         is_new
     }
 
-    /// Lets a class go on.
     pub(crate) fn go_on(&mut self, class: usize, now: Time) {
         self.until[class] = Time::NEVER;
         let before = self.stopped;
@@ -79,17 +76,14 @@ impl Sender {
         (self.stopped >> class & 1 != 0).then(|| self.class_since[class])
     }
 
-    /// Returns the classes whose pauses have expired.
     pub(crate) fn ended(&self, now: Time) -> impl Iterator<Item = usize> + use<> {
         let until = self.until;
         (0..CLASSES).filter(move |&class| until[class] <= now)
     }
 }
 
-/// Counters of a sender's pauses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PauseCounters {
-    /// Frames that it received.
     pub(crate) received: u64,
     /// Time for which any class was stopped.
     pub(crate) stopped_for: TimeDelta,
@@ -161,13 +155,11 @@ impl Input {
 /// The state of priority flow control besides nodes.
 pub(crate) struct Pauses {
     model: PauseModel,
-    /// By node.
     pub(crate) senders: Shared<Sender>,
     /// By port: the input from the other end of its link.
     pub(crate) inputs: Shared<Input>,
     /// By node: the sender on the same link in the other direction.
     pub(crate) opposite: Shared<u32>,
-    /// By port: its switch.
     switch_of: Shared<u32>,
     /// By switch: inputs that may cross XOFF or XON within a lookahead.
     restless: Shared<u32>,
@@ -331,7 +323,6 @@ impl Pauses {
         self.disturbed.push(port);
     }
 
-    /// Records that a port begins to send a packet.
     pub(crate) fn departs(&mut self, port: u32, handle: Handle, class: usize, bytes: u16) {
         let is_counted = self.model.lossless >> class & 1 != 0;
         let input = self.came_by[handle.index()];
@@ -380,19 +371,16 @@ impl Pauses {
         rate.transmission(ByteCount::new(bits / 8))
     }
 
-    /// Returns the packets that a host may send.
     pub(crate) fn allowed(&self, node: u32) -> Allowed {
         let stopped = self.senders[node as usize].stopped;
         let closed = (0..CLASSES).filter(|class| stopped >> class & 1 != 0);
         Allowed::from_bits(!closed.fold(0, |bits, class| bits | self.of_hosts[class]))
     }
 
-    /// Returns the time at which a sender's first pause expires.
     pub(crate) fn first_end(&self, node: u32) -> Time {
         self.senders[node as usize].first_end()
     }
 
-    /// Ends a host's expired pauses.
     pub(crate) fn end_at_host(&mut self, node: u32, now: Time) {
         let sender = &mut self.senders[node as usize];
         sender.ended(now).for_each(|class| sender.go_on(class, now));

@@ -61,7 +61,6 @@ impl Groups {
         Ok(Groups { sizes, totals: totals.to_vec() })
     }
 
-    /// Draws a query: the size of each answer, and their number.
     pub(crate) fn draw(&self, draws: &mut Stream) -> (u64, u32) {
         let size = self.sizes.size(random::below(draws, WHOLE));
         let total = self.totals[random::below(draws, self.totals.len() as u64) as usize];
@@ -150,7 +149,6 @@ impl Queries {
         self.clients.as_ref().map_or(hosts, |clients| clients.len() as u32)
     }
 
-    /// Returns the clients.
     pub(crate) fn each_client(&self, hosts: u32) -> impl Iterator<Item = u32> {
         (0..self.client_count(hosts)).map(|place| self.client_at(place))
     }

@@ -46,7 +46,6 @@ impl Purpose {
         Purpose(purpose.bytes().fold(mix(seed), |state, byte| mix(state ^ u64::from(byte))))
     }
 
-    /// Returns the stream of an owner.
     pub(crate) fn of(self, owner: &[u64]) -> Stream {
         let mut state = owner.iter().fold(self.0, |state, &part| mix(state ^ mix(part)));
         let mut bytes = [0u8; 32];

@@ -22,7 +22,6 @@ use crate::topology::Routes;
 const FLOW_AHEAD: usize = 16;
 const SIDES_AHEAD: usize = 8;
 
-/// The records of a run in the making.
 pub(crate) struct Records<'a> {
     plan: &'a Plan,
     /// By workload.
@@ -70,7 +69,6 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// Takes the records of ended messages of persistent connections.
     fn take_messages(&mut self, network: &mut Network, now: Time) -> io::Result<()> {
         let messages = network.core.flows.take_messages();
         messages.iter().try_for_each(|course| self.take_message(course, now))
@@ -139,7 +137,6 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Takes the record of a flow under way.
     fn take(&mut self, network: &Network, opened: Opened, now: Time) -> io::Result<()> {
         let seat = network.core.flows.seat(opened);
         let mut record = self.begun(&seat.flow, seat.left, seat.delivered, seat.acknowledged, now);
@@ -234,7 +231,6 @@ impl<'a> Records<'a> {
         self.plan.topology.ideal_completion(flow.destination, flow.source, 0, ack, ack)
     }
 
-    /// Returns the record of the run, which stopped at `now`.
     pub(crate) fn into_record(
         mut self,
         network: &mut Network,
@@ -292,7 +288,6 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Returns the records of ports.
 fn of_ports(routes: &Routes, counters: Vec<PortCounters>) -> Vec<PortRecord> {
     let record = |(counters, port)| PortRecord {
         counters,
@@ -302,7 +297,6 @@ fn of_ports(routes: &Routes, counters: Vec<PortCounters>) -> Vec<PortRecord> {
     counters.into_iter().zip(0..).map(record).collect()
 }
 
-/// Returns the records of links, by node.
 fn of_links(routes: &Routes, counters: Vec<LinkCounters>) -> Vec<LinkRecord> {
     let record = |(counters, node)| LinkRecord {
         place: routes.node_place(node),

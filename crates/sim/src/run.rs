@@ -106,7 +106,6 @@ pub(crate) fn run_hosts<E: Protocol>(
     perform(plan, &|core, links| Box::new(Hosts::<E>::new(config, links, core)), resources, watch)
 }
 
-/// Returns the flows of a plan before the first starts.
 fn flows(plan: &Plan) -> Result<Flows, RunError> {
     let hosts = plan.topology.hosts();
     if hosts < 2 {
@@ -173,7 +172,6 @@ impl PortVisitor for MakePorts {
     }
 }
 
-/// Makes the hosts of a network from its state so far and their links.
 type MakeHosts<'a> = &'a dyn Fn(&mut Core, Vec<Transmitter>) -> Box<dyn HostNodes>;
 
 fn perform(
@@ -225,7 +223,6 @@ fn perform(
     Ok(RunRecord { timeline, samples, pause_cycles: stop.cycles, ..recorded(record)? })
 }
 
-/// Returns the recorder of a run that asks for a timeline.
 fn recorder_of(plan: &Plan, routes: &Routes) -> Option<Recorder> {
     plan.timeline.as_ref().map(|asked| Recorder::new(asked, routes, plan))
 }
@@ -248,7 +245,6 @@ fn recorded<T>(records: io::Result<T>) -> Result<T, RunError> {
     records.map_err(|error| RunError::Records(error.to_string()))
 }
 
-/// The end of a run.
 struct Stop {
     now: Time,
     is_interrupted: bool,
@@ -256,7 +252,6 @@ struct Stop {
     cycles: PauseCycles,
 }
 
-/// Drives a run to its end.
 struct Drive<'a, 'w> {
     plan: &'a Plan,
     records: Records<'a>,

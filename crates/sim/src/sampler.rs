@@ -12,7 +12,6 @@ use crate::engine::Network;
 use crate::plan::Plan;
 use crate::topology::Routes;
 
-/// The samples of a run in the making.
 #[derive(Clone)]
 pub(crate) struct Sampler {
     every: TimeDelta,
@@ -101,7 +100,6 @@ impl Sampler {
         self.next
     }
 
-    /// Takes a sample. All ports have caught up to `now`.
     pub(crate) fn sample(&mut self, network: &Network, now: Time) {
         let fresh = |group| Sample {
             time_ps: now.as_ps(),

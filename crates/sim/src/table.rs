@@ -13,7 +13,6 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Whether indices are checked.
 const CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
 
 #[inline(always)]
@@ -238,7 +237,6 @@ mod owners {
             Owners((0..len).map(|_| AtomicU64::new(0)).collect())
         }
 
-        /// Returns this thread in this epoch.
         fn me() -> u64 {
             u64::from(EPOCH.load(Ordering::SeqCst)) << 32 | u64::from(ME.with(|me| *me))
         }

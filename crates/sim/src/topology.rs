@@ -126,7 +126,6 @@ struct Position {
     down: [u16; 3],
 }
 
-/// The tier of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tier {
     Tor,
@@ -214,10 +213,8 @@ fn small(number: u32) -> u16 {
     u16::try_from(number).expect("at most 65536 switches of a layer and ports of a switch")
 }
 
-/// The links that routing knows to be dead.
 #[derive(Default)]
 struct Dead {
-    /// Number of dead links.
     count: AtomicU32,
     /// Per node; empty in a run in which routing learns of none.
     links: Vec<AtomicBool>,
@@ -245,7 +242,6 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Numbers the nodes of a network.
     pub(crate) fn new(clos: &Clos) -> Routes {
         let tors = if clos.tiers == 0 { 0 } else { clos.pods * clos.tors_per_pod };
         let aggregations = if clos.tiers < 2 { 0 } else { clos.pods * clos.aggregations_per_pod };
@@ -471,7 +467,6 @@ impl Routes {
         })
     }
 
-    /// Returns whether a port's link leads to a switch, and not to a host.
     pub(crate) fn leads_to_switch(&self, port: u32) -> bool {
         self.link(port).far_end.0 & FarEnd::HOST == 0
     }
@@ -526,7 +521,6 @@ impl Routes {
         (switch.up..switch.end).any(|port| self.leads(port, destination))
     }
 
-    /// Returns whether no link of a path is known to be dead.
     fn is_live(&self, source: HostId, destination: HostId, path: PathId) -> bool {
         let mut node = self.first_host + source.get();
         loop {
@@ -555,7 +549,6 @@ impl Routes {
         }
     }
 
-    /// Adds every path between two hosts.
     fn all_paths(&self, source: HostId, destination: HostId, paths: &mut PathList) {
         let (from, to) = (&self.places[source.index()], &self.places[destination.index()]);
         if self.clos.tiers < 2 || from.below[0] == to.below[0] {

@@ -61,7 +61,6 @@ impl SpinLimit {
     }
 }
 
-/// A packet for a node of another thread.
 pub(super) struct Letter {
     pub(super) at: Time,
     pub(super) node: u32,
@@ -70,7 +69,6 @@ pub(super) struct Letter {
     pub(super) steps: Steps,
 }
 
-/// Messages of one thread to another in a round.
 #[derive(Default)]
 pub(super) struct Mail {
     pub(super) letters: Vec<Letter>,
@@ -145,7 +143,6 @@ pub(super) struct Broken;
 #[derive(Default)]
 struct Apart<T>(T);
 
-/// The meeting point of the threads of a run.
 pub(super) struct Exchange {
     threads: usize,
     /// By parity of the round, sender and receiver.
@@ -158,7 +155,6 @@ pub(super) struct Exchange {
     arrived: Apart<AtomicU32>,
     meetings: Apart<AtomicU32>,
     is_broken: AtomicBool,
-    /// Threads that sleep or are about to.
     sleepers: AtomicU32,
     bed: Mutex<()>,
     waker: Condvar,
@@ -229,7 +225,6 @@ impl Exchange {
         Time::from_ps(first.expect("a run has threads"))
     }
 
-    /// Waits until all threads are here.
     pub(super) fn meet(&self, spin_limit: &mut SpinLimit) -> Result<(), Broken> {
         let meeting = self.meetings.0.load(Ordering::Acquire);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.threads as u32 {

@@ -9,7 +9,6 @@ use trimline_packet::{Handle, Time};
 use crate::network::Transmission;
 use crate::table::Table;
 
-/// A place in [`Flights`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(u32);
 
@@ -87,7 +86,6 @@ impl Flights {
         self.free = place;
     }
 
-    /// Returns the arrival time of a packet; never, if `place` is empty.
     #[inline(always)]
     pub(super) fn at(&self, place: Place) -> Time {
         self.flights[place.index()].at

@@ -29,14 +29,12 @@ struct Event {
     from: Transmission,
 }
 
-/// The heap engine: one heap of all events.
 pub(crate) struct Heap {
     events: BinaryHeap<Reverse<Event>>,
     /// Per node: the earliest pending wake.
     wakes: Vec<Time>,
     touched: Vec<u32>,
     ties: Ties,
-    /// Present in a run that records a timeline.
     recorder: Option<Recorder>,
 }
 

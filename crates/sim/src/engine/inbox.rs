@@ -14,7 +14,6 @@ pub(super) const MAX_PENDING: u64 = 16;
 pub(super) struct NextEvent(u64);
 
 impl NextEvent {
-    /// No next window, no packet.
     const NONE: NextEvent = NextEvent(NextEvent::NEVER << NextEvent::WINDOW_SHIFT);
     /// The window of a node that does not run again.
     pub(super) const NEVER: u64 = (1 << 40) - 1;

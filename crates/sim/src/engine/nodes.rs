@@ -8,10 +8,8 @@ use super::runner::Runner;
 use crate::network::{self, Core, EventSink, HostTable, Hosts, SwitchTable, Switches};
 use crate::protocol::Protocol;
 
-/// A network of any kind of ports and hosts.
 pub(crate) type Network = network::Network<dyn SwitchNodes, dyn HostNodes>;
 
-/// All switch ports of a run.
 pub(crate) trait SwitchNodes: SwitchTable {
     /// Performs the events before `limit` of the ports among the first `count` nodes of `runner`. Returns the place of
     /// the first host.
@@ -37,7 +35,6 @@ pub(crate) trait SwitchNodes: SwitchTable {
     unsafe fn view(&self) -> Box<dyn SwitchNodes>;
 }
 
-/// All hosts of a run.
 pub(crate) trait HostNodes: HostTable {
     /// Performs the events before `limit` of hosts: the nodes of `runner` from the place `first` to `count`.
     fn work(
@@ -58,7 +55,6 @@ pub(crate) trait HostNodes: HostTable {
         now: Time,
         arriving: Option<Handle>,
     ) -> Time;
-    /// Returns the time at which a host acts next by itself.
     fn wake(&self, core: &Core, host: u32) -> Time;
     /// Returns another view of these hosts.
     ///

@@ -51,7 +51,6 @@ impl Inspection {
     }
 }
 
-/// The timeline of a run in the making.
 pub(crate) struct Recorder {
     from: Time,
     to: Time,
@@ -233,7 +232,6 @@ impl Recorder {
         }
     }
 
-    /// Records that `node` begins to send a packet on its link.
     pub(super) fn departs(&mut self, arena: &Arena, node: u32, handle: Handle) {
         self.leave(arena, node, handle);
         self.see(node, arena.packet(handle));
@@ -248,7 +246,6 @@ impl Recorder {
         self.record(node, arena.packet(handle), What::Lose, None);
     }
 
-    /// Records the disposition of a packet that `port` does not keep.
     pub(super) fn drop_list(
         &mut self,
         arena: &Arena,
@@ -280,12 +277,10 @@ impl Recorder {
         self.record(port, packet, What::Notify, None);
     }
 
-    /// Records that a packet for `port` leaves by another port.
     pub(super) fn detoured(&mut self, arena: &Arena, port: u32, handle: Handle) {
         self.record(port, arena.packet(handle), What::Detour, None);
     }
 
-    /// Ends the event for `node`.
     pub(super) fn ends(&mut self, network: &Network, node: u32) {
         let until = network.busy_until(node);
         for (place, packet) in &self.departed {

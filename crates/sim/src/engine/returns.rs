@@ -151,7 +151,6 @@ impl Returns {
         }
     }
 
-    /// Returns whether every port may run alone.
     #[inline(always)]
     pub(super) fn is_calm(&self) -> bool {
         match &self.mode {
@@ -214,7 +213,6 @@ impl Returns {
         }
     }
 
-    /// Counts the arrivals at a port when a window begins.
     #[inline(always)]
     pub(super) fn count<P: OutputPort>(
         &mut self,

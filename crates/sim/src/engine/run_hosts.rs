@@ -32,7 +32,6 @@ impl Runner {
         }
     }
 
-    /// Prefetches data of the next nodes, in two steps.
     #[inline(always)]
     fn look_ahead_at_hosts<E: Protocol>(
         &self,
@@ -79,7 +78,6 @@ impl Runner {
         }
     }
 
-    /// Performs a host's events before `limit`.
     #[inline]
     pub(super) fn run_host<E: Protocol>(
         &mut self,

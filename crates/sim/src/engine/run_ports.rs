@@ -92,7 +92,6 @@ impl Runner {
         }
     }
 
-    /// Counts the arrivals at each port that is due.
     fn count_arrivals<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, count: usize) {
         for index in 0..count {
             let far = self.nodes[index + FAR_AHEAD];
@@ -121,7 +120,6 @@ impl Runner {
         self.run_port(switches, core, port, limit);
     }
 
-    /// Performs a port's events before `limit`.
     #[inline(always)]
     fn run_port<P: OutputPort>(
         &mut self,

@@ -27,7 +27,6 @@ pub(super) fn in_order(entries: &mut [Entry], ties: Ties) {
     entries.sort_unstable_by(|a, b| ties.order(key(a), key(b)));
 }
 
-/// The state of a window: the nodes that run, and their arrivals.
 pub(crate) struct Runner {
     pub(super) wheel: Wheel,
     /// The nodes that run in this window, ports before hosts.
@@ -76,7 +75,6 @@ impl Runner {
         self.wheel.collect_border(&mut self.nodes)
     }
 
-    /// Prefetches the packets that arrive next at a node.
     #[inline(always)]
     pub(super) fn prefetch_arrivals(&self, core: &Core, node: u32) {
         for first in self.wheel.firsts(node) {

@@ -62,11 +62,9 @@ struct Member {
     part: Part,
 }
 
-/// A thread's engine, and its state between rounds.
 struct Part {
     windows: Windows,
     windows_a_round: u64,
-    /// Rounds that have ended.
     round: u32,
     /// True if messages of the last round wait to be taken.
     has_mail: bool,
@@ -145,7 +143,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Releases the other threads when a thread panics.
 struct Alarm<'a>(&'a Exchange);
 
 impl Drop for Alarm<'_> {

@@ -28,7 +28,6 @@ const LARGE: usize = if cfg!(debug_assertions) { 64 } else { 16_384 };
 /// Packets that go into their inboxes together in a large network.
 const LETTERS: usize = 24;
 
-/// An event beyond the wheel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Far {
     at: Time,
@@ -83,7 +82,6 @@ pub(super) struct Wheel {
     outgoing: Option<Outgoing>,
     /// The node that ran last or runs now: meanwhile a letter for it may be delivered.
     running: u32,
-    /// Buffer for sorting an inbox.
     sorting: Vec<(Time, Transmission, Place)>,
     /// Nodes that still have something to do in the current window, after a limit inside it.
     unfinished: Vec<u32>,
@@ -156,7 +154,6 @@ impl Wheel {
         self.outgoing.as_mut()
     }
 
-    /// Returns whether this wheel's thread owns the node.
     pub(super) fn is_mine(&self, node: u32) -> bool {
         self.outgoing.as_ref().is_none_or(|outgoing| outgoing.is_mine(node))
     }
@@ -408,7 +405,6 @@ impl Wheel {
         count
     }
 
-    /// Collects the nodes to which other threads send.
     pub(super) fn collect_border(&mut self, nodes: &mut Table<u32>) -> usize {
         let count = self.collect_where(nodes, Wheel::border);
         self.choose_way(count);

@@ -79,7 +79,6 @@ impl Windows {
         Wheel::new(network.core.routes.nodes() as usize, shift, horizon, network.core.ties())
     }
 
-    /// Returns an engine with an empty wheel.
     fn with(network: &Network, wheel: Wheel, largest_packet: u16) -> Windows {
         let mut engine = Windows {
             runner: Runner::new(&network.core, wheel, largest_packet),
@@ -98,7 +97,6 @@ impl Windows {
         engine
     }
 
-    /// Returns the time up to which the engine has run.
     pub(super) fn now(&self) -> Time {
         self.now
     }
@@ -195,7 +193,6 @@ impl Windows {
         self.now = self.now.max(idle_until);
     }
 
-    /// Performs the events before `limit` of the collected nodes.
     fn work(&mut self, network: &mut Network, limit: Time, count: usize) {
         let Network { core, switches, hosts } = network;
         if count > 0 {

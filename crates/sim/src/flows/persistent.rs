@@ -32,7 +32,6 @@ use crate::flow::Flow;
 use crate::plan::WhenBusy;
 use crate::workload::Persistence;
 
-/// Counters of a record.
 const COUNTERS: usize = 10;
 
 /// Returns the counters of a record, without times, names and sizes.
@@ -77,7 +76,6 @@ fn counters(record: &mut FlowRecord) -> [&mut u64; COUNTERS] {
     ]
 }
 
-/// The counts of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     counters: [u64; COUNTERS],
@@ -128,21 +126,17 @@ impl Totals {
         Totals { counters, packets: with(self.packets, other.packets) }
     }
 
-    /// Returns the difference to earlier counts.
     fn since(&self, before: &Totals) -> Totals {
         self.each(before, |now, before| now - before)
     }
 }
 
-/// The course of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course {
     pub(crate) flow: Flow,
     /// Departure of its first packet.
     pub(crate) left: Option<Time>,
-    /// Arrival of its last byte.
     pub(crate) delivered: Option<Time>,
-    /// Arrival of its last ACK.
     pub(crate) acknowledged: Option<Time>,
     /// Counts of both streams for the message.
     pub(crate) totals: Totals,
@@ -151,14 +145,12 @@ pub(crate) struct Course {
 }
 
 impl Course {
-    /// Returns the course of a message that waits.
     pub(crate) fn waiting(flow: Flow) -> Course {
         let totals = Totals::default();
         Course { flow, left: None, delivered: None, acknowledged: None, totals, before: 0 }
     }
 }
 
-/// The message under way.
 #[derive(Clone, Copy)]
 struct Message {
     flow: Flow,
@@ -203,7 +195,6 @@ impl Persistent {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the message under way.
     pub(super) fn flow(&self) -> Option<Flow> {
         self.state().message.map(|message| message.flow)
     }
@@ -257,7 +248,6 @@ pub(super) struct Turn {
     pub(super) connection: Option<ConnectionId>,
 }
 
-/// A persistent connection at its source.
 #[derive(Default)]
 struct PersistentConnection {
     /// `None` before its first message.
@@ -281,7 +271,6 @@ impl PersistentConnection {
     }
 }
 
-/// The persistent connections from a host to another.
 struct ConnectionPool {
     lines: Vec<PersistentConnection>,
     /// Messages that take the first idle connection, in order.
@@ -350,7 +339,6 @@ impl ConnectionPool {
     }
 }
 
-/// Returns the key of a connection pool.
 fn between(workload: u32, destination: HostId) -> (u32, u32) {
     (workload, destination.get())
 }
@@ -385,7 +373,6 @@ impl PersistentConnections {
         connections.zip(connection_number).expect("a connection that carried a message")
     }
 
-    /// Stores the connection that was opened for a message.
     pub(super) fn open(&mut self, flow: &Flow, connection: ConnectionId) {
         let (connections, connection_number) =
             self.of(flow.workload, flow.destination, flow.connection_number);

@@ -55,7 +55,6 @@ impl Core {
         min(&self.classes, &|class| class.transmission(shortest))
     }
 
-    /// Returns the minimum time between a node's decision to send and the arrival.
     pub(crate) fn lookahead(&self) -> TimeDelta {
         lookahead(&self.classes, self.shortest())
     }

@@ -154,7 +154,6 @@ fn pools(memory: SharedMemory, routes: &Routes) -> Shared<Pool> {
     pools.into()
 }
 
-/// Returns `count` RNG streams of one purpose.
 fn streams(seed: u64, purpose: &str, count: u32) -> Shared<Stream> {
     (0..count).map(|owner| random::stream(seed, purpose, &[u64::from(owner)])).collect()
 }

@@ -23,7 +23,6 @@ use crate::workload::Notice;
 /// Bytes at the beginning of a host that its packets need.
 pub(super) const HOST_FRONT: usize = 320;
 
-/// The properties of one kind of link.
 #[derive(Clone, Copy)]
 pub(super) struct LinkClass {
     pub(super) rate: BitRate,
@@ -70,7 +69,6 @@ pub(crate) struct Transmitter {
 }
 
 impl Transmitter {
-    /// Returns the time at which the last bit of the last packet leaves.
     #[inline(always)]
     pub(crate) fn busy_until(&self) -> Time {
         self.busy_until
@@ -89,22 +87,17 @@ pub(crate) struct Ledger {
     pub(crate) created: u64,
     /// Notifications in `created` about packets that went on: no link brought them to their switch.
     pub(crate) quenched: u64,
-    /// Bytes that hosts sent.
     pub(crate) created_bytes: u64,
     /// Packets that reached a host, by service number: returned headers at their sender, all others at their
     /// destination.
     pub(crate) delivered: [u64; 8],
-    /// Bytes that reached a host.
     pub(crate) delivered_bytes: u64,
     /// Packets that switches dropped.
     pub(crate) dropped: u64,
-    /// Bytes that switches dropped.
     pub(crate) dropped_bytes: u64,
     /// Packets that links did not deliver.
     pub(crate) lost: u64,
-    /// Bytes that links did not deliver.
     pub(crate) lost_bytes: u64,
-    /// Bytes that trimming cut.
     pub(crate) cut_bytes: u64,
     /// Whole data packets that reached a host which had forgotten their connection.
     pub(crate) unclaimed: u64,
@@ -176,7 +169,6 @@ pub(crate) struct Core {
     pub(crate) ledger: Ledger,
     /// Packets that ports began to send.
     pub(super) port_hops: u64,
-    /// The first cache lines of each host.
     pub(super) hosts: Fronts<HOST_FRONT>,
 }
 
@@ -249,7 +241,6 @@ impl Core {
         self.arena.release(handle);
     }
 
-    /// Counts a packet that has reached the end of its way.
     #[inline(always)]
     pub(super) fn count_delivered(&mut self, packet: &Packet) {
         self.ledger.delivered_bytes += u64::from(packet.wire_bytes);
@@ -266,14 +257,12 @@ impl Core {
         }
     }
 
-    /// Counts a packet that enters the network.
     #[inline(always)]
     pub(super) fn count_created(&mut self, packet: &Packet) {
         self.ledger.created += 1;
         self.ledger.created_bytes += u64::from(packet.wire_bytes);
     }
 
-    /// Returns the order of packets that arrive at one instant.
     pub(crate) fn ties(&self) -> Ties {
         Ties::new(self.seed, self.routes.ports())
     }
@@ -282,7 +271,6 @@ impl Core {
         self.classes[link.class as usize].rate
     }
 
-    /// Returns the class of a link that now has the properties `spec`.
     pub(super) fn class_now(&self, link: LinkId, spec: LinkSpec) -> u32 {
         let is_impaired = self.links.is_impaired(link);
         let is_like = |class: &LinkClass| class.is_like(spec, is_impaired);
@@ -295,7 +283,6 @@ impl Core {
         self.ledger.created - self.ledger.quenched + self.port_hops
     }
 
-    /// Returns the time of the next change of a link.
     pub(crate) fn next_link_event(&self) -> Time {
         self.links.next_at()
     }
@@ -374,7 +361,6 @@ impl Core {
         }
     }
 
-    /// Adds the counts of another view.
     pub(crate) fn gather(&mut self, other: &mut Core) {
         self.flows.gather(&mut other.flows);
         self.ledger.add(&mem::take(&mut other.ledger));

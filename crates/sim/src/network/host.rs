@@ -22,7 +22,6 @@ pub(super) struct HostNode<E> {
     pub(super) link: Transmitter,
     /// No event of this host lies before this.
     pub(super) clock: Time,
-    /// The start of this host's next flow.
     next_start_at: Time,
     /// Flows that started here without a packet sent yet.
     unsent: u32,
@@ -31,7 +30,6 @@ pub(super) struct HostNode<E> {
     pub(super) endpoint: E,
 }
 
-/// All hosts of a run, with one kind of endpoint.
 pub(crate) struct Hosts<E: Protocol> {
     pub(super) hosts: Shared<HostNode<E>>,
     config: Arc<E::Config>,
@@ -85,7 +83,6 @@ impl<E: Protocol> Hosts<E> {
         core.flows.prefetch(host, Key::of(core.arena.packet(handle)));
     }
 
-    /// Prefetches the connection of a host's next packet.
     #[inline(always)]
     pub(crate) fn prefetch_connection(&self, core: &Core, host: u32, handle: Handle) {
         if let Some(slot) = core.flows.find(host, Key::of(core.arena.packet(handle))) {
@@ -94,7 +91,6 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// Returns the time at which a host acts next by itself.
     #[inline]
     pub(crate) fn host_next(&self, core: &Core, host: u32) -> Time {
         let (transmission, other) = self.host_next_event(core, host);
@@ -129,7 +125,6 @@ impl<E: Protocol> Hosts<E> {
         (transmission, other.min(end))
     }
 
-    /// Returns the packets that a host's NIC takes now.
     fn host_allows(&self, core: &Core, host: u32) -> Allowed {
         match &core.pauses {
             None => Allowed::ALL,
@@ -313,7 +308,6 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// Opens the connection of a flow.
     fn host_open(
         &mut self,
         core: &mut Core,
@@ -337,7 +331,6 @@ impl<E: Protocol> Hosts<E> {
         self.drain_events(core, host, now);
     }
 
-    /// Sends a further message on its connection.
     fn host_send(&mut self, core: &mut Core, host: u32, now: Time, further: Further) {
         let Further { key, length } = further;
         self.host_command(core, host, now, flow::Command::Send { key, length });

@@ -49,7 +49,6 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         }
     }
 
-    /// Returns the packets that wait in one queue of a port, without the one on the wire.
     pub(crate) fn waiting_in(&self, port: u32, queue: usize) -> impl Iterator<Item = Handle> {
         let some = |handle: Handle| (!handle.is_none()).then_some(handle);
         let first = some(self.switches.first(port, queue));
@@ -61,7 +60,6 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         queue < self.switches.queues() && !self.switches.first(port, queue).is_none()
     }
 
-    /// Returns the packets that wait at a port, queue by queue, without the one on the wire.
     pub(crate) fn waiting(&self, port: u32) -> impl Iterator<Item = (Handle, &Packet)> {
         let queues =
             (0..self.switches.queues()).flat_map(move |queue| self.waiting_in(port, queue));
@@ -84,7 +82,6 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         data_queues(&*self.switches, port)
     }
 
-    /// Returns the bytes in some queues of a port, a bit each, the packet on the wire included.
     pub(crate) fn queued_in(&self, port: u32, queues: u32) -> u64 {
         let queues = (0..self.switches.queues()).filter(|queue| queues >> queue & 1 != 0);
         queues.map(|queue| u64::from(self.switches.queue_bytes(port, queue))).sum()
@@ -164,7 +161,6 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     }
 }
 
-/// Returns the queues of a port that whole data packets enter, a bit each.
 pub(super) fn data_queues(switches: &(impl SwitchTable + ?Sized), port: u32) -> u32 {
     let is_whole = |class: &ServiceClass| class.service().is_whole();
     let queue = |class| switches.queue_of(port, class);
@@ -188,7 +184,6 @@ fn staged_hosts(
     (0..).zip(nodes).map(of).collect()
 }
 
-/// Returns the counters of the stages before a host's link.
 fn staged_host(nics: Option<&Nics>, bumps: Option<&Bumps>, host: u32, now: Time) -> HostCounters {
     let nic = nics.map(|nics| nics.counters(host, now));
     let pacer = bumps.map(|bumps| bumps.pacer_counters(host));

@@ -115,7 +115,6 @@ impl<P: OutputPort> Switches<P> {
         core.begin(sink, link, (from, next), (now, handle, packet.wire_bytes));
     }
 
-    /// Applies a pause frame at a port.
     fn notify_port(&mut self, core: &mut Core, port: u32, pause: Pause, now: Time) {
         let node = &mut self.ports[port as usize];
         let lasts = lasts(&core.classes[node.link.class as usize], pause);
@@ -138,7 +137,6 @@ pub(super) fn classes_of(bits: u8) -> impl Iterator<Item = usize> {
 }
 
 impl Core {
-    /// Removes a frame that has reached the end of its link.
     fn consume(&mut self, handle: Handle) {
         let packet = *self.arena.packet(handle);
         self.count_delivered(&packet);

@@ -45,7 +45,6 @@ pub(super) fn pool_of(model: &impl PortModel, routes: &Routes, port: u32) -> usi
     if model.is_plain() { 0 } else { routes.switch_of(port) as usize }
 }
 
-/// All switch ports of a run, of one kind.
 pub(crate) struct Switches<P: OutputPort> {
     pub(super) ports: Shared<PortNode<P>>,
     pub(super) model: P::Model,
@@ -262,7 +261,6 @@ fn record_departure<P: OutputPort>(
     }
 }
 
-/// The switch around a port that could not keep packets.
 struct Switch<'a, P: OutputPort, C: ?Sized> {
     switches: &'a mut Switches<P>,
     core: &'a mut Core,

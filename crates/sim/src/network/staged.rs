@@ -13,7 +13,6 @@ use super::{Core, EventSink};
 use crate::nics::received;
 use crate::protocol::Protocol;
 
-/// The times at which the stages of a host act next, each by itself.
 #[derive(Clone, Copy)]
 struct Stages {
     /// The transport hands a packet to the NIC's queue; never without a queue.
@@ -184,7 +183,6 @@ impl Core {
         }
     }
 
-    /// Drops a packet that a host has no room to send.
     fn drop_at_host(&mut self, sink: &mut (impl EventSink + ?Sized), host: u32, handle: Handle) {
         sink.lost(&self.arena, self.routes.ports() + host, handle);
         self.drop_quietly(handle);

@@ -12,11 +12,8 @@ use crate::table::Fronts;
 
 /// The switch ports of a run, by number, of any kind.
 pub(crate) trait SwitchTable: Send {
-    /// Returns the maximum number of queues of a port.
     fn queues(&self) -> usize;
-    /// Returns whether ports use their switch's pool.
     fn has_pools(&self) -> bool;
-    /// Returns whether queues take memory from their switch's pool.
     fn shares_memory(&self) -> bool;
     /// Returns the queues that return headers.
     fn returning(&self) -> Returning;
@@ -34,7 +31,6 @@ pub(crate) trait SwitchTable: Send {
     fn queue_packets(&self, port: u32, queue: usize) -> u32;
     /// Returns the limit of a queue; `None` if the port does not have the queue.
     fn max_in_queue(&self, port: u32, queue: usize) -> Option<Limit>;
-    /// Returns whether a queue takes memory from the switch's pool.
     fn is_pooled(&self, port: u32, queue: usize) -> bool;
     fn classify(&self, port: u32, packet: &Packet) -> usize;
     fn queue_of(&self, port: u32, class: ServiceClass) -> usize;
@@ -48,14 +44,12 @@ pub(crate) trait SwitchTable: Send {
 pub(crate) trait HostTable: Send {
     /// Returns the bytes of the transport's packets besides their payload.
     fn framing(&self) -> Framing;
-    /// Returns the places of hosts in memory.
     fn fronts(&self) -> Fronts<HOST_FRONT>;
     fn link(&self, host: u32) -> &Transmitter;
     /// Returns the link of a host, to be changed between two events.
     fn link_mut(&mut self, host: u32) -> &mut Transmitter;
     /// Keeps a host from acting before `now`.
     fn hold_until(&mut self, host: u32, now: Time);
-    /// Sets the start of a host's next flow.
     fn set_next_start(&mut self, host: u32, at: Time);
     /// Returns how long both streams of a flow are kept after its end, to answer late packets.
     fn time_wait(&self) -> TimeDelta;
@@ -63,7 +57,6 @@ pub(crate) trait HostTable: Send {
     fn stall_timeout(&self) -> TimeDelta;
     /// Returns the transport's own columns of `output.series`.
     fn series_columns(&self) -> Vec<SeriesColumn>;
-    /// Returns the statistics of the stream in `slot`.
     fn statistics_of(&self, host: HostId, slot: u32) -> flow::Statistics;
     /// Returns the counts of the stream in `slot`.
     fn totals(&self, host: HostId, side: Side, slot: u32) -> Totals {
@@ -79,13 +72,10 @@ pub(crate) trait HostTable: Send {
     fn record_sender(&self, host: HostId, slot: u32, record: &mut FlowRecord);
     /// Writes the receive stream in `slot` into its flow's record. Returns its whole packets.
     fn record_receiver(&self, host: HostId, slot: u32, record: &mut FlowRecord) -> u64;
-    /// Appends the latencies of the packets of the send stream in `slot`, if they are recorded.
     fn latencies(&self, host: HostId, slot: u32, latencies: &mut Vec<PacketLatency>);
-    /// Reads the transport's own columns of `output.series` for the stream in `slot`.
     fn read(&self, host: HostId, slot: u32, side: Side, readings: &mut Readings<'_>);
     fn prefetch_side(&self, host: HostId, slot: u32);
     /// Forgets the stream in `slot`: the slot may be assigned again.
     fn forget(&mut self, host: HostId, slot: u32);
-    /// Gives the stream of `key` new paths.
     fn set_paths(&mut self, core: &mut Core, host: HostId, now: Time, new: (Key, PathList));
 }

@@ -13,7 +13,6 @@ use crate::flows::{Opened, Seat, Totals};
 use crate::plan::Plan;
 use crate::topology::Routes;
 
-/// The readings of a flow at one time.
 #[derive(Clone)]
 struct Seen {
     /// The last flow of the connection.

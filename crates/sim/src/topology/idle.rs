@@ -159,12 +159,10 @@ impl Clos {
             || self.aggregations_per_pod > 1 && !between.iter().any(is_slower)
     }
 
-    /// Returns the numbers of up-links of a ToR, and of an aggregation switch.
     fn up_links(&self) -> [u64; 2] {
         [self.aggregations_per_pod, self.cores_per_aggregation].map(u64::from)
     }
 
-    /// Returns the number of equal paths between two hosts.
     fn paths_between(&self, source: HostId, destination: HostId) -> u32 {
         let tor = |host: HostId| host.get() / self.hosts_per_tor;
         let pod = |host: HostId| tor(host) / self.tors_per_pod;

@@ -53,7 +53,6 @@ pub(super) struct HostApplications {
 }
 
 impl HostApplications {
-    /// Schedules the next action of application `number`.
     pub(super) fn plan(&mut self, number: u32) {
         let (workload, application) = &self.applications[number as usize];
         let Some(Next { at, follows, index }) = application.next() else { return };
@@ -65,9 +64,7 @@ impl HostApplications {
 /// A message between hosts: a trigger of a file was activated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
-    /// The time at which it arrives.
     pub(crate) at: Time,
-    /// The host that receives it.
     pub(crate) host: u32,
     activation: Activation,
 }
@@ -108,14 +105,12 @@ impl Applications {
         }
     }
 
-    /// Adds the counts of another thread's view.
     pub(crate) fn gather(&mut self, other: &mut Applications) {
         let counts = mem::take(&mut other.counts);
         self.counts.to_come += counts.to_come;
         self.counts.known += counts.known;
     }
 
-    /// Returns the hash of each workload's name.
     pub(crate) fn names(&self) -> Arc<[u64]> {
         Arc::clone(&self.setup.names)
     }
@@ -291,7 +286,6 @@ impl Applications {
         }
     }
 
-    /// Records that an answer arrived at its client.
     fn answered(&mut self, host: u32, flow: &Flow, now: Time) {
         let own = &mut self.hosts[host as usize];
         let requests = flow.workload - 1;
@@ -318,7 +312,6 @@ impl Applications {
         }
     }
 
-    /// Schedules a notice at its host.
     pub(crate) fn expect(&mut self, notice: Notice) {
         let Notice { at, host, activation } = notice;
         let what = What::Notice(activation);

@@ -82,7 +82,6 @@ impl ClosedLoop {
         (self.connection.to(setup, workload, host, index), self.is_done())
     }
 
-    /// Schedules the next flow after one has ended.
     pub(super) fn ended(&mut self, now: Time) {
         if !self.is_done() {
             self.next = Some((now + gap_of(self.gap, &mut self.draws), true));
@@ -118,7 +117,6 @@ impl Times {
         Times { arrivals, slots, draws, at, until }
     }
 
-    /// Returns the next time, if there is one.
     pub(super) fn peek(&self) -> Option<TimeDelta> {
         (self.at < self.until).then_some(self.at)
     }

@@ -58,7 +58,6 @@ impl Building<'_> {
         }
     }
 
-    /// Adds every flow of a matrix once.
     fn once(&mut self, place: u32, workload: &Workload) -> Result<(), String> {
         let (seed, name) = (self.setup.seed, self.setup.names[place as usize]);
         let is_sized = workload.size != Size::LongLived;

@@ -11,7 +11,6 @@ pub(super) enum What {
     Look(u32),
     /// A flow to this host starts.
     Flow(u32),
-    /// An application starts its next flow.
     Application(u32),
     /// The answer to a request of this client starts.
     Answer(u32),
@@ -19,7 +18,6 @@ pub(super) enum What {
     Listed(u32),
 }
 
-/// A trigger of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Activation {
     pub(super) workload: u32,
@@ -38,7 +36,6 @@ pub(super) struct Due {
     pub(super) what: What,
 }
 
-/// The next flow of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Next {
     pub(super) at: Time,

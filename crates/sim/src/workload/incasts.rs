@@ -36,7 +36,6 @@ pub(super) struct Part {
     pub(super) next: OnceLock<Arc<Part>>,
 }
 
-/// Draws incasts.
 #[derive(Clone)]
 pub(super) struct Source {
     pub(super) times: Times,
@@ -99,7 +98,6 @@ impl Source {
     }
 }
 
-/// A host's position in the list.
 pub(super) struct Incasts {
     pub(super) part: Arc<Part>,
 }

@@ -23,7 +23,6 @@ struct Target {
 /// A file with its triggers.
 pub(super) struct Triggers {
     listed: Arc<Listed>,
-    /// Sorted.
     targets: Vec<Target>,
 }
 
@@ -70,7 +69,6 @@ impl Triggers {
         self.listed.flows[flow as usize].on_acknowledged
     }
 
-    /// Returns the hosts whose flows a trigger starts.
     pub(super) fn hosts_of(&self, trigger: u32) -> impl Iterator<Item = u32> + '_ {
         let mut place = self.targets.partition_point(|target| target.trigger < trigger);
         std::iter::from_fn(move || {

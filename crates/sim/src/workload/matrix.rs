@@ -81,7 +81,6 @@ pub(super) fn members(hosts: u32, excluding: &[u32]) -> Vec<u32> {
     (0..hosts).filter(|host| !excluding.contains(host)).collect()
 }
 
-/// Draws a host from all but one.
 pub(super) fn other_than(host: u32, hosts: u32, draws: &mut Stream) -> u32 {
     let other = random::below(draws, u64::from(hosts) - 1) as u32;
     other + u32::from(other >= host)

@@ -17,7 +17,6 @@ use crate::flow::Flow;
 use crate::plan::{Gap, Servers, Size};
 use crate::random;
 
-/// The times at which a client asks.
 pub(super) enum Pace {
     Open(Times),
     Closed {
@@ -35,9 +34,7 @@ pub(super) struct Client {
     pub(super) query: u64,
     /// The maximum number of requests of a query.
     pub(super) max: u64,
-    /// The servers of the present or next query.
     pub(super) servers: Vec<u32>,
-    /// The number of servers that were asked.
     pub(super) asked: u32,
 }
 

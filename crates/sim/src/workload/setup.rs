@@ -41,7 +41,6 @@ pub(crate) struct Persistence {
     pub(crate) answers: bool,
 }
 
-/// Facts about a request that its answer needs.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     /// The connection of the pool that carried the request.
@@ -50,7 +49,6 @@ pub(super) struct Asked {
     pub(super) at: Option<Time>,
 }
 
-/// The constants of a run.
 pub(super) struct Setup {
     pub(super) seed: u64,
     /// Purpose of the streams of each flow's size; below, of its destination.
@@ -120,7 +118,6 @@ impl Setup {
         }
     }
 
-    /// Returns the queries of a workload's clients.
     pub(super) fn asked_by(&self, workload: u32) -> Option<&Queries> {
         let Matrix::Requests(queries) = &self.workloads[workload as usize].matrix else {
             return None;
@@ -148,7 +145,6 @@ impl Setup {
         groups.draw(&mut random::stream(self.seed, "group", &owner))
     }
 
-    /// Returns the size of an answer to a query of groups.
     fn size_in_group(&self, workload: u32, index: u64) -> Option<u64> {
         let Matrix::Responses = self.workloads[workload as usize].matrix else { return None };
         let queries = self.queries_of(workload)?;
@@ -175,7 +171,6 @@ impl Setup {
         }
     }
 
-    /// Returns how each workload uses its connections.
     pub(super) fn persistence(&self) -> Arc<[Persistence]> {
         let of = |(place, workload): (usize, &Workload)| {
             let (connections, when_busy, is_pool) = match workload.connection {
@@ -280,7 +275,6 @@ impl Setup {
         }
     }
 
-    /// Returns a flow of a file that starts.
     pub(super) fn listed_flow(
         &self,
         workload: u32,
