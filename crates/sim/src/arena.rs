@@ -53,7 +53,7 @@ impl Arena {
         self.free.push(handle);
     }
 
-    /// Returns the steps of a packet; none, if they were not recorded.
+    /// Steps of a packet; none, if they were not recorded.
     #[inline]
     pub(crate) fn steps(&self, handle: Handle) -> Steps {
         self.steps.get(handle.index()).copied().unwrap_or_default()

@@ -41,7 +41,7 @@ pub(crate) struct Bumps {
 }
 
 impl Bumps {
-    /// Returns the phantom queues and pacers of a plan, if it has any. The last phantom queue for a link holds.
+    /// Phantom queues and pacers of a plan, if it has any. The last phantom queue for a link holds.
     pub(crate) fn new(plan: &plan::Bumps, routes: &Routes, seed: u64) -> Option<Box<Bumps>> {
         let plan::Bumps { phantoms, paced } = plan;
         let paced = paced.as_ref();
@@ -99,7 +99,7 @@ impl Bumps {
         self.model.is_some()
     }
 
-    /// Shows a packet that begins to be sent on a node's link to the phantom queue.
+    /// Shows a packet at its departure to the phantom queue of its link.
     pub(crate) fn pass(&mut self, node: usize, now: Time, packet: &mut Packet) {
         if let Some(Some(phantom)) = self.phantoms.find_mut(node) {
             phantom.marked += u64::from(phantom.queue.pass(now, packet, &phantom.model));
@@ -128,8 +128,8 @@ impl Bumps {
         self.paced(host).map(|(paced, _)| paced.pacer.counters()).unwrap_or_default()
     }
 
-    /// Returns the time of the next event at a host's pacer, if the host has a packet at `ready` and its link is free
-    /// at `free_at`. `None` without a pacer.
+    /// Time of the next event at a host's pacer, with a packet at `ready` and a free link at `free_at`. `None` without
+    /// a pacer.
     pub(crate) fn next(&self, host: u32, ready: Time, free_at: Time) -> Option<Time> {
         let (paced, model) = self.paced(host)?;
         Some(paced.takes_at(ready).min(paced.pacer.next_start(free_at, model)))
@@ -140,7 +140,7 @@ impl Bumps {
         self.paced(host).is_some_and(|(paced, _)| paced.takes_at(ready) <= now)
     }
 
-    /// Hands a packet of a host to its pacer, which takes as long as on the host's link.
+    /// Hands a host's packet to its pacer, which takes as long as on the host's link.
     pub(crate) fn take(
         &mut self,
         host: u32,
@@ -154,7 +154,7 @@ impl Bumps {
         paced.pacer.handle_packet(now, flow, packet, packets, model)
     }
 
-    /// Returns the packet that a pacer sends now, on a link that is free.
+    /// Packet that a pacer sends now, on a link that is free.
     pub(crate) fn give(&mut self, host: u32, now: Time, packets: &impl Packets) -> Option<Handle> {
         let (paced, model) = self.paced_mut(host)?;
         paced.pacer.poll_transmit(now, packets, model)
@@ -173,7 +173,7 @@ impl Bumps {
 }
 
 impl Paced {
-    /// Returns the time at which the pacer takes a packet that the host has at `ready`.
+    /// Returns when the pacer takes a packet that the host has at `ready`.
     fn takes_at(&self, ready: Time) -> Time {
         if self.pacer.is_open() { ready.max(self.taken_until) } else { Time::NEVER }
     }

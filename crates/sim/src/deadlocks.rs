@@ -34,7 +34,7 @@ pub(crate) struct Deadlocks {
 }
 
 impl Deadlocks {
-    /// Checks the ports, which have caught up to `now`. Returns whether there is a permanent cycle.
+    /// Checks ports that have caught up to `now`. Returns whether there is a permanent cycle.
     pub(crate) fn inspect(
         &mut self,
         network: &Network,
@@ -51,8 +51,8 @@ impl Deadlocks {
         })
     }
 
-    /// Records the wait edges, by places in `blocked`. `is_long` says which ports have waited for long. Returns whether
-    /// there is a permanent cycle.
+    /// Records the wait edges, by places in `blocked`. `is_long` selects ports that have waited for long. Returns
+    /// whether there is a permanent cycle.
     fn record(
         &mut self,
         blocked: &[Blocked],
@@ -88,8 +88,8 @@ fn blocked(ports: u32, pauses: &Pauses, has_waiting: &dyn Fn(u32, usize) -> bool
     (0..ports).flat_map(of_port).collect()
 }
 
-/// Returns possible wait edges, by places: from ports whose class the switch at the other end has stopped, to all
-/// blocked ports there of this class. Keeps only ports that wait and are waited for.
+/// Possible wait edges, by places: from ports whose class the far switch has stopped, to blocked ports there of this
+/// class. Keeps only ports that wait and are waited for.
 fn possible(routes: &Routes, pauses: &Pauses, blocked: &[Blocked]) -> Vec<(usize, usize)> {
     let of = |from: usize| {
         let Blocked { port, class, .. } = blocked[from];
@@ -109,7 +109,7 @@ fn possible(routes: &Routes, pauses: &Pauses, blocked: &[Blocked]) -> Vec<(usize
     edges
 }
 
-/// Returns the edges that are real: packets that came by the first port's link wait at the second.
+/// Edges that are real: packets from the first port's link wait at the second.
 fn confirm(
     network: &Network,
     engine: &mut dyn Engine,
@@ -132,7 +132,7 @@ fn awaited(edges: &[(usize, usize)]) -> BTreeSet<usize> {
     edges.iter().map(|&(_, to)| to).collect()
 }
 
-/// Returns the edges to `to` from ports whose packets wait there.
+/// Edges to `to` from ports whose packets wait there.
 fn senders_of(
     waiting: &mut dyn Iterator<Item = Handle>,
     pauses: &Pauses,
@@ -155,7 +155,7 @@ fn senders_of(
     seen
 }
 
-/// Removes, again and again, ports that wait for no port or for which no port waits. Returns which ones remain.
+/// Removes repeatedly ports that wait for no port or for which no port waits. Returns which ones remain.
 fn kept(count: usize, edges: &[(usize, usize)]) -> Vec<bool> {
     let mut kept = vec![true; count];
     loop {
@@ -171,8 +171,7 @@ fn kept(count: usize, edges: &[(usize, usize)]) -> Vec<bool> {
     }
 }
 
-/// Returns a cycle of the edges, if there is one: always the same for the same edges in the same order. It begins at
-/// its lowest place.
+/// Returns a cycle of the edges, if any, from its lowest place on. Equal edges in equal order give the same cycle.
 fn cycle(count: usize, edges: &[(usize, usize)]) -> Option<Vec<usize>> {
     let kept = kept(count, edges);
     let next = |at: usize| {
@@ -214,7 +213,7 @@ mod tests {
     }
 
     proptest! {
-        /// There is a cycle exactly if a walk can return to its begin, and the result is one.
+        /// There is a cycle exactly if a walk can return to its begin.
         #[test]
         fn a_cycle_is_found_where_one_can_come_back(
             edges in prop::collection::vec((0usize..12, 0usize..12), 0..30),

@@ -20,9 +20,9 @@ pub(crate) struct Detours {
     pub(crate) model: DetourModel,
     /// One per switch: it draws in order of time.
     pub(crate) streams: Shared<Stream>,
-    /// By port: the length that ingress has of it, if that is not the present length.
+    /// By port: the length that ingress believes, if not the present one.
     pub(crate) registers: Shared<u16>,
-    /// By node: the port at the far end of its link that sends back to it.
+    /// By node: the port at the far end of its link that sends back.
     pub(crate) opposite: Shared<u32>,
     pub(crate) to_host: Shared<bool>,
     /// The queues that return headers.
@@ -90,8 +90,7 @@ impl Detours {
         self.model.seen == Seen::LastArrivalThatLeft
     }
 
-    /// Returns whether a port returns no header while `arriving` packets come. Headers of hosts have `min_header`
-    /// bytes.
+    /// Returns whether a port returns no header while `arriving` packets come. Hosts' headers have `min_header` bytes.
     #[inline]
     pub(crate) fn keeps_headers<P: OutputPort>(
         &self,
@@ -131,7 +130,7 @@ impl Detours {
         }
     }
 
-    /// Records that a packet begins to leave a port that held `held` packets, itself included.
+    /// Records a departure from a port that held `held` packets, the departing one included.
     pub(crate) fn record_departure(
         &mut self,
         port: u32,
@@ -153,7 +152,7 @@ impl Detours {
         }
     }
 
-    /// Returns the path lengths of each workload's packets; `names` are of the workloads.
+    /// Path lengths of each workload's packets; `names` are of the workloads.
     pub(crate) fn paths(&self, names: &[Name]) -> Vec<PathRecord> {
         let record = |(&key, &packets): (&Path, &u64)| PathRecord {
             workload: names[key.workload as usize].clone(),
@@ -173,7 +172,7 @@ fn is_data(packet: &Packet) -> bool {
         && packet.header.flags.contains(Flags::FROM_OPENER)
 }
 
-/// Returns the number of packets that ingress believes a port to hold, if it holds `packets`.
+/// Number of packets that ingress believes a port to hold, if it holds `packets`.
 #[inline]
 pub(crate) fn seen(seen: Seen, registers: &Shared<u16>, port: u32, packets: u32) -> u32 {
     match seen {
@@ -182,7 +181,7 @@ pub(crate) fn seen(seen: Seen, registers: &Shared<u16>, port: u32, packets: u32)
     }
 }
 
-/// The key by which packets are counted. Sizes are classes: up to this power of two.
+/// The key by which packets are counted. A size class ends at this power of two.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Path {
     workload: u32,
@@ -221,7 +220,7 @@ impl Paths {
         }
     }
 
-    /// Returns the place of a path in the table. Its first size stands for no size.
+    /// Place of a path in the table. Its first size stands for no size.
     #[inline]
     fn place(path: Path) -> Option<usize> {
         let size = path.size_class.map_or(0, |class| usize::from(class) + 1);

@@ -144,7 +144,7 @@ pub fn built_in() -> impl Iterator<Item = (&'static str, &'static str, SizeDistr
     })
 }
 
-/// Returns the sizes of a checked `size` table, for a transport with packets of `payload_bytes`.
+/// Sizes of a checked `size` table, for a transport with packets of `payload_bytes`.
 pub(super) fn drawn(node: &Node, payload_bytes: u16) -> Result<Size, ScenarioError> {
     let Some(parameters) = node.child("pareto").or(node.child("mixture")) else {
         let sizes = distribution(node)?;

@@ -40,25 +40,25 @@ use crate::workload::{Applications, Persistence};
 /// Bits of a connection's number that are the flow's place; the others are its generation.
 const PLACE_BITS: u32 = 22;
 const PLACE: u32 = (1 << PLACE_BITS) - 1;
-/// Maximum number of flows that a host can send at a time, and that it can send and receive together.
+/// Maximum number of flows that a host can send at a time, and send and receive together.
 pub(crate) const MAX_OF_HOST: u32 = PLACE - 1;
-/// Generations of a place, without the last one, which stands for streams that are not open.
+/// Generations of a place, without the last, which stands for streams that are not open.
 const GENERATIONS: u32 = (1 << (32 - PLACE_BITS)) - 1;
 
-/// In place of a stream's generation: the endpoint has released its slot, which is kept for the record.
+/// In place of a stream's generation: the endpoint has released its slot, kept for the record.
 const CLOSED: u32 = GENERATIONS << PLACE_BITS;
 /// No slot yet.
 const NO_SLOT: u32 = CLOSED | PLACE;
 /// The host had no slot left: the run fails.
 const NONE_LEFT: u32 = CLOSED | (PLACE - 1);
 
-/// A flow under way, or a place for one. The fields that each packet reads come first.
+/// A flow under way, or a place for one. Fields for each packet come first.
 #[repr(C)]
 struct Live {
     /// Changes while no thread works.
     generation: AtomicU32,
-    /// Slot and generation of each open stream, so that one word says whether a connection's number is known and where;
-    /// [`NO_SLOT`] before the stream was opened, then [`CLOSED`] and the slot. Changed by the stream's own host.
+    /// Slot and generation of each open stream: one word says whether a connection's number is known and where.
+    /// [`NO_SLOT`] before the stream opens, then [`CLOSED`] and the slot. Changed by the stream's own host.
     sides: [AtomicU32; 2],
     /// Departure of the first packet, in picoseconds, or never. For a persistent connection see [`persistent`].
     left: AtomicU64,
@@ -198,7 +198,7 @@ pub(crate) struct Flows {
     seen: Seen,
     /// Ended messages of persistent connections of this thread.
     messages: Vec<Course>,
-    /// Sized flows that ended, as their senders know, with the times: those of this thread.
+    /// Ended sized flows of this thread, as their senders know, with the times.
     ended: Vec<(Time, Opened)>,
     failure: Option<String>,
 }
@@ -270,18 +270,17 @@ impl Flows {
         self.any_switch_random
     }
 
-    /// Returns the number of known sized flows, and the number of ended ones, as their senders know.
+    /// Numbers of known and of ended sized flows, as their senders know.
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.applications.known(), self.seen.finished)
     }
 
-    /// Returns whether every sized flow has ended at its sender, and no flow will start.
+    /// Returns whether all sized flows have ended at their senders, and none will start.
     pub(crate) fn are_over(&self) -> bool {
         self.seen.started == self.seen.finished && self.applications.are_done()
     }
 
-    /// Returns whether the last byte of every started sized flow has arrived. A sender that waits for no ACKs ends
-    /// before.
+    /// Returns whether all last bytes of started sized flows have arrived. A sender that waits for no ACKs ends before.
     pub(crate) fn are_delivered(&self) -> bool {
         self.seen.started == self.seen.delivered
     }
@@ -290,7 +289,7 @@ impl Flows {
         self.seen.started > 0
     }
 
-    /// Returns the time of the last delivery or end of a sized flow.
+    /// Time of the last delivery or end of a sized flow.
     pub(crate) fn last_change(&self) -> Time {
         self.seen.last_change
     }
@@ -309,12 +308,12 @@ impl Flows {
         mem::take(&mut self.messages)
     }
 
-    /// Returns the start of a host's next flow, as far as the host knows; never, if there is none.
+    /// Start of a host's next flow, as far as the host knows; never, if there is none.
     pub(crate) fn next_start(&self, host: u32) -> Time {
         self.applications.next_start(host)
     }
 
-    /// Begins the flow that is due at a host at `now`, if there is one. A message may have to wait.
+    /// Begins the flow due at a host at `now`, if any. A message may have to wait.
     pub(crate) fn begin(&mut self, host: u32, now: Time) -> Option<Begun> {
         let flow = self.applications.take_start(host, now)?;
         self.seen.started += u64::from(flow.size.is_some());
@@ -381,7 +380,7 @@ impl Flows {
         (generation == connection.get() >> PLACE_BITS).then_some(live)
     }
 
-    /// Returns the host that opened a connection that `host` knows by this key.
+    /// Host that opened a connection that `host` knows by this key.
     #[inline]
     fn opener(host: u32, key: Key) -> u32 {
         if key.opened_here { host } else { key.peer.get() }
@@ -405,7 +404,7 @@ impl Flows {
         }
     }
 
-    /// Returns whether a stream of a flow under way may be opened, because it never was.
+    /// Returns whether a stream of a flow under way may be opened: it never was.
     pub(crate) fn accepts(&self, host: u32, key: Key) -> bool {
         self.live(Flows::opener(host, key), key.connection).is_some_and(|live| {
             live.is_under_way() && live.side(key.side).load(Ordering::Relaxed) == NO_SLOT
@@ -431,7 +430,7 @@ impl Flows {
         slot
     }
 
-    /// Closes a stream that its endpoint releases. The slot is not used again before the flow is forgotten.
+    /// Closes a stream that its endpoint releases. The slot is not reused before the flow is forgotten.
     pub(crate) fn release(&mut self, host: u32, key: Key) {
         if let Some(live) = self.live(Flows::opener(host, key), key.connection) {
             live.side(key.side).fetch_or(CLOSED, Ordering::Relaxed);
@@ -457,7 +456,7 @@ impl Flows {
         self.keeps[self.place(opened).flow().workload as usize]
     }
 
-    /// Returns the flow of a connection, or the message under way on a persistent one.
+    /// Flow of a connection, or the message under way on a persistent one.
     pub(crate) fn carried(&self, opener: u32, connection: ConnectionId) -> Option<Flow> {
         let first = *self.description(opener, connection)?;
         match self.keeps[first.workload as usize] {
@@ -466,13 +465,12 @@ impl Flows {
         }
     }
 
-    /// Returns the flow of a connection, or the first flow of a persistent one, unless it was forgotten.
+    /// Flow of a connection, or the first flow of a persistent one, unless it was forgotten.
     pub(crate) fn description(&self, opener: u32, connection: ConnectionId) -> Option<&Flow> {
         self.live(opener, connection).map(Live::flow)
     }
 
-    /// Records that a packet of a connection leaves its opener. Returns whether it is the first packet of the flow or
-    /// message.
+    /// Records that a packet leaves its connection's opener. Returns whether it is the first of the flow or message.
     pub(crate) fn leave(&mut self, opener: u32, connection: ConnectionId, now: Time) -> bool {
         let Some(live) = self.live(opener, connection) else { return false };
         if self.keeps[live.flow().workload as usize] {
@@ -485,8 +483,8 @@ impl Flows {
         is_first
     }
 
-    /// Returns the random stream of one stream of a flow, named by the flow and not by its number; by the pair, if all
-    /// flows of a pair have the same paths.
+    /// Random stream of one stream of a flow, named by the flow, not its number; by the pair, if all its flows share
+    /// paths.
     pub(crate) fn stream(&self, host: u32, key: Key) -> Stream {
         let flow = self.description(Flows::opener(host, key), key.connection);
         self.stream_of(flow.expect("a half is of a flow under way"), key.side)
@@ -505,7 +503,7 @@ impl Flows {
         purpose.of(&[u64::from(flow.source.get()), name, number])
     }
 
-    /// Returns the place of a connection's transport in the plan, unless its flow was forgotten.
+    /// Place of a connection's transport in the plan, unless its flow was forgotten.
     pub(crate) fn transport_of(&self, host: u32, key: Key) -> Option<usize> {
         let flow = self.description(Flows::opener(host, key), key.connection)?;
         Some(usize::from(self.transports[flow.workload as usize]))
@@ -542,8 +540,8 @@ impl Flows {
         }
     }
 
-    /// Records an event of a message of a persistent connection at `host`, whose stream has counted `totals`. Returns
-    /// the message that the host sends next.
+    /// Records an event of a persistent connection's message at `host`, whose stream has counted `totals`. Returns the
+    /// next message of the host.
     pub(crate) fn record_message(
         &mut self,
         host: u32,
@@ -582,14 +580,13 @@ impl Flows {
         }
     }
 
-    /// Returns the course so far of the message under way on a persistent connection, if there is one, from the counts
-    /// of both streams.
+    /// Course so far of a persistent connection's present message, if any, from both streams' counts.
     pub(crate) fn course(&self, opened: Opened, sent: Totals, received: Totals) -> Option<Course> {
         let before = self.place(opened).before.load(Ordering::Relaxed);
         self.persistent_at(opened.by, self.connection(opened)).course(sent, received, before)
     }
 
-    /// Calls `take` with every message that waits behind another one, host by host.
+    /// Calls `take` with every waiting message, host by host.
     ///
     /// # Errors
     /// Returns the errors of `take`.
@@ -610,7 +607,7 @@ impl Flows {
         self.books.iter().flat_map(|book| book.persistent.waiting())
     }
 
-    /// Returns every flow under way, host by host; of a persistent connection the first flow.
+    /// All flows under way, host by host; of a persistent connection the first.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = Opened> + '_ {
         (0..self.books.len() as u32).flat_map(move |by| {
             let places = 0..self.books[by as usize].places.next.min(MAX_OF_HOST);
@@ -654,7 +651,7 @@ impl Flows {
         ConnectionId::new(generation << PLACE_BITS | opened.place)
     }
 
-    /// Stores the payload of a flow that had arrived at the end of the warm-up.
+    /// Stores a flow's payload that had arrived at the end of the warm-up.
     pub(crate) fn set_before(&mut self, opened: Opened, bytes: u64) {
         self.place(opened).before.store(bytes, Ordering::Relaxed);
     }
@@ -725,7 +722,7 @@ mod tests {
         assert_eq!((flows.books[0].places.next, flows.seen.finished), (1, 100_000));
     }
 
-    /// A place is used again, each time with another number, until the generations begin anew.
+    /// A place is used again, with new numbers until the generations begin anew.
     #[test]
     fn a_late_packet_of_a_forgotten_flow_meets_an_unknown_connection() {
         let text = "topology.star.hosts = 2\nduration = \"1s\"\n[[workload]]\nname = \"w\"\n\

@@ -123,13 +123,12 @@ pub(crate) enum Step {
 
 struct Impaired {
     stream: Stream,
-    /// Arrival times of packets that may be on the way. They differ, because the order of arrivals at an instant is by
-    /// link.
+    /// Arrival times of packets that may be on the way, all different: the order at an instant is by link.
     arrivals: BTreeSet<Time>,
 }
 
 impl Impaired {
-    /// Returns the arrival time of a packet that goes to the link at `now` and would arrive at `at` without reordering.
+    /// Arrival time of a packet that enters the link at `now` and would arrive at `at` without reordering.
     fn reorder(&mut self, now: Time, at: Time, max: TimeDelta) -> Time {
         if max == TimeDelta::ZERO {
             return at;
@@ -159,10 +158,9 @@ impl Varying {
         (spread > TimeDelta::ZERO).then(|| Varying { spread, stream: stream(), last: Time::ZERO })
     }
 
-    /// Returns the time at which a packet is through that would be at `at` without spread: at least `apart` behind the
-    /// one before.
+    /// Returns when a packet is through that would be at `at` without spread: at least `apart` behind the one before.
     ///
-    /// If packets come at least `apart` from each other, the packet is at most `spread` later.
+    /// If packets come at least `apart` from each other, it is at most `spread` later.
     fn pass(&mut self, at: Time, apart: TimeDelta) -> Time {
         let drawn = random::below(&mut self.stream, self.spread.as_ps() + 1);
         self.last = (at + TimeDelta::from_ps(drawn)).max(self.last + apart);
@@ -204,7 +202,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Returns the links of a run. `reverse` gives the link in the other direction.
+    /// Links of a run. `reverse` gives the link in the other direction.
     pub(crate) fn new(
         events: &[LinkEvent],
         impairment: &Impairment,
@@ -357,13 +355,12 @@ impl Links {
         self.failed.len() > 0 || self.impaired.len() > 0
     }
 
-    /// Returns the maximum delay of a packet beyond transmission, propagation and the constant delay of hosts.
+    /// Maximum delay of a packet beyond transmission, propagation and the constant delay of hosts.
     pub(crate) fn max_delay(&self) -> TimeDelta {
         self.max_delay
     }
 
-    /// Returns the passage of a packet that goes to the link at `now`, occupies it for `transmission` and would arrive
-    /// at `at`.
+    /// Passage of a packet that enters the link at `now`, occupies it for `transmission` and would arrive at `at`.
     #[cold]
     #[inline(never)]
     pub(crate) fn passage(
@@ -415,7 +412,7 @@ mod tests {
         Share::from_billionths(billionths).unwrap()
     }
 
-    /// Returns the passages of 100,000 packets of 1 ns each.
+    /// Passages of 100,000 packets of 1 ns each.
     fn passages(links: &mut Links) -> Vec<Passage> {
         let at = |packet: u64| Time::from_ps(packet * 1000);
         (0..100_000)
@@ -455,7 +452,7 @@ mod tests {
         }
     }
 
-    /// Returns a cable between two hosts that take up to `send` and `receive` longer for a packet.
+    /// Returns a cable between two hosts that delay a packet by up to `send` and `receive`.
     fn cable(impairment: &Impairment, send: TimeDelta, receive: TimeDelta) -> Links {
         let delay = |spread| HostDelay { min: TimeDelta::from_ps(7), spread };
         let clos = Clos {
@@ -517,7 +514,7 @@ mod tests {
         assert!(counts.iter().all(|&count| (9_500..10_500).contains(&count)), "{counts:?}");
     }
 
-    /// Loss moves no draw of a sending host, and a host's delay none of the link's.
+    /// Loss moves no draw of a sending host, nor a host's delay any of the link's.
     #[test]
     fn draws_of_hosts_and_links_are_apart() {
         let spread = TimeDelta::from_ps(900);

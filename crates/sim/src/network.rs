@@ -57,7 +57,7 @@ pub(crate) trait EventSink {
         handle: Handle,
         from: Transmission,
     );
-    /// Notes that another port of its switch has changed a port, at once: it received a packet, or acted.
+    /// Notes that a port was changed at once by another port of its switch: it received a packet, or acted.
     fn touched(&mut self, port: u32);
     /// Hook for recorders: a port does not keep a packet.
     #[inline]
@@ -69,7 +69,7 @@ pub(crate) trait EventSink {
         _disposition: Disposition,
     ) {
     }
-    /// Hook for recorders: a port sends a notification to the sender of a packet that goes on.
+    /// Hook for recorders: a port notifies the sender of a packet that goes on.
     #[inline]
     fn quenched(&mut self, _port: u32, _packet: &Packet) {}
     /// Hook for recorders: a packet for a port leaves by another port.
@@ -80,9 +80,8 @@ pub(crate) trait EventSink {
     fn lost(&mut self, _arena: &Arena, _node: u32, _handle: Handle) {}
 }
 
-/// One transmission on a link: the node of the link, and the number of packets that the link sent before. The number
-/// repeats after 2^32 packets; pause frames have their own numbers. It is one word, because every packet on a link has
-/// one.
+/// One transmission: the node of the link, and the number of packets that the link sent before. The number repeats
+/// after 2^32 packets; pause frames have their own. It is one word, because every packet on a link has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Transmission(u64);
 
@@ -91,7 +90,7 @@ impl Transmission {
     /// Set in the number of a pause frame.
     const PAUSE: u64 = 1 << 31;
 
-    /// Returns the transmission of the link of `node` that follows `before` others.
+    /// Transmission of the link of `node` that follows `before` others.
     #[inline(always)]
     pub(crate) const fn new(node: u32, before: u64) -> Transmission {
         Transmission(before << 32 | node as u64)
@@ -105,8 +104,8 @@ impl Transmission {
 /// The order of packets that arrive at one switch or host at the same instant: a hash, so that no port is favoured and
 /// equal-length packets build no permanent phase.
 ///
-/// It hashes the seed and the transmission, but neither the time nor the number of hosts: a run that is shifted in
-/// time, faster, or beside idle hosts is the same run.
+/// It hashes the seed and the transmission, not the time or the number of hosts: a run that is shifted in time, faster,
+/// or beside idle hosts is the same run.
 #[derive(Clone, Copy)]
 pub(crate) struct Ties {
     seed: u64,
@@ -114,14 +113,14 @@ pub(crate) struct Ties {
 }
 
 impl Ties {
-    /// Set in the name of a host's link, because its node number depends on the number of ports.
+    /// Set in the name of a host's link, whose node number depends on the number of ports.
     const HOST: u32 = 1 << 31;
 
     pub(crate) const fn new(seed: u64, ports: u32) -> Ties {
         Ties { seed, ports }
     }
 
-    /// Returns the hash of a transmission: the packet with the smaller hash comes first.
+    /// Hash of a transmission: the packet with the smaller hash comes first.
     #[inline]
     pub(crate) fn tie(self, of: Transmission) -> u64 {
         let link = of.link();
@@ -135,7 +134,7 @@ impl Ties {
     }
 }
 
-/// The state of a run, or one thread's view of it: switch ports, hosts, and the core.
+/// The state of a run, or one thread's view of it.
 pub(crate) struct Network<S: ?Sized, H: ?Sized> {
     pub(crate) core: Core,
     pub(crate) switches: Box<S>,
@@ -157,7 +156,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         }
     }
 
-    /// Makes all packets that arrive over link `over` leave the switch there by port `by`, whatever their destination.
+    /// Makes all packets that arrive over `over` leave the switch there by `by`, whatever their destination.
     pub(crate) fn fixed_route(&mut self, over: LinkId, by: LinkId) {
         self.transmitter_mut(over.node()).set_far_end(by.node());
     }
@@ -166,7 +165,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         self.core.rate(self.switches.link(port))
     }
 
-    /// Returns the payload that has arrived at the receivers of flows under way, in bytes.
+    /// Payload that has arrived at the receivers of flows under way, in bytes.
     pub(crate) fn payload_arrived(&self) -> u64 {
         let of = |opened| {
             let Seat { flow, receiver, .. } = self.core.flows.seat(opened);
@@ -187,7 +186,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         self.core.routes.ports() + notice.host
     }
 
-    /// Performs the changes of links that are due at `now`, before anything else at that instant.
+    /// Performs the changes of links due at `now`, before anything else at that instant.
     pub(crate) fn change_links(&mut self, now: Time) {
         let mut has_learned = false;
         while let Some(step) = self.core.links.take(now) {
@@ -219,7 +218,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         self.transmitter_mut(link.node()).class = class;
     }
 
-    /// Forgets the pauses that the ends of a failed link have sent or received over it.
+    /// Forgets pauses that the ends of a failed link sent or received over it.
     fn forget_pauses(&mut self, link: LinkId, now: Time) {
         let node = link.node();
         let Some(resumed) = self.core.forget_pauses(link, now) else { return };
@@ -265,7 +264,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         }
     }
 
-    /// Frees the slots and the place of a flow that is over and has answered late packets. No other thread may work.
+    /// Frees the slots and the place of a flow that has answered late packets. No other thread may work.
     pub(crate) fn forget(&mut self, opened: Opened) {
         for (host, slot) in sides(&self.core.flows.seat(opened)) {
             if let Some(slot) = slot {

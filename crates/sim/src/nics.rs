@@ -82,8 +82,8 @@ impl Nics {
         self.transmitter(host).is_some()
     }
 
-    /// Returns the time at which a host with a packet at `ready` hands it to its NIC's queue, and the time at which the
-    /// queue has a packet to send: at once or never. `None` without a queue.
+    /// Returns when a host with a packet at `ready` hands it to its NIC's queue, and when the queue has a packet to
+    /// send: at once or never. `None` without a queue.
     pub(crate) fn next_event(&self, host: u32, ready: Time) -> Option<(Time, Time)> {
         let (transmitter, model) = self.transmitter(host)?;
         Some((ready.max(transmitter.takes_at(model)), transmitter.next_start(Time::ZERO)))
@@ -95,8 +95,7 @@ impl Nics {
         }
     }
 
-    /// Hands a packet of a host to its NIC's queue; `is_followed` says whether another follows. Returns whether there
-    /// is room.
+    /// Hands a host's packet to its NIC's queue; `is_followed` if another follows. Returns whether there is room.
     pub(crate) fn take(
         &mut self,
         host: u32,
@@ -113,19 +112,18 @@ impl Nics {
         is_taken
     }
 
-    /// Returns the packet that a NIC sends on a free line.
+    /// Packet that a NIC sends on a free line.
     pub(crate) fn give(&mut self, host: u32, packets: &impl Packets) -> Option<Handle> {
         self.transmitter_mut(host)?.0.poll_transmit(packets)
     }
 
-    /// Returns the time at which a host's transport receives the next waiting packet; never, if none waits.
+    /// Returns when a host's transport receives the next waiting packet; never, if none waits.
     pub(crate) fn next_delivery(&self, host: u32) -> Time {
         let timeout = |(receiver, model): (&Receiver, &ReceiverModel)| receiver.poll_timeout(model);
         self.receiver(host).map_or(Time::NEVER, timeout)
     }
 
-    /// Takes a frame that arrives at a host. Returns `None` if nothing delays it there, otherwise whether there is
-    /// room.
+    /// Takes an arriving frame. Returns `None` if nothing delays it, otherwise whether there is room.
     pub(crate) fn arrive(
         &mut self,
         host: u32,
@@ -140,7 +138,7 @@ impl Nics {
         Some(receiver.handle_frame(now, packet, packets, model))
     }
 
-    /// Returns the next packet that a host's transport receives now.
+    /// Next packet that a host's transport receives now.
     pub(crate) fn deliver(
         &mut self,
         host: u32,
@@ -174,7 +172,7 @@ impl Nics {
     }
 }
 
-/// Returns a packet as its NIC hands it to the transport. If the next packet was taken with it, a mark delays its ACK.
+/// Returns a packet as its NIC hands it to the transport. A mark delays its ACK if the next packet was taken with it.
 pub(crate) fn received(packet: Packet, is_followed: bool) -> Packet {
     let mark = if is_followed { Packet::MARK_DELAYED_ACK } else { 0 };
     Packet { marks: packet.marks | mark, ..packet }

@@ -25,8 +25,8 @@ pub struct Offered {
     pub until: TimeDelta,
 }
 
-/// Returns the offered load of the workload at `place` in a plan. `None` if arrivals are not a Poisson process, and for
-/// the requests of queries, which their answers represent.
+/// Returns the offered load of the workload at `place`. `None` without Poisson arrivals, and for requests of queries,
+/// which their answers represent.
 pub fn offered(plan: &Plan, place: usize) -> Option<Offered> {
     let workload = plan.workloads.get(place)?;
     let Arrivals::Poisson { mean, until } = workload.arrivals else { return None };
@@ -52,7 +52,7 @@ pub fn offered(plan: &Plan, place: usize) -> Option<Offered> {
 }
 
 impl Offered {
-    /// Returns the payload that the links can carry during arrivals, in a run that ended at `end`, in bytes.
+    /// Payload that the links can carry during arrivals of a run until `end`, in bytes.
     fn capacity_bytes(&self, end: Time) -> u64 {
         let until = (Time::ZERO + self.until).min(end);
         let ps = until.saturating_since(Time::ZERO + self.from).as_ps();

@@ -40,7 +40,7 @@ impl Pareto {
     /// number; [`Pareto::mean_bytes`] ignores the clamp.
     ///
     /// # Errors
-    /// Fails for a shape of 1 or less, for sizes below a byte, and if `max` does not exceed the mean.
+    /// Fails for a shape of 1 or less, sizes below a byte, and a `max` that does not exceed the mean.
     pub fn unbounded(shape: (u32, u32), mean_bytes: u64, max: u64) -> Result<Pareto, NoPareto> {
         let above = excess(shape)?;
         let mean_millibytes = mean_bytes.saturating_mul(1000);
@@ -59,7 +59,7 @@ impl Pareto {
     /// Returns a distribution with a bound, in bytes.
     ///
     /// # Errors
-    /// Fails for a shape of 1 or less, for sizes below a byte, and for a bound that does not exceed the mean.
+    /// Fails for a shape of 1 or less, sizes below a byte, and a bound that does not exceed the mean.
     pub fn bounded(shape: (u32, u32), mean_bytes: u64, max: u64) -> Result<Pareto, NoPareto> {
         excess(shape)?;
         if max <= mean_bytes {
@@ -95,7 +95,7 @@ impl Pareto {
         self.min_millibytes as f64 / 1000.0
     }
 
-    /// Returns the share of flows that would exceed the bound without it.
+    /// Share of flows that would exceed the bound without it.
     fn beyond(&self) -> f64 {
         match self.is_bounded {
             true => libm::pow(self.min() / self.max as f64, self.exponent()),
@@ -151,7 +151,7 @@ impl Pareto {
     }
 }
 
-/// Returns the excess of a shape's numerator over its denominator.
+/// Excess of a shape's numerator over its denominator.
 fn excess(shape: (u32, u32)) -> Result<u32, NoPareto> {
     shape.0.checked_sub(shape.1).filter(|&above| above > 0).ok_or(NoPareto::Shape)
 }
@@ -168,7 +168,7 @@ mod tests {
         Pareto::unbounded(SHAPE, 100_000, 1000 * TERABYTE).unwrap()
     }
 
-    /// Returns the share of flows larger than `size`: half a byte more, because sizes are whole.
+    /// Share of flows larger than `size`: half a byte more, because sizes are whole.
     fn share_above(sizes: &Pareto, size: u64) -> f64 {
         let (mut low, mut high) = (0, DRAWS);
         while low < high {
@@ -181,7 +181,7 @@ mod tests {
         low as f64 / DRAWS as f64
     }
 
-    /// Returns the mean bytes of a flow in flows up to `size`: each power of two of draws in equal parts.
+    /// Mean bytes of a flow in flows up to `size`: each power of two of draws in equal parts.
     fn bytes_up_to(sizes: &Pareto, size: u64) -> f64 {
         const PARTS: u64 = 4096;
         let min = share_above(sizes, size);

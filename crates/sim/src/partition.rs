@@ -26,15 +26,15 @@ pub struct Division {
     pub reason: Option<String>,
 }
 
-/// Divides a plan among at most `threads` threads: pods of a network with three tiers, leaves of one with two, and the
-/// switches of the top tier spread evenly.
+/// Divides a plan among at most `threads` threads: pods with three tiers, leaves with two, and the switches of the top
+/// tier spread evenly.
 pub fn division(plan: &Plan, threads: usize) -> Division {
     let (max, reason) = max_threads(plan);
     let reason = (threads > max).then_some(reason);
     Division { threads: threads.clamp(1, max), reason }
 }
 
-/// Returns the maximum number of threads of a plan, and its reason.
+/// Maximum number of threads of a plan, and its reason.
 fn max_threads(plan: &Plan) -> (usize, String) {
     let clos = &plan.topology;
     let (parts, _) = parts(clos);
@@ -65,8 +65,8 @@ enum Part {
     Top(u32),
 }
 
-/// Returns the number of parts that only the top tier connects (pods with three tiers, leaves with two), and the number
-/// of switches of that tier. Smaller networks have one part and no such switch.
+/// Number of parts that only the top tier connects (pods with three tiers, leaves with two), and of switches in that
+/// tier. Smaller networks have one part and no such switch.
 fn parts(clos: &Clos) -> (u32, u32) {
     match clos.tiers {
         3 => (clos.pods, clos.aggregations_per_pod * clos.cores_per_aggregation),
@@ -147,7 +147,7 @@ impl Partition {
         unsafe { self.border.view() }
     }
 
-    /// Returns the minimum time of a packet from one thread to another.
+    /// Minimum time of a packet from one thread to another.
     pub(crate) fn lookahead(&self, core: &Core) -> TimeDelta {
         core.min_transmission() + core.routes.clos().min_top_delay()
     }

@@ -70,8 +70,7 @@ impl Sender {
         }
     }
 
-    /// Returns the time since which a class is stopped without a break, if it is: none of its packets has begun to
-    /// leave since then.
+    /// Time since which a class is stopped without a break, if it is: none of its packets began to leave since then.
     pub(crate) fn stopped_since(&self, class: usize) -> Option<Time> {
         (self.stopped >> class & 1 != 0).then(|| self.class_since[class])
     }
@@ -98,7 +97,7 @@ struct OnWire {
     bytes: u16,
 }
 
-/// The receiving side of a port's link, and the input of the packet that the port sends.
+/// The receiving side of a port's link, and the input of the port's departing packet.
 #[derive(Clone)]
 pub(crate) struct Input {
     pub(crate) ingress: Ingress,
@@ -108,8 +107,7 @@ pub(crate) struct Input {
     restless_from: u32,
     /// The classes that may cross XOFF, or are stopped, a bit each.
     restless: u8,
-    /// The classes with changes that the sender does not know yet, a bit each; below, the time since which there are
-    /// any.
+    /// The classes with changes unknown to the sender, a bit each, since `untold_since`.
     pub(crate) untold: u8,
     untold_since: Time,
     /// The time at which the next frame must renew the pauses.
@@ -122,8 +120,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Updates a class whose bytes in the input have changed. Returns whether the input has become calm or ceased to
-    /// be.
+    /// Updates a class after a change. Returns whether the input has become calm or ceased to be.
     #[inline]
     fn has_turned(&mut self, class: usize) -> bool {
         let was_calm = self.restless == 0;
@@ -141,7 +138,7 @@ impl Input {
         self.untold |= 1 << class;
     }
 
-    /// Returns the time at which the port must act for its input, if its transmitter is free from `free_at` on.
+    /// Returns when the port must act for its input, with a free transmitter from `free_at` on.
     #[inline]
     fn next(&self, free_at: Time) -> Time {
         let notified_at = match self.untold {
@@ -165,14 +162,14 @@ pub(crate) struct Pauses {
     restless: Shared<u32>,
     /// By handle: the port by whose input the packet came.
     came_by: Vec<u32>,
-    /// By class: the classes of packets that hosts may not send while it is stopped.
+    /// By class: the packet classes that hosts may not send while it is stopped.
     of_hosts: [u8; CLASSES],
     /// Nodes whose pauses were forgotten between two events.
     pub(crate) disturbed: Vec<u32>,
 }
 
 impl Pauses {
-    /// Returns the initial state of a network. `queue_of` gives the class of packets.
+    /// Initial state of a network. `queue_of` gives the class of packets.
     pub(crate) fn new(
         lossless: Lossless,
         (largest_packet, lookahead): (u16, TimeDelta),
@@ -260,8 +257,7 @@ impl Pauses {
         }
     }
 
-    /// Returns the time at which a port must act for its input, or because a pause expires, if its transmitter is free
-    /// from `free_at` on.
+    /// Returns when a port must act for its input or an expiring pause, with a free transmitter from `free_at` on.
     #[inline]
     pub(crate) fn next(&self, port: u32, free_at: Time) -> Time {
         let sender = &self.senders[port as usize];
@@ -296,7 +292,7 @@ impl Pauses {
         arrival
     }
 
-    /// Updates the switch of an input that has become calm, or has ceased to be.
+    /// Updates the switch of an input that turned calm or restless.
     fn turn(&mut self, input: u32) {
         let restless = &mut self.restless[self.switch_of[input as usize] as usize];
         *restless = match self.inputs[input as usize].restless {
@@ -331,7 +327,7 @@ impl Pauses {
             OnWire { input, class: class as u8, bytes: if is_counted { bytes } else { 0 } };
     }
 
-    /// Records that the last bit of a port's packet has left. Returns the input whose sender must be notified, if any.
+    /// Records that a packet's last bit has left. Returns the input whose sender must be notified, if any.
     pub(crate) fn leaves(&mut self, port: u32, now: Time) -> Option<u32> {
         let on_wire = mem::take(&mut self.inputs[port as usize].on_wire);
         let OnWire { input, class, bytes } = on_wire;
@@ -346,7 +342,7 @@ impl Pauses {
         resumes.then_some(input)
     }
 
-    /// Returns the frame with the present state of a port's input, and the number of its earlier frames.
+    /// Frame with the present state of a port's input, and the number of earlier frames.
     pub(crate) fn frame(&mut self, port: u32, now: Time) -> (Pause, u64) {
         let at = &mut self.inputs[port as usize];
         let classes = mem::take(&mut at.untold);
@@ -360,12 +356,12 @@ impl Pauses {
         (Pause { classes, stopped, quanta: self.model.quanta }, before)
     }
 
-    /// Returns the port by whose input a waiting packet came.
+    /// Port by whose input a waiting packet came.
     pub(crate) fn input_of(&self, handle: Handle) -> u32 {
         self.came_by[handle.index()]
     }
 
-    /// Returns the maximum duration of a pause on a link of this rate.
+    /// Maximum duration of a pause on a link of this rate.
     pub(crate) fn longest(&self, rate: BitRate) -> TimeDelta {
         let bits = Pause::QUANTUM_BITS * u64::from(self.model.quanta);
         rate.transmission(ByteCount::new(bits / 8))
@@ -400,7 +396,7 @@ impl Pauses {
         }
     }
 
-    /// Returns the frames that a node has sent to the other end of its link, and its counters of frames from there.
+    /// Frames that a node has sent over its link, and its counters of received ones.
     pub(crate) fn counters(&self, node: u32, now: Time) -> (u64, PauseCounters) {
         let sender = &self.senders[node as usize];
         let mut counters = sender.counters;
@@ -412,7 +408,7 @@ impl Pauses {
     }
 }
 
-/// Returns the class of a service's packets in a host's NIC.
+/// Class of a service's packets in a host's NIC.
 fn class_of_hosts(service: ServiceClass) -> u8 {
     let pause = Pause { classes: 0, stopped: 0, quanta: 0 };
     Packet { service, ..pause.to_packet() }.class()

@@ -44,8 +44,7 @@ pub struct Plan {
     pub switch: ServiceModel,
     /// Profile that `switch` begins with.
     pub base: Base,
-    /// A separate queue for packets that may only be dropped, served with the queues of `switch` by deficit round
-    /// robin.
+    /// A queue for packets that may only be dropped, beside the queues of `switch` under deficit round robin.
     pub droppable: Option<ServiceModel>,
     /// Ports that differ from the others; the last rule for a port holds.
     pub port_rules: Vec<PortRule>,
@@ -61,7 +60,7 @@ pub struct Plan {
     pub nics: Nics,
     /// Packets that do not go up and down.
     pub fixed_routes: Vec<FixedRoute>,
-    /// The transports with their parameters: at least one. A workload names its transport by place.
+    /// The transports with their parameters, at least one. A workload names its transport by place.
     pub transports: Vec<Chosen>,
     /// Traffic.
     pub workloads: Vec<Workload>,
@@ -97,8 +96,7 @@ pub struct Sampled {
 }
 
 impl Plan {
-    /// Returns, with priority flow control, the memory of a link's input above XOFF and the packet that crosses it, in
-    /// bytes.
+    /// Returns, with priority flow control, a link input's memory above XOFF and the packet that crosses it, in bytes.
     pub fn headroom(&self, link: &LinkSpec) -> Option<u64> {
         let Lossless { headroom, .. } = self.lossless?;
         let link = LinkSpec { delay: link.delay + self.impairment.reordering, ..*link };
@@ -184,7 +182,7 @@ pub struct ReceiveHosts {
     pub model: ReceiverModel,
 }
 
-/// A route for all packets that arrive at a switch over one link: they leave by one port, whatever their destination.
+/// A route for all packets that arrive at a switch over one link, whatever their destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedRoute {
     /// The link to the switch.
@@ -243,13 +241,13 @@ pub struct Lossless {
     pub xoff: u32,
     /// At or below this the sender may go on. Smaller than `xoff`.
     pub xon: u32,
-    /// Memory of an input above `xoff` and the packet that crosses it, in bytes; `None` for the needs of its link.
+    /// Memory of an input above `xoff` and the packet that crosses it, in bytes; `None` for its link's needs.
     pub headroom: Option<u32>,
     /// The queues that never drop, a bit each.
     pub classes: u8,
 }
 
-/// Returns the headroom that a link's input needs, in bytes, if its frames take the delay `back` to the sender.
+/// Headroom that a link's input needs, in bytes, if frames take `back` to the sender.
 pub(crate) fn headroom_of(spec: &LinkSpec, back: TimeDelta, largest_packet: u16) -> u64 {
     let flight = spec.rate.bytes_in(spec.delay + back).get();
     PauseModel::headroom(flight, largest_packet + spec.framing_bytes)
@@ -271,10 +269,10 @@ pub struct Watch {
 }
 
 impl Plan {
-    /// Returns the transport of a workload, with the workload's payload.
+    /// Returns a workload's transport, with the workload's payload.
     ///
     /// # Panics
-    /// Panics if the workload names no transport of the plan, or a payload that its transport cannot have.
+    /// Panics if the plan has no such transport, or the transport cannot have this payload.
     pub fn transport_of(&self, workload: &Workload) -> Chosen {
         let chosen = &self.transports[usize::from(workload.transport)];
         match workload.payload {
@@ -285,7 +283,7 @@ impl Plan {
         }
     }
 
-    /// Returns the size of the largest packet of any transport or workload, in bytes on the wire.
+    /// Returns the size of the largest packet of the run, in bytes on the wire.
     pub fn full_wire_bytes(&self) -> u16 {
         let own = self.workloads.iter().filter(|workload| workload.payload.is_some());
         let own = own.map(|workload| self.transport_of(workload).full_wire_bytes());
@@ -297,11 +295,11 @@ impl Plan {
 /// Properties of all flows of a transport, whatever its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
-    /// True if a flow, or a part of it, keeps to a path while routing lets it, instead of using all in turn.
+    /// True if a flow, or a part of it, keeps to a path while routing lets it.
     pub keeps_paths: bool,
-    /// True if every sized flow ends: lost packets are sent again, and the sender learns of the last arrival.
+    /// True if every sized flow ends: losses are sent again, and the sender learns of the last arrival.
     pub ends_flows: bool,
-    /// The reason why `output.latencies` is impossible, as the end of "transport NAME, ..."; `None` if it is possible.
+    /// The reason against `output.latencies`, as the end of "transport NAME, ..."; `None` without one.
     pub no_latencies: Option<&'static str>,
 }
 
@@ -326,32 +324,32 @@ impl Deref for Chosen {
     }
 }
 
-/// A transport, as a plan, its description and its estimate see it. Called a few times per run, never per packet.
+/// A transport, as plans and estimates see it. Called a few times per run, never per packet.
 pub trait Choice: fmt::Debug + Send + Sync + 'static {
-    /// Returns the name in scenarios.
+    /// Name in scenarios.
     fn name(&self) -> &'static str;
     /// Returns whether the transport is in this crate's own list.
     fn is_built_in(&self) -> bool;
-    /// Returns the parameters, in an [`Arc`].
+    /// Parameters, in an [`Arc`].
     fn parameters(&self) -> &dyn Any;
-    /// Returns the payload of a full packet, in bytes.
+    /// Payload of a full packet, in bytes.
     fn payload_bytes(&self) -> u16;
-    /// Returns this transport for flows whose full packets have another payload.
+    /// Returns this transport with another payload in full packets.
     ///
     /// # Errors
-    /// Fails if all connections of the transport have one payload, with the reason as the end of "transport NAME, ...".
+    /// Fails if all its connections have one payload, with the reason as the end of "transport NAME, ...".
     fn with_payload(&self, payload_bytes: u16) -> Result<Chosen, &'static str>;
-    /// Returns the bytes on the wire besides the payload.
+    /// Bytes on the wire besides the payload.
     fn framing(&self) -> Framing;
-    /// Returns the properties of all its flows.
+    /// Properties of all its flows.
     fn traits(&self) -> Traits;
-    /// Returns the columns of its flows' series, besides the counts of every flow.
+    /// Columns of its flows' series, besides the counts of every flow.
     fn series_columns(&self) -> Vec<SeriesColumn>;
     /// Returns whether its connections take further messages.
     fn takes_messages(&self) -> bool;
     /// Returns whether its senders respond to marks.
     fn answers_marks(&self) -> bool;
-    /// Returns the key of its table that makes ports report packets trimmed at the last hop, if it is set so.
+    /// Key of its table that makes ports report packets trimmed at the last hop, if set so.
     fn asks_for_last_hop(&self) -> Option<&'static str>;
     /// Returns how long both ends remember a flow that has ended.
     fn time_wait(&self) -> TimeDelta;
@@ -359,15 +357,14 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn describe(&self, plan: &Plan) -> String;
     /// Describes timers that are long compared to a data centre's round trips.
     fn slow_timers(&self) -> Option<String>;
-    /// Returns the time after which a sender without a measured round trip sends an unanswered packet again, with its
-    /// key.
+    /// Time until a sender without a measured round trip sends an unanswered packet again, with its key.
     fn first_timeout(&self) -> Option<(&'static str, TimeDelta)>;
-    /// Returns the full packets that a flow may have outstanding, with the key that limits them.
+    /// Full packets that a flow may have outstanding, with the key that limits them.
     fn window(&self) -> Option<(&'static str, u64)>;
-    /// Returns a builder of frames for a capture of these packets, which are in order of time; `None` if packets have
-    /// this repository's own wire format.
+    /// Returns a builder of frames for a capture of these packets, in order of time; `None` if they have this
+    /// repository's wire format.
     fn frames(&self, packets: &[Packet]) -> Option<Box<dyn Frames>>;
-    /// Returns the kind of a packet as one of its hosts sent it, for a timeline.
+    /// Kind of a packet as one of its hosts sent it, for a timeline.
     fn packet_kind(&self, packet: &Packet) -> PacketKind;
     /// Estimates the work of a group of flows.
     fn work(&self, plan: &Plan, group: &Group) -> Work;
@@ -381,7 +378,7 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
         resources: Resources,
         watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<RunRecord, RunError>;
-    /// Returns the size of a full packet, in bytes on the wire.
+    /// Size of a full packet, in bytes on the wire.
     fn full_wire_bytes(&self) -> u16 {
         self.framing().wire_bytes(self.payload_bytes())
     }
@@ -428,8 +425,7 @@ pub struct Progress {
     pub packet_hops: u64,
     /// Sized flows that ended.
     pub flows_done: u64,
-    /// Known sized flows: all flows of a matrix, a file or a count; of flows that arrive by a clock, those that
-    /// started.
+    /// Known sized flows: all flows of a matrix, a file or a count; of flows by a clock, those that started.
     pub flows: u64,
 }
 
@@ -482,8 +478,7 @@ pub enum Spraying {
     /// path, each subflow its own, as ECMP by a hash of addresses and ports.
     #[default]
     SenderPermuted,
-    /// The sender chooses, and all flows of the workload from one host to another agree: their streams share random
-    /// numbers.
+    /// The sender chooses, and all flows of the workload between two hosts agree: their streams share random numbers.
     PerPair,
     /// Every switch chooses at random for every packet.
     SwitchRandom,
@@ -527,7 +522,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Returns the number of a flow in its file, by its place there; `None` if it has no number.
+    /// Number of a flow in its file, by its place there; `None` if it has no number.
     pub(crate) fn id_of(&self, place: u32) -> Option<NonZeroU32> {
         let Matrix::Listed(listed) = &self.matrix else { return None };
         listed.flows.get(place as usize)?.id
@@ -540,11 +535,11 @@ pub enum Connection {
     /// A new connection per flow.
     #[default]
     New,
-    /// One connection per workload, source and destination, which stays open. Flows are messages on it, and each waits
-    /// at its source until the one before was acknowledged.
+    /// One connection per workload, source and destination, which stays open. Flows are messages on it; each waits at
+    /// its source until the one before was acknowledged.
     Persistent,
-    /// An idle connection of a pool. For clients, an answer comes back on the connection of its request, which is idle
-    /// again when the answer has arrived.
+    /// An idle connection of a pool. A client's answer comes back on the connection of its request, which is idle again
+    /// when the answer has arrived.
     Pool(Pool),
 }
 
@@ -570,10 +565,10 @@ pub struct Pool {
 /// The rule for a flow when all connections of its pool are busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenBusy {
-    /// It waits at its source for the first idle connection, in the order of arrivals.
+    /// It waits at its source for the first idle connection, in order of arrival.
     #[default]
     Wait,
-    /// It waits for the connection with the fewest waiting flows (the first of several), even if another is idle
+    /// It waits for the connection with the fewest waiting flows, the first of several, even if another is idle
     /// earlier.
     LeastBusy,
 }
@@ -581,17 +576,17 @@ pub enum WhenBusy {
 /// Sources and destinations of flows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matrix {
-    /// Every host sends to one other, and receives from one other: a random derangement of the hosts.
+    /// Every host sends to one other, and receives from one: a random derangement.
     Permutation,
-    /// Every host sends `flows` flows, each to a host drawn from all others. The number that a host receives varies,
-    /// and may be 0.
+    /// Every host sends `flows` flows, each to a random other host. The number that a host receives varies, and may be
+    /// 0.
     Random {
         /// Flows of each host.
         flows: u32,
         /// Hosts that neither send nor receive.
         excluding: Vec<u32>,
     },
-    /// Pairs of a source and a destination, each drawn with replacement. A pair of a host with itself becomes no flow.
+    /// Pairs of a source and a destination, drawn with replacement. A pair of a host with itself becomes no flow.
     RandomPairs {
         /// Number of pairs drawn.
         total: u32,
@@ -624,21 +619,21 @@ pub enum Matrix {
         /// The rule that selects senders.
         choose: Choose,
     },
-    /// `senders` of the other hosts send to a host that is drawn, too, for each incast.
+    /// `senders` of the other hosts send to a random host, drawn for each incast.
     RandomIncast {
         /// Number of senders.
         senders: u32,
         /// Possible receivers.
         receivers: Receivers,
-        /// Hosts that are never drawn, neither as senders nor from all hosts as receivers; sorted, each once.
+        /// Hosts that are never drawn, to send or, from all hosts, to receive; sorted, each once.
         excluding: Vec<u32>,
     },
     /// Exactly these (source, destination) pairs.
     Pairs(Vec<(u32, u32)>),
     /// The flows of a file, with its sizes and starts.
     Listed(Arc<Listed>),
-    /// Clients ask servers: the requests. The workload behind this one is the answers, with [`Matrix::Responses`] and
-    /// the size of an answer.
+    /// Clients ask servers: the requests. The next workload is the answers, with [`Matrix::Responses`] and the size of
+    /// an answer.
     Requests(Queries),
     /// The answers to the requests of the workload before.
     Responses,
@@ -737,7 +732,7 @@ impl Size {
     }
 }
 
-/// Times between the flows of a pair, or of a connection to hosts that are drawn. An incast or a query is one arrival.
+/// Times between flows of a pair, or of a connection to random hosts. An incast or a query is one arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arrivals {
     /// Each flow once.
@@ -757,7 +752,7 @@ pub enum Arrivals {
         /// No flow at this time or later.
         until: TimeDelta,
     },
-    /// The next flow starts a gap after the last one ended at the sender (a query: after all answers arrived).
+    /// The next flow starts a gap after the last one ended at the sender (a query: after all answers).
     ClosedLoop {
         /// The gap.
         gap: Gap,

@@ -10,13 +10,13 @@ use trimline_transport::{Endpoint, Side, flow};
 /// Longer than timeouts without back-off.
 pub(crate) const STALL_TIMEOUT: TimeDelta = TimeDelta::from_ms(30_000);
 
-/// A transport's endpoint that the simulator can drive, with [`flow::Command`] and [`flow::Event`]; a transport's own
-/// commands and events are converted.
+/// A transport's endpoint that the simulator can drive. Its own commands and events convert to [`flow::Command`] and
+/// [`flow::Event`].
 pub trait Protocol:
     Endpoint<Command: From<flow::Command>, Event: Into<Option<flow::Event>>> + Send + Sync + 'static
 {
-    /// Whether a connection takes further messages ([`flow::Command::Send`]) and reports each at both ends: its
-    /// delivery, then its acknowledgement. Scenarios may then use persistent connections.
+    /// Whether a connection takes further messages ([`flow::Command::Send`]) and reports each at both ends: delivery,
+    /// then acknowledgement. Scenarios may then use persistent connections.
     const TAKES_MESSAGES: bool = false;
 
     /// Parameters of a host.
@@ -24,16 +24,16 @@ pub trait Protocol:
 
     /// Returns a host, which draws from its own streams ([`crate::random::stream`]).
     fn new(host: HostId, config: &Arc<Self::Config>, seed: u64) -> Self;
-    /// Returns how long both streams of a flow are kept after the last ACK has arrived, to answer late packets.
+    /// Returns how long a flow's streams are kept after the last ACK, to answer late packets.
     fn time_wait(config: &Self::Config) -> TimeDelta;
-    /// Returns how long senders may be silent and still go on. A run without a duration in which no payload has arrived
-    /// for longer is given up.
+    /// Returns how long senders may be silent and still go on. A run without a duration is given up if no payload
+    /// arrives for longer.
     fn stall_timeout(_config: &Self::Config) -> TimeDelta {
         STALL_TIMEOUT
     }
     /// Forgets the stream in `slot`: the slot may be assigned again.
     fn forget(&mut self, slot: u32);
-    /// Returns the statistics of the stream in `slot`. A transport that writes senders' records itself is asked only
+    /// Statistics of the stream in `slot`. A transport that writes senders' records itself is asked only
     /// for receivers.
     fn statistics_of(&self, slot: u32) -> flow::Statistics;
     /// Writes the send stream in `slot` into its flow's record.
@@ -50,12 +50,12 @@ pub trait Protocol:
         record.trims = seen.headers;
         seen.packets
     }
-    /// Returns the memory of the connections, by slot, for prefetching before a host runs, if that pays.
+    /// Memory of the connections, by slot, for prefetching, if that pays.
     fn connections(&self) -> flow::Memory {
         flow::Memory::NONE
     }
-    /// Returns the transport's columns of a flow's series (`output.series`), besides the counts of every flow: a
-    /// window, a rate, a share of marks.
+    /// The transport's columns of a flow's series (`output.series`), besides the usual counts: a window, a rate, a
+    /// share of marks.
     fn series_columns(_config: &Self::Config) -> Vec<SeriesColumn> {
         Vec::new()
     }

@@ -17,8 +17,8 @@ pub struct Queries {
     pub excluding: Vec<u32>,
     /// Time between the last byte of a request and the beginning of its answer.
     pub service_time: Gap,
-    /// Whether the record of an answer starts at the request instead of the answer: completion times are then as the
-    /// client sees them. Ideal times remain those for the answer alone.
+    /// Whether the record of an answer starts at the request: completion times are then as the client sees them. Ideal
+    /// times remain those for the answer alone.
     pub from_request: bool,
 }
 
@@ -31,8 +31,8 @@ pub enum Servers {
     Groups(Groups),
 }
 
-/// Draws for each query: the size of its answers, all alike, and their total (FastLane 5). If there are fewer hosts
-/// than answers, servers are asked several times, with counts that differ by at most one.
+/// Draws for each query: the size of its answers, all alike, and their total (FastLane 5). With fewer hosts than
+/// answers servers are asked several times, with counts that differ by at most one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups {
     /// Sizes of an answer, weighted by queries.
@@ -45,8 +45,8 @@ impl Groups {
     /// Returns groups with these answer sizes and weights, and these totals per query.
     ///
     /// # Errors
-    /// Fails with the first total that is not a whole number of answers, and their size, or with the reason why there
-    /// are no sizes.
+    /// Fails with the first total that is not a whole number of answers, and their size, or with a reason against the
+    /// sizes.
     pub fn new(sizes: &[(u64, u64)], totals: &[u64]) -> Result<Groups, NoGroups> {
         let sizes = SizeDistribution::mixture(sizes).map_err(NoGroups::Sizes)?;
         for (place, &total) in totals.iter().enumerate() {
@@ -153,7 +153,7 @@ impl Queries {
         (0..self.client_count(hosts)).map(|place| self.client_at(place))
     }
 
-    /// Returns the place of a client among the clients.
+    /// Place of a client among the clients.
     pub(crate) fn place_of(&self, client: u32) -> u32 {
         let Some(clients) = &self.clients else { return client };
         clients.partition_point(|&other| other < client) as u32
@@ -163,13 +163,13 @@ impl Queries {
         self.clients.as_ref().map_or(place, |clients| clients[place as usize])
     }
 
-    /// Returns the number of hosts that a client may ask.
+    /// Number of hosts that a client may ask.
     pub(crate) fn others_of(&self, client: u32, hosts: u32) -> u32 {
         let own = u32::from(self.excluding.binary_search(&client).is_err());
         hosts.saturating_sub(self.excluding.len() as u32 + own)
     }
 
-    /// Returns the maximum number of requests of a query to one server.
+    /// Maximum number of requests of a query to one server.
     pub(crate) fn max_to_one(&self, hosts: u32) -> u64 {
         match &self.servers {
             Servers::Fixed(_) => 1,

@@ -18,7 +18,7 @@ use crate::pauses::Pauses;
 use crate::plan::{Chosen, Plan};
 use crate::topology::Routes;
 
-/// Distances, in flows ahead of the one that is forgotten, at which a flow, and then its streams, are prefetched.
+/// Distances, in flows, at which a flow that will be forgotten, and then its streams, are prefetched.
 const FLOW_AHEAD: usize = 16;
 const SIDES_AHEAD: usize = 8;
 
@@ -81,7 +81,7 @@ impl<'a> Records<'a> {
         self.push(record, course.before)
     }
 
-    /// Takes the record of the message under way on a persistent connection, if there is one, at the end of the run.
+    /// Takes the record of a persistent connection's present message, if any, at the end of the run.
     fn take_persistent(&mut self, network: &Network, opened: Opened, now: Time) -> io::Result<()> {
         let Seat { flow, sender, receiver, .. } = network.core.flows.seat(opened);
         let totals = |host, side, slot: Option<u32>| {
@@ -98,8 +98,8 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Records and forgets flows that ended long enough before `now` to have no packet on its way, in the order of
-    /// their ends. All nodes have caught up to `now`, so the result does not depend on the engine.
+    /// Records and forgets flows that ended long enough before `now` to have no packet on its way, in order of their
+    /// ends. All nodes have caught up to `now`, so the engine does not matter.
     pub(crate) fn forget(&mut self, network: &mut Network, now: Time) -> io::Result<()> {
         self.take_messages(network, now)?;
         self.take_ended(network);
@@ -115,7 +115,7 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// Appends the flows that ended since the last call, in the order of their ends.
+    /// Appends the flows that ended since the last call, in order of their ends.
     fn take_ended(&mut self, network: &mut Network) {
         let known = self.ended.len();
         network.core.flows.take_ended(&mut self.ended);
@@ -127,7 +127,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Prefetches a flow that is forgotten soon, and then its streams: their last use is long ago.
+    /// Prefetches a flow that is forgotten soon, and then its streams, long unused.
     fn look_ahead(&self, network: &Network) {
         if let Some(&(_, opened)) = self.ended.get(FLOW_AHEAD) {
             network.core.flows.prefetch_seat(opened);
@@ -151,7 +151,7 @@ impl<'a> Records<'a> {
         self.push(record, seat.before)
     }
 
-    /// Returns the record of a started flow, with its end.
+    /// Record of a started flow, with its end.
     fn begun(
         &self,
         flow: &Flow,
@@ -193,7 +193,7 @@ impl<'a> Records<'a> {
         self.flows.push(record)
     }
 
-    /// Returns the record of a flow before its start.
+    /// Record of a flow before its start.
     fn blank(&self, flow: &Flow) -> FlowRecord {
         let workload = self.names[flow.workload as usize].clone();
         let (source, destination) = (flow.source.get(), flow.destination.get());
@@ -208,7 +208,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Returns the arrival time of a flow's last byte in an idle network.
+    /// Arrival time of a flow's last byte in an idle network.
     fn ideal(&self, flow: &Flow, size: ByteCount) -> TimeDelta {
         let transport = &self.transports[flow.workload as usize];
         let header = u64::from(transport.framing().header);
@@ -224,7 +224,7 @@ impl<'a> Records<'a> {
         )
     }
 
-    /// Returns the time of an ACK in an idle network, from a flow's destination to its source.
+    /// Time of an ACK in an idle network, from a flow's destination to its source.
     fn way_back(&self, flow: &Flow) -> TimeDelta {
         let transport = &self.transports[flow.workload as usize];
         let ack = ByteCount::new(u64::from(transport.framing().min));
@@ -320,7 +320,7 @@ fn of_inputs(routes: &Routes, pauses: &Pauses, now: Time) -> Vec<PauseRecord> {
     (0..routes.nodes()).map(record).collect()
 }
 
-/// Returns the records of hosts with stages, with their counts before the measured time.
+/// Records of hosts with stages, with their counts before the measured time.
 fn of_hosts(before: &[HostCounters], counters: Vec<HostCounters>) -> Vec<HostRecord> {
     let before = |host: u32| before.get(host as usize).copied().unwrap_or_default();
     let record = |(counters, host)| HostRecord { host, counters, before: before(host) };

@@ -26,8 +26,8 @@ use crate::sampler::Sampler;
 use crate::topology::{self, Routes};
 use crate::workload;
 
-/// Virtual time between two checks of the clock, the progress and the end of the run. Every engine stops at the same
-/// instants, so that the events after the last flow are the same too.
+/// Virtual time between two checks of the clock, the progress and the end. Every engine stops at the same instants, so
+/// that events after the last flow agree.
 pub(crate) const EPOCH: TimeDelta = TimeDelta::from_us(50);
 
 /// Epochs between two times at which finished flows are forgotten.
@@ -36,17 +36,16 @@ const FORGET_EVERY: u64 = 8;
 /// Flows that may begin between such times: if more do, flows are forgotten at each epoch.
 const FORGET_BEYOND: u64 = 1 << 14;
 
-/// Packet-hops between two checks of all queues of all ports: frequent enough for every phase of a run, rare enough to
-/// cost nothing.
+/// Packet-hops between two checks of all queues: frequent enough for every phase of a run, rare enough to cost nothing.
 const CHECK_HOPS: u64 = 250_000;
 
-/// Runs a plan. `watch` receives the progress and may end the run early; the record then says so.
+/// Runs a plan. `watch` receives the progress and may end the run early, as the record then says.
 ///
 /// # Errors
 /// Fails if the plan names hosts that do not exist, or needs more than a run can hold.
 ///
 /// # Panics
-/// Panics on a broken invariant: packets or bytes that are not conserved, a double delivery.
+/// Panics on a broken invariant: lost packets or bytes, or a double delivery.
 pub fn run(
     plan: &Plan,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -258,14 +257,14 @@ struct Drive<'a, 'w> {
     watch: &'w mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
 
-/// Returns whether the flows of a run without a duration have ended, the last one `quiet` ago. After the last sender
-/// has ended, late packets are awaited as long as flows are remembered: no sender would send them again.
+/// Returns whether the flows of a run without a duration have ended, the last one `quiet` ago. Late packets are awaited
+/// as long as flows are remembered: no sender would send them again.
 fn have_ended(flows: &Flows, quiet: TimeDelta, time_wait: TimeDelta) -> bool {
     flows.are_over() && (flows.are_delivered() || quiet > time_wait)
 }
 
 /// Gives up a run without a duration in which no payload arrives and nothing else is due. Flows that end prove
-/// progress. Only after a long time without one the payload of flows under way is added up, twice.
+/// progress. After a long time without one, the payload of flows under way is added up, twice.
 #[derive(Default)]
 struct SpinLimit {
     /// The time at which payload was last found to have arrived.
@@ -375,8 +374,7 @@ impl Drive<'_, '_> {
     }
 }
 
-/// Returns the epochs between two times at which finished flows are forgotten. It depends on the plan alone, so that it
-/// is the same for every engine.
+/// Epochs between two times at which finished flows are forgotten. The plan alone decides, so that all engines agree.
 fn forget_every(plan: &Plan) -> u64 {
     let span = u128::from(EPOCH.as_ps()) * u128::from(FORGET_EVERY);
     let begin = |workload: &Workload| match workload.arrivals {
@@ -420,8 +418,8 @@ fn run_epoch(
     engine.run_until(network, next);
 }
 
-/// Checks that packets and bytes that entered the network left it, or are in it. Counts the inside anew: from the
-/// packet storage, not from the counters of queues and links.
+/// Checks that packets and bytes that entered the network left it, or are in it. Counts the inside from the packet
+/// storage, not from queues and links.
 fn check_conservation(network: &Network) {
     let (mut packets, mut bytes) = (0, 0);
     network.core.arena.for_each_live(|packet| {

@@ -23,7 +23,7 @@ pub(crate) struct Sampler {
     data_queues: Vec<u32>,
     /// By group: its counters at the last sample.
     before: Vec<PortCounters>,
-    /// By group: time that its ports had been stopped at the last sample, summed over them.
+    /// By group: stopped time of its ports at the last sample, summed.
     stopped_before: Vec<u64>,
     /// By workload: payload of a full packet.
     payloads: Vec<u64>,

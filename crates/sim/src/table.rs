@@ -120,7 +120,7 @@ impl<T> Shared<T> {
     pub(crate) fn len(&self) -> usize {
         self.items.len
     }
-    /// Returns the item at an index that comes from outside: from a packet.
+    /// Item at an index that comes from outside: from a packet.
     #[inline]
     pub(crate) fn find(&self, index: usize) -> Option<&T> {
         (index < self.len()).then(|| &self[index])
@@ -138,7 +138,7 @@ impl<T> Shared<T> {
     pub(crate) fn prefetch(&self, index: usize) {
         prefetch(self.start.wrapping_add(index).cast(), size_of::<T>());
     }
-    /// Returns the first `BYTES` of each item, for code that does not know the item's type.
+    /// First `BYTES` of each item, for code that does not know the item's type.
     pub(crate) fn fronts<const BYTES: usize>(&self) -> Fronts<BYTES> {
         Fronts { start: self.start.addr(), stride: size_of::<T>() }
     }
@@ -205,7 +205,7 @@ impl<T> IndexMut<usize> for Shared<T> {
     }
 }
 
-/// Lets other threads use this thread's changes: the threads of a run have met, or are about to begin.
+/// Lets other threads use this thread's changes: threads have met, or are about to begin.
 #[inline]
 pub(crate) fn hand_over() {
     #[cfg(feature = "checked")]
@@ -276,10 +276,10 @@ const STARTS: [u32; SEGMENTS + 1] = {
     starts
 };
 
-/// A table that one thread makes longer while others read: its items stay where they are. So the fields of an item that
-/// change are atomics.
+/// A table that one thread makes longer while others read: items stay where they are, and fields that change are
+/// atomics.
 ///
-/// Other threads look up an item only after a packet that was sent after its making.
+/// Other threads look up an item only after a packet sent after its making.
 #[repr(align(64))]
 pub(crate) struct Growing<T> {
     segments: [AtomicPtr<T>; SEGMENTS],
@@ -304,7 +304,7 @@ impl<T: Default> Growing<T> {
         (index * 3 + 1).ilog2() as usize / 2
     }
 
-    /// Returns the item at an index that may come from outside.
+    /// Item at an index that may come from outside.
     #[inline(always)]
     pub(crate) fn find(&self, index: u32) -> Option<&T> {
         if index != 0 {
@@ -338,7 +338,7 @@ impl<T: Default> Growing<T> {
         Some(unsafe { &*start.add((index - STARTS[segment]) as usize) })
     }
 
-    /// Ensures that there is an item at `index`, which is below 2^22. Only for the thread that makes the table longer.
+    /// Ensures an item at `index`, below 2^22. Only for the thread that makes the table longer.
     pub(crate) fn grow_to(&self, index: u32) -> &T {
         let segment = Growing::<T>::segment(index);
         if self.segments[segment].load(Ordering::Relaxed).is_null() {

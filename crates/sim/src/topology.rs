@@ -87,7 +87,7 @@ impl Clos {
         }
     }
 
-    /// Returns the up-links of one ToR switch and of one pod's aggregation switches, if the network has these tiers.
+    /// Returns the up-links of one ToR switch and of one pod's aggregation switches, if there are such tiers.
     pub fn shared_up_links(&self) -> Vec<UpLinks> {
         let pod = self.tors_per_pod * self.hosts_per_tor;
         let cores = self.aggregations_per_pod * self.cores_per_aggregation;
@@ -120,7 +120,7 @@ pub struct UpLinks {
 /// A host's position in the tree, as each layer sees it (ToR, aggregation, core).
 #[derive(Clone, Copy, Debug)]
 struct Position {
-    /// The switch of the layer above the host: its ToR, its pod; zero for cores, which are above all hosts.
+    /// The switch of the layer above the host: its ToR, its pod; zero for cores.
     below: [u16; 3],
     /// The down port of such a switch that leads to the host.
     down: [u16; 3],
@@ -178,8 +178,8 @@ pub fn leads_to_host(clos: &Clos, link: LinkId) -> bool {
     Routes::new(clos).link(link.node()).far_end.0 & FarEnd::HOST != 0
 }
 
-/// Returns every link of a network, each direction, with the name of the port that sends on it, such as `aggregation 3
-/// up 2`, or of its host, such as `host 7`.
+/// Returns every link, each direction, with the name of its sender: a port, such as `aggregation 3 up 2`, or a host,
+/// such as `host 7`.
 pub fn links(clos: &Clos) -> Vec<(String, LinkId)> {
     let routes = Routes::new(clos);
     (0..routes.nodes()).map(|node| (routes.node_name(node), LinkId(node))).collect()
@@ -306,10 +306,10 @@ impl Routes {
         }
     }
 
-    /// Returns a view for another thread of the run. All views share knowledge about dead links.
+    /// Returns a view for another thread of the run.
     ///
     /// # Safety
-    /// See [`Shared::view`]: only the knowledge about dead links changes.
+    /// See [`Shared::view`]: only the knowledge about dead links changes, and all views share it.
     pub(crate) unsafe fn view(&self) -> Routes {
         // SAFETY: promised by the caller.
         unsafe {
@@ -325,7 +325,7 @@ impl Routes {
         }
     }
 
-    /// Returns the number of nodes: ports and hosts.
+    /// Number of nodes: ports and hosts.
     pub(crate) fn nodes(&self) -> u32 {
         self.first_host + self.hosts()
     }
@@ -350,7 +350,7 @@ impl Routes {
         &self.clos
     }
 
-    /// Returns the link on which a node sends. Its delay includes the constant processing times of both ends.
+    /// Link on which a node sends. Its delay includes the constant processing times of both ends.
     pub(crate) fn link(&self, node: u32) -> Link {
         let clos = &self.clos;
         let tors = clos.pods * clos.tors_per_pod;
@@ -397,8 +397,8 @@ impl Routes {
         }
     }
 
-    /// Returns the node that a packet enters at the far end of a link: a host, or the output port that the switch there
-    /// chooses. If the packet leaves the choice to the switch, `any` draws a number below its argument.
+    /// The node that a packet enters at the far end of a link: a host, or the output port that the switch there
+    /// chooses. If the switch is free to choose, `any` draws a number below its argument.
     #[inline(always)]
     pub(crate) fn next_node(
         &self,
@@ -413,8 +413,8 @@ impl Routes {
         self.next_port(far_end.0, destination, path, any)
     }
 
-    /// Returns the output port of a switch for a packet. It is valid at every switch, whatever way the packet came, so
-    /// that returned and detoured packets find their way.
+    /// Output port of a switch for a packet. Valid at every switch, whatever way the packet came, for returned and
+    /// detoured packets.
     #[inline(always)]
     pub(crate) fn next_port(
         &self,
@@ -454,8 +454,7 @@ impl Routes {
         }
     }
 
-    /// Returns the pod of a port's switch; for a core switch the pod to which the port's link leads; `None` without
-    /// pods.
+    /// Pod of a port's switch, or the pod to which a core port's link leads; `None` without pods.
     pub(crate) fn pod_of(&self, port: u32) -> Option<u32> {
         let clos = &self.clos;
         let number = self.switch_of(port);
@@ -475,8 +474,7 @@ impl Routes {
         self.dead.contains(node)
     }
 
-    /// Returns whether routing might have chosen `other` of two ports of a switch as well as `port`: all up ports are
-    /// equal.
+    /// Returns whether routing might have chosen `other` as well as `port` of one switch: all up ports are equal.
     pub(crate) fn are_equally_near(&self, port: u32, other: u32) -> bool {
         let up = self.switches[self.switch_of(port) as usize].up;
         port == other || port >= up && other >= up
@@ -503,7 +501,7 @@ impl Routes {
         }
     }
 
-    /// Returns whether a packet on a node's link can reach its destination, as far as routing knows.
+    /// Returns whether a packet on a node's link can reach its destination, as routing knows.
     fn leads(&self, node: u32, destination: HostId) -> bool {
         if self.dead.contains(node) {
             return false;
@@ -534,7 +532,7 @@ impl Routes {
         }
     }
 
-    /// Adds the paths between two hosts without the paths that routing knows to be dead; every path if all are dead.
+    /// Adds the paths between two hosts that routing does not know to be dead; every path if all are dead.
     pub(crate) fn paths(&self, source: HostId, destination: HostId, paths: &mut PathList) {
         let first = paths.len();
         self.all_paths(source, destination, paths);
@@ -563,7 +561,7 @@ impl Routes {
         }
     }
 
-    /// Returns the link in the other direction between the same ends.
+    /// Link in the other direction between the same ends.
     pub(crate) fn reverse(&self, link: LinkId) -> LinkId {
         let far_end = self.link(link.node()).far_end.0;
         if far_end & FarEnd::HOST != 0 {

@@ -20,12 +20,12 @@ use crate::partition::Partition;
 use crate::table::Shared;
 use crate::workload::Notice;
 
-/// The number of checks for the other threads before a thread sleeps. They take at most a fifth of a millisecond, about
-/// as long as a hypervisor sometimes stops a virtual machine.
+/// The number of checks for other threads before a thread sleeps. They take at most a fifth of a millisecond, about as
+/// long as a hypervisor sometimes stops a virtual machine.
 ///
 /// With a core per thread the others arrive in time, and sleep would cost more. On shared cores a spinning thread keeps
-/// the others from running. So a failure halves the number of checks, and a success doubles it. Now and then a thread
-/// spins in spite of failures: threads that sleep arrive late for each other, and would otherwise never stop sleeping.
+/// others from running. So a failure halves the checks, and a success doubles them. Now and then a thread spins in
+/// spite of failures: sleeping threads arrive late for each other, and would never stop sleeping.
 #[derive(Clone, Copy)]
 pub(super) struct SpinLimit {
     inspects: u32,
@@ -108,7 +108,7 @@ impl Outgoing {
         self.owners[node as usize] == self.me
     }
 
-    /// Moves a packet out of this thread's storage if its next node belongs to another thread. Returns whether it does.
+    /// Moves a packet out of this thread's storage if its next node is another thread's. Returns whether it does.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -208,7 +208,7 @@ impl Exchange {
         self.until(|| self.ended.iter().all(has_ended), spin_limit)
     }
 
-    /// Hands over the messages to this thread in a round that all threads have ended.
+    /// Hands over messages to this thread in a round that all threads have ended.
     pub(super) fn take(&self, round: u32, me: usize, mut each: impl FnMut(&Mail)) {
         for from in (0..self.threads).filter(|&from| from != me) {
             let mut mail = self.mail(round as usize % 2, from, me);
@@ -218,7 +218,7 @@ impl Exchange {
         }
     }
 
-    /// Returns the time until which all threads are idle; call it after all have ended the round.
+    /// Time until which all threads are idle, after all have ended the round.
     pub(super) fn idle_until(&self, round: u32) -> Time {
         let times = self.idle_until[round as usize % 2].iter();
         let first = times.map(|time| time.0.load(Ordering::Relaxed)).min();

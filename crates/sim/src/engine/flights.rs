@@ -102,7 +102,7 @@ impl Flights {
     pub(super) fn next(&self, place: Place) -> Place {
         self.flights[place.index()].next
     }
-    /// Appends a packet behind the last packet of a list. In an empty list `last` is the sentinel.
+    /// Appends a packet to a list with this last packet; an empty list has the sentinel.
     #[inline(always)]
     pub(super) fn link_behind(&mut self, last: Place, place: Place) {
         self.flights[last.index()].next = place;

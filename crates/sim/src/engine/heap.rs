@@ -94,7 +94,7 @@ impl Heap {
         heap
     }
 
-    /// Returns the recorded timeline; empty without a recorder.
+    /// Recorded timeline; empty without a recorder.
     pub(crate) fn into_timeline(self) -> Timeline {
         self.recorder.map_or_else(Timeline::default, Recorder::into_timeline)
     }

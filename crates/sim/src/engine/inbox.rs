@@ -5,11 +5,11 @@ use trimline_packet::Time;
 use super::flights::{Flights, Place};
 use crate::network::Ties;
 
-/// While an inbox holds at most this number of packets, on links included, its node need not run for them.
+/// With at most this number of packets in its inbox, on links included, a node need not run for them.
 pub(super) const MAX_PENDING: u64 = 16;
 
-/// Three fields in one word: the window in which a node runs next (40 bits), whether its inbox is out of order (one
-/// bit), and the number of packets in it (23 bits).
+/// One word: the window in which a node runs next (40 bits), whether its inbox is out of order (one bit), and the
+/// number of packets in it (23 bits).
 #[derive(Clone, Copy)]
 pub(super) struct NextEvent(u64);
 
@@ -63,7 +63,7 @@ impl NextEvent {
 pub(super) struct Arrivals {
     /// Arrival time of the first packet; never, if the list is empty.
     pub(super) first_at: Time,
-    /// Arrival time of the last packet; in an empty list, of the last packet that it had.
+    /// Arrival time of the last packet, or of the last former packet of an empty list.
     pub(super) last_at: Time,
     pub(super) first: Place,
     /// Valid only while the list is not empty.
@@ -100,7 +100,7 @@ impl Inbox {
         self.lists[0].first_at.min(self.lists[1].first_at)
     }
 
-    /// Inserts a packet that does not arrive later than the last of its list. A running node's packets stay in order.
+    /// Inserts a packet that arrives no later than the last of its list. A running node's packets stay in order.
     #[inline(never)]
     pub(super) fn put_between(
         &mut self,

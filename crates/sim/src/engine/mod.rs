@@ -31,7 +31,7 @@ use trimline_packet::{Time, TimeDelta};
 
 use crate::keys::quantity::LONGEST;
 
-/// Returns the longest possible run with a given lookahead, the minimum time from a decision to send until the arrival.
+/// Longest possible run with a given lookahead, the minimum time from a decision to send until the arrival.
 /// Later events never happen. The bound holds for every engine.
 pub(crate) fn longest_run(lookahead: TimeDelta) -> TimeDelta {
     let ps = u128::from(wheel::MAX_WINDOWS) << lookahead.as_ps().max(1).ilog2();
@@ -42,11 +42,11 @@ pub(crate) fn longest_run(lookahead: TimeDelta) -> TimeDelta {
 pub(crate) trait Engine {
     /// Performs every event before `limit`.
     fn run_until(&mut self, network: &mut Network, limit: Time);
-    /// Performs every event of every node before `limit`. After [`Engine::run_until`] a node may still be behind, if
-    /// its remaining events cannot affect other nodes yet. Call this before reading state or changing links.
+    /// Performs every event of every node before `limit`. After [`Engine::run_until`] a node may be behind, if its
+    /// events cannot affect other nodes yet. Call this before reading state or changing links.
     fn catch_up(&mut self, _network: &mut Network, _limit: Time) {}
-    /// Calls `inspect` with the network of the thread that drives `node`, with its packets. Call it between two calls
-    /// of [`Engine::run_until`].
+    /// Calls `inspect` with the network of the thread that drives `node`. Call it between two calls of
+    /// [`Engine::run_until`].
     fn at_node(&mut self, network: &Network, _node: u32, inspect: &mut dyn FnMut(&Network)) {
         inspect(network);
     }

@@ -11,13 +11,13 @@ use crate::protocol::Protocol;
 pub(crate) type Network = network::Network<dyn SwitchNodes, dyn HostNodes>;
 
 pub(crate) trait SwitchNodes: SwitchTable {
-    /// Performs the events before `limit` of the ports among the first `count` nodes of `runner`. Returns the place of
-    /// the first host.
+    /// Performs the events before `limit` of ports among the first `count` nodes of `runner`. Returns the first host's
+    /// place.
     fn work(&mut self, core: &mut Core, runner: &mut Runner, count: usize, limit: Time) -> usize;
     /// Performs arrivals before `limit` at ports that have not run for them yet.
     fn catch_up(&mut self, core: &mut Core, runner: &mut Runner, ports: &[u32], limit: Time);
-    /// Performs a port's own events up to `now`, then an arrival: a packet and its link. Returns the time at which the
-    /// port must run next.
+    /// Performs a port's own events up to `now`, then an arrival (packet and link). Returns when the port must run
+    /// next.
     fn event(
         &mut self,
         core: &mut Core,
@@ -26,7 +26,7 @@ pub(crate) trait SwitchNodes: SwitchTable {
         now: Time,
         arriving: Option<(Handle, u32)>,
     ) -> Time;
-    /// Returns the time at which a port must run although nothing arrives.
+    /// Returns when a port must run although nothing arrives.
     fn wake(&self, core: &Core, port: u32) -> Time;
     /// Returns another view of these ports.
     ///
@@ -36,7 +36,7 @@ pub(crate) trait SwitchNodes: SwitchTable {
 }
 
 pub(crate) trait HostNodes: HostTable {
-    /// Performs the events before `limit` of hosts: the nodes of `runner` from the place `first` to `count`.
+    /// Performs the events before `limit` of hosts: `runner`'s nodes from the place `first` to `count`.
     fn work(
         &mut self,
         core: &mut Core,
@@ -46,7 +46,7 @@ pub(crate) trait HostNodes: HostTable {
     );
     /// Performs arrivals before `limit` at hosts that have not run for them yet.
     fn catch_up(&mut self, core: &mut Core, runner: &mut Runner, nodes: &[u32], limit: Time);
-    /// Performs a host's own events up to `now`, or an arrival. Returns the time at which the host acts next.
+    /// Performs a host's own events up to `now`, or an arrival. Returns when the host acts next.
     fn event(
         &mut self,
         core: &mut Core,

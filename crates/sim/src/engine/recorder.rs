@@ -190,7 +190,7 @@ impl Recorder {
         }
     }
 
-    /// Handles a packet that leaves a port or its host. A port may have marked it on its way in or out.
+    /// Records the mark of a packet that leaves a port or its host. A port may mark it on its way in or out.
     fn leave(&mut self, arena: &Arena, node: u32, handle: Handle) {
         if node < self.ports {
             let before = self.before(handle);
@@ -202,7 +202,7 @@ impl Recorder {
         *self.place_of(handle) = None;
     }
 
-    /// Returns the state of a packet before the present event, unless the packet was on a link.
+    /// State of a packet before the present event, unless it was on a link.
     fn before(&mut self, handle: Handle) -> Option<Inspection> {
         let arrived = self.arriving.filter(|&(arriving, _)| arriving == handle);
         arrived

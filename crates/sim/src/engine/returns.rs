@@ -18,7 +18,7 @@ pub(super) struct Returns {
     risky: Vec<(u32, u64)>,
 }
 
-/// The rule that finds the switches whose ports run together. Every run of a port reads it: the tag is a byte.
+/// The rule that finds switches whose ports run together. Every run of a port reads it: the tag is a byte.
 #[repr(u8)]
 enum Mode {
     /// No header is ever returned: every port runs alone.
@@ -27,10 +27,9 @@ enum Mode {
     Calm(Watch),
     /// `ports` watched queues are over the threshold: the ports of their switches run together.
     Alert { watch: Watch, ports: u32 },
-    /// The packets that links could carry in one window would often fill a watched queue: actual packets are counted
-    /// when each window begins.
+    /// The packets that links could carry in one window would often fill a watched queue: actual arrivals are counted.
     Counted(Counted),
-    /// Watched queues are so small that they always could overflow: the ports of every switch run together.
+    /// Watched queues always could overflow: the ports of every switch run together.
     Always,
     /// The ports of every switch are coupled: they run in one pass, or each alone while there is room for all.
     Coupled,
@@ -79,7 +78,7 @@ impl Counted {
         u64::from(bytes) + packets * self.longest > self.capacity
     }
 
-    /// Returns whether a port's next run cannot overflow its queue, so that nothing need be recorded.
+    /// Returns whether a port's next run cannot overflow its queue.
     #[inline(always)]
     fn is_far<P: OutputPort>(&self, switches: &Switches<P>, wheel: &Wheel, port: u32) -> bool {
         match &self.near {
@@ -88,7 +87,7 @@ impl Counted {
         }
     }
 
-    /// Returns whether packets that are in the inbox by the next run could overflow a port's queue.
+    /// Returns whether packets in the inbox by the next run could overflow a port's queue.
     #[inline(always)]
     fn is_eager<P: OutputPort>(&self, switches: &Switches<P>, wheel: &Wheel, port: u32) -> bool {
         let bytes = switches.bytes_in(port, self.queue);
@@ -97,7 +96,7 @@ impl Counted {
 }
 
 impl Mode {
-    /// Returns the initial mode. Windows last `1 << shift` picoseconds; packets have at most `largest_packet` bytes.
+    /// Initial mode. Windows last `1 << shift` picoseconds; packets have at most `largest_packet` bytes.
     fn of(core: &Core, shift: u32, largest_packet: u16) -> Mode {
         let switches = core.routes.switches() as u32;
         if core.couples_ports {
@@ -142,7 +141,7 @@ impl Mode {
 }
 
 impl Returns {
-    /// Returns the initial state. Windows last `1 << shift` picoseconds; packets have at most `largest_packet` bytes.
+    /// Initial state. Windows last `1 << shift` picoseconds; packets have at most `largest_packet` bytes.
     pub(super) fn new(core: &Core, shift: u32, largest_packet: u16) -> Returns {
         Returns {
             mode: Mode::of(core, shift, largest_packet),
@@ -204,7 +203,7 @@ impl Returns {
         }
     }
 
-    /// Returns a switch whose ports run together in this window, by its place in the list.
+    /// A switch whose ports run together in this window, by its place in the list.
     #[inline]
     pub(super) fn crowded(&self, place: usize) -> Option<u32> {
         match &self.mode {
@@ -257,7 +256,7 @@ impl Returns {
         }
     }
 
-    /// Records how full a port's watched queue is after a run. Returns whether its switch may have to return a packet.
+    /// Records a port's watched queue after a run. Returns whether its switch may have to return a packet.
     #[inline(always)]
     pub(super) fn record<P: OutputPort>(
         &mut self,
@@ -304,7 +303,7 @@ impl Returns {
         }
     }
 
-    /// Records whether a port is risky, while `all` ports of the network are. Returns whether a port of its switch is.
+    /// Records whether a port is risky, as `all` ports are. Returns whether a port of its switch is.
     fn change<P: OutputPort>(
         &mut self,
         switches: &Switches<P>,

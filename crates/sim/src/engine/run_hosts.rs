@@ -11,7 +11,7 @@ const FLOW_AHEAD: usize = 2;
 const CONNECTION_AHEAD: usize = 1;
 
 impl Runner {
-    /// Performs the events before `limit` of hosts: the nodes from the place `first` to `count`.
+    /// Performs the events before `limit` of hosts: nodes from the place `first` to `count`.
     pub(super) fn work_at_hosts<E: Protocol>(
         &mut self,
         hosts: &mut Hosts<E>,

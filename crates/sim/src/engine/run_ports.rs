@@ -7,8 +7,7 @@ use super::runner::{Entry, FAR_AHEAD, NEAR_AHEAD, Runner, in_order};
 use crate::network::{Core, Switches};
 
 impl Runner {
-    /// Performs the events before `limit` of the ports among the first `count` nodes. Returns the place of the first
-    /// host.
+    /// Performs the events before `limit` of ports among the first `count` nodes. Returns the first host's place.
     pub(super) fn work_at_ports<P: OutputPort>(
         &mut self,
         switches: &mut Switches<P>,
@@ -42,9 +41,9 @@ impl Runner {
         count
     }
 
-    /// Prefetches data of the next nodes: without it, most of a run would be waiting for memory. The second step needs
-    /// the data of the first. Past the last node this prefetches nodes of an earlier window, which is harmless and
-    /// saves a branch. Hosts prefetch their connections themselves.
+    /// Prefetches data of the next nodes, which would otherwise be waited for. The second step needs data of the first.
+    /// Past the last node come nodes of an earlier window, which is harmless and saves a branch. Hosts prefetch their
+    /// own connections.
     #[inline(always)]
     fn look_ahead_at_ports<P: OutputPort>(
         &self,
@@ -71,7 +70,7 @@ impl Runner {
     }
 
     /// Finds the switches that may have to return a packet in this window, and runs their ports together. All arrivals
-    /// of the window were sent before it.
+    /// were sent before the window.
     #[inline(never)]
     fn run_crowded<P: OutputPort>(
         &mut self,
@@ -228,7 +227,7 @@ impl Runner {
         first
     }
 
-    /// Returns whether the ports from the place `first` to `end` detour no packet and return no header in this window.
+    /// Returns whether the ports from place `first` to `end` detour no packet and return no header in this window.
     #[inline(always)]
     fn all_keep<P: OutputPort>(
         &self,
@@ -241,8 +240,8 @@ impl Runner {
         !core.detours_packets() || (first..end).all(|index| keeps(self.nodes[index]))
     }
 
-    /// Counts one switch's ports among the nodes, from the place `first` on. Returns the place behind them, and the
-    /// packets in their inboxes: all arrivals of this window.
+    /// Counts one switch's ports from the place `first` on. Returns the place behind them, and the packets in their
+    /// inboxes: all arrivals of this window.
     #[inline(always)]
     fn count_switch(&self, core: &Core, first: usize, count: usize) -> (usize, u64) {
         let ports = core.routes.ports_of(core.routes.switch_of(self.nodes[first]));
@@ -254,7 +253,7 @@ impl Runner {
         (end, packets)
     }
 
-    /// Performs the events before `limit` of a port of a coupled switch, while the port does not depend on the others.
+    /// Performs the events before `limit` of a coupled switch's port, while it does not depend on others.
     #[inline(always)]
     fn run_apart<P: OutputPort>(
         &mut self,
@@ -284,7 +283,7 @@ impl Runner {
         self.wheel.leave(port, Time::ZERO, next);
     }
 
-    /// Performs the events before `limit` of a coupled switch. Its ports are the nodes from the place `first` to `end`.
+    /// Performs the events before `limit` of a coupled switch, with the ports from place `first` to `end`.
     #[inline(never)]
     fn run_coupled<P: OutputPort>(
         &mut self,
@@ -327,7 +326,7 @@ impl Runner {
         }
     }
 
-    /// Takes the arrivals before `limit` at the ports of a coupled switch, and fills the event list.
+    /// Takes a coupled switch's arrivals before `limit`, and fills the event list.
     #[inline(always)]
     fn gather<P: OutputPort>(
         &mut self,
@@ -360,7 +359,7 @@ impl Runner {
         }
     }
 
-    /// Records the next events of ports that other ports have changed, and lists these ports for the end of the run.
+    /// Records the next events of ports that others have changed, and lists these ports for the end of the run.
     #[inline(always)]
     fn record_touched<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, limit: Time) {
         while let Some(port) = self.wheel.touched.pop() {

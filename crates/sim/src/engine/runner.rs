@@ -37,8 +37,8 @@ pub(crate) struct Runner {
     /// The ports of a coupled switch that other ports have changed in this run.
     pub(super) touched: Vec<u32>,
     pub(super) returns: Returns,
-    /// The size of the largest packet, in bytes on the wire, if ports of coupled switches may run alone while their
-    /// switch has room for all arrivals; otherwise `None`.
+    /// The size of the largest packet, in bytes on the wire, if a coupled switch's ports may run alone while it has
+    /// room for all arrivals.
     pub(super) largest_packet: Option<u64>,
 }
 

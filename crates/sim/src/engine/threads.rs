@@ -202,8 +202,7 @@ impl Part {
         }
     }
 
-    /// Hands packets over. Waits for the others in the last round of an order, or if there is nothing to do meanwhile.
-    /// Then skips ahead if all threads are idle.
+    /// Hands packets over. Waits for the others in an order's last round, or if idle. Then skips ahead if all are idle.
     fn end_round(
         &mut self,
         network: &mut Network,

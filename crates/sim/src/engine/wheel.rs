@@ -17,13 +17,12 @@ use crate::table::{Shared, Table};
 /// Maximum number of windows in the wheel: with more, the bitmaps would outgrow the caches.
 const RING_MAX: u64 = 128;
 const RING_MIN: u64 = 4;
-/// Maximum number of windows in a run. Every plan within the run and a turn of the wheel behind it has its own number.
+/// Maximum number of windows in a run. Every plan within it and a turn of the wheel behind it has its own number.
 pub(super) const MAX_WINDOWS: u64 = NextEvent::NEVER - 2 * RING_MAX;
 /// A packet that arrives at most this number of windows ahead, mostly a header, goes into the short-delay list.
 const SHORT: u64 = 2;
 
-/// Number of nodes from which on the inboxes do not fit the second cache. It is small in debug builds, so that tests
-/// take both ways.
+/// Number of nodes from which on the inboxes do not fit the second cache. Small in debug builds: tests take both ways.
 const LARGE: usize = if cfg!(debug_assertions) { 64 } else { 16_384 };
 /// Packets that go into their inboxes together in a large network.
 const LETTERS: usize = 24;
@@ -80,27 +79,27 @@ pub(super) struct Wheel {
     posts: bool,
     /// Messages to the nodes of other threads, on several threads.
     outgoing: Option<Outgoing>,
-    /// The node that ran last or runs now: meanwhile a letter for it may be delivered.
+    /// The node that ran last or runs now: a letter for it may arrive meanwhile.
     running: u32,
     sorting: Vec<(Time, Transmission, Place)>,
-    /// Nodes that still have something to do in the current window, after a limit inside it.
+    /// Nodes with more to do in the current window, after a limit inside it.
     unfinished: Vec<u32>,
-    /// Ports that another port of their switch has changed, for the code that runs them together.
+    /// Ports that another port of their switch has changed.
     pub(super) touched: Vec<u32>,
     /// Per node: the earliest wake in `far`.
     far_wakes: Shared<Time>,
 }
 
 impl Wheel {
-    /// Returns a wheel for `nodes` nodes with windows of `1 << shift` picoseconds. Packets that travel longer than
-    /// `horizon` windows wait in the heap.
+    /// Returns a wheel with windows of `1 << shift` picoseconds. Packets that travel longer than `horizon` windows wait
+    /// in the heap.
     pub(super) fn new(nodes: usize, shift: u32, horizon: u64, ties: Ties) -> Wheel {
         let windows = horizon.next_power_of_two().clamp(RING_MIN, RING_MAX);
         let inboxes = vec![Inbox::EMPTY; nodes].into();
         Wheel::over(inboxes, vec![Time::NEVER; nodes].into(), shift, windows, ties, None)
     }
 
-    /// Returns the wheel of another thread. Call it before anything is planned.
+    /// Wheel of another thread. Call it before anything is planned.
     ///
     /// # Safety
     /// See [`Shared::view`]: only the thread that owns a node uses its inbox.
@@ -163,7 +162,7 @@ impl Wheel {
         self.shift
     }
 
-    /// Begins or continues the window of `now`. Returns its end, and whether anything came into the wheel.
+    /// Begins or continues the window of `now`. Returns its end, and whether anything entered the wheel.
     #[inline]
     pub(super) fn begin(&mut self, now: Time) -> (Time, bool) {
         self.current = now.as_ps() >> self.shift;
@@ -175,7 +174,7 @@ impl Wheel {
         (Time::from_ps((self.current + 1) << self.shift), is_any)
     }
 
-    /// Returns the beginning of the window of the first event beyond the wheel; never, if there is none.
+    /// Beginning of the window of the first event beyond the wheel, or never.
     pub(super) fn first_far(&self) -> Time {
         let next = self.far.peek().map_or(Time::NEVER, |Reverse(far)| far.at);
         Time::from_ps(next.as_ps() >> self.shift << self.shift)
@@ -277,7 +276,7 @@ impl Wheel {
         is_any
     }
 
-    /// Puts a packet into its inbox, `ahead` windows before it arrives, and brings the node's run forward if need be.
+    /// Puts a packet into its inbox, `ahead` windows before it arrives, and brings the node's run forward if needed.
     #[inline(always)]
     fn put(&mut self, node: u32, at: Time, ahead: u64, handle: Handle, from: Transmission) {
         let place = self.flights.insert(at, handle, from);
@@ -347,7 +346,7 @@ impl Wheel {
         self.inboxes[node as usize].first_arrival()
     }
 
-    /// Takes the first packet, with its transmission, out of an inbox that is not empty.
+    /// Takes the first packet, with its transmission, out of an inbox.
     #[inline(always)]
     pub(super) fn take_first(&mut self, arena: &Arena, node: u32) -> (Handle, Transmission) {
         let (ties, flights) = (self.ties, &mut self.flights);
@@ -372,7 +371,7 @@ impl Wheel {
 }
 
 impl Wheel {
-    /// Marks nodes that still have something to do in the current window, so that they run when it continues.
+    /// Marks nodes with more to do in the current window, so that they run when it continues.
     pub(super) fn keep_unfinished(&mut self) {
         debug_assert!(
             self.letter_count == 0,
@@ -447,7 +446,7 @@ impl Wheel {
         count
     }
 
-    /// Returns whether the node must run in this window. Its mark may be left over from a run that was brought forward.
+    /// Returns whether the node must run in this window. A mark may be left over from a run brought forward.
     #[inline(always)]
     pub(super) fn is_due(&self, node: u32) -> bool {
         self.inboxes[node as usize].next_event.window() <= self.current
@@ -458,8 +457,7 @@ impl Wheel {
         self.inboxes[node as usize].next_event.packets()
     }
 
-    /// Arranges the next run of a node with a transmitter that is busy until `busy_until` and its own next event at
-    /// `next`.
+    /// Arranges the next run of a node whose transmitter is busy until `busy_until` and that acts by itself at `next`.
     #[inline(always)]
     pub(super) fn leave(&mut self, node: u32, busy_until: Time, next: Time) {
         // Arrivals are processed within the wheel.
@@ -496,13 +494,13 @@ impl Wheel {
         self.inboxes.prefetch(node as usize);
     }
 
-    /// Returns the first packets of a node's inbox; each may be empty.
+    /// First packets of a node's inbox; each may be empty.
     #[inline(always)]
     pub(super) fn firsts(&self, node: u32) -> [Handle; 2] {
         self.inboxes[node as usize].lists.map(|list| self.flights.handle(list.first))
     }
 
-    /// Returns the packet that arrives next at a node, as known now.
+    /// Packet that arrives next at a node, as known now.
     #[inline(always)]
     pub(super) fn next_packet(&self, node: u32) -> Option<Handle> {
         let [short, long] = &self.inboxes[node as usize].lists;
@@ -543,7 +541,7 @@ impl EventSink for Wheel {
 }
 
 impl Wheel {
-    /// Prefetches an inbox and delivers the packet later: in a large network the inbox is not in the cache.
+    /// Prefetches an inbox to deliver the packet later: large networks have inboxes outside the cache.
     #[inline(always)]
     fn post(&mut self, letter: Far) {
         self.inboxes.prefetch(letter.node as usize);
@@ -577,7 +575,7 @@ impl Wheel {
         }
     }
 
-    /// Takes a packet of another thread. It may arrive in the current window, before its node runs.
+    /// Takes a packet of another thread, which may arrive in the current window, before its node runs.
     #[inline(always)]
     pub(super) fn accept(&mut self, node: u32, at: Time, handle: Handle, from: Transmission) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
@@ -656,7 +654,7 @@ mod tests {
         }
     }
 
-    /// Two packets at one instant: one was on its way for long, one was not.
+    /// Two packets at one instant: one travelled for long, one did not.
     #[test]
     fn at_one_instant_the_hash_decides_between_the_lists_too() {
         for link in 1..40 {

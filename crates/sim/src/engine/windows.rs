@@ -101,7 +101,7 @@ impl Windows {
         self.now
     }
 
-    /// Returns the number of the window that ran last.
+    /// Number of the window that ran last.
     pub(super) fn window(&self) -> u64 {
         self.runner.wheel.current
     }
@@ -162,8 +162,7 @@ impl Windows {
         end.min(limit)
     }
 
-    /// Runs the nodes to which no other thread sends: the first half of a window on several threads. Returns the end of
-    /// the window, at most `limit`.
+    /// Runs the nodes to which no other thread sends: the first half of a window. Returns its end, at most `limit`.
     pub(super) fn begin_window(&mut self, network: &mut Network, limit: Time) -> Time {
         let end = self.begin(limit);
         let count = self.runner.collect_inner();
@@ -172,14 +171,14 @@ impl Windows {
     }
 
     /// Runs the nodes to which other threads send: the second half of a window that ends at `end`. Packets sent before
-    /// the window must have been taken.
+    /// it must have been taken.
     pub(super) fn end_window(&mut self, network: &mut Network, end: Time) {
         let count = self.runner.collect_border();
         self.work(network, end, count);
         self.now = end;
     }
 
-    /// Returns the time until which there is nothing to do; zero if there may be something soon.
+    /// Time until which there is nothing to do; zero if there may be something soon.
     #[inline]
     pub(super) fn idle_until(&self) -> Time {
         // The wheel was empty for a whole turn: nothing happens before the first entry of the heap.

@@ -34,7 +34,7 @@ use crate::workload::Persistence;
 
 const COUNTERS: usize = 10;
 
-/// Returns the counters of a record, without times, names and sizes.
+/// Counters of a record, without times, names and sizes.
 fn counters(record: &mut FlowRecord) -> [&mut u64; COUNTERS] {
     let FlowRecord {
         workload: _,
@@ -84,7 +84,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Returns the counts that `write` writes into a record; `write` returns the whole packets.
+    /// Counts that `write` writes into a record; `write` returns the whole packets.
     pub(crate) fn of(write: impl FnOnce(&mut FlowRecord) -> u64) -> Totals {
         let mut record = FlowRecord::not_started("".into(), 0, 0, 0, None);
         let packets = write(&mut record);
@@ -103,20 +103,20 @@ impl Totals {
         self.counters[0]
     }
 
-    /// Returns the number of distinct packets that were sent.
+    /// Number of distinct packets that were sent.
     pub(crate) fn sent_once(&self) -> u64 {
         let [_, sent, signalled, returned, timed_out, ..] = self.counters;
         sent.saturating_sub(signalled + returned + timed_out)
     }
 
-    /// Returns the counts of every flow's series, in the order of its columns.
+    /// Counts of every flow's series, in the order of its columns.
     pub(crate) fn series(&self) -> [u64; COUNTED.len()] {
         let [bytes, sent, signalled, returned, timed_out, trims, returns, timeouts, _, _] =
             self.counters;
         [sent, signalled + returned + timed_out, trims, returns, timeouts, bytes]
     }
 
-    /// Returns the sum with the counts of the other stream.
+    /// Sum with the counts of the other stream.
     pub(crate) fn with(&self, other: &Totals) -> Totals {
         self.each(other, |one, other| one + other)
     }
@@ -165,14 +165,15 @@ struct Message {
 struct State {
     /// `None` between two messages.
     message: Option<Message>,
-    /// Counts of the streams when the message before was acknowledged; below, when it was delivered.
+    /// Counts of the send stream at the acknowledgement of the message before, and of the receive stream at its
+    /// delivery.
     sent: Totals,
     received: Totals,
 }
 
 impl State {
-    /// Returns the course of the message so far, from the counts of both streams; `before` had arrived on the
-    /// connection at the end of the warm-up.
+    /// Course of the message so far, from both streams' counts; `before` had arrived on the connection at the end of
+    /// the warm-up.
     fn course(&self, message: Message, sent: Totals, received: Totals, before: u64) -> Course {
         let (sent, own) = (sent.since(&self.sent), received.since(&self.received));
         Course {
@@ -206,7 +207,7 @@ impl Persistent {
         assert!(before.is_none(), "a connection carries one message at a time");
     }
 
-    /// Records that a packet of the connection leaves its source. Returns whether it is the first of its message.
+    /// Records that a packet leaves the source. Returns whether it is the first of its message.
     pub(super) fn leave(&self, now: Time) -> bool {
         let mut state = self.state();
         let Some(message) = state.message.as_mut() else { return false };
@@ -215,7 +216,7 @@ impl Persistent {
         is_first
     }
 
-    /// Records that the last byte of the message arrived, when the receive stream had counted `received`.
+    /// Records that the message's last byte arrived, when the receive stream had counted `received`.
     pub(super) fn deliver(&self, now: Time, received: Totals) -> Flow {
         let mut state = self.state();
         let message = state.message.as_mut().expect("what is delivered is under way");
@@ -224,7 +225,7 @@ impl Persistent {
         message.flow
     }
 
-    /// Records that the last ACK of the message arrived, when the send stream had counted `sent`.
+    /// Records that the message's last ACK arrived, when the send stream had counted `sent`.
     pub(super) fn acknowledge(&self, now: Time, sent: Totals, before: u64) -> Course {
         let mut state = self.state();
         let message = state.message.take().expect("what is acknowledged is under way");
@@ -234,7 +235,7 @@ impl Persistent {
         Course { acknowledged: Some(now), ..course }
     }
 
-    /// Returns the course of the message under way so far.
+    /// Course of the message under way so far.
     pub(super) fn course(&self, sent: Totals, received: Totals, before: u64) -> Option<Course> {
         let state = self.state();
         state.message.map(|message| state.course(message, sent, received, before))
@@ -294,7 +295,7 @@ impl ConnectionPool {
         idle.nth(drawn).map(|(connection_number, _)| connection_number)
     }
 
-    /// Returns the connection with the fewest waiting messages.
+    /// Connection with the fewest waiting messages.
     fn least_busy(&self) -> u16 {
         let lines = (0u16..).zip(&self.lines);
         lines
@@ -328,7 +329,7 @@ impl ConnectionPool {
         None
     }
 
-    /// Returns the next message of a connection, if the connection is idle and a message waits.
+    /// Next message of a connection, if the connection is idle and a message waits.
     fn next(&mut self, connection_number: u16, persistence: &Persistence) -> Option<Turn> {
         let line = &mut self.lines[usize::from(connection_number)];
         if !line.is_idle() {
@@ -348,7 +349,7 @@ fn between(workload: u32, destination: HostId) -> (u32, u32) {
 pub(super) struct PersistentConnections(BTreeMap<(u32, u32), ConnectionPool>);
 
 impl PersistentConnections {
-    /// Begins a message, or lets it wait. `draw` chooses among several idle connections: a number below its argument.
+    /// Begins a message, or lets it wait. `draw` chooses among idle connections: a number below its argument.
     pub(super) fn place(
         &mut self,
         flow: Flow,

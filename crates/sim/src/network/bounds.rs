@@ -8,10 +8,10 @@ use super::core::{Core, LinkClass};
 use crate::table::Shared;
 
 impl Core {
-    /// Returns the maximum number of headers that arrivals over one link within `span` can put into a queue.
+    /// Maximum number of headers that arrivals over one link within `span` can put into a queue.
     ///
-    /// An arriving packet is a header, becomes one, or takes the place of one tail. In a queue counted in bytes it
-    /// trims tails until it fits: at most as many as headers would fit in its place.
+    /// An arriving packet is a header, becomes one, or takes one tail's place. In a queue counted in bytes it trims
+    /// tails until it fits: at most as many as headers would fit in its place.
     pub(crate) fn max_headers_per_link(&self, span: TimeDelta, adds_one_header: bool) -> u64 {
         // Delayed packets may arrive together with later ones.
         let span = span + self.links.max_delay();
@@ -22,8 +22,7 @@ impl Core {
         each * max(&self.classes, &fastest)
     }
 
-    /// Returns the maximum number of bytes that arrive over one link within `span`, in packets of at most `largest`
-    /// bytes.
+    /// Maximum number of bytes over one link within `span`, in packets of at most `largest` bytes.
     pub(crate) fn max_bytes_per_link(&self, span: TimeDelta, largest: u16) -> u64 {
         // Delayed packets may arrive together with later ones.
         let span = span + self.links.max_delay();
@@ -34,7 +33,7 @@ impl Core {
         max(&self.classes, &of)
     }
 
-    /// Returns the size of the shortest packet, in bytes on the wire.
+    /// Size of the shortest packet, in bytes on the wire.
     fn shortest(&self) -> u16 {
         // Packets of switches, notifications and pause frames, may be shorter than packets of hosts.
         let notified = match self.returning {
@@ -49,7 +48,7 @@ impl Core {
         }
     }
 
-    /// Returns the minimum transmission time of a packet, without propagation.
+    /// Minimum transmission time of a packet, without propagation.
     pub(crate) fn min_transmission(&self) -> TimeDelta {
         let shortest = self.shortest();
         min(&self.classes, &|class| class.transmission(shortest))
@@ -59,14 +58,14 @@ impl Core {
         lookahead(&self.classes, self.shortest())
     }
 
-    /// Returns the maximum time between a node's decision to send and the arrival.
+    /// Maximum time between a node's decision to send and the arrival.
     pub(crate) fn horizon(&self, largest_packet: u16) -> TimeDelta {
         let of = |class: &LinkClass| class.transmission(largest_packet) + class.delay;
         max(&self.classes, &of) + self.links.max_delay()
     }
 }
 
-/// Returns the minimum time between a decision to send and the arrival of packets of at least `shortest` bytes.
+/// Minimum time between a decision to send and the arrival, for packets of at least `shortest` bytes.
 pub(super) fn lookahead(classes: &Shared<LinkClass>, shortest: u16) -> TimeDelta {
     min(classes, &|class| class.transmission(shortest) + class.delay)
 }

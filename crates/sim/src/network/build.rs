@@ -21,8 +21,8 @@ use crate::table::{Fronts, Shared};
 use crate::topology::{Clos, LinkId, LinkSpec, Routes};
 
 impl Core {
-    /// Returns the state of a run without ports and hosts, and the links of all nodes, ports before hosts. Every flow
-    /// of `flows` will start by itself.
+    /// State of a run without ports and hosts, and the links of all nodes, ports first. Every flow of `flows` starts by
+    /// itself.
     pub(crate) fn new(
         clos: &Clos,
         memory: SharedMemory,
@@ -113,8 +113,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     }
 }
 
-/// Returns the transmitters of all nodes, and every class that a link will ever have, because lookahead and horizon
-/// hold for the whole run.
+/// Transmitters of all nodes, and every class that a link will ever have: lookahead and horizon hold for the whole run.
 fn transmitters(routes: &Routes, links: &Links) -> (Vec<Transmitter>, Vec<LinkClass>) {
     let mut classes = Vec::new();
     let transmitter = |node| {
@@ -135,7 +134,7 @@ fn transmitters(routes: &Routes, links: &Links) -> (Vec<Transmitter>, Vec<LinkCl
     (transmitters, classes)
 }
 
-/// Returns the model number of each port. Number 0 is the common model; those in `rules` follow.
+/// Model number of each port. Number 0 is the common model; those in `rules` follow.
 pub(crate) fn model_numbers(rules: &[PortRule], ports: u32) -> Vec<u16> {
     let mut numbers = vec![0; ports as usize];
     for (number, rule) in (1..).zip(rules) {

@@ -27,8 +27,8 @@ pub(super) const HOST_FRONT: usize = 320;
 pub(super) struct LinkClass {
     pub(super) rate: BitRate,
     pub(super) delay: TimeDelta,
-    /// Zero when a byte does not take a whole number of picoseconds, and on a link with framing: the links of most runs
-    /// must not pay for it.
+    /// Zero if a byte does not take whole picoseconds, and on links with framing: the links of most runs must not pay
+    /// for it.
     ps_per_byte: u64,
     framing_bytes: u16,
     /// True if packets must ask [`Links::passage`] about loss and delay.
@@ -85,11 +85,10 @@ impl Transmitter {
 pub(crate) struct Ledger {
     /// Packets that hosts sent, pause frames, and notifications of congestion.
     pub(crate) created: u64,
-    /// Notifications in `created` about packets that went on: no link brought them to their switch.
+    /// Notifications in `created` about packets that went on: no link brought them.
     pub(crate) quenched: u64,
     pub(crate) created_bytes: u64,
-    /// Packets that reached a host, by service number: returned headers at their sender, all others at their
-    /// destination.
+    /// Packets that reached a host, by service number: returned headers at their sender, others at their destination.
     pub(crate) delivered: [u64; 8],
     pub(crate) delivered_bytes: u64,
     /// Packets that switches dropped.
@@ -103,7 +102,7 @@ pub(crate) struct Ledger {
     pub(crate) unclaimed: u64,
 }
 
-/// Returns the class of a link, adding it if it is new.
+/// Class of a link, adding it if it is new.
 pub(super) fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, is_impaired: bool) -> u32 {
     let is_like = |class: &LinkClass| class.is_like(spec, is_impaired);
     let known = classes.iter().position(is_like).unwrap_or_else(|| {
@@ -113,7 +112,7 @@ pub(super) fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, is_impaired
     known as u32
 }
 
-/// Returns a switch's random choice among its up ports, from the RNG stream of the node that the packet comes from.
+/// Random choice of a switch among its up ports, from the RNG stream of the node before it.
 #[inline]
 pub(super) fn next_hop_draw(
     choices: &mut Shared<Stream>,
@@ -125,8 +124,8 @@ pub(super) fn next_hop_draw(
     }
 }
 
-/// The state of a run that belongs to no single port or host, as one thread sees it. Threads share links and flows;
-/// each has its own packets and counts.
+/// The state of a run that belongs to no single port or host, as one thread sees it. Threads share links and flows, not
+/// packets and counts.
 pub(crate) struct Core {
     pub(crate) seed: u64,
     pub(super) classes: Shared<LinkClass>,
@@ -141,7 +140,7 @@ pub(crate) struct Core {
     pub(super) has_pools: bool,
     /// Shared packet memory, one pool per switch.
     pub(super) pools: Shared<Pool>,
-    /// True if the ports of a switch depend on each other, so that they run together.
+    /// True if ports of a switch depend on each other and run together.
     pub(crate) couples_ports: bool,
     /// Priority flow control, in a run with it.
     pub(crate) pauses: Option<Box<Pauses>>,
@@ -151,8 +150,8 @@ pub(crate) struct Core {
     pub(super) bumps: Option<Box<Bumps>>,
     /// Transmit queues and packet processing of hosts, in a run with either.
     pub(super) nics: Option<Box<Nics>>,
-    /// True if there are stages between hosts and their links: a NIC's queue or processors, a pacer, switches that may
-    /// pause hosts, or packets for other hosts.
+    /// True if hosts have stages before their links: a NIC's queue or processors, a pacer, switches that may pause
+    /// them, or packets for other hosts.
     pub(super) has_stages: bool,
     pub(super) coins: Shared<Stream>,
     /// One per node, when switches choose the paths of some flow.
@@ -164,7 +163,7 @@ pub(crate) struct Core {
     pub(super) sent: Shared<PortCounters>,
     pub(super) drop_list: DropList,
     pub(crate) flows: Flows,
-    /// True if hosts notify each other of flow starts without packets: no host may be behind.
+    /// True if hosts announce flow starts to each other without packets: no host may be behind.
     pub(crate) has_notices: bool,
     pub(crate) ledger: Ledger,
     /// Packets that ports began to send.
@@ -173,8 +172,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Begins to send a packet on `link` to node `next`: transmission `from`. On an impaired link the packet may arrive
-    /// later, or never.
+    /// Begins to send a packet on `link` to node `next`: transmission `from`. An impaired link may delay or lose it.
     #[inline(always)]
     pub(super) fn begin(
         &mut self,
@@ -247,8 +245,7 @@ impl Core {
         self.ledger.delivered[packet.service.service_index()] += 1;
     }
 
-    /// Counts a whole data packet that a host's transport discarded, if the host has forgotten its connection: then it
-    /// is no duplicate.
+    /// Counts a discarded whole data packet if the host has forgotten its connection: then it is no duplicate.
     #[cold]
     #[inline(never)]
     pub(super) fn count_if_unclaimed(&mut self, host: u32, packet: &Packet) {
@@ -278,7 +275,7 @@ impl Core {
         class as u32
     }
 
-    /// Returns the number of packets that hosts and ports began to send.
+    /// Number of packets that hosts and ports began to send.
     pub(crate) fn packet_hops(&self) -> u64 {
         self.ledger.created - self.ledger.quenched + self.port_hops
     }
@@ -308,7 +305,7 @@ impl Core {
         self.pauses.as_mut().map_or_else(Vec::new, |pauses| mem::take(&mut pauses.disturbed))
     }
 
-    /// Returns the packets that each link did not deliver, ports before hosts.
+    /// Packets that each link did not deliver, ports before hosts.
     pub(crate) fn link_counters(&self) -> Vec<LinkCounters> {
         let mut counters: Vec<LinkCounters> = self.losses.iter().copied().collect();
         counters.resize(self.routes.nodes() as usize, LinkCounters::default());

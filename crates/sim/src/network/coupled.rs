@@ -12,8 +12,7 @@ use super::port::{Switches, pool_of};
 use super::{Core, EventSink};
 
 impl<P: OutputPort> Switches<P> {
-    /// Returns the time of the next own event of a port of a coupled switch: the last bit of a packet leaves, or the
-    /// next transmission starts.
+    /// Time of the next own event of a coupled switch's port: a last bit leaves, or a transmission starts.
     #[inline(always)]
     pub(crate) fn coupled_next(&self, core: &Core, port: u32) -> Time {
         let node = &self.ports[port as usize];
@@ -25,8 +24,8 @@ impl<P: OutputPort> Switches<P> {
         }
     }
 
-    /// Returns whether the ports of a switch do not depend on each other for a lookahead in which `bytes` arrive: there
-    /// is room for them in any order, and no input can cross XOFF or XON.
+    /// Returns whether a switch's ports are independent for a lookahead in which `bytes` arrive: there is room for them
+    /// in any order, and no input can cross XOFF or XON.
     #[inline(always)]
     pub(crate) fn is_apart(&self, core: &Core, port: u32, bytes: u64) -> bool {
         if core.pauses.as_ref().is_some_and(|pauses| !pauses.is_calm(core.routes.switch_of(port))) {
@@ -39,13 +38,13 @@ impl<P: OutputPort> Switches<P> {
         self.model.admits_all(pool, bytes)
     }
 
-    /// Returns the time at which a port must run although nothing arrives.
+    /// Returns when a port must run although nothing arrives.
     #[inline]
     pub(crate) fn port_wake(&self, core: &Core, port: u32) -> Time {
         if core.couples_ports { self.coupled_next(core, port) } else { self.port_next(port) }
     }
 
-    /// Performs the event that [`Switches::coupled_next`] announced, unless that has changed. Returns the time of the
+    /// Performs the event announced by [`Switches::coupled_next`], unless that has changed. Returns the time of the
     /// next.
     #[inline(always)]
     pub(crate) fn coupled_act(
@@ -74,8 +73,7 @@ impl<P: OutputPort> Switches<P> {
         self.coupled_next(core, port)
     }
 
-    /// Performs an arrival over `link` at a port of a coupled switch that has caught up. Returns whether the port may
-    /// act at once.
+    /// Performs an arrival over `link` at a coupled port that has caught up. Returns whether the port may act at once.
     #[inline(always)]
     pub(crate) fn coupled_arrive(
         &mut self,
@@ -94,7 +92,7 @@ impl<P: OutputPort> Switches<P> {
         self.enqueue_coupled(core, sink, port, now, handle)
     }
 
-    /// Queues a packet at a port of a coupled switch. Returns whether the port's transmitter is free.
+    /// Queues a packet at a coupled port. Returns whether its transmitter is free.
     #[inline(always)]
     pub(super) fn enqueue_coupled(
         &mut self,
@@ -143,8 +141,8 @@ impl<P: OutputPort> Switches<P> {
 }
 
 impl Core {
-    /// Returns whether the ports of a switch can be apart for a while: no port passes a packet to another. Packets that
-    /// a link delays by different times may come at once, which no input is ready for.
+    /// Returns whether a switch's ports can be apart for a while: no port passes a packet to another. Packets that a
+    /// link delays by different times may come at once, which no input is ready for.
     pub(crate) fn may_be_apart(&self) -> bool {
         let is_steady = self.links.max_delay() == TimeDelta::ZERO && !self.links.has_steps();
         // Where packets are detoured each window is checked ([`Switches::keeps_all`]).

@@ -22,7 +22,7 @@ impl<P: OutputPort> Switches<P> {
         keeps_headers && detours.keeps(port, &node.port, arriving)
     }
 
-    /// Performs the arrival of a packet at a switch that may detour it. Returns whether the port may act at once.
+    /// Performs an arrival at a switch that may detour the packet. Returns whether the port may act at once.
     #[inline(never)]
     pub(super) fn detouring_arrive(
         &mut self,
@@ -57,7 +57,7 @@ impl<P: OutputPort> Switches<P> {
         way == port && may_act
     }
 
-    /// Returns the port by which a packet for `port` leaves, and its steps then.
+    /// Port by which a packet for `port` leaves, and its steps then.
     fn way(
         &self,
         core: &mut Core,
@@ -117,7 +117,7 @@ impl<P: OutputPort> Switches<P> {
 }
 
 impl Core {
-    /// Drops a packet for another host that was detoured to this one. Returns whether this is such a packet.
+    /// Drops a packet that was detoured to the wrong host. Returns whether this is one.
     pub(super) fn drops_stray(&mut self, host: u32, handle: Handle) -> bool {
         let Some(detours) = &self.detours else { return false };
         let packet = *self.arena.packet(handle);

@@ -97,7 +97,7 @@ impl<E: Protocol> Hosts<E> {
         transmission.min(other)
     }
 
-    /// Returns the times at which a host sends next, and does anything else next by itself.
+    /// Times at which a host sends next, and does anything else next by itself.
     #[inline(always)]
     pub(crate) fn host_next_event(&self, core: &Core, host: u32) -> (Time, Time) {
         if core.has_stages {
@@ -109,7 +109,7 @@ impl<E: Protocol> Hosts<E> {
         (transmission, node.endpoint.poll_timeout().min(node.next_start_at))
     }
 
-    /// Returns [`Hosts::host_next_event`] of a host with stages before its link, or that switches may pause.
+    /// [`Hosts::host_next_event`] of a host that has stages before its link, or may be paused.
     #[inline(never)]
     fn host_next_event_staged(&self, core: &Core, host: u32) -> (Time, Time) {
         let (node, number) = (&self.hosts[host as usize], core.routes.ports() + host);
@@ -154,7 +154,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// Performs the arrival of a packet at a host, after all that is due, and then what it makes possible at once.
+    /// Performs an arrival at a host, after all that is due, and then what it makes possible at once.
     pub(crate) fn host_arrive(
         &mut self,
         core: &mut Core,
@@ -181,7 +181,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// Performs a timer, the start of a flow, or the delivery of packets that waited in the NIC.
+    /// Performs a timer, a flow's start, or the delivery of packets that waited in the NIC.
     #[cold]
     pub(crate) fn host_otherwise(&mut self, core: &mut Core, host: u32, now: Time) {
         if core.next_delivery(host) <= now {
@@ -220,7 +220,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// Polls the endpoint of a host with stages before its link, or that switches may pause.
+    /// Polls the endpoint of a host that has stages before its link, or may be paused.
     #[inline(never)]
     fn transmit_staged(
         &mut self,
@@ -355,7 +355,7 @@ impl<E: Protocol> Hosts<E> {
         self.receive(core, host, now, handle, &packet);
     }
 
-    /// Gives a packet to the transport of a host. The packet is no longer in the network.
+    /// Gives a packet to a host's transport: it leaves the network.
     #[inline(always)]
     pub(super) fn receive(
         &mut self,
@@ -385,7 +385,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// Records an event of the transport. The end of a flow may start another at the same host.
+    /// Records a transport's event. A flow's end may start another at the same host.
     #[cold]
     fn record_event(&mut self, core: &mut Core, host: u32, event: E::Event, now: Time) {
         if let Some(event) = event.into() {
@@ -400,8 +400,8 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// Records the event of a message on a persistent connection: the message that waits behind it goes at once. The
-    /// caller drains the events.
+    /// Records a message's event on a persistent connection: the message behind it goes at once. The caller drains the
+    /// events.
     fn record_message(&mut self, core: &mut Core, host: u32, event: flow::Event, now: Time) {
         let (side, slot) = match event {
             flow::Event::Delivered { slot, .. } => (Side::Receiving, slot),
@@ -423,7 +423,7 @@ impl<E: Protocol> Hosts<E> {
     }
 }
 
-/// Notes that a packet leaves a host. Returns whether it is the first of a flow of this host.
+/// Notes that a packet leaves a host. Returns whether it is the first of the host's flow.
 #[cold]
 fn left(flows: &mut Flows, host: u32, now: Time, packet: &Packet) -> bool {
     let is_own = packet.header.flags.contains(Flags::FROM_OPENER);

@@ -13,10 +13,10 @@ use crate::flows::{Seat, Totals};
 use crate::nics::Nics;
 
 impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
-    /// Checks that no queue exceeds its limit, and that the counts of pools equal the bytes in their queues.
+    /// Checks that no queue exceeds its limit, and that pools count the bytes in their queues.
     ///
     /// # Panics
-    /// Panics if a queue or a pool fails the check.
+    /// Panics if a check fails.
     pub(crate) fn check_queue_bounds(&self) {
         for port in 0..self.core.routes.ports() {
             for queue in 0..self.switches.queues() {
@@ -55,7 +55,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         std::iter::successors(first, move |&handle| some(self.core.arena.next(handle)))
     }
 
-    /// Returns whether a packet waits in one queue of a port, besides the one on the wire.
+    /// Returns whether a packet waits in a port's queue, besides the one on the wire.
     pub(crate) fn has_waiting(&self, port: u32, queue: usize) -> bool {
         queue < self.switches.queues() && !self.switches.first(port, queue).is_none()
     }
@@ -66,18 +66,18 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         queues.map(|handle| (handle, self.core.arena.packet(handle)))
     }
 
-    /// Returns the packets and bytes of the queue of a port that takes this packet, the packet on the wire included.
+    /// Packets and bytes of the port's queue for this packet, including the packet on the wire.
     pub(crate) fn queue_of(&self, port: u32, packet: &Packet) -> (u32, u32) {
         let queue = self.switches.classify(port, packet);
         (self.switches.queue_packets(port, queue), self.switches.queue_bytes(port, queue))
     }
 
-    /// Returns the bytes in all queues of a port, the packet on the wire included.
+    /// Bytes in all queues of a port, the packet on the wire included.
     pub(crate) fn queued_bytes(&self, port: u32) -> u64 {
         self.queued_in(port, u32::MAX)
     }
 
-    /// Returns the queues of a port that whole data packets enter, a bit each.
+    /// Queues of a port that whole data packets enter, a bit each.
     pub(crate) fn data_queues(&self, port: u32) -> u32 {
         data_queues(&*self.switches, port)
     }
@@ -93,7 +93,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         pauses.map_or(TimeDelta::ZERO, |pauses| pauses.counters(node, now).1.stopped_for)
     }
 
-    /// Returns, by host, the counters of the stages before its link; empty in a run without stages.
+    /// Counters of the stages before hosts' links, by host; empty in a run without stages.
     pub(crate) fn staged_hosts(&self, now: Time) -> Vec<HostCounters> {
         staged_hosts(
             self.core.nics.as_deref(),
@@ -103,7 +103,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         )
     }
 
-    /// Returns the packets and bytes that each host sent, and the marks of its link's phantom queue, in a sampled run.
+    /// Packets and bytes that each host sent, and its link's phantom marks, in a sampled run.
     pub(crate) fn host_counters(&self) -> impl Iterator<Item = PortCounters> {
         let bumps = self.core.bumps.as_deref();
         self.core.sent.iter().zip(self.core.routes.ports()..).map(move |(sent, node)| {
@@ -112,7 +112,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         })
     }
 
-    /// Returns, by host, the payload of sized flows that applications have handed over and that it has not sent once.
+    /// Payload of sized flows that applications have handed over and hosts have not sent once, by host.
     ///
     /// `payloads` are the bytes of a full packet, by workload.
     pub(crate) fn unsent_bytes(&self, payloads: &[u64]) -> Vec<u64> {
@@ -145,7 +145,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         unsent
     }
 
-    /// Returns the time at which the last bit of a node's last packet leaves.
+    /// Returns when the last bit of a node's last packet leaves.
     pub(crate) fn busy_until(&self, node: u32) -> Time {
         self.transmitter(node).busy_until()
     }

@@ -143,7 +143,8 @@ impl Core {
         self.arena.release(handle);
     }
 
-    /// Checks a packet on a host's link. Returns whether it is a pause frame, which the transport does not see.
+    /// Takes a packet from a host's link if it is a pause frame, which the transport does not see. Returns whether it
+    /// is.
     #[cold]
     pub(super) fn host_takes_pause(
         &mut self,
@@ -160,8 +161,8 @@ impl Core {
         true
     }
 
-    /// Forgets the pauses that the ends of a failed link have sent or received over it. Returns the classes of its
-    /// sender that were stopped, a bit each, or `None` without flow control.
+    /// Forgets pauses that the ends of a failed link sent or received over it. Returns the stopped classes of its
+    /// sender, a bit each; `None` without flow control.
     pub(super) fn forget_pauses(&mut self, link: LinkId, now: Time) -> Option<u8> {
         let pauses = self.pauses.as_mut()?;
         let sender = &mut pauses.senders[link.index()];

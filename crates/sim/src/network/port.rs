@@ -26,7 +26,7 @@ pub(super) struct PortNode<P> {
 }
 
 impl<P: OutputPort> PortNode<P> {
-    /// Returns the time at which the port starts to send next; never, if it is empty.
+    /// Returns when the port starts to send next; never, if it is empty.
     #[inline(always)]
     pub(super) fn next_departure(&self) -> Time {
         self.port.next_start(self.link.busy_until)
@@ -39,7 +39,7 @@ impl<P: OutputPort> PortNode<P> {
     }
 }
 
-/// Returns the pool of a port's switch. No port of a plain model reads it.
+/// Pool of a port's switch. No port of a plain model reads it.
 #[inline(always)]
 pub(super) fn pool_of(model: &impl PortModel, routes: &Routes, port: u32) -> usize {
     if model.is_plain() { 0 } else { routes.switch_of(port) as usize }
@@ -51,7 +51,7 @@ pub(crate) struct Switches<P: OutputPort> {
 }
 
 impl<P: OutputPort> Switches<P> {
-    /// Returns idle ports with these links. `numbers` gives the model of each, where models differ.
+    /// Returns idle ports with these links. `numbers` gives each port's model, where models differ.
     pub(crate) fn new(
         model: P::Model,
         numbers: impl IntoIterator<Item = u16>,
@@ -70,7 +70,7 @@ impl<P: OutputPort> Switches<P> {
         Switches { ports: unsafe { self.ports.view() }, model: self.model.clone() }
     }
 
-    /// Returns the bytes in a queue of a port, the packet on the wire included.
+    /// Bytes in a queue of a port, the packet on the wire included.
     #[inline(always)]
     pub(crate) fn bytes_in(&self, port: u32, queue: usize) -> u32 {
         self.ports[port as usize].port.queue_bytes(queue)
@@ -89,14 +89,14 @@ impl<P: OutputPort> Switches<P> {
         }
     }
 
-    /// Returns the end of a port's present transmission, and the start of its next one.
+    /// End of a port's present transmission, and the start of its next one.
     #[inline(always)]
     pub(crate) fn port_next_event(&self, port: u32) -> (Time, Time) {
         let node = &self.ports[port as usize];
         (node.link.busy_until, node.next_departure())
     }
 
-    /// Returns the start of a port's next transmission; never, if the port is empty.
+    /// Start of a port's next transmission; never, if the port is empty.
     #[inline(always)]
     pub(crate) fn port_next(&self, port: u32) -> Time {
         self.ports[port as usize].next_departure()
@@ -300,7 +300,7 @@ impl<P: OutputPort, C: EventSink + ?Sized> SwitchActions for Switch<'_, P, C> {
     fn make_notification(&mut self, packet: Handle) -> Option<u16> {
         Some(self.core.arena.packet_mut(packet).notify())
     }
-    /// Sends a notification back by the link over which its packet came, like the header that it is.
+    /// Sends a notification back by the link of its packet, like the header that it is.
     fn send_back(&mut self, notification: Handle) {
         self.forward(notification);
     }

@@ -33,8 +33,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// Returns the time at which a host with a queue or a pacer next sends, or hands a packet on; `None` for other
-    /// hosts.
+    /// Returns when a host with a queue or a pacer next sends, or hands a packet on; otherwise `None`.
     pub(super) fn staged_next_event(&self, core: &Core, host: u32) -> Option<Time> {
         let Stages { to_queue, ready } = self.stages(core, host)?;
         let node = &self.hosts[host as usize];
@@ -44,8 +43,7 @@ impl<E: Protocol> Hosts<E> {
         Some(to_queue.min(behind).max(node.clock))
     }
 
-    /// Performs the event that [`Hosts::staged_next_event`] announced. Returns whether this host has a queue or a
-    /// pacer.
+    /// Performs the event announced by [`Hosts::staged_next_event`]. Returns whether this host has a queue or a pacer.
     pub(super) fn staged_transmit(
         &mut self,
         core: &mut Core,
@@ -121,7 +119,7 @@ impl<E: Protocol> Hosts<E> {
         Some(packet)
     }
 
-    /// Shows an arriving packet to the stages. Returns whether the transport does not receive it now.
+    /// Shows an arriving packet to the stages. Returns whether they keep it from the transport now.
     #[inline(never)]
     pub(super) fn stage_receives(
         &mut self,
@@ -188,7 +186,7 @@ impl Core {
         self.drop_quietly(handle);
     }
 
-    /// Returns the time at which the next packet in a host's NIC reaches the transport.
+    /// Returns when the next packet in a host's NIC reaches the transport.
     pub(super) fn next_delivery(&self, host: u32) -> Time {
         self.nics.as_ref().map_or(Time::NEVER, |nics| nics.next_delivery(host))
     }

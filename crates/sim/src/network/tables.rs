@@ -15,26 +15,26 @@ pub(crate) trait SwitchTable: Send {
     fn queues(&self) -> usize;
     fn has_pools(&self) -> bool;
     fn shares_memory(&self) -> bool;
-    /// Returns the queues that return headers.
+    /// Queues that return headers.
     fn returning(&self) -> Returning;
     fn link(&self, port: u32) -> &Transmitter;
-    /// Returns the link of a port, to be changed between two events.
+    /// Link of a port, to be changed between two events.
     fn link_mut(&mut self, port: u32) -> &mut Transmitter;
-    /// Returns the packet at the head of a queue, without the one on the wire; `Handle::NONE` if the queue is empty.
+    /// Packet at the head of a queue, without the one on the wire; `Handle::NONE` if the queue is empty.
     fn first(&self, port: u32, queue: usize) -> Handle;
-    /// Releases the memory of every packet whose transmission ended before `now`. A port does so only when it acts
-    /// next, which may be never. Call this before queues are read from outside.
+    /// Releases the memory of packets whose transmission ended before `now`. A port does so only when it acts next,
+    /// maybe never. Call this before queues are read from outside.
     fn end_transmissions(&mut self, core: &mut Core, now: Time);
-    /// Returns the bytes in a queue, the packet on the wire included.
+    /// Bytes in a queue, the packet on the wire included.
     fn queue_bytes(&self, port: u32, queue: usize) -> u32;
-    /// Returns the packets in a queue, the one on the wire included.
+    /// Packets in a queue, the one on the wire included.
     fn queue_packets(&self, port: u32, queue: usize) -> u32;
-    /// Returns the limit of a queue; `None` if the port does not have the queue.
+    /// Limit of a queue; `None` if the port does not have the queue.
     fn max_in_queue(&self, port: u32, queue: usize) -> Option<Limit>;
     fn is_pooled(&self, port: u32, queue: usize) -> bool;
     fn classify(&self, port: u32, packet: &Packet) -> usize;
     fn queue_of(&self, port: u32, class: ServiceClass) -> usize;
-    /// Returns the number of packets that a port has marked, modulo 2^32.
+    /// Number of packets that a port has marked, modulo 2^32.
     fn marked(&self, port: u32) -> u32;
     /// Lets a class that priority flow control has stopped be sent again.
     fn resume(&mut self, port: u32, class: usize, now: Time);
@@ -42,23 +42,23 @@ pub(crate) trait SwitchTable: Send {
 
 /// The hosts of a run, by number, with any transport.
 pub(crate) trait HostTable: Send {
-    /// Returns the bytes of the transport's packets besides their payload.
+    /// Bytes of the transport's packets besides their payload.
     fn framing(&self) -> Framing;
     fn fronts(&self) -> Fronts<HOST_FRONT>;
     fn link(&self, host: u32) -> &Transmitter;
-    /// Returns the link of a host, to be changed between two events.
+    /// Link of a host, to be changed between two events.
     fn link_mut(&mut self, host: u32) -> &mut Transmitter;
     /// Keeps a host from acting before `now`.
     fn hold_until(&mut self, host: u32, now: Time);
     fn set_next_start(&mut self, host: u32, at: Time);
-    /// Returns how long both streams of a flow are kept after its end, to answer late packets.
+    /// Returns how long a flow's streams are kept after its end, to answer late packets.
     fn time_wait(&self) -> TimeDelta;
     /// Returns how long senders may be silent in a run that is not stuck.
     fn stall_timeout(&self) -> TimeDelta;
-    /// Returns the transport's own columns of `output.series`.
+    /// Transport's own columns of `output.series`.
     fn series_columns(&self) -> Vec<SeriesColumn>;
     fn statistics_of(&self, host: HostId, slot: u32) -> flow::Statistics;
-    /// Returns the counts of the stream in `slot`.
+    /// Counts of the stream in `slot`.
     fn totals(&self, host: HostId, side: Side, slot: u32) -> Totals {
         Totals::of(|record| match side {
             Side::Receiving => self.record_receiver(host, slot, record),

@@ -9,7 +9,7 @@ use super::{Clos, LinkSpec};
 
 /// The processing delay of a host per packet, one way.
 ///
-/// Any number of packets are in it at once, and it takes no time of the link. A host keeps its packets in order.
+/// Any number of packets are in it at once, and it takes no link time. A host keeps its packets in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostDelay {
     /// Constant part.
@@ -47,8 +47,7 @@ impl Processing {
     }
 }
 
-/// The links of a way, in order. There are at most six, so a way needs no memory on the heap: each flow's ideal time
-/// computes two.
+/// The links of a way, in order. At most six, so they need no heap memory: each flow's ideal time computes two ways.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     links: [LinkSpec; 6],
@@ -76,8 +75,8 @@ impl Deref for Way {
 }
 
 impl Clos {
-    /// Returns the minimum time between the last bit of a packet on a link to or from the top tier and its place in a
-    /// queue behind it; on hosts' links if there is no such tier.
+    /// Minimum time between a packet's last bit on a link of the top tier and its place in a queue behind it; on hosts'
+    /// links without such a tier.
     pub(crate) fn min_top_delay(&self) -> TimeDelta {
         let [tor, aggregation, core] = self.processing.switch;
         match self.tiers {
@@ -87,8 +86,8 @@ impl Clos {
         }
     }
 
-    /// Returns the links that a packet crosses from one host to another, in order. Their delays include the constant
-    /// processing times of hosts and switches.
+    /// Returns the links from one host to another, in order. Their delays include the constant processing times of
+    /// hosts and switches.
     pub fn links_between(&self, source: HostId, destination: HostId) -> Way {
         let tor = |host: HostId| host.get() / self.hosts_per_tor;
         let pod = |host: HostId| tor(host) / self.tors_per_pod;
@@ -115,8 +114,8 @@ impl Clos {
         others.map(|other| self.links_between(from, HostId::new(other)).len() as u64).sum()
     }
 
-    /// Returns the time from the first bit of a packet with this payload to the arrival of its ACK, between the
-    /// farthest hosts of an idle network. The ACK is as long as a header: no control packet is longer.
+    /// Returns the time from a packet's first bit to the arrival of its ACK, between the farthest hosts of an idle
+    /// network. The ACK is as long as a header: no control packet is longer.
     pub fn idle_round_trip(&self, payload_bytes: u16, framing: Framing) -> TimeDelta {
         let wire = ByteCount::new(u64::from(framing.wire_bytes(payload_bytes)));
         let (first, last) = (HostId::new(0), HostId::new(self.hosts() - 1));
@@ -126,10 +125,10 @@ impl Clos {
     }
 
     /// Returns the minimum time in which `full_packets` full packets and a last one, shorter or not, can arrive on
-    /// links in their initial state, over all paths and orders of the packets.
+    /// links in their initial state, over all paths and orders.
     ///
-    /// It is exact with one path, and if [`Clos::ideal_times_are_exact`]. Otherwise it is a lower bound, and the
-    /// minimum is longer by at most one full packet on the slowest link.
+    /// It is exact with one path, and if [`Clos::ideal_times_are_exact`]. Otherwise it is a lower bound; the minimum is
+    /// longer by at most one full packet on the slowest link.
     pub fn ideal_completion(
         &self,
         source: HostId,
@@ -146,7 +145,7 @@ impl Clos {
     }
 
     /// Returns whether [`Clos::ideal_completion`] is the minimum between all hosts: no link between switches is slower
-    /// than hosts' links, and packets on two paths share only hosts' links; or there is one path.
+    /// than hosts' links, and two paths share only hosts' links; or there is one path.
     pub fn ideal_times_are_exact(&self) -> bool {
         let tiers = [self.tor_link, self.aggregation_link];
         let between = &tiers[..usize::from(self.tiers.saturating_sub(1)).min(tiers.len())];
@@ -175,7 +174,7 @@ impl Clos {
     }
 }
 
-/// Returns the minimum time on one path. Packets keep their order: the last one is behind the full ones on every link.
+/// Minimum time on one path. The last packet is behind the full ones on every link.
 fn one_after_the_other(
     way: &[LinkSpec],
     full_packets: u64,
@@ -199,11 +198,11 @@ fn one_after_the_other(
     last
 }
 
-/// Returns the minimum time of full packets and a last one, shorter or not, on several paths between two hosts.
+/// Minimum time of full packets and a last one, shorter or not, on several paths between two hosts.
 ///
-/// All packets cross the first link and the last, which are alike, and few share the links between. A short packet that
-/// is sent last can overtake full ones between, but it still takes its time on both links. It takes no time beyond the
-/// full packets only if it crosses the last link before the first full packet arrives there.
+/// All packets cross the first and the last link, which are alike; few share the links between. A short packet sent
+/// last can overtake full ones between, but takes its time on both links. It takes no extra time only if it crosses the
+/// last link before the first full packet arrives there.
 fn side_by_side(
     way: &[LinkSpec],
     up_links: [u64; 2],
@@ -225,9 +224,8 @@ fn side_by_side(
     together.max(first_full + behind(way, up_links, behind_first, full_wire))
 }
 
-/// Returns the time from the arrival of the first full packet to the last one, if each link takes its turn: `packets`
-/// follow the first. Links between switches that are slower than hosts' links can be the bottleneck although there are
-/// several.
+/// Time between the arrivals of the first and the last full packet, if each link takes its turn: `packets` follow the
+/// first. Several links between switches can still be the bottleneck, if they are slower than hosts' links.
 fn behind(way: &[LinkSpec], up_links: [u64; 2], packets: u64, wire: ByteCount) -> TimeDelta {
     // The time in which a number of packets passes: 1, one per up-link of a ToR, one per path.
     let mut passes: [(u64, TimeDelta); 3] = [(1, TimeDelta::ZERO); 3];

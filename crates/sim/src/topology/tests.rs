@@ -38,7 +38,7 @@ fn hull() -> Clos {
     Clos { aggregations_per_pod: 2, cores_per_aggregation: 4, ..counts }
 }
 
-/// Follows a packet from a unit's link until it enters a host; gives the links crossed.
+/// Follows a packet from a node's link until it enters a host. Returns the host and the number of links crossed.
 fn follow(routes: &Routes, node: u32, to: HostId, path: PathId) -> (u32, usize) {
     let mut node = node;
     for links in 1..10 {
@@ -71,7 +71,7 @@ fn every_path_leads_there_over_the_shortest_way() {
     }
 }
 
-/// Returns the network with different numbers for every tier and every part.
+/// Network with different numbers for every tier and every part.
 pub(crate) fn with_processing(clos: Clos) -> Clos {
     let ns = TimeDelta::from_ns;
     let host = |min| HostDelay { min: ns(min), spread: ns(9_000_000) };
@@ -230,8 +230,8 @@ fn ideal_completion_is_the_base_model() {
     assert_eq!(of_50_kb.as_ps(), ideal(5) + 4_051_200);
 }
 
-/// Returns the arrival time of the last packet, if each link takes packets in the order of their arrival. A packet is
-/// its bytes on the wire and its path: an up-link of the ToR and one of the aggregation switch.
+/// Arrival time of the last packet, if each link takes packets in order of arrival. A packet is its bytes on the wire
+/// and its path: an up-link of the ToR and one of the aggregation switch.
 fn last_arrival(way: &[LinkSpec], packets: &[(u64, [u64; 2])]) -> TimeDelta {
     let mut at = vec![TimeDelta::ZERO; packets.len()];
     for (place, link) in way.iter().enumerate() {
@@ -249,7 +249,7 @@ fn last_arrival(way: &[LinkSpec], packets: &[(u64, [u64; 2])]) -> TimeDelta {
     at.into_iter().max().expect("a packet")
 }
 
-/// Returns the minimum over all paths of each packet, and all places of the short one among the full ones.
+/// Minimum over all paths of each packet, and all places of the short one among the full ones.
 fn found_minimum(clos: &Clos, full_packets: usize, full: u64, last: u64) -> TimeDelta {
     let way = clos.links_between(HostId::new(0), HostId::new(clos.hosts() - 1));
     let [tor, aggregation] =

@@ -72,13 +72,13 @@ pub(crate) struct Notice {
 /// Counts of one thread of the run.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counts {
-    /// Sources of flows that are not done: flows to come, unfinished applications, answers that are owed.
+    /// Sources of flows that are not done: flows to come, unfinished applications, owed answers.
     pub(super) to_come: i64,
     /// Sized flows that are known.
     pub(super) known: u64,
 }
 
-/// The applications of all hosts. Mutable state belongs to one host, and so to the thread that drives it.
+/// The applications of all hosts. Mutable state belongs to one host, and to the thread that drives it.
 pub(crate) struct Applications {
     pub(super) setup: Arc<Setup>,
     pub(super) hosts: Shared<HostApplications>,
@@ -125,11 +125,11 @@ impl Applications {
     pub(crate) fn persistence(&self) -> Arc<[Persistence]> {
         self.setup.persistence()
     }
-    /// Returns the payload of a full packet of a workload's flows, if it differs from the transport's.
+    /// Payload of a workload's full packets, if it differs from the transport's.
     pub(crate) fn payload(&self, workload: u32) -> Option<NonZeroU16> {
         self.setup.workloads[workload as usize].payload
     }
-    /// Returns whether the flows of a workload from one host to another all have the same paths.
+    /// Returns whether a workload's flows between two hosts all have the same paths.
     pub(crate) fn is_per_pair(&self, workload: u32) -> bool {
         self.setup.workloads[workload as usize].spraying == Spraying::PerPair
     }
@@ -139,8 +139,7 @@ impl Applications {
     pub(crate) fn any_switch_random(&self) -> bool {
         self.setup.any_switch_random()
     }
-    /// Returns the number of known sized flows: all flows of workloads that are counted beforehand, and started flows
-    /// of the others.
+    /// Number of known sized flows: all flows that are counted beforehand, and started flows of other workloads.
     pub(crate) fn known(&self) -> u64 {
         self.counts.known
     }
@@ -148,12 +147,12 @@ impl Applications {
     pub(crate) fn are_done(&self) -> bool {
         self.counts.to_come == 0
     }
-    /// Returns the pending notices between hosts; the driver delivers them.
+    /// Pending notices between hosts; the driver delivers them.
     pub(crate) fn notices(&mut self) -> &mut Vec<Notice> {
         &mut self.notices
     }
 
-    /// Returns the time of a host's next action; never, if it knows of none.
+    /// Time of a host's next action; never, if it knows of none.
     pub(crate) fn next_start(&self, host: u32) -> Time {
         let first = self.hosts[host as usize].due.peek();
         first.map_or(Time::NEVER, |Reverse(due)| due.at)
@@ -319,7 +318,7 @@ impl Applications {
         self.hosts[host as usize].due.push(Reverse(due));
     }
 
-    /// Counts one activation of a trigger at a host, and schedules the flows that it starts there.
+    /// Counts one activation of a trigger at a host, and schedules the flows it starts there.
     fn fire(&mut self, host: u32, activation: Activation, at: Time) {
         let Activation { workload, trigger } = activation;
         let own = &mut self.hosts[host as usize];
@@ -332,8 +331,8 @@ impl Applications {
         }
     }
 
-    /// Calls `each` with the flows that did not start before the end of the run, `now`: all flows of files, and other
-    /// flows that would have started by themselves. A flow that waits for its trigger gets `now` as its start.
+    /// Calls `each` with the flows that did not start before the end of the run, `now`: all flows of files, and others
+    /// that would have started by themselves. A flow that waits for its trigger gets the start `now`.
     pub(crate) fn not_started(
         &mut self,
         now: Time,

@@ -17,12 +17,12 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Returns the index of a flow, which does not depend on the number of flows.
+    /// Index of a flow, which does not depend on the number of flows.
     fn index(&self, number: u64) -> u64 {
         number * u64::from(self.slots) + u64::from(self.slot)
     }
 
-    /// Returns the destination of a flow, which may be drawn.
+    /// Destination of a flow, which may be drawn.
     fn to(&self, setup: &Setup, workload: u32, host: u32, index: u64) -> u32 {
         let Some(members) = setup.drawn_from(workload) else { return self.destination };
         let owner = [u64::from(host), setup.names[workload as usize], index];
@@ -60,7 +60,7 @@ pub(super) struct ClosedLoop {
     pub(super) gap: Gap,
     pub(super) count: Option<u32>,
     pub(super) number: u64,
-    /// The start of the next flow, and whether another flow was before it; `None` while a flow is under way.
+    /// The start of the next flow, and whether it follows another; `None` while a flow is under way.
     pub(super) next: Option<(Time, bool)>,
 }
 

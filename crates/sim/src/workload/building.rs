@@ -15,7 +15,7 @@ use super::setup::Setup;
 use crate::plan::{Arrivals, Listed, ListedStart, Matrix, Plan, Queries, Servers, Size, Workload};
 use crate::random;
 
-/// Returns the applications of a plan, or the reason why there are none.
+/// Applications of a plan, or the reason why there are none.
 pub(crate) fn applications(plan: &Plan) -> Result<Applications, String> {
     let setup = Setup::new(plan);
     let hosts = (0..setup.hosts).map(|_| HostApplications::default()).collect();

@@ -24,8 +24,8 @@ pub(super) struct Activation {
     pub(super) trigger: u32,
 }
 
-/// A scheduled action with its time. At one instant flows with a known start come before flows that follow from an
-/// event, and both kinds in the order of workloads and indices.
+/// A scheduled action. At one instant flows with a known start come before flows that follow from an event, both in
+/// order of workloads and indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Due {
     pub(super) at: Time,

@@ -45,7 +45,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Returns the next incasts: enough to make reading them cheap for the hosts.
+    /// Next incasts: enough to make reading them cheap for the hosts.
     pub(super) fn part(mut self, setup: &Setup, place: u32) -> Part {
         let workload = &setup.workloads[place as usize];
         let (name, hosts) = (setup.names[place as usize], setup.hosts);

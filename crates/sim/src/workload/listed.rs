@@ -46,7 +46,7 @@ impl Triggers {
         Triggers { listed: Arc::clone(listed), targets }
     }
 
-    /// Returns whether a trigger starts flows of a host other than one that activates it.
+    /// Returns whether a trigger starts flows of a host other than its activator.
     pub(super) fn reach_others(&self) -> bool {
         let is_elsewhere = |trigger: Option<u32>, host: u32| {
             trigger.is_some_and(|trigger| self.hosts_of(trigger).any(|target| target != host))
@@ -81,7 +81,7 @@ impl Triggers {
         })
     }
 
-    /// Returns the flows, with their indices, that a host starts at activation number `activation`, from 1.
+    /// Flows, with their indices, that a host starts at activation number `activation`, from 1.
     pub(super) fn started(
         &self,
         trigger: u32,
@@ -98,7 +98,7 @@ impl Triggers {
             .map(|target| (target.flow, target.index))
     }
 
-    /// Returns the number of the activation that starts a flow.
+    /// Number of the activation that starts a flow.
     fn starts_at(&self, target: &Target) -> u32 {
         match self.listed.triggers[target.trigger as usize] {
             Trigger::After(count) => count,
@@ -106,8 +106,7 @@ impl Triggers {
         }
     }
 
-    /// Returns the flows that still wait for their trigger, with index and source: `activations` gives how many
-    /// activations of a trigger a host knows of.
+    /// Flows that still wait for their trigger, with index and source. `activations` counts those that a host knows of.
     pub(super) fn waiting(
         &self,
         activations: impl Fn(u32, u32) -> u32,

@@ -52,7 +52,7 @@ pub(super) fn pairs(workload: &Workload, hosts: u32, seed: u64) -> Vec<(u32, u32
     }
 }
 
-/// Returns the number of pairs of a host with itself that a workload draws. They become no flows.
+/// Number of pairs of a host with itself that a workload draws. They become no flows.
 pub(crate) fn self_pairs(workload: &Workload, hosts: u32, seed: u64) -> usize {
     let name = random::name_number(&workload.name);
     let mut draws = random::stream(seed, "matrix", &[name]);
@@ -60,7 +60,7 @@ pub(crate) fn self_pairs(workload: &Workload, hosts: u32, seed: u64) -> usize {
     drawn.into_iter().filter(|(from, to)| from == to).count()
 }
 
-/// Returns all pairs of [`Matrix::RandomPairs`], pairs of a host with itself included; empty for other matrices.
+/// All pairs of [`Matrix::RandomPairs`], hosts with themselves included; empty for other matrices.
 fn random_pairs(matrix: &Matrix, hosts: u32, draws: &mut Stream) -> Vec<(u32, u32)> {
     let Matrix::RandomPairs { total, not_source, not_destination, self_pairs } = matrix else {
         return Vec::new();
@@ -76,7 +76,7 @@ fn random_pairs(matrix: &Matrix, hosts: u32, draws: &mut Stream) -> Vec<(u32, u3
     (0..*total).map(|_| pair()).collect()
 }
 
-/// Returns the hosts that take part, in ascending order.
+/// Hosts that take part, in ascending order.
 pub(super) fn members(hosts: u32, excluding: &[u32]) -> Vec<u32> {
     (0..hosts).filter(|host| !excluding.contains(host)).collect()
 }
@@ -100,7 +100,7 @@ pub(super) fn order(choose: Choose, draws: &mut Stream, others: &mut [u32]) {
     }
 }
 
-/// Returns the start jitter of a flow, drawn from the flow's own stream.
+/// Start jitter of a flow, drawn from the flow's own stream.
 pub(super) fn jitter(
     workload: &Workload,
     seed: u64,

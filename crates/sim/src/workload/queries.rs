@@ -23,7 +23,7 @@ pub(super) enum Pace {
         draws: Stream,
         gap: Gap,
         count: Option<u32>,
-        /// The begin of the next query, and whether another was before it; `None` while a query is under way.
+        /// The begin of the next query, and whether it follows another; `None` while a query is under way.
         next: Option<(Time, bool)>,
         unanswered: u32,
     },

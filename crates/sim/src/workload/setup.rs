@@ -35,7 +35,7 @@ pub(crate) struct Persistence {
     pub(crate) connections: u16,
     /// The rule for a flow when no connection is idle.
     pub(crate) when_busy: WhenBusy,
-    /// True if its flows are requests: a connection is then busy until the answer has arrived.
+    /// True if its flows are requests: a connection is busy until the answer has arrived.
     pub(crate) asks: bool,
     /// True if its flows are the answers to such requests.
     pub(crate) answers: bool,
@@ -97,7 +97,7 @@ impl Setup {
         self.workloads.iter().any(|workload| workload.spraying == Spraying::SwitchRandom)
     }
 
-    /// Returns whether a trigger of a file starts flows of a host other than one that activates it.
+    /// Returns whether a trigger of a file starts flows of a host other than its activator.
     pub(super) fn has_notices(&self) -> bool {
         self.triggers.iter().flatten().any(Triggers::reach_others)
     }
@@ -125,15 +125,15 @@ impl Setup {
         Some(queries)
     }
 
-    /// Returns the queries of a workload of requests or answers.
+    /// Queries of a workload of requests or answers.
     fn queries_of(&self, workload: u32) -> Option<&Queries> {
         // Requests stand before their answers.
         let answers = self.workloads[workload as usize].matrix == Matrix::Responses;
         self.asked_by(workload.checked_sub(answers.into())?)
     }
 
-    /// Draws the answer size and the number of requests of a query in a group. Both follow from the client and its
-    /// query, so that a server knows what its client does.
+    /// Draws a query's answer size and number of requests. Both follow from the client and its query, so that a server
+    /// knows what its client does.
     pub(super) fn group(
         &self,
         groups: &Groups,
@@ -187,7 +187,7 @@ impl Setup {
         self.workloads.iter().enumerate().map(of).collect()
     }
 
-    /// Returns the facts about a request that its answer needs.
+    /// Facts about a request that its answer needs.
     pub(super) fn asked(&self, request: &Flow) -> Option<Asked> {
         let workload = &self.workloads[request.workload as usize];
         let Matrix::Requests(queries) = &workload.matrix else { return None };
@@ -215,7 +215,7 @@ impl Setup {
         self.triggers[workload as usize].as_ref().expect("a workload of a file")
     }
 
-    /// Returns the time of a minimum-size packet from host to host in an idle network.
+    /// Time of a minimum-size packet from host to host in an idle network.
     pub(super) fn one_way(&self, from: u32, to: u32) -> TimeDelta {
         let min = ByteCount::new(u64::from(Packet::HEADER_BYTES));
         self.topology.ideal_completion(HostId::new(from), HostId::new(to), 0, min, min)

@@ -21,7 +21,7 @@ fn workload(name: &str, matrix: Matrix) -> Workload {
     }
 }
 
-/// Returns the flows of one workload on `hosts` hosts around a switch.
+/// Flows of one workload on `hosts` hosts around a switch.
 fn made(workload: &Workload, hosts: u32, seed: u64) -> Vec<Flow> {
     let text = format!(
         "topology.star.hosts = {hosts}\nseeds = [{seed}]\n\
