@@ -160,7 +160,6 @@ impl Bumps {
         paced.pacer.poll_transmit(now, packets, model)
     }
 
-    /// Shows an arriving packet to a host's pacer.
     pub(crate) fn receive(&mut self, host: u32, now: Time, packet: &Packet) {
         if !packet.echoes_congestion() {
             return;

@@ -1,8 +1,8 @@
 //! Cycles of paused ports: every port waits for the next one, the last for the first.
 //!
-//! A port waits with a class for another port if the switch at the other end of its link has stopped the class, and a
-//! packet that this input holds waits at the other port, which is stopped too. If no packet has left any port of a
-//! cycle for the length of a pause, 3.36 ms at 10 Gb/s, none ever will: the run ends. Routes up and down make no cycle.
+//! A port waits with a class for another port if the switch at its link's far end has stopped the class, and a packet
+//! of this input waits at the other port, which is stopped too. If no packet has left any port of a cycle for the
+//! length of a pause, 3.36 ms at 10 Gb/s, none ever will: the run ends. Routes up and down make no cycle.
 
 use std::collections::BTreeSet;
 use std::iter;

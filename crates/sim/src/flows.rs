@@ -1,17 +1,17 @@
 //! The flows of a run that are under way, with their progress.
 //!
 //! A flow is made when it starts, and forgotten some time after both its ends know that it is over ([`Flows::forget`]).
-//! So memory depends on the flows under way, not on their number in a run.
+//! So memory depends on the flows under way alone.
 //!
 //! # The number of a connection
-//! The host that opens a flow's connection numbers it: the place of the flow among the host's flows under way, and a
-//! *generation*, which differs for each flow that uses the place. A late packet of a forgotten flow names an old
-//! generation, and meets an unknown connection. A host assigns places and slots in the order of its own events, so no
-//! number depends on the engine or on the number of threads.
+//! The opening host numbers a flow's connection: the place of the flow among the host's flows under way, and a
+//! *generation*, which differs for each flow at the place. A late packet of a forgotten flow names an old generation,
+//! and meets an unknown connection. A host assigns places and slots in the order of its own events, so no number
+//! depends on the engine or on the number of threads.
 //!
 //! # Persistent connections
-//! On a persistent connection the flow of a place is the first message: it names the connection's streams, hosts, class
-//! and transport, which all its messages share. [`persistent`] holds the message under way, and the messages behind it.
+//! The flow of a persistent connection is its first message: it names the connection's streams, hosts, class and
+//! transport, which all messages share. [`persistent`] holds the message under way, and those behind it.
 //!
 //! # Threads
 //! Mutable state of a flow belongs to one of its streams, and so to the thread that drives the stream's host. Places
@@ -62,9 +62,7 @@ struct Live {
     sides: [AtomicU32; 2],
     /// Departure of the first packet, in picoseconds, or never. For a persistent connection see [`persistent`].
     left: AtomicU64,
-    /// Arrival of the last ACK.
     acknowledged: AtomicU64,
-    /// Arrival of the last byte.
     delivered: AtomicU64,
     /// Payload that had arrived at the end of the warm-up.
     before: AtomicU64,
@@ -124,7 +122,6 @@ impl Numbers {
     }
 }
 
-/// The places and slots of a host.
 #[derive(Default)]
 struct Book {
     places: Numbers,
@@ -132,7 +129,6 @@ struct Book {
     persistent: PersistentConnections,
 }
 
-/// Counts of one thread of the run.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen {
     started: u64,
@@ -186,9 +182,7 @@ pub(crate) struct Flows {
     workload_names: Arc<[u64]>,
     /// Purposes of the streams' random numbers: of flows, and of pairs; of senders, and of receivers.
     sides: [[Purpose; 2]; 2],
-    /// By workload: the place of its transport in the plan.
     transports: Arc<[u8]>,
-    /// By workload: whether its connections are persistent.
     keeps: Arc<[bool]>,
     /// By workload: how it uses its connections.
     persistence: Arc<[Persistence]>,
@@ -289,7 +283,6 @@ impl Flows {
         self.seen.started > 0
     }
 
-    /// Time of the last delivery or end of a sized flow.
     pub(crate) fn last_change(&self) -> Time {
         self.seen.last_change
     }
@@ -437,7 +430,6 @@ impl Flows {
         }
     }
 
-    /// Returns whether a connection is persistent.
     #[inline]
     pub(crate) fn is_persistent(&self, host: u32, key: Key) -> bool {
         if self.persistent.len() == 0 {
@@ -451,7 +443,6 @@ impl Flows {
         self.keeps[workload as usize]
     }
 
-    /// Returns whether the connection of a flow under way is persistent.
     pub(crate) fn carries_messages(&self, opened: Opened) -> bool {
         self.keeps[self.place(opened).flow().workload as usize]
     }
@@ -483,7 +474,7 @@ impl Flows {
         is_first
     }
 
-    /// Random stream of one stream of a flow, named by the flow, not its number; by the pair, if all its flows share
+    /// RNG stream of a send or receive stream, named by the flow, not its number; by the pair, if all its flows share
     /// paths.
     pub(crate) fn stream(&self, host: u32, key: Key) -> Stream {
         let flow = self.description(Flows::opener(host, key), key.connection);
@@ -684,7 +675,7 @@ mod tests {
     use crate::scenario::Scenario;
     use crate::workload;
 
-    /// A kept connection takes the same memory, however many messages it carries.
+    /// A persistent connection takes the same memory, however many messages it carries.
     #[test]
     fn a_hundred_thousand_messages_have_one_place() {
         let text = "topology.star.hosts = 2\nduration = \"1s\"\n[[workload]]\nname = \"w\"\n\

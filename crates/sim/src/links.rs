@@ -5,20 +5,19 @@
 //! that are on the wire, arrive as before. A packet for a failed link takes its time there and is lost.
 //!
 //! Routing learns of a failure, or of its end, a fixed time later (NDP 3.2.3). Then hosts stop naming paths over the
-//! dead link, or name them again, and switches that choose paths themselves stop choosing up-links that do not lead to
-//! the destination. Until then packets are lost.
+//! dead link, or name them again, and switches that choose paths avoid up-links that do not lead to the destination.
+//! Until then packets are lost.
 //!
 //! # Impairments
-//! The outcome of a packet is drawn when it leaves, from the link's own stream; a link without impairment draws nothing.
-//! The receiver of a link discards a corrupted packet, whose frame check fails: for all others it is lost. The next
-//! packet may overtake a delayed one.
+//! The outcome of a packet is drawn when it leaves, from the link's own stream; other links draw nothing. The receiver
+//! of a link discards a corrupted packet, whose frame check fails: for all others it is lost. The next packet may
+//! overtake a delayed one.
 //!
 //! # Hosts whose delay varies
 //! A host's variable delay is drawn as a packet goes to the link: the sending host's part on its own link, the
-//! receiving host's on the link that leads to it. A host keeps its packets in order. Packets that it sends are never
-//! closer together than the link carries them. Packets that it receives may come at once, a picosecond apart, when one
-//! packet held up the others. A link that reorders does so behind the sending host and beside the receiving host: its
-//! delay is added.
+//! receiving host's on the link to it. A host keeps its packets in order. Packets that it sends are never closer
+//! together than the link carries them; packets that it receives may come a picosecond apart, when one held up the
+//! others. A link that reorders does so behind the sending host and beside the receiving host: its delay is added.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +46,7 @@ pub struct LinkEvent {
     pub at: TimeDelta,
     /// The link that changes.
     pub link: LinkId,
-    /// Whether the link in the other direction changes too.
+    /// True if the link in the other direction changes too.
     pub both_directions: bool,
     /// The change.
     pub change: LinkChange,
@@ -96,7 +95,6 @@ impl Impairment {
     }
 }
 
-/// The outcome of a packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
     Arrives(Time),
@@ -147,7 +145,6 @@ impl Impaired {
 struct Varying {
     spread: TimeDelta,
     stream: Stream,
-    /// The time at which its last packet was through.
     last: Time,
 }
 
@@ -168,7 +165,6 @@ impl Varying {
     }
 }
 
-/// The hosts with varying delays at the ends of a link.
 struct Ends {
     sender: Option<Varying>,
     receiver: Option<Varying>,
@@ -263,7 +259,6 @@ impl Links {
         self.counted_from != u32::MAX
     }
 
-    /// Adds the hosts whose delays vary.
     pub(crate) fn with_hosts(self, clos: &Clos, routes: &Routes, seed: u64) -> Links {
         let (send, receive) = (clos.processing.host_send, clos.processing.host_receive);
         if send.spread == TimeDelta::ZERO && receive.spread == TimeDelta::ZERO {
@@ -350,7 +345,6 @@ impl Links {
         is_drawn || self.ends.find(link.index()).is_some_and(Option::is_some)
     }
 
-    /// Returns whether any link may lose a packet at any time.
     pub(crate) fn may_lose(&self) -> bool {
         self.failed.len() > 0 || self.impaired.len() > 0
     }

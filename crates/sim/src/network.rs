@@ -1,18 +1,18 @@
 //! The state machines of a run: switch ports with their links, and hosts with their NICs.
 //!
 //! [`Core`] holds the state that belongs to no node. Switch ports are a table of one kind of port ([`Switches`]), hosts
-//! a table of one kind of endpoint ([`Hosts`]). Neither is compiled for the kind of the other: [`Network`] holds both
-//! behind trait objects.
+//! of one kind of endpoint ([`Hosts`]). Neither is compiled for the kind of the other: [`Network`] holds both behind
+//! trait objects.
 //!
-//! The order in which nodes run is the engine's business ([`crate::engine`]). This module keeps the rules that make the
-//! order irrelevant:
+//! The engine decides in which order nodes run ([`crate::engine`]). This module keeps the rules that make the order
+//! irrelevant:
 //!
 //! - A node acts on others only through [`EventSink::arrive`], at least one link delay ahead. The one exception is a
 //!   returned header, which enters another port *of the same switch* at once.
 //! - At one instant a node's transmitter acts before its arrivals, arrivals before timers, timers before application
 //!   starts. An action that becomes possible at the same instant happens at once.
-//! - Ports are lazy: an arrival first performs all departures that were due before it. At a coupled switch it performs
-//!   the departures of all ports, in order of time ([`coupled`]).
+//! - Ports are lazy: an arrival first performs all departures that were due before it; at a coupled switch the
+//!   departures of all ports, in order of time ([`coupled`]).
 
 mod bounds;
 mod build;

@@ -112,7 +112,6 @@ impl Nics {
         is_taken
     }
 
-    /// Packet that a NIC sends on a free line.
     pub(crate) fn give(&mut self, host: u32, packets: &impl Packets) -> Option<Handle> {
         self.transmitter_mut(host)?.0.poll_transmit(packets)
     }
@@ -138,7 +137,6 @@ impl Nics {
         Some(receiver.handle_frame(now, packet, packets, model))
     }
 
-    /// Next packet that a host's transport receives now.
     pub(crate) fn deliver(
         &mut self,
         host: u32,

@@ -1,11 +1,11 @@
 //! Flow sizes of a Pareto distribution, by shape and mean.
 //!
 //! The share of flows larger than `x` is `(min / x)^shape` (HULL 6.3: shape 1.05, mean 100 KB). With a shape near 1
-//! most bytes are in flows that few runs ever draw: usually the mean of a sample is then far below the mean of the
+//! most bytes are in flows that few runs ever draw: usually the mean of a sample is far below the mean of the
 //! distribution. So a run reports its realised load next to the requested one.
 //!
-//! A bounded distribution has sizes up to the bound alone (a larger one is drawn again). Its minimum size is such that
-//! the mean is still the requested one.
+//! A bounded distribution has sizes up to the bound alone (larger ones are drawn again), with a minimum size that keeps
+//! the requested mean.
 //!
 //! Powers are libm's, the same on every machine.
 

@@ -1,8 +1,8 @@
 //! The division of a network among threads: whole pods, or leaves with their hosts, and the switches above them spread
 //! evenly.
 //!
-//! Only links to and from the top tier cross from one thread to another. So a packet changes threads at most twice on
-//! its way, and all ports of a switch, its shared memory and its returned headers stay with one thread.
+//! Only links of the top tier cross between threads. So a packet changes threads at most twice on its way, and all
+//! ports of a switch, its shared memory and its returned headers stay with one thread.
 //!
 //! The switches at both ends of those links are the border. All other nodes, hosts among them, neither send to other
 //! threads nor receive from them.
@@ -105,7 +105,6 @@ fn is_at_border(routes: &Routes, port: u32) -> bool {
 }
 
 pub(crate) struct Partition {
-    /// Per node: the number of its thread.
     owners: Shared<u8>,
     /// A bit per node that is a port of a switch at the border.
     border: Shared<u64>,
@@ -141,7 +140,6 @@ impl Partition {
         unsafe { self.owners.view() }
     }
 
-    /// Returns a bit per node that exchanges packets with other threads.
     pub(crate) fn border(&self) -> Shared<u64> {
         // SAFETY: no item ever changes.
         unsafe { self.border.view() }

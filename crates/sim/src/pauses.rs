@@ -130,7 +130,6 @@ impl Input {
         was_calm != (self.restless == 0)
     }
 
-    /// Notes that the sender must learn about a class.
     pub(crate) fn notify(&mut self, class: usize, now: Time) {
         if self.untold == 0 {
             self.untold_since = now;
@@ -149,7 +148,6 @@ impl Input {
     }
 }
 
-/// The state of priority flow control besides nodes.
 pub(crate) struct Pauses {
     model: PauseModel,
     pub(crate) senders: Shared<Sender>,
@@ -382,7 +380,6 @@ impl Pauses {
         sender.ended(now).for_each(|class| sender.go_on(class, now));
     }
 
-    /// Applies a pause frame at a host.
     pub(crate) fn tell_host(&mut self, node: u32, pause: Pause, lasts: TimeDelta, now: Time) {
         let sender = &mut self.senders[node as usize];
         sender.counters.received += 1;

@@ -264,7 +264,7 @@ pub struct Watch {
     pub from: TimeDelta,
     /// Before this time.
     pub to: Option<TimeDelta>,
-    /// Whether whole packets are kept, for a capture.
+    /// True if whole packets are kept, for a capture.
     pub keep_packets: bool,
 }
 
@@ -505,9 +505,9 @@ pub struct Workload {
     pub size: Size,
     /// Times between flows.
     pub arrivals: Arrivals,
-    /// Whether flows from one host to another share a connection.
+    /// Sharing of connections among flows from one host to another.
     pub connection: Connection,
-    /// Start of the first flows.
+    /// Start time of the flows.
     pub start: TimeDelta,
     /// Maximum extra delay of each flow's start, uniform.
     pub start_jitter: TimeDelta,
@@ -594,7 +594,7 @@ pub enum Matrix {
         not_source: Vec<u32>,
         /// Hosts that never receive, sorted, each once.
         not_destination: Vec<u32>,
-        /// Whether a host may draw itself; otherwise the pair is drawn again.
+        /// True if a host may draw itself; otherwise the pair is drawn again.
         self_pairs: bool,
     },
     /// Every host sends to every other.
@@ -703,7 +703,7 @@ pub struct ListedFlow {
 pub enum ListedStart {
     /// Time after the workload's start.
     At(TimeDelta),
-    /// When this trigger of its source host fires.
+    /// At this trigger of its source host.
     Trigger(u32),
 }
 

@@ -15,7 +15,7 @@ pub(crate) const STALL_TIMEOUT: TimeDelta = TimeDelta::from_ms(30_000);
 pub trait Protocol:
     Endpoint<Command: From<flow::Command>, Event: Into<Option<flow::Event>>> + Send + Sync + 'static
 {
-    /// Whether a connection takes further messages ([`flow::Command::Send`]) and reports each at both ends: delivery,
+    /// True if a connection takes further messages ([`flow::Command::Send`]) and reports each at both ends: delivery,
     /// then acknowledgement. Scenarios may then use persistent connections.
     const TAKES_MESSAGES: bool = false;
 

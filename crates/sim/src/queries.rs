@@ -17,7 +17,7 @@ pub struct Queries {
     pub excluding: Vec<u32>,
     /// Time between the last byte of a request and the beginning of its answer.
     pub service_time: Gap,
-    /// Whether the record of an answer starts at the request: completion times are then as the client sees them. Ideal
+    /// True if the record of an answer starts at the request: completion times are then as the client sees them. Ideal
     /// times remain those for the answer alone.
     pub from_request: bool,
 }
@@ -153,7 +153,6 @@ impl Queries {
         (0..self.client_count(hosts)).map(|place| self.client_at(place))
     }
 
-    /// Place of a client among the clients.
     pub(crate) fn place_of(&self, client: u32) -> u32 {
         let Some(clients) = &self.clients else { return client };
         clients.partition_point(|&other| other < client) as u32

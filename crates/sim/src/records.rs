@@ -193,7 +193,6 @@ impl<'a> Records<'a> {
         self.flows.push(record)
     }
 
-    /// Record of a flow before its start.
     fn blank(&self, flow: &Flow) -> FlowRecord {
         let workload = self.names[flow.workload as usize].clone();
         let (source, destination) = (flow.source.get(), flow.destination.get());

@@ -239,7 +239,6 @@ fn links_of(plan: &Plan, routes: &Routes) -> Links {
     if plan.sample_every.is_some() { links.counted(routes.ports()) } else { links }
 }
 
-/// Ends a run whose records fit neither memory nor disk.
 fn recorded<T>(records: io::Result<T>) -> Result<T, RunError> {
     records.map_err(|error| RunError::Records(error.to_string()))
 }

@@ -21,11 +21,9 @@ pub(crate) struct Sampler {
     groups_of: Vec<[Option<u32>; 2]>,
     /// By port: the queues that data enters.
     data_queues: Vec<u32>,
-    /// By group: its counters at the last sample.
     before: Vec<PortCounters>,
     /// By group: stopped time of its ports at the last sample, summed.
     stopped_before: Vec<u64>,
-    /// By workload: payload of a full packet.
     payloads: Vec<u64>,
     samples: Samples,
     chosen: Chosen,

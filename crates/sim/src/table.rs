@@ -1,11 +1,11 @@
 //! Tables indexed by numbers that this crate itself assigns: nodes, packets, hosts, words of a bitmap. The packet path
-//! reads ten tables for every hop, and a check of each index costs a quarter of all instructions. So indices are
-//! checked in debug builds, in which the tests run, and not in release builds. The feature `checked` checks them there
-//! too, and also that one thread alone changes shared items: `make checked` runs the released code, with its own
-//! constants and optimisations, under these checks.
+//! reads ten tables per hop, and a check of each index costs a quarter of all instructions. So indices are checked in
+//! debug builds, in which the tests run, and not in release builds. The feature `checked` checks them there too, and
+//! also that one thread alone changes shared items: `make checked` runs the released code under these checks, with its
+//! own constants and optimisations.
 //!
-//! A [`Table`] belongs to one thread. The items of a [`Shared`] table are divided among the threads of a run: each
-//! thread has its own view of the same memory.
+//! A [`Table`] belongs to one thread. The items of a [`Shared`] table are divided among the threads of a run, each with
+//! its own view of the same memory.
 
 use std::mem::ManuallyDrop;
 use std::ops::{Index, IndexMut};
@@ -109,7 +109,7 @@ impl<T> Shared<T> {
     /// Returns another view of these items.
     ///
     /// # Safety
-    /// While two threads use views, an item that one of them changes is used by that thread alone. A run keeps this
+    /// While two threads use views, an item that one thread changes is used by that thread alone. A run keeps this
     /// rule: the thread that owns a node uses ports, hosts and their state, and streams of flows belong to the thread
     /// of their host. All other items change only while the other threads wait.
     pub(crate) unsafe fn view(&self) -> Shared<T> {

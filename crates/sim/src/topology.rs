@@ -133,7 +133,6 @@ enum Tier {
     Core,
 }
 
-/// A switch, as routing needs it.
 #[derive(Clone, Copy, Debug)]
 struct Switch {
     layer: Tier,
@@ -178,8 +177,7 @@ pub fn leads_to_host(clos: &Clos, link: LinkId) -> bool {
     Routes::new(clos).link(link.node()).far_end.0 & FarEnd::HOST != 0
 }
 
-/// Returns every link, each direction, with the name of its sender: a port, such as `aggregation 3 up 2`, or a host,
-/// such as `host 7`.
+/// Returns every link, each direction, with the name of its sender: a port (`aggregation 3 up 2`) or a host (`host 7`).
 pub fn links(clos: &Clos) -> Vec<(String, LinkId)> {
     let routes = Routes::new(clos);
     (0..routes.nodes()).map(|node| (routes.node_name(node), LinkId(node))).collect()

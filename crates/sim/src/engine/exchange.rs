@@ -1,10 +1,10 @@
 //! The exchange of packets between threads, and their waits for each other.
 //!
-//! Work goes in rounds of one or a few windows. During a round each thread collects packets for nodes of other threads,
-//! and at its end puts them into one box per receiving thread. In the next round it works without new packets as far as
-//! it can, then waits until all threads have ended the round before, and takes its packets. Even and odd rounds have
-//! separate boxes, so that one wait per round is enough: a thread that ends a round has seen all others end the round
-//! before, and has emptied their boxes.
+//! Work goes in rounds of one or a few windows. During a round each thread collects packets for other threads' nodes,
+//! and at its end puts them into one box per receiver. In the next round it works as far as it can without new packets,
+//! waits until all threads have ended the round before, and takes its packets. Even and odd rounds have separate boxes,
+//! so that one wait per round is enough: a thread that ends a round has seen all others end the round before, and has
+//! emptied their boxes.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -72,7 +72,6 @@ pub(super) struct Letter {
 #[derive(Default)]
 pub(super) struct Mail {
     pub(super) letters: Vec<Letter>,
-    /// Notices to hosts of the other thread.
     pub(super) notices: Vec<Notice>,
 }
 
@@ -138,7 +137,6 @@ impl Outgoing {
 #[derive(Debug)]
 pub(super) struct Broken;
 
-/// A value with a cache line of its own.
 #[repr(align(128))]
 #[derive(Default)]
 struct Apart<T>(T);

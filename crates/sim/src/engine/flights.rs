@@ -1,8 +1,8 @@
 //! Packets on links with their arrival times, as lists for the inboxes.
 //!
 //! Far fewer packets are on links than in queues, and the entry freed last is used next. So the data of inboxes stays
-//! in the cache, however many packets wait in queues. A list threaded through the packets would touch cache lines
-//! unused since the packets entered their last queue.
+//! in the cache. A list threaded through the packets would touch cache lines unused since the packets entered their
+//! last queue.
 
 use trimline_packet::{Handle, Time};
 

@@ -94,7 +94,6 @@ impl Heap {
         heap
     }
 
-    /// Recorded timeline; empty without a recorder.
     pub(crate) fn into_timeline(self) -> Timeline {
         self.recorder.map_or_else(Timeline::default, Recorder::into_timeline)
     }

@@ -38,7 +38,6 @@ pub(crate) fn longest_run(lookahead: TimeDelta) -> TimeDelta {
     TimeDelta::from_ps(u64::try_from(ps).unwrap_or(u64::MAX)).min(LONGEST)
 }
 
-/// Drives a network through virtual time.
 pub(crate) trait Engine {
     /// Performs every event before `limit`.
     fn run_until(&mut self, network: &mut Network, limit: Time);

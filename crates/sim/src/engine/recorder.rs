@@ -190,7 +190,8 @@ impl Recorder {
         }
     }
 
-    /// Records the mark of a packet that leaves a port or its host. A port may mark it on its way in or out.
+    /// Records the mark of a packet that leaves a port or its host, and clears its place. A port may mark it on its way
+    /// in or out.
     fn leave(&mut self, arena: &Arena, node: u32, handle: Handle) {
         if node < self.ports {
             let before = self.before(handle);

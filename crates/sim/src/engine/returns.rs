@@ -53,7 +53,6 @@ impl Watch {
 /// Counts arrivals: all arrivals of a window are in the inboxes when it begins.
 struct Counted {
     queue: usize,
-    /// Capacity of the queue, in bytes.
     capacity: u64,
     /// Size of the longest packet in the queue, in bytes.
     longest: u64,
@@ -189,7 +188,6 @@ impl Returns {
         }
     }
 
-    /// Returns whether no watched queue is full enough to be counted.
     #[inline]
     pub(super) fn none_is_near(&self) -> bool {
         match &self.mode {

@@ -43,7 +43,6 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// Returns a runner whose wheel has no plans yet.
     pub(super) fn new(core: &Core, wheel: Wheel, largest_packet: u16) -> Runner {
         let nodes = core.routes.nodes();
         // Padding makes prefetching past the end harmless. It is a node of this thread, not of another.

@@ -4,11 +4,11 @@
 //! A node depends only on its own events in their order, which is not the order in which they came. So results depend
 //! neither on the thread that brings a packet nor on the moment in the round.
 //!
-//! A round is a number of windows in which no packet can cross from thread to thread ([`Partition::lookahead`]): one if
-//! all links are alike, more if links of the top tier are longer. Messages of the round before are taken in the middle
-//! of a round's first window ([`Exchange`]): the nodes that do not receive from other threads, more than half of all
-//! work, run first. So a thread waits for another only when that one is more than half a window behind. If one thread
-//! is slow for a moment, or loses its processor, the others go on.
+//! A round is the number of windows in which no packet can cross between threads ([`Partition::lookahead`]): one if all
+//! links are alike, more if links of the top tier are longer. Messages of the round before are taken in the middle of a
+//! round's first window ([`Exchange`]): nodes that do not receive from other threads, more than half of all work, run
+//! first. So a thread waits only for one that is more than half a window behind, and a brief stop of one thread, or the
+//! loss of its processor, does not stop the others.
 //!
 //! The calling thread drives the first part and everything that concerns the whole run: links that change, the end,
 //! checks. The others wait meanwhile.
@@ -78,7 +78,6 @@ struct Team {
     others: Vec<Mutex<Member>>,
 }
 
-/// The engine as the calling thread sees it.
 struct Threads<'a> {
     team: &'a Team,
     part: Part,

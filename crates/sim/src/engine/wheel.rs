@@ -70,12 +70,10 @@ pub(super) struct Wheel {
     inboxes: Shared<Inbox>,
     flights: Flights,
     far: BinaryHeap<Reverse<Far>>,
-    /// Packets whose inboxes are being prefetched, in a large network.
     letters: Table<Far>,
     letter_count: usize,
     is_large: bool,
     way: Way,
-    /// True if packets are posted in this window.
     posts: bool,
     /// Messages to the nodes of other threads, on several threads.
     outgoing: Option<Outgoing>,
@@ -417,7 +415,6 @@ impl Wheel {
         self.outgoing.as_ref().expect("one thread of several").border(word)
     }
 
-    /// Collects the nodes in the mask; others stay in the bitmaps.
     #[inline(always)]
     fn collect_where(
         &mut self,

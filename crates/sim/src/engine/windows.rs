@@ -1,36 +1,36 @@
 //! Lookahead windows: the fast engine.
 //!
 //! Nodes act on each other only through links. So time advances in windows no longer than the shortest transmission
-//! plus delay. A packet that is sent inside a window arrives in a later one, and every active node can work through a
-//! whole window alone, in any order of nodes. There is no global event queue.
+//! plus delay. A packet sent inside a window arrives in a later one, and each active node can work through a whole
+//! window alone, in any order of nodes. There is no global event queue.
 //!
 //! - A window is a power of two of picoseconds, so that the window of a time is a shift.
-//! - A wheel holds one bitmap per window: the nodes with anything to do in it. A summary bitmap lets the engine skip an
+//! - A wheel has one bitmap per window: the nodes with anything to do in it. A summary bitmap lets the engine skip an
 //!   idle fabric.
-//! - Packets on a link wait in the inbox of the node where they will arrive: a list in order of time, in a table of the
-//!   packets on links (`flights`).
+//! - Packets on a link wait in the inbox of their next node: a list in order of time, in a table of all packets on
+//!   links (`flights`).
 //! - Events beyond the wheel (retransmission timers, flow starts, slow links) wait in a heap.
 //!
 //! # Nodes run when they may act
-//! While its transmitter is busy, a node cannot act on anything else. So it does not run for its arrivals, but in the
-//! window in which its transmitter becomes free. It then works through all arrivals since, in order of time. A busy
-//! port runs once per data packet, headers included. Its inbox remembers the window of the next run; a packet that
-//! could make the node act earlier brings the run forward.
+//! While its transmitter is busy, a node cannot act on anything else. So it does not run for arrivals, but when its
+//! transmitter becomes free. It then works through all arrivals since, in order of time. A busy port runs once per data
+//! packet, headers included. Its inbox remembers the window of the next run; a packet that could make the node act
+//! earlier brings the run forward.
 //!
 //! Call `catch_up` before reading results or changing links: it processes arrivals that wait for such a run.
 //!
 //! # Returned headers
 //! One thing crosses nodes without a link: a header that a full header queue returns enters another port of its switch
-//! at the same instant. While a header queue of a switch could overflow in one run, the ports of that switch run
-//! together, in every window with an arrival there, with arrivals in order of time across all of them. The bound is
-//! arithmetic: the arrivals at a switch in one window, and the [`MAX_PENDING`](super::inbox::MAX_PENDING) packets that
-//! may wait for a run. Other engines of this kind would have to delay the returned header; this one keeps the instant.
+//! at the same instant. While a header queue of a switch could overflow in one run, its ports run together, in every
+//! window with an arrival there, with arrivals in order of time across them. The bound is arithmetic: the arrivals at a
+//! switch in one window, and the [`MAX_PENDING`](super::inbox::MAX_PENDING) packets that may wait for a run. Other
+//! engines of this kind would have to delay the returned header; this one keeps the instant.
 //!
 //! # Coupled switches
-//! If the ports of a switch share memory, a port's capacity depends on the queues of the others at that instant. Such a
-//! switch runs in every window in which something happens at it, in one pass over its arrivals and the actions of its
-//! ports, in the order that [`crate::network`] gives. Only the ports with something to do in the window are read: each
-//! gives its next event time at the end of a run.
+//! If the ports of a switch share memory, a port's room depends on the others' queues at that instant. Such a switch
+//! runs in every window in which something happens at it, in one pass over its arrivals and its ports' actions, in the
+//! order that [`crate::network`] gives. Only ports with something to do in the window are read: each gives its next
+//! event time at the end of a run.
 
 use trimline_packet::{Time, TimeDelta};
 
@@ -101,7 +101,6 @@ impl Windows {
         self.now
     }
 
-    /// Number of the window that ran last.
     pub(super) fn window(&self) -> u64 {
         self.runner.wheel.current
     }

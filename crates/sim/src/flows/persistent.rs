@@ -1,13 +1,13 @@
 //! Persistent connections, which carry many messages one after another.
 //!
-//! All messages of a workload from one host to another use one connection, or a pool of several. The first message of a
-//! connection opens it. A further message goes to the endpoint when the last ACK of the one before has arrived; until
-//! then it waits in a [`PersistentConnection`] at its source, or for any [`PersistentConnection`] to that destination.
-//! A connection lives until the end of the run, so memory depends on pairs of hosts and on waiting messages.
+//! All messages of a workload between two hosts use one connection, or a pool of several. The first message of a
+//! connection opens it. A further message goes to the endpoint after the last ACK of the one before; until then it
+//! waits in a [`PersistentConnection`] at its source, or for any [`PersistentConnection`] to that destination. A
+//! connection lives until the end of the run, so memory depends on pairs of hosts and on waiting messages.
 //!
 //! # Pools of clients
-//! A client sees both directions of a connection as one: the answer comes back on the connection with the number of its
-//! request's. That connection is idle again when the answer has arrived and the request is acknowledged.
+//! A client sees both directions of a connection as one: an answer comes back on the connection with the number of its
+//! request's, which is idle again when the answer has arrived and the request is acknowledged.
 //!
 //! # Records
 //! Endpoints count from the beginning of a connection. A message gets the difference to the counts at the end of the
@@ -16,8 +16,8 @@
 //!
 //! # Threads
 //! A [`PersistentConnection`] belongs to the source. Both hosts' threads use a [`Persistent`], and a packet carries
-//! each change to the other thread: the source begins a message before it sends any packet of it, the destination
-//! records its delivery before the last ACK leaves, and the source ends it when that ACK has arrived. So no thread
+//! each change to the other thread: the source begins a message before it sends any of its packets, the destination
+//! records the delivery before the last ACK leaves, and the source ends it when that ACK has arrived. So no thread
 //! waits for the lock, and reads do not depend on which thread is faster.
 
 use std::array;
@@ -116,7 +116,6 @@ impl Totals {
         [sent, signalled + returned + timed_out, trims, returns, timeouts, bytes]
     }
 
-    /// Sum with the counts of the other stream.
     pub(crate) fn with(&self, other: &Totals) -> Totals {
         self.each(other, |one, other| one + other)
     }
@@ -187,7 +186,6 @@ impl State {
     }
 }
 
-/// A persistent connection, or a place for one.
 #[derive(Default)]
 pub(super) struct Persistent(Mutex<State>);
 
@@ -200,7 +198,6 @@ impl Persistent {
         self.state().message.map(|message| message.flow)
     }
 
-    /// Begins a message at its source.
     pub(super) fn begin(&self, flow: Flow) {
         let message = Message { flow, left: None, delivered: None };
         let before = self.state().message.replace(message);
@@ -235,7 +232,6 @@ impl Persistent {
         Course { acknowledged: Some(now), ..course }
     }
 
-    /// Course of the message under way so far.
     pub(super) fn course(&self, sent: Totals, received: Totals, before: u64) -> Option<Course> {
         let state = self.state();
         state.message.map(|message| state.course(message, sent, received, before))
@@ -251,9 +247,7 @@ pub(super) struct Turn {
 
 #[derive(Default)]
 struct PersistentConnection {
-    /// `None` before its first message.
     connection: Option<ConnectionId>,
-    /// True while a message is under way.
     is_sending: bool,
     /// True while a request waits for its answer.
     is_asking: bool,
@@ -295,7 +289,6 @@ impl ConnectionPool {
         idle.nth(drawn).map(|(connection_number, _)| connection_number)
     }
 
-    /// Connection with the fewest waiting messages.
     fn least_busy(&self) -> u16 {
         let lines = (0u16..).zip(&self.lines);
         lines

@@ -48,7 +48,6 @@ impl Core {
         }
     }
 
-    /// Minimum transmission time of a packet, without propagation.
     pub(crate) fn min_transmission(&self) -> TimeDelta {
         let shortest = self.shortest();
         min(&self.classes, &|class| class.transmission(shortest))

@@ -134,7 +134,6 @@ pub(crate) struct Core {
     pub(crate) routes: Routes,
     /// Header and shortest packet of the transport.
     pub(crate) framing: Framing,
-    /// The queues that return headers.
     pub(crate) returning: Returning,
     /// True if ports use their switch's pool.
     pub(super) has_pools: bool,
@@ -142,11 +141,9 @@ pub(crate) struct Core {
     pub(super) pools: Shared<Pool>,
     /// True if ports of a switch depend on each other and run together.
     pub(crate) couples_ports: bool,
-    /// Priority flow control, in a run with it.
     pub(crate) pauses: Option<Box<Pauses>>,
     /// State of switches that detour packets, in a run with detours.
     pub(crate) detours: Option<Box<Detours>>,
-    /// Phantom queues and pacers, in a run with either.
     pub(super) bumps: Option<Box<Bumps>>,
     /// Transmit queues and packet processing of hosts, in a run with either.
     pub(super) nics: Option<Box<Nics>>,
@@ -166,7 +163,6 @@ pub(crate) struct Core {
     /// True if hosts announce flow starts to each other without packets: no host may be behind.
     pub(crate) has_notices: bool,
     pub(crate) ledger: Ledger,
-    /// Packets that ports began to send.
     pub(super) port_hops: u64,
     pub(super) hosts: Fronts<HOST_FRONT>,
 }

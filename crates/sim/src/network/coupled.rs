@@ -1,6 +1,6 @@
 //! Switches whose ports depend on each other. They share memory, so that a port's room depends on all queues; or their
-//! inputs are counted, so that a departure at one port changes the pauses of another ([`super::pauses`]); or packets
-//! leave by another port when their own is busy ([`super::detoured`]).
+//! inputs are counted, so that a departure changes another port's pauses ([`super::pauses`]); or packets leave by
+//! another port when their own is busy ([`super::detoured`]).
 //!
 //! Events of such a switch happen in order of time; at one instant, ports in order of their numbers, then arrivals. The
 //! end of a transmission is an event of its own, since it frees memory.

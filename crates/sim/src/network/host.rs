@@ -25,7 +25,6 @@ pub(super) struct HostNode<E> {
     next_start_at: Time,
     /// Flows that started here without a packet sent yet.
     unsent: u32,
-    /// Packets that the link has sent.
     begun: u32,
     pub(super) endpoint: E,
 }
@@ -36,7 +35,6 @@ pub(crate) struct Hosts<E: Protocol> {
 }
 
 impl<E: Protocol> Hosts<E> {
-    /// Returns hosts with these links, whose flows start by themselves.
     pub(crate) fn new(
         config: &E::Config,
         links: impl IntoIterator<Item = Transmitter>,
@@ -132,7 +130,6 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// Performs a host's own events before `limit`.
     #[inline]
     pub(crate) fn host_advance(
         &mut self,
@@ -202,7 +199,6 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// Polls the endpoint when the NIC is free.
     #[inline]
     pub(crate) fn host_transmit(
         &mut self,

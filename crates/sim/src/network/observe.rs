@@ -145,7 +145,6 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         unsent
     }
 
-    /// Returns when the last bit of a node's last packet leaves.
     pub(crate) fn busy_until(&self, node: u32) -> Time {
         self.transmitter(node).busy_until()
     }

@@ -1,10 +1,9 @@
-//! Priority flow control (IEEE 802.1Qbb) at ports and hosts: inputs of switches that pause the senders of their links,
-//! and senders that obey.
+//! Priority flow control (IEEE 802.1Qbb) at ports and hosts: inputs of switches pause the senders of their links.
 //!
 //! - A frame takes wire time on the reverse direction of the link, ahead of the queues there and behind the packet on
 //!   the wire. It holds the state at its departure, so that two changes before that are one frame.
 //! - A pause expires. While a class stays stopped, its sender gets another frame after half that time.
-//! - The transport of a host may not send a stopped class ([`trimline_transport::Allowed`]).
+//! - A host's transport may not send a stopped class ([`trimline_transport::Allowed`]).
 
 use trimline_packet::{ByteCount, Handle, Packets, Pause, Time, TimeDelta};
 use trimline_switch::{Arrival, CLASSES, Disposition, OutputPort};
@@ -55,7 +54,7 @@ impl<P: OutputPort> Switches<P> {
         self.enqueue_coupled(core, sink, port, now, handle) || is_frame
     }
 
-    /// Performs the events of [`Network::coupled_act`] where inputs are counted.
+    /// Performs the events of [`Switches::coupled_act`] where inputs are counted.
     #[inline(never)]
     pub(super) fn lossless_act(
         &mut self,

@@ -102,7 +102,6 @@ impl<P: OutputPort> Switches<P> {
         self.ports[port as usize].next_departure()
     }
 
-    /// Performs a port's departures that are due before `limit`.
     #[inline]
     pub(crate) fn port_advance(
         &mut self,
@@ -176,7 +175,7 @@ impl<P: OutputPort> Switches<P> {
         }
     }
 
-    /// Queues an arriving packet. It departs with the next [`Network::port_advance`], at once if the port is idle.
+    /// Queues an arriving packet. It departs with the next [`Switches::port_advance`], at once if the port is idle.
     #[inline(always)]
     pub(crate) fn port_arrive(
         &mut self,
@@ -222,7 +221,6 @@ impl<P: OutputPort> Switches<P> {
         }
     }
 
-    /// Applies the dispositions of packets that a port did not keep.
     #[cold]
     #[inline(never)]
     fn apply_dispositions(

@@ -18,7 +18,6 @@ pub(crate) trait SwitchTable: Send {
     /// Queues that return headers.
     fn returning(&self) -> Returning;
     fn link(&self, port: u32) -> &Transmitter;
-    /// Link of a port, to be changed between two events.
     fn link_mut(&mut self, port: u32) -> &mut Transmitter;
     /// Packet at the head of a queue, without the one on the wire; `Handle::NONE` if the queue is empty.
     fn first(&self, port: u32, queue: usize) -> Handle;
@@ -42,11 +41,9 @@ pub(crate) trait SwitchTable: Send {
 
 /// The hosts of a run, by number, with any transport.
 pub(crate) trait HostTable: Send {
-    /// Bytes of the transport's packets besides their payload.
     fn framing(&self) -> Framing;
     fn fronts(&self) -> Fronts<HOST_FRONT>;
     fn link(&self, host: u32) -> &Transmitter;
-    /// Link of a host, to be changed between two events.
     fn link_mut(&mut self, host: u32) -> &mut Transmitter;
     /// Keeps a host from acting before `now`.
     fn hold_until(&mut self, host: u32, now: Time);
@@ -55,10 +52,9 @@ pub(crate) trait HostTable: Send {
     fn time_wait(&self) -> TimeDelta;
     /// Returns how long senders may be silent in a run that is not stuck.
     fn stall_timeout(&self) -> TimeDelta;
-    /// Transport's own columns of `output.series`.
+    /// The transport's own columns of `output.series`.
     fn series_columns(&self) -> Vec<SeriesColumn>;
     fn statistics_of(&self, host: HostId, slot: u32) -> flow::Statistics;
-    /// Counts of the stream in `slot`.
     fn totals(&self, host: HostId, side: Side, slot: u32) -> Totals {
         Totals::of(|record| match side {
             Side::Receiving => self.record_receiver(host, slot, record),
@@ -68,7 +64,6 @@ pub(crate) trait HostTable: Send {
             }
         })
     }
-    /// Writes the send stream in `slot` into its flow's record.
     fn record_sender(&self, host: HostId, slot: u32, record: &mut FlowRecord);
     /// Writes the receive stream in `slot` into its flow's record. Returns its whole packets.
     fn record_receiver(&self, host: HostId, slot: u32, record: &mut FlowRecord) -> u64;

@@ -1,8 +1,8 @@
 //! Repeated incasts: senders drawn anew for each, and the receiver too if it is not given.
 //!
-//! Senders are drawn for the whole workload, so hosts cannot each draw their own. They read a shared list: a part of
-//! the incasts at a time. The first host at the end of a part makes the next one, always the same. A part is freed when
-//! the last host has read it.
+//! Senders are drawn for the whole workload, not by each host. Hosts read a shared list, a part of the incasts at a
+//! time. The first host at the end of a part makes the next one, always the same. A part is freed when the last host
+//! has read it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

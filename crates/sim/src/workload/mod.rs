@@ -12,8 +12,8 @@
 //! | [`applications`] | state machines at hosts that start flows |
 //! | [`building`] | from a plan to its applications |
 //!
-//! A flow is made when it starts. Its draws come from its own streams, so a longer run, another workload or another
-//! host moves no draw.
+//! A flow is made when it starts, with draws from its own streams: a longer run, another workload or another host moves
+//! no draw.
 
 mod applications;
 mod arrivals;

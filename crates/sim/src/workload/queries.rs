@@ -2,9 +2,9 @@
 //!
 //! # A request stands for its content
 //! Packets carry no payload, so a request's content is its identity: its workload, its client and its index there. It
-//! reaches the server with the last byte of the flow and decides all that the server does. The size and the service
-//! time of the answer are drawn from streams named by the server, the workload of the answers, and the answer's index,
-//! which names the client and its query.
+//! reaches the server with the flow's last byte and decides all that the server does. The answer's size and service
+//! time are drawn from streams named by the server, the workload of the answers, and the answer's index, which names
+//! the client and its query.
 
 use trimline_packet::Time;
 use trimline_transport::Stream;

@@ -28,7 +28,7 @@ pub(super) enum Kind {
     Listed,
 }
 
-/// How a workload uses its persistent connections.
+/// A workload's use of persistent connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Persistence {
     /// Connections from a source to a destination.
@@ -51,7 +51,7 @@ pub(super) struct Asked {
 
 pub(super) struct Setup {
     pub(super) seed: u64,
-    /// Purpose of the streams of each flow's size; below, of its destination.
+    /// Purposes of the RNG streams of flow sizes and destinations.
     sizes: Purpose,
     pub(super) destinations: Purpose,
     pub(super) hosts: u32,
