@@ -301,7 +301,7 @@ impl Returns {
         }
     }
 
-    /// Records whether a port is risky, as `all` ports are. Returns whether a port of its switch is.
+    /// Records whether a port is risky; `all` ports of the network were. Returns whether a port of its switch is.
     fn change<P: OutputPort>(
         &mut self,
         switches: &Switches<P>,

@@ -41,7 +41,7 @@ impl Runner {
         count
     }
 
-    /// Prefetches data of the next nodes, which would otherwise be waited for. The second step needs data of the first.
+    /// Prefetches data of the next nodes, in two steps, because most of a run would be waiting for memory.
     /// Past the last node come nodes of an earlier window, which is harmless and saves a branch. Hosts prefetch their
     /// own connections.
     #[inline(always)]
