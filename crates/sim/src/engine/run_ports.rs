@@ -41,9 +41,9 @@ impl Runner {
         count
     }
 
-    /// Prefetches data of the next nodes, in two steps, because most of a run would be waiting for memory.
-    /// Past the last node come nodes of an earlier window, which is harmless and saves a branch. Hosts prefetch their
-    /// own connections.
+    /// Prefetches data of the next nodes, because most of a run would be waiting for memory. The second step needs data
+    /// of the first. Past the last node come nodes of an earlier window, which is harmless and saves a branch. Hosts
+    /// prefetch their own connections.
     #[inline(always)]
     fn look_ahead_at_ports<P: OutputPort>(
         &self,
