@@ -1,7 +1,7 @@
-//! Where the packets of a run live: one array of 32-byte slots and a free list.
+//! Storage for the packets of a run: one array of 32-byte slots and a free list.
 //!
-//! A slot's link is a queue's: a packet is in one at most, so no queue needs memory of its own and none can
-//! overflow. Packets on links are in the lists of their table.
+//! A slot has a link to the next packet of a queue. A packet is in at most one queue, so no queue needs memory of its
+//! own and none can overflow. Packets on links are in separate lists.
 
 use trimline_packet::{Handle, Packet, Packets};
 use trimline_switch::detour::Steps;
@@ -20,7 +20,7 @@ struct Stored {
 pub(crate) struct Arena {
     slots: Table<Stored>,
     free: Vec<Handle>,
-    /// By handle: what packets have gone through, where somebody asks for it.
+    /// By handle: the steps of packets, in a run that needs them.
     steps: Vec<Steps>,
 }
 
@@ -29,7 +29,6 @@ impl Arena {
         Arena { slots: Table::new(), free: Vec::new(), steps: Vec::new() }
     }
 
-    /// Stores a packet.
     #[inline]
     pub(crate) fn insert(&mut self, packet: Packet) -> Handle {
         match self.free.pop() {
@@ -49,19 +48,17 @@ impl Arena {
         handle
     }
 
-    /// Gives a packet's slot back.
     #[inline]
     pub(crate) fn release(&mut self, handle: Handle) {
         self.free.push(handle);
     }
 
-    /// What a packet has gone through: nothing, unless somebody noted it.
+    /// Steps of a packet; none, if they were not recorded.
     #[inline]
     pub(crate) fn steps(&self, handle: Handle) -> Steps {
         self.steps.get(handle.index()).copied().unwrap_or_default()
     }
 
-    /// Notes what a packet has gone through.
     #[inline]
     pub(crate) fn set_steps(&mut self, handle: Handle, steps: Steps) {
         if self.steps.len() <= handle.index() {
@@ -70,7 +67,7 @@ impl Arena {
         self.steps[handle.index()] = steps;
     }
 
-    /// Visits every packet stored now: those in queues and those on links.
+    /// Calls `visit` for every stored packet, in queues and on links.
     pub(crate) fn for_each_live(&self, mut visit: impl FnMut(&Packet)) {
         let mut is_free = vec![false; self.slots.len()];
         for handle in &self.free {
@@ -84,7 +81,7 @@ impl Arena {
         }
     }
 
-    /// Asks for a packet's cache lines ahead of its use. Any handle will do.
+    /// Prefetches a packet's cache lines. Any handle will do.
     #[inline(always)]
     pub(crate) fn prefetch(&self, handle: Handle) {
         self.slots.prefetch(handle.index());

@@ -1,5 +1,5 @@
-//! Bumps on links (HULL, NSDI 2012): phantom queues, and the pacers of hosts. What they do is
-//! [`trimline_hostnic`] and [`trimline_switch::PhantomQueue`]; where a packet meets them is in [`crate::network`].
+//! Phantom queues of links and pacers of hosts (HULL, NSDI 2012). [`trimline_switch::bump`] has their behaviour;
+//! [`crate::network`] has the points where packets meet them.
 
 use std::ops::Range;
 
@@ -13,37 +13,34 @@ use crate::random::{self, NodeRng};
 use crate::table::Shared;
 use crate::topology::Routes;
 
-/// The phantom queue of a link.
 #[derive(Clone)]
 struct Phantom {
     model: PhantomModel,
     queue: PhantomQueue,
-    /// Packets that it marked and that were not before.
+    /// Packets that it was the first to mark.
     marked: u64,
 }
 
-/// The pacer of a host.
 #[derive(Clone)]
 struct Paced {
     pacer: Pacer,
-    /// Until when the packet that the host handed over last takes the way to the pacer.
+    /// End of the way of the last packet from the host to the pacer.
     taken_until: Time,
 }
 
-/// What a network has on its links. Nothing is here in a run without.
+/// The phantom queues and pacers of a network, in a run with either.
 pub(crate) struct Bumps {
-    /// By unit; empty in a run without phantom queues.
+    /// By node; empty in a run without phantom queues.
     phantoms: Shared<Option<Box<Phantom>>>,
     /// By host; empty in a run without pacers.
     paced: Shared<Option<Box<Paced>>>,
-    /// By host that has one: whether an echo associates its flow.
+    /// By host with a pacer: whether an echo associates its flow.
     coins: Shared<Stream>,
-    /// That of every host with a pacer.
     model: Option<PacerModel>,
 }
 
 impl Bumps {
-    /// The bumps of a plan, if it has any: of two phantom queues of a link the later one holds.
+    /// Phantom queues and pacers of a plan, if it has any. The last phantom queue for a link holds.
     pub(crate) fn new(plan: &plan::Bumps, routes: &Routes, seed: u64) -> Option<Box<Bumps>> {
         let plan::Bumps { phantoms, paced } = plan;
         let paced = paced.as_ref();
@@ -71,10 +68,10 @@ impl Bumps {
         }))
     }
 
-    /// Another view of the same tables.
+    /// Returns another view of these tables.
     ///
     /// # Safety
-    /// As [`crate::network::Core::view`].
+    /// See [`crate::network::Core::view`].
     pub(crate) unsafe fn view(&self) -> Bumps {
         // SAFETY: promised by the caller.
         unsafe {
@@ -87,30 +84,27 @@ impl Bumps {
         }
     }
 
-    /// Of each of so many units: whether a packet on its link must be shown to a phantom queue.
+    /// Returns, for each of `nodes` nodes, whether its link has a phantom queue.
     pub(crate) fn have_phantoms(&self, nodes: u32) -> Shared<bool> {
         let has_phantom = |node| self.phantoms.find(node).is_some_and(Option::is_some);
         (0..nodes as usize).map(has_phantom).collect()
     }
 
-    /// Whether the link of any of these units has a phantom queue.
     pub(crate) fn has_phantom_of(&self, nodes: Range<u32>) -> bool {
         nodes.into_iter().any(|node| self.phantoms.find(node as usize).is_some_and(Option::is_some))
     }
 
-    /// Whether any host has a pacer.
     pub(crate) fn paces(&self) -> bool {
         self.model.is_some()
     }
 
-    /// A packet begins to be sent on the link of a unit.
+    /// Shows a packet at its departure to the phantom queue of its link.
     pub(crate) fn pass(&mut self, node: usize, now: Time, packet: &mut Packet) {
         if let Some(Some(phantom)) = self.phantoms.find_mut(node) {
             phantom.marked += u64::from(phantom.queue.pass(now, packet, &phantom.model));
         }
     }
 
-    /// Packets that the phantom queue of a unit's link has marked.
     pub(crate) fn marked(&self, node: usize) -> u64 {
         self.phantoms.find(node).and_then(Option::as_ref).map_or(0, |phantom| phantom.marked)
     }
@@ -125,29 +119,27 @@ impl Bumps {
         Some((paced, self.model.as_ref()?))
     }
 
-    /// Whether a host has a pacer.
     pub(crate) fn has_pacer(&self, host: u32) -> bool {
         self.paced(host).is_some()
     }
 
-    /// What the pacer of a host has done.
     pub(crate) fn pacer_counters(&self, host: u32) -> PacerCounters {
         self.paced(host).map(|(paced, _)| paced.pacer.counters()).unwrap_or_default()
     }
 
-    /// When something happens next at the pacer of a host which hands a packet over at `ready`, if it may, and whose
-    /// link is free at `free_at`. `None` without a pacer.
+    /// Time of the next event at a host's pacer, with a packet at `ready` and a free link at `free_at`. `None` without
+    /// a pacer.
     pub(crate) fn next(&self, host: u32, ready: Time, free_at: Time) -> Option<Time> {
         let (paced, model) = self.paced(host)?;
         Some(paced.takes_at(ready).min(paced.pacer.next_start(free_at, model)))
     }
 
-    /// Whether the pacer of a host takes a packet now rather than that it gives one.
+    /// Returns whether a host's pacer takes a packet now, instead of sending one.
     pub(crate) fn takes(&self, host: u32, ready: Time, now: Time) -> bool {
         self.paced(host).is_some_and(|(paced, _)| paced.takes_at(ready) <= now)
     }
 
-    /// A host hands a packet to its pacer, which takes as long as on its link.
+    /// Hands a host's packet to its pacer, which takes as long as on the host's link.
     pub(crate) fn take(
         &mut self,
         host: u32,
@@ -161,13 +153,12 @@ impl Bumps {
         paced.pacer.handle_packet(now, flow, packet, packets, model)
     }
 
-    /// What a pacer sends now, on a link that is free.
+    /// Packet that a pacer sends now, on a link that is free.
     pub(crate) fn give(&mut self, host: u32, now: Time, packets: &impl Packets) -> Option<Handle> {
         let (paced, model) = self.paced_mut(host)?;
         paced.pacer.poll_transmit(now, packets, model)
     }
 
-    /// A packet arrives at a host.
     pub(crate) fn receive(&mut self, host: u32, now: Time, packet: &Packet) {
         if !packet.echoes_congestion() {
             return;
@@ -180,7 +171,7 @@ impl Bumps {
 }
 
 impl Paced {
-    /// When the pacer takes a packet that the host has at `ready`.
+    /// Returns when the pacer takes a packet that the host has at `ready`.
     fn takes_at(&self, ready: Time) -> Time {
         if self.pacer.is_open() { ready.max(self.taken_until) } else { Time::NEVER }
     }

@@ -1,9 +1,8 @@
 //! Cycles of paused ports: every port waits for the next one, the last for the first.
 //!
-//! A port waits with a class for another where the switch at the other end of its link has stopped the class, and of
-//! what that input holds something waits at the other port, which is stopped too. Where nothing has left any port of a
-//! cycle for as long as a pause lasts, 3.36 ms at 10 Gb/s, nothing ever will: the run ends. Routes up and down make no
-//! cycle.
+//! A port waits with a class for another port if the switch at its link's far end has stopped the class, and a packet
+//! of this input waits at the other port, which is stopped too. If no packet has left any port of a cycle for the
+//! length of a pause, 3.36 ms at 10 Gb/s, none ever will: the run ends. Routes up and down make no cycle.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -16,7 +15,7 @@ use crate::engine::{Engine, Network};
 use crate::pauses::Pauses;
 use crate::topology::Routes;
 
-/// A class of a port that is stopped while packets of it wait.
+/// A stopped class of a port with waiting packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Blocked {
     port: u32,
@@ -24,19 +23,18 @@ struct Blocked {
     since: Time,
 }
 
-/// What looks for cycles in a run, at equal distances of time.
+/// Detects cycles in a run, at equal intervals.
 #[derive(Default)]
 pub(crate) struct Deadlocks {
-    /// There was a cycle at the last look.
+    /// True if there was a cycle at the last check.
     stands: bool,
-    /// How often one has begun to stand.
     begun: u64,
-    /// The ports of one that stands for good.
+    /// The ports of a permanent cycle.
     ports: Vec<u32>,
 }
 
 impl Deadlocks {
-    /// Looks at ports that have done everything before `now`. Gives whether a cycle stands for good.
+    /// Checks ports that have caught up to `now`. Returns whether there is a permanent cycle.
     pub(crate) fn inspect(
         &mut self,
         network: &Network,
@@ -53,7 +51,8 @@ impl Deadlocks {
         })
     }
 
-    /// Notes who waits for whom, by their places, and who has waited for long. Gives whether a cycle stands for good.
+    /// Records the wait edges, by places in `blocked`. `is_long` selects ports that have waited for long. Returns
+    /// whether there is a permanent cycle.
     fn record(
         &mut self,
         blocked: &[Blocked],
@@ -69,7 +68,6 @@ impl Deadlocks {
         !self.ports.is_empty()
     }
 
-    /// What was found.
     pub(crate) fn found(&self, routes: &Routes) -> PauseCycles {
         let place = |&port: &u32| routes.node_place(port);
         let deadlock: Vec<_> = self.ports.iter().map(place).collect();
@@ -77,7 +75,7 @@ impl Deadlocks {
     }
 }
 
-/// Every class of every port that is stopped while packets of it wait, in order.
+/// Returns every stopped class of every port with waiting packets, in order.
 fn blocked(ports: u32, pauses: &Pauses, has_waiting: &dyn Fn(u32, usize) -> bool) -> Vec<Blocked> {
     let of_port = |port: u32| {
         let sender = &pauses.senders[port as usize];
@@ -90,8 +88,8 @@ fn blocked(ports: u32, pauses: &Pauses, has_waiting: &dyn Fn(u32, usize) -> bool
     (0..ports).flat_map(of_port).collect()
 }
 
-/// Who may wait for whom, by their places: those of which the switch at the other end has stopped the class, for all
-/// there of the same class. Only those that others wait for, and that wait themselves.
+/// Possible wait edges, by places: from ports whose class the far switch has stopped, to blocked ports there of this
+/// class. Keeps only ports that wait and are waited for.
 fn possible(routes: &Routes, pauses: &Pauses, blocked: &[Blocked]) -> Vec<(usize, usize)> {
     let of = |from: usize| {
         let Blocked { port, class, .. } = blocked[from];
@@ -111,7 +109,7 @@ fn possible(routes: &Routes, pauses: &Pauses, blocked: &[Blocked]) -> Vec<(usize
     edges
 }
 
-/// Those who wait for each other: packets that came by the one's link wait at the other.
+/// Edges that are real: packets from the first port's link wait at the second.
 fn confirm(
     network: &Network,
     engine: &mut dyn Engine,
@@ -130,12 +128,11 @@ fn confirm(
     confirmed.into_iter().collect()
 }
 
-/// For whom others wait.
 fn awaited(edges: &[(usize, usize)]) -> BTreeSet<usize> {
     edges.iter().map(|&(_, to)| to).collect()
 }
 
-/// Of those who may wait for `to` the ones whose packets wait there.
+/// Edges to `to` from ports whose packets wait there.
 fn senders_of(
     waiting: &mut dyn Iterator<Item = Handle>,
     pauses: &Pauses,
@@ -158,7 +155,7 @@ fn senders_of(
     seen
 }
 
-/// What is left of so many when those are taken away, again and again, who wait for nobody or for whom nobody waits.
+/// Removes repeatedly ports that wait for no port or for which no port waits. Returns which ones remain.
 fn kept(count: usize, edges: &[(usize, usize)]) -> Vec<bool> {
     let mut kept = vec![true; count];
     loop {
@@ -174,8 +171,7 @@ fn kept(count: usize, edges: &[(usize, usize)]) -> Vec<bool> {
     }
 }
 
-/// A cycle among so many who wait for each other, if there is one: the same for the same edges in the same order. It
-/// begins at its lowest place.
+/// Returns a cycle of the edges, if any, from its lowest place on. Equal edges in equal order give the same cycle.
 fn cycle(count: usize, edges: &[(usize, usize)]) -> Option<Vec<usize>> {
     let kept = kept(count, edges);
     let next = |at: usize| {
@@ -217,7 +213,7 @@ mod tests {
     }
 
     proptest! {
-        /// Where one can come back to where one began there is a cycle, and nowhere else; and it is one.
+        /// There is a cycle exactly if a walk can return to its begin.
         #[test]
         fn a_cycle_is_found_where_one_can_come_back(
             edges in prop::collection::vec((0usize..12, 0usize..12), 0..30),

@@ -1,7 +1,6 @@
-//! What a network that detours packets has beside its units: what switches remember of their ports, and how far packets
-//! have come.
+//! State of a network that detours packets, besides its nodes: registers of ports, and path lengths of packets.
 //!
-//! What is decided is [`trimline_switch::detour`]. What happens to packets is in [`crate::network`].
+//! [`trimline_switch::detour`] has the decisions, [`crate::network`] their effects on packets.
 
 use std::collections::BTreeMap;
 
@@ -16,26 +15,23 @@ use crate::random;
 use crate::table::Shared;
 use crate::topology::{LinkId, Routes};
 
-/// The switches of a network that detour, with their tables.
+/// The tables of switches that detour packets.
 pub(crate) struct Detours {
     pub(crate) model: DetourModel,
-    /// One a switch: it draws in order of time.
+    /// One per switch: it draws in order of time.
     pub(crate) streams: Shared<Stream>,
-    /// By port: the length that ingress has of it, where that is not the length now.
+    /// By port: the length that ingress believes, if not the present one.
     pub(crate) registers: Shared<u16>,
-    /// By unit: the port at the far end of its link that sends back to it.
+    /// By node: the port at the far end of its link that sends back.
     pub(crate) opposite: Shared<u32>,
-    /// By port: whether its link leads to a host.
     pub(crate) to_host: Shared<bool>,
-    /// From where ports return headers.
+    /// The queues that return headers.
     returning: Returning,
-    /// Ports that a packet may be detoured to.
     pub(crate) targets: Vec<u32>,
     paths: Paths,
 }
 
 impl Detours {
-    /// The tables of a network in which nothing happened yet.
     pub(crate) fn new(
         model: DetourModel,
         returning: Returning,
@@ -58,10 +54,10 @@ impl Detours {
         }
     }
 
-    /// Another view of the same tables.
+    /// Returns another view of these tables.
     ///
     /// # Safety
-    /// As [`crate::network::Core::view`].
+    /// See [`crate::network::Core::view`].
     pub(crate) unsafe fn view(&self) -> Detours {
         // SAFETY: promised by the caller.
         unsafe {
@@ -78,24 +74,23 @@ impl Detours {
         }
     }
 
-    /// Takes over what another view counted.
     pub(crate) fn gather(&mut self, other: &mut Detours) {
         self.paths.gather(&mut other.paths);
     }
 
-    /// Whether somebody looks at what leaves a port.
+    /// Returns whether departures from a port are recorded.
     #[inline(always)]
     pub(crate) fn records(&self, port: u32) -> bool {
         self.model.seen != Seen::Now || self.to_host[port as usize]
     }
 
-    /// Whether somebody asks what a packet found.
+    /// Returns whether the queue length that a packet found is needed.
     #[inline(always)]
     pub(crate) fn asks_what_was_found(&self) -> bool {
         self.model.seen == Seen::LastArrivalThatLeft
     }
 
-    /// Whether a port returns no header while so many packets come to it. Those of hosts have `min_header` bytes.
+    /// Returns whether a port returns no header while `arriving` packets come. Hosts' headers have `min_header` bytes.
     #[inline]
     pub(crate) fn keeps_headers<P: OutputPort>(
         &self,
@@ -114,10 +109,11 @@ impl Detours {
         }
     }
 
-    /// Whether no packet is detoured from a port while so many come to it.
+    /// Returns whether a port detours no packet while `arriving` packets come.
     #[inline]
     pub(crate) fn keeps<P: OutputPort>(&self, number: u32, port: &P, arriving: u64) -> bool {
-        // Of all queues: a flow's class may lead data to any, and what leaves notes the length of its own queue.
+        // Counts all queues: a flow's class may lead data to any, and a departing packet records the length of its own
+        // queue.
         let held: u64 = (0..P::QUEUES).map(|queue| u64::from(port.queue_packets(queue))).sum();
         let max = held + arriving;
         match (self.model.hot, self.model.seen) {
@@ -126,7 +122,7 @@ impl Detours {
             (Some(Hot::Above(threshold)), Seen::LastDeparture) => {
                 max.max(self.registers[number as usize].into()) <= threshold.into()
             }
-            // What waits may have found more than there is now.
+            // A waiting packet may have found more than there is now.
             (Some(Hot::Above(_)), Seen::LastArrivalThatLeft) => false,
             // A queue holds one packet.
             (Some(Hot::Full), _) => held == 0 && arriving <= 1,
@@ -134,7 +130,7 @@ impl Detours {
         }
     }
 
-    /// A packet begins to leave a port that held `held` packets, itself included.
+    /// Records a departure from a port that held `held` packets, the departing one included.
     pub(crate) fn record_departure(
         &mut self,
         port: u32,
@@ -156,7 +152,7 @@ impl Detours {
         }
     }
 
-    /// How far the packets of each workload came; `names` are those of the workloads.
+    /// Path lengths of each workload's packets; `names` are of the workloads.
     pub(crate) fn paths(&self, names: &[Name]) -> Vec<PathRecord> {
         let record = |(&key, &packets): (&Path, &u64)| PathRecord {
             workload: names[key.workload as usize].clone(),
@@ -169,14 +165,14 @@ impl Detours {
     }
 }
 
-/// Whether a packet is whole data of the host that opened its connection.
+/// Returns whether a packet is whole data of the host that opened its connection.
 fn is_data(packet: &Packet) -> bool {
     packet.service.service().is_whole()
         && packet.header.kind == Kind::Data
         && packet.header.flags.contains(Flags::FROM_OPENER)
 }
 
-/// How many packets a port is seen to hold that holds so many.
+/// Number of packets that ingress believes a port to hold, if it holds `packets`.
 #[inline]
 pub(crate) fn seen(seen: Seen, registers: &Shared<u16>, port: u32, packets: u32) -> u32 {
     match seen {
@@ -185,7 +181,7 @@ pub(crate) fn seen(seen: Seen, registers: &Shared<u16>, port: u32, packets: u32)
     }
 }
 
-/// What packets are counted by. Sizes are classes: up to this power of two.
+/// The key by which packets are counted. A size class ends at this power of two.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Path {
     workload: u32,
@@ -199,12 +195,10 @@ const SIZES: usize = 40;
 const LINKS: usize = 32;
 const DETOURS: usize = 4;
 
-/// Packets that came to their hosts, by the way that they went.
+/// Delivered packets, by path.
 #[derive(Clone, Default)]
 struct Paths {
-    /// By workload, size class, links and detours.
     table: Vec<u64>,
-    /// What the table has no place for.
     others: BTreeMap<Path, u64>,
 }
 
@@ -212,7 +206,7 @@ impl Paths {
     #[inline]
     fn count(&mut self, workload: u32, size: Option<u64>, steps: Steps) {
         let size_class = size.map(|size| size.max(1).next_power_of_two().trailing_zeros() as u8);
-        // A switch more than it left before this one, and the link of its sender.
+        // Count the present switch, and the link of the sender.
         let links = u16::from(steps.switches) + 2;
         let path = Path { workload, size_class, links, detours: steps.detours };
         match Paths::place(path) {
@@ -226,7 +220,7 @@ impl Paths {
         }
     }
 
-    /// The place of a way in the table. The first of its sizes is none.
+    /// Place of a path in the table. Its first size stands for no size.
     #[inline]
     fn place(path: Path) -> Option<usize> {
         let size = path.size_class.map_or(0, |class| usize::from(class) + 1);
@@ -236,7 +230,6 @@ impl Paths {
         is_in.then(|| ((workload * SIZES + size) * LINKS + links) * DETOURS + detours)
     }
 
-    /// The way that stands at a place of the table.
     fn at(place: usize) -> Path {
         let (rest, detours) = (place / DETOURS, place % DETOURS);
         let (rest, links) = (rest / LINKS, rest % LINKS);
@@ -249,7 +242,6 @@ impl Paths {
         }
     }
 
-    /// All ways that some packet went, in their order.
     fn all(&self) -> BTreeMap<Path, u64> {
         let counted = self.table.iter().enumerate().filter(|&(_, &packets)| packets > 0);
         let counted = counted.map(|(place, &packets)| (Paths::at(place), packets));

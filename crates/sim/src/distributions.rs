@@ -1,4 +1,4 @@
-//! The flow-size distributions that are built in, by name, and those that a scenario reads from files.
+//! Flow-size distributions: built in by name, or read from files of a scenario.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::plan::Size;
 /// Payload of a packet in files that count packets: Ethernet's 1500 B less 40 B of IP and TCP headers.
 const PACKET: u64 = 1460;
 
-/// Where a built-in distribution is, and what it is.
+/// The file of a built-in distribution, and its form.
 struct BuiltIn {
     name: &'static str,
     file: &'static str,
     text: &'static str,
-    /// `None`: a column of percentiles.
+    /// `None` for a column of percentiles.
     form: Option<Form>,
     unit: u64,
     column: &'static str,
@@ -85,7 +85,6 @@ const BUILT_IN: [BuiltIn; 19] = [
     column("roy15-hadoop", "hadoop_bytes"),
 ];
 
-/// Their names, for the grammar.
 pub(crate) static NAMES: [&str; BUILT_IN.len()] = {
     let mut names = [""; BUILT_IN.len()];
     let mut place = 0;
@@ -108,7 +107,7 @@ impl BuiltIn {
     }
 }
 
-/// The forms of files, and what the keys of a table with one say of them.
+/// The forms of files, for the keys of a table with a file.
 pub(crate) const FORMATS: [&str; 4] = ["hpcc", "homa", "dcpim", "cdf"];
 /// Keys of a table that names a distribution of sizes.
 pub(crate) const BUILT_IN_KEY: Key = optional(
@@ -134,10 +133,10 @@ pub(crate) const PACKET_KEY: Key = computed(
     "Bytes of one unit of the file's sizes.",
 );
 
-/// Every built-in distribution with its name and the file that it came from.
+/// Returns every built-in distribution with its name and its source file.
 ///
 /// # Panics
-/// Never: the files are read by a test.
+/// Never panics: a test reads the files.
 pub fn built_in() -> impl Iterator<Item = (&'static str, &'static str, SizeDistribution)> {
     BUILT_IN.iter().map(|built_in| {
         let sizes = built_in.read(None).unwrap_or_else(|error| panic!("{error}"));
@@ -145,7 +144,7 @@ pub fn built_in() -> impl Iterator<Item = (&'static str, &'static str, SizeDistr
     })
 }
 
-/// The sizes of a checked `size` table, for flows of a transport with so large packets.
+/// Sizes of a checked `size` table, for a transport with packets of `payload_bytes`.
 pub(super) fn drawn(node: &Node, payload_bytes: u16) -> Result<Size, ScenarioError> {
     let Some(parameters) = node.child("pareto").or(node.child("mixture")) else {
         let sizes = distribution(node)?;
@@ -166,7 +165,6 @@ pub(super) fn drawn(node: &Node, payload_bytes: u16) -> Result<Size, ScenarioErr
     }
 }
 
-/// Sizes with their weights.
 fn mixture(
     node: &Node,
     parts: &[Node],
@@ -185,7 +183,6 @@ fn mixture(
     Ok(Arc::new(sizes))
 }
 
-/// Sizes by shape and mean.
 fn pareto(node: &Node, payload_bytes: u16) -> Result<Pareto, ScenarioError> {
     let under = |key| node.child(key).unwrap_or(node);
     let shape = read(under("shape"), quantity::factor, Quantity::Factor)?;
@@ -229,7 +226,6 @@ fn pareto(node: &Node, payload_bytes: u16) -> Result<Pareto, ScenarioError> {
     })
 }
 
-/// The distribution of a `size` table that names one.
 pub(crate) fn distribution(node: &Node) -> Result<Arc<SizeDistribution>, ScenarioError> {
     let reading = match node.child("interpolation").and_then(Node::text) {
         Some("step") => Some(Reading::Step),
@@ -286,7 +282,6 @@ pub(crate) fn distribution(node: &Node) -> Result<Arc<SizeDistribution>, Scenari
     Ok(Arc::new(sizes))
 }
 
-/// Bytes of one unit of a file's sizes.
 fn unit(bytes: ByteCount) -> u64 {
     bytes.get().clamp(1, 1 << 20)
 }
@@ -319,7 +314,7 @@ fn from_file(
     let reading = reading.unwrap_or(form.reading());
     let sizes = SizeDistribution::parse(&name, &text, form, self::unit(unit), reading)
         .map_err(|error| in_file(file, &error))?;
-    // Homa's files count bytes, but for one, which counts packets up to 20,000.
+    // Homa's files count bytes, except one that counts packets up to 20,000.
     if form == Form::Homa && node.child("packet").is_none() && sizes.largest() < 1_000_000 {
         let largest = sizes.largest();
         return Err(ScenarioError::new(
@@ -373,7 +368,7 @@ mod tests {
             let stated: f64 = built_in.text.lines().next().unwrap().trim().parse().unwrap();
             let stated = stated * built_in.unit as f64;
             let mean = sizes.mean_millibytes() as f64 / 1000.0;
-            // The sampled files keep the mean of what they were sampled from.
+            // The sampled files keep the mean of the data they were sampled from.
             let share = if built_in.name == "homa-w5" { 0.01 } else { 0.06 };
             assert!((mean / stated - 1.0).abs() < share, "{}: {mean} {stated}", built_in.name);
         }

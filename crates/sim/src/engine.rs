@@ -1,10 +1,9 @@
-//! Engines: the order in which the units of a [`Network`] are visited.
+//! Engines: the order in which the nodes of a [`Network`] run.
 //!
-//! [`Windows`] is the fast one; [`Heap`] is the plain one, the oracle. Results are equal, bit for bit:
-//! what a unit does depends only on its own events in the order (time, class, tie), and both engines
-//! keep that order for every unit.
+//! [`Windows`] is fast; [`Heap`] is simple and serves as the oracle. Their results are equal, bit for bit: a node
+//! depends only on its own events in the order (time, class, tie), and both engines keep that order for every node.
 //!
-//! An engine is compiled once. What it drives is behind two trait objects: the ports of a run ([`SwitchNodes`]) and its hosts
+//! Engines are compiled once. They drive two trait objects: the ports of a run ([`SwitchNodes`]) and its hosts
 //! ([`HostNodes`]).
 
 mod event_list;
@@ -32,25 +31,24 @@ use trimline_packet::{Time, TimeDelta};
 
 use crate::keys::quantity::LONGEST;
 
-/// The longest run of a network in which what one unit sends arrives at another `lookahead` later at the earliest.
-/// What lies behind it never happens. It is the same for every engine.
+/// Longest possible run with a given lookahead, the minimum time from a decision to send until the arrival.
+/// Later events never happen. The bound holds for every engine.
 pub(crate) fn longest_run(lookahead: TimeDelta) -> TimeDelta {
     let ps = u128::from(wheel::MAX_WINDOWS) << lookahead.as_ps().max(1).ilog2();
     TimeDelta::from_ps(u64::try_from(ps).unwrap_or(u64::MAX)).min(LONGEST)
 }
 
-/// Drives a network through virtual time.
 pub(crate) trait Engine {
     /// Performs every event before `limit`.
     fn run_until(&mut self, network: &mut Network, limit: Time);
-    /// Units may be behind `limit` after [`Engine::run_until`], if nothing that they still have to do can
-    /// be noticed by other units yet. Now they are not: for whoever looks at them, or changes links.
+    /// Performs every event of every node before `limit`. After [`Engine::run_until`] a node may be behind, if its
+    /// events cannot affect other nodes yet. Call this before reading state or changing links.
     fn catch_up(&mut self, _network: &mut Network, _limit: Time) {}
-    /// Shows `inspect` the network as the thread sees it that drives a unit: with the packets that are there. Between two
-    /// calls of [`Engine::run_until`].
+    /// Calls `inspect` with the network of the thread that drives `node`. Call it between two calls of
+    /// [`Engine::run_until`].
     fn at_node(&mut self, network: &Network, _node: u32, inspect: &mut dyn FnMut(&Network)) {
         inspect(network);
     }
-    /// Something that is no event has given a unit something to do at `at`, until when everything is settled.
+    /// Gives `node` something to do at `at`, from outside the events. All nodes have caught up to `at`.
     fn disturb(&mut self, network: &mut Network, node: u32, at: Time);
 }

@@ -1,15 +1,15 @@
-//! What a flow is.
+//! The description of a flow.
 
 use trimline_packet::{ByteCount, HostId, Time};
 
-/// A flow: who sends what to whom, and when it starts.
+/// A flow: its hosts, size and start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
     pub(crate) source: HostId,
     pub(crate) destination: HostId,
     /// Place of its workload in the scenario.
     pub(crate) workload: u32,
-    /// What its application at the source knows it by.
+    /// Its name at the application of its source.
     pub(crate) token: u32,
     /// Number among the flows of its source and workload.
     pub(crate) index: u64,
@@ -17,14 +17,13 @@ pub(crate) struct Flow {
     pub(crate) size: Option<ByteCount>,
     pub(crate) start: Time,
     pub(crate) class: u8,
-    /// Switches choose its paths.
+    /// True if switches choose its paths.
     pub(crate) switch_random: bool,
-    /// Which of the persistent connections to its destination carries it, once that is known.
+    /// The persistent connection to its destination that carries it, once known.
     pub(crate) connection_number: Option<u16>,
 }
 
 impl Flow {
-    /// Where there is none.
     pub(crate) const NONE: Flow = Flow {
         source: HostId::new(0),
         destination: HostId::new(0),

@@ -1,21 +1,20 @@
-//! The flows of a run that are under way: who sends what to whom, and how far each one is.
+//! The flows of a run that are under way, with their progress.
 //!
-//! A flow is made when it starts, and forgotten some time after both its ends know that it is over
-//! ([`Flows::forget`]). So memory is that of the flows under way, however many there are in a run.
+//! A flow is made when it starts, and forgotten some time after both its ends know that it is over ([`Flows::forget`]).
+//! So memory depends on the flows under way alone.
 //!
 //! # The number of a connection
-//! A flow's connection is numbered by the host that opens it: the place of the flow among those that this host has
-//! under way, and a *generation*, which is another one for each flow that uses the place. A late packet of a flow
-//! that was forgotten names an old generation, and meets an unknown connection. Places and slots are handed out by a
-//! host in the order of its own events, so no number depends on the engine or on the number of threads.
+//! The opening host numbers a flow's connection: the place of the flow among the host's flows under way, and a
+//! *generation*, which differs for each flow at the place. A late packet of a forgotten flow names an old generation,
+//! and meets an unknown connection. A host assigns places and slots in the order of its own events, so no number
+//! depends on the engine or on the number of threads.
 //!
 //! # Persistent connections
-//! Where a workload keeps its connections the flow of a place is the first message of its connection: it names the
-//! connection's streams, hosts, class and transport, which all its messages share. Which message is under way, and
-//! what waits behind it, is in [`persistent`].
+//! The flow of a persistent connection is its first message: it names the connection's streams, hosts, class and
+//! transport, which all messages share. [`persistent`] holds the message under way, and those behind it.
 //!
 //! # Threads
-//! What changes in a flow belongs to one half of it, and so to the thread that drives the host of that half. Places
+//! Mutable state of a flow belongs to one of its streams, and so to the thread that drives the stream's host. Places
 //! are forgotten while no thread works.
 
 mod persistent;
@@ -41,32 +40,29 @@ use crate::workload::{Applications, Persistence};
 /// Bits of a connection's number that are the flow's place; the others are its generation.
 const PLACE_BITS: u32 = 22;
 const PLACE: u32 = (1 << PLACE_BITS) - 1;
-/// The most flows that a host can send at a time, and the most that it can send and receive together.
+/// Maximum number of flows that a host can send at a time, and send and receive together.
 pub(crate) const MAX_OF_HOST: u32 = PLACE - 1;
-/// Generations of a place. One number less than there are: the last one stands for halves that are not open.
+/// Generations of a place, without the last, which stands for streams that are not open.
 const GENERATIONS: u32 = (1 << (32 - PLACE_BITS)) - 1;
 
-/// In place of a half's generation: the endpoint gave its slot back, and it is kept for the record.
+/// In place of a stream's generation: the endpoint has released its slot, kept for the record.
 const CLOSED: u32 = GENERATIONS << PLACE_BITS;
 /// No slot yet.
 const NO_SLOT: u32 = CLOSED | PLACE;
 /// The host had no slot left: the run fails.
 const NONE_LEFT: u32 = CLOSED | (PLACE - 1);
 
-/// A flow that is under way, or a place for one. What each packet asks for lies in front.
+/// A flow under way, or a place for one. Fields for each packet come first.
 #[repr(C)]
 struct Live {
     /// Changes while no thread works.
     generation: AtomicU32,
-    /// Of each half that is open its slot, and above it the generation, so that one word says whether a connection's
-    /// number is known and where; [`NO_SLOT`] before the half was opened, then [`CLOSED`] and the slot. Changed by the
-    /// half's own host.
+    /// Slot and generation of each open stream: one word says whether a connection's number is known and where.
+    /// [`NO_SLOT`] before the stream opens, then [`CLOSED`] and the slot. Changed by the stream's own host.
     sides: [AtomicU32; 2],
-    /// When its first packet began to leave, in picoseconds: never before. Of a persistent connection it is in [`persistent`].
+    /// Departure of the first packet, in picoseconds, or never. For a persistent connection see [`persistent`].
     left: AtomicU64,
-    /// When the last ACK arrived.
     acknowledged: AtomicU64,
-    /// When the last byte arrived.
     delivered: AtomicU64,
     /// Payload that had arrived at the end of the warm-up.
     before: AtomicU64,
@@ -110,7 +106,7 @@ impl Live {
     }
 }
 
-/// Small numbers that are used again: the last one that came back first.
+/// Small numbers for reuse: the number returned last is taken first.
 #[derive(Default)]
 struct Numbers {
     free: Vec<u32>,
@@ -126,7 +122,6 @@ impl Numbers {
     }
 }
 
-/// What a host hands out.
 #[derive(Default)]
 struct Book {
     places: Numbers,
@@ -134,14 +129,11 @@ struct Book {
     persistent: PersistentConnections,
 }
 
-/// What a thread of the run saw of flows.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen {
-    /// Sized flows that started.
     started: u64,
-    /// Those whose sender knows that they ended.
+    /// Sized flows that ended, as their senders know.
     finished: u64,
-    /// Those whose last byte has arrived.
     delivered: u64,
     last_change: Time,
 }
@@ -153,36 +145,28 @@ pub(crate) struct Opened {
     place: u32,
 }
 
-/// What a flow that begins asks of its endpoint.
+/// A command to the endpoint of a flow that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begun {
-    /// A connection.
     Open(ConnectionId, Flow),
-    /// To be sent on a connection that is open.
     Send(Further),
 }
 
-/// A further message on an open connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Further {
-    /// The sending half.
+    /// The send stream.
     pub(crate) key: Key,
-    /// Its payload.
     pub(crate) length: ByteCount,
 }
 
-/// What the record of a flow is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seat {
-    /// What it is.
     pub(crate) flow: Flow,
-    /// When its first packet began to leave.
+    /// Departure of the first packet.
     pub(crate) left: Option<Time>,
-    /// When the last byte arrived.
     pub(crate) delivered: Option<Time>,
-    /// When the last ACK arrived.
     pub(crate) acknowledged: Option<Time>,
-    /// Slots of its halves, where they were opened.
+    /// Slots of its streams, if they were opened.
     pub(crate) sender: Option<u32>,
     pub(crate) receiver: Option<u32>,
     /// Payload that had arrived at the end of the warm-up.
@@ -196,23 +180,20 @@ pub(crate) struct Flows {
     pub(crate) applications: Applications,
     /// Hash of each workload's name: part of a flow's identity.
     workload_names: Arc<[u64]>,
-    /// What the random streams of halves have in common: of flows, and of pairs; of senders, and of receivers.
+    /// Purposes of the streams' random numbers: of flows, and of pairs; of senders, and of receivers.
     sides: [[Purpose; 2]; 2],
-    /// Place of each workload's transport in the plan.
     transports: Arc<[u8]>,
-    /// Whether each workload keeps its connections.
     keeps: Arc<[bool]>,
-    /// How.
+    /// By workload: how it uses its connections.
     persistence: Arc<[Persistence]>,
-    /// By place, beside `live`; nothing where no workload keeps its connections.
+    /// By place, parallel to `live`; empty without persistent connections.
     persistent: Shared<Growing<Persistent>>,
     any_switch_random: bool,
     seen: Seen,
-    /// Messages of persistent connections that ended: those of this thread.
+    /// Ended messages of persistent connections of this thread.
     messages: Vec<Course>,
-    /// Sized flows whose sender knows that they ended, and when: those of this thread.
+    /// Ended sized flows of this thread, as their senders know, with the times.
     ended: Vec<(Time, Opened)>,
-    /// Why the run cannot go on.
     failure: Option<String>,
 }
 
@@ -239,10 +220,10 @@ impl Flows {
         }
     }
 
-    /// The same flows for another thread of the run.
+    /// Returns a view for another thread of the run.
     ///
     /// # Safety
-    /// As [`Shared::view`]: what belongs to a host is used by one thread at a time.
+    /// See [`Shared::view`]: one thread at a time uses the state of a host.
     pub(crate) unsafe fn view(&self) -> Flows {
         // SAFETY: promised by the caller.
         unsafe {
@@ -265,7 +246,6 @@ impl Flows {
         }
     }
 
-    /// Takes over what the view of another thread saw.
     pub(crate) fn gather(&mut self, other: &mut Flows) {
         let seen = mem::take(&mut other.seen);
         self.seen.started += seen.started;
@@ -284,52 +264,49 @@ impl Flows {
         self.any_switch_random
     }
 
-    /// Sized flows that are known of, and those whose sender knows that they ended.
+    /// Numbers of known and of ended sized flows, as their senders know.
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.applications.known(), self.seen.finished)
     }
 
-    /// Whether every sized flow has ended at its sender, and none will start.
+    /// Returns whether all sized flows have ended at their senders, and none will start.
     pub(crate) fn are_over(&self) -> bool {
         self.seen.started == self.seen.finished && self.applications.are_done()
     }
 
-    /// Whether the last byte of every sized flow that started has arrived. A sender that waits for no ACKs ends before.
+    /// Returns whether all last bytes of started sized flows have arrived. A sender that waits for no ACKs ends before.
     pub(crate) fn are_delivered(&self) -> bool {
         self.seen.started == self.seen.delivered
     }
 
-    /// Whether a sized flow ever started.
     pub(crate) fn has_sized(&self) -> bool {
         self.seen.started > 0
     }
 
-    /// When a sized flow was last delivered or ended.
     pub(crate) fn last_change(&self) -> Time {
         self.seen.last_change
     }
 
-    /// Why the run cannot go on.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
-    /// Puts the sized flows that ended since the last time behind the others.
+    /// Appends the sized flows that ended since the last call.
     pub(crate) fn take_ended(&mut self, ended: &mut VecDeque<(Time, Opened)>) {
         ended.extend(self.ended.drain(..));
     }
 
-    /// What became of messages of persistent connections that ended since the last time.
+    /// Takes the messages of persistent connections that ended since the last call.
     pub(crate) fn take_messages(&mut self) -> Vec<Course> {
         mem::take(&mut self.messages)
     }
 
-    /// When the next flow of a host starts, as far as the host knows: never if there is none.
+    /// Start of a host's next flow, as far as the host knows; never, if there is none.
     pub(crate) fn next_start(&self, host: u32) -> Time {
         self.applications.next_start(host)
     }
 
-    /// What is due at a host at `now` begins: a flow, in most cases. A message may have to wait.
+    /// Begins the flow due at a host at `now`, if any. A message may have to wait.
     pub(crate) fn begin(&mut self, host: u32, now: Time) -> Option<Begun> {
         let flow = self.applications.take_start(host, now)?;
         self.seen.started += u64::from(flow.size.is_some());
@@ -339,7 +316,6 @@ impl Flows {
         Some(Begun::Open(self.open(host, flow)?, flow))
     }
 
-    /// A message begins, or waits.
     fn begin_message(&mut self, host: u32, flow: Flow) -> Option<Begun> {
         let owner =
             [u64::from(flow.source.get()), self.workload_names[flow.workload as usize], flow.index];
@@ -356,7 +332,6 @@ impl Flows {
         Some(Begun::Open(connection, turn.flow))
     }
 
-    /// A number for the connection of a flow.
     fn open(&mut self, host: u32, flow: Flow) -> Option<ConnectionId> {
         let place = self.books[host as usize].places.take();
         if place >= MAX_OF_HOST {
@@ -370,7 +345,6 @@ impl Flows {
         Some(ConnectionId::new(generation << PLACE_BITS | place))
     }
 
-    /// A message is sent on a connection that carries no other.
     fn hand_over(&mut self, host: u32, turn: Turn) -> Further {
         let Turn { flow, connection } = turn;
         let connection = connection.expect("a connection that was opened");
@@ -399,7 +373,7 @@ impl Flows {
         (generation == connection.get() >> PLACE_BITS).then_some(live)
     }
 
-    /// The host that opened a connection that `host` knows by this key.
+    /// Host that opened a connection that `host` knows by this key.
     #[inline]
     fn opener(host: u32, key: Key) -> u32 {
         if key.opened_here { host } else { key.peer.get() }
@@ -409,12 +383,12 @@ impl Flows {
     pub(crate) fn find(&self, host: u32, key: Key) -> Option<u32> {
         let number = key.connection.get();
         let live = self.live[Flows::opener(host, key) as usize].find(number & PLACE)?;
-        // What is left is the slot if the generations are the same.
+        // The rest is the slot if the generations are equal.
         let slot = live.side(key.side).load(Ordering::Relaxed) ^ (number & !PLACE);
         (slot <= PLACE).then_some(slot)
     }
 
-    /// Asks for what [`Flows::find`] will look at.
+    /// Prefetches the data of [`Flows::find`].
     #[inline(always)]
     pub(crate) fn prefetch(&self, host: u32, key: Key) {
         let live = self.live.find(Flows::opener(host, key) as usize);
@@ -423,7 +397,7 @@ impl Flows {
         }
     }
 
-    /// Whether a half of a flow under way may still be opened: it never was.
+    /// Returns whether a stream of a flow under way may be opened: it never was.
     pub(crate) fn accepts(&self, host: u32, key: Key) -> bool {
         self.live(Flows::opener(host, key), key.connection).is_some_and(|live| {
             live.is_under_way() && live.side(key.side).load(Ordering::Relaxed) == NO_SLOT
@@ -449,14 +423,13 @@ impl Flows {
         slot
     }
 
-    /// An endpoint gives a half up; its slot is not used again before the flow is forgotten.
+    /// Closes a stream that its endpoint releases. The slot is not reused before the flow is forgotten.
     pub(crate) fn release(&mut self, host: u32, key: Key) {
         if let Some(live) = self.live(Flows::opener(host, key), key.connection) {
             live.side(key.side).fetch_or(CLOSED, Ordering::Relaxed);
         }
     }
 
-    /// Whether a connection is persistent for further messages.
     #[inline]
     pub(crate) fn is_persistent(&self, host: u32, key: Key) -> bool {
         if self.persistent.len() == 0 {
@@ -466,17 +439,15 @@ impl Flows {
         flow.is_some_and(|flow| self.keeps[flow.workload as usize])
     }
 
-    /// Whether the connections of a workload are kept.
     pub(crate) fn keeps(&self, workload: u32) -> bool {
         self.keeps[workload as usize]
     }
 
-    /// Whether the connection of a flow under way is kept.
     pub(crate) fn carries_messages(&self, opened: Opened) -> bool {
         self.keeps[self.place(opened).flow().workload as usize]
     }
 
-    /// What a connection carries now: its flow, or the message under way on one that is kept.
+    /// Flow of a connection, or the message under way on a persistent one.
     pub(crate) fn carried(&self, opener: u32, connection: ConnectionId) -> Option<Flow> {
         let first = *self.description(opener, connection)?;
         match self.keeps[first.workload as usize] {
@@ -485,13 +456,12 @@ impl Flows {
         }
     }
 
-    /// The flow of a connection, of one that is kept the first, unless it was forgotten.
+    /// Flow of a connection, or the first flow of a persistent one, unless it was forgotten.
     pub(crate) fn description(&self, opener: u32, connection: ConnectionId) -> Option<&Flow> {
         self.live(opener, connection).map(Live::flow)
     }
 
-    /// A packet of a connection leaves the host that opened it. Gives whether it is the first of what the connection
-    /// carries.
+    /// Records that a packet leaves its connection's opener. Returns whether it is the first of the flow or message.
     pub(crate) fn leave(&mut self, opener: u32, connection: ConnectionId, now: Time) -> bool {
         let Some(live) = self.live(opener, connection) else { return false };
         if self.keeps[live.flow().workload as usize] {
@@ -504,14 +474,14 @@ impl Flows {
         is_first
     }
 
-    /// The random stream of one half of a flow, named by what the flow is and not by its number; where all flows of a pair
-    /// have the same paths, by the pair.
+    /// RNG stream of a send or receive stream, named by the flow, not its number; by the pair, if all its flows share
+    /// paths.
     pub(crate) fn stream(&self, host: u32, key: Key) -> Stream {
         let flow = self.description(Flows::opener(host, key), key.connection);
         self.stream_of(flow.expect("a half is of a flow under way"), key.side)
     }
 
-    /// The same.
+    /// Returns [`Flows::stream`] of a flow that is already looked up.
     pub(crate) fn stream_of(&self, flow: &Flow, side: Side) -> Stream {
         let is_per_pair = self.applications.is_per_pair(flow.workload);
         let [sender, receiver] = self.sides[usize::from(is_per_pair)];
@@ -524,13 +494,13 @@ impl Flows {
         purpose.of(&[u64::from(flow.source.get()), name, number])
     }
 
-    /// The place of a connection's transport in the plan, unless its flow was forgotten.
+    /// Place of a connection's transport in the plan, unless its flow was forgotten.
     pub(crate) fn transport_of(&self, host: u32, key: Key) -> Option<usize> {
         let flow = self.description(Flows::opener(host, key), key.connection)?;
         Some(usize::from(self.transports[flow.workload as usize]))
     }
 
-    /// Something happened to a flow, at `host`. What follows happens at the same host.
+    /// Records an event of a flow at `host`. Its consequences happen at the same host.
     pub(crate) fn record(&mut self, host: u32, event: flow::Event, now: Time) {
         self.seen.last_change = self.seen.last_change.max(now);
         let (flow::Event::Delivered { key, .. } | flow::Event::Acknowledged { key, .. }) = event;
@@ -561,8 +531,8 @@ impl Flows {
         }
     }
 
-    /// Something happened to a message of a persistent connection, at `host`, whose half has counted `totals`. Gives what
-    /// the host sends next.
+    /// Records an event of a persistent connection's message at `host`, whose stream has counted `totals`. Returns the
+    /// next message of the host.
     pub(crate) fn record_message(
         &mut self,
         host: u32,
@@ -601,17 +571,16 @@ impl Flows {
         }
     }
 
-    /// What became so far of the message under way on a persistent connection, if there is one, when its halves have counted
-    /// so much.
+    /// Course so far of a persistent connection's present message, if any, from both streams' counts.
     pub(crate) fn course(&self, opened: Opened, sent: Totals, received: Totals) -> Option<Course> {
         let before = self.place(opened).before.load(Ordering::Relaxed);
         self.persistent_at(opened.by, self.connection(opened)).course(sent, received, before)
     }
 
-    /// Takes every message that waits behind another one, host by host.
+    /// Calls `take` with every waiting message, host by host.
     ///
     /// # Errors
-    /// Those of `take`.
+    /// Returns the errors of `take`.
     pub(crate) fn each_waiting(
         &self,
         take: &mut dyn FnMut(Course) -> io::Result<()>,
@@ -619,7 +588,6 @@ impl Flows {
         self.waiting().try_for_each(|&flow| take(Course::waiting(flow)))
     }
 
-    /// By host: adds the payload of its messages that wait.
     pub(crate) fn unsent_of_waiting(&self, unsent: &mut [u64]) {
         for flow in self.waiting() {
             unsent[flow.source.index()] += flow.size.map_or(0, ByteCount::get);
@@ -630,7 +598,7 @@ impl Flows {
         self.books.iter().flat_map(|book| book.persistent.waiting())
     }
 
-    /// Every flow under way, host by host; of a persistent connection the first.
+    /// All flows under way, host by host; of a persistent connection the first.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = Opened> + '_ {
         (0..self.books.len() as u32).flat_map(move |by| {
             let places = 0..self.books[by as usize].places.next.min(MAX_OF_HOST);
@@ -641,7 +609,6 @@ impl Flows {
         })
     }
 
-    /// What is known of a flow under way.
     pub(crate) fn seat(&self, opened: Opened) -> Seat {
         let live = self.place(opened);
         let time = |end: &AtomicU64| {
@@ -662,7 +629,6 @@ impl Flows {
         }
     }
 
-    /// Asks for what [`Flows::seat`] reads.
     pub(crate) fn prefetch_seat(&self, opened: Opened) {
         table::prefetch(std::ptr::from_ref(self.place(opened)).cast(), size_of::<Live>());
     }
@@ -671,18 +637,17 @@ impl Flows {
         self.live[opened.by as usize].find(opened.place).expect("a place that was handed out")
     }
 
-    /// The connection of a flow under way.
     pub(crate) fn connection(&self, opened: Opened) -> ConnectionId {
         let generation = self.place(opened).generation.load(Ordering::Relaxed);
         ConnectionId::new(generation << PLACE_BITS | opened.place)
     }
 
-    /// The warm-up is over: so much had arrived.
+    /// Stores a flow's payload that had arrived at the end of the warm-up.
     pub(crate) fn set_before(&mut self, opened: Opened, bytes: u64) {
         self.place(opened).before.store(bytes, Ordering::Relaxed);
     }
 
-    /// Forgets a flow whose endpoints have forgotten it. While no other thread works.
+    /// Forgets a flow whose endpoints have forgotten it. No other thread may work.
     pub(crate) fn forget(&mut self, opened: Opened) {
         let seat = self.seat(opened);
         let live = self.place(opened);
@@ -710,7 +675,7 @@ mod tests {
     use crate::scenario::Scenario;
     use crate::workload;
 
-    /// What is kept is of the connection, however many messages it carries.
+    /// A persistent connection takes the same memory, however many messages it carries.
     #[test]
     fn a_hundred_thousand_messages_have_one_place() {
         let text = "topology.star.hosts = 2\nduration = \"1s\"\n[[workload]]\nname = \"w\"\n\
@@ -730,7 +695,7 @@ mod tests {
         }
         for index in 0..100_000 {
             let now = flows.next_start(0);
-            // The next one waits, and goes when the one under way has ended.
+            // The next message waits, and goes when the present one has ended.
             assert_eq!(flows.begin(0, now), None);
             assert_eq!(flows.waiting().map(|flow| flow.index).sum::<u64>(), index + 1);
             let delivered = flow::Event::Delivered { key: receiving, slot: 0 };
@@ -748,7 +713,7 @@ mod tests {
         assert_eq!((flows.books[0].places.next, flows.seen.finished), (1, 100_000));
     }
 
-    /// A place is used again, and each time under another number, until the generations begin anew.
+    /// A place is used again, with new numbers until the generations begin anew.
     #[test]
     fn a_late_packet_of_a_forgotten_flow_meets_an_unknown_connection() {
         let text = "topology.star.hosts = 2\nduration = \"1s\"\n[[workload]]\nname = \"w\"\n\
@@ -773,7 +738,7 @@ mod tests {
             assert_eq!((flows.assign(0, sending), flows.find(0, sending)), (0, Some(0)));
             assert!(flows.accepts(1, receiving) && flows.find(1, receiving).is_none());
             assert_eq!((flows.assign(1, receiving), flows.find(1, receiving)), (0, Some(0)));
-            // An endpoint that gives a half up has it no more, and no packet opens it again.
+            // An endpoint that releases a stream has it no more, and no packet opens it again.
             flows.release(1, receiving);
             assert!(flows.find(1, receiving).is_none() && !flows.accepts(1, receiving));
             let opened: Vec<Opened> = flows.under_way().collect();

@@ -1,26 +1,23 @@
 //! Links that change during a run, and links that lose, corrupt and reorder packets.
 //!
 //! # Changes
-//! Changes of links are the first thing at their instant. A change is a change of the transmitter:
-//! what it already sends, and what is on the wire, arrives as if nothing had happened; what is handed
-//! to a failed link takes its time there and is lost.
+//! Changes of links come first at their instant. A change affects the transmitter: packets that it already sends, or
+//! that are on the wire, arrive as before. A packet for a failed link takes its time there and is lost.
 //!
-//! Routing learns of a failure, or of its end, a fixed time later (NDP 3.2.3). Then hosts stop naming
-//! paths over the dead link, or name them again, and switches that choose paths themselves stop
-//! choosing up-links that do not lead to the destination. Until then packets are lost.
+//! Routing learns of a failure, or of its end, a fixed time later (NDP 3.2.3). Then hosts stop naming paths over the
+//! dead link, or name them again, and switches that choose paths avoid up-links that do not lead to the destination.
+//! Until then packets are lost.
 //!
 //! # Impairments
-//! What happens to a packet is drawn when it leaves, from a stream of the link's own; a link without
-//! impairment draws nothing. A corrupted packet is thrown away by the receiver of its link, whose
-//! frame check fails, so for everybody else it is a lost one. A packet that is delayed may be
-//! overtaken by the next.
+//! The outcome of a packet is drawn when it leaves, from the link's own stream; other links draw nothing. The receiver
+//! of a link discards a corrupted packet, whose frame check fails: for all others it is lost. The next packet may
+//! overtake a delayed one.
 //!
 //! # Hosts whose delay varies
-//! What a host takes for a packet, beyond what is constant, is drawn as the packet is handed to the link: the sending
-//! host's part on its own link, the receiving host's on the link that leads to it. A host keeps its packets in order.
-//! What it sends is never closer together than the link carries it; what it receives may be heard at once, a picosecond
-//! apart, when one packet held up the others. A link that reorders does so behind the one host and beside the other:
-//! its delay comes on top.
+//! A host's variable delay is drawn as a packet goes to the link: the sending host's part on its own link, the
+//! receiving host's on the link to it. A host keeps its packets in order. Packets that it sends are never closer
+//! together than the link carries them; packets that it receives may come a picosecond apart, when one held up the
+//! others. A link that reorders does so behind the sending host and beside the receiving host: its delay is added.
 
 use std::collections::BTreeSet;
 
@@ -31,27 +28,27 @@ use crate::random;
 use crate::table::Shared;
 use crate::topology::{Clos, HostDelay, LinkId, Routes};
 
-/// What becomes of a link.
+/// A change of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkChange {
-    /// It sends at this rate from the next packet on.
+    /// Sends at this rate from the next packet on.
     Rate(BitRate),
-    /// It loses everything.
+    /// Loses all packets.
     Fail,
-    /// It is again what it was at the beginning.
+    /// Returns to its initial state.
     Restore,
 }
 
 /// A change of a link at a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEvent {
-    /// When, from the beginning of the run.
+    /// Time from the beginning of the run.
     pub at: TimeDelta,
-    /// Which link.
+    /// The link that changes.
     pub link: LinkId,
-    /// Whether the link in the other direction changes too.
+    /// True if the link in the other direction changes too.
     pub both_directions: bool,
-    /// How.
+    /// The change.
     pub change: LinkChange,
 }
 
@@ -62,32 +59,32 @@ pub struct Share(u32);
 impl Share {
     const WHOLE: u32 = 1_000_000_000;
 
-    /// So many of a billion; `None` if there are more.
+    /// Returns a share in billionths; `None` above one billion.
     pub fn from_billionths(billionths: u64) -> Option<Share> {
         u32::try_from(billionths).ok().filter(|&share| share <= Share::WHOLE).map(Share)
     }
 
-    /// So many of a billion.
+    /// Returns the share in billionths.
     pub fn billionths(self) -> u32 {
         self.0
     }
 
-    /// Whether it strikes. Nothing is drawn for what never does.
+    /// Draws whether the event happens. A share of zero draws nothing.
     fn strikes(self, stream: &mut Stream) -> bool {
         self.0 > 0 && random::below(stream, u64::from(Share::WHOLE)) < u64::from(self.0)
     }
 }
 
-/// What links do to packets.
+/// Impairments of packets on links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Impairment {
-    /// Packets that are lost.
+    /// Share of packets that are lost.
     pub loss: Share,
-    /// Packets that arrive damaged and are thrown away at the far end of the link.
+    /// Share of packets that arrive damaged and are discarded at the far end.
     pub corruption: Share,
-    /// Each packet is delayed by up to this much, uniformly: packets may overtake each other.
+    /// Maximum extra delay of a packet, uniform: packets may overtake each other.
     pub reordering: TimeDelta,
-    /// Only these links, each in the one direction; empty: every link.
+    /// The impaired links, each in one direction; empty for every link.
     pub links: Vec<LinkId>,
 }
 
@@ -98,25 +95,23 @@ impl Impairment {
     }
 }
 
-/// What becomes of a packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
     Arrives(Time),
     Gone(Loss),
 }
 
-/// Why a link does not bring a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// The link was down.
     Failed,
-    /// By chance.
+    /// Lost by chance.
     Lost,
-    /// It was damaged, and thrown away at the far end.
+    /// Damaged, and discarded at the far end.
     Corrupted,
 }
 
-/// Something that happens to the links, one direction each.
+/// An event of the links, one direction each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Change(LinkId, LinkChange),
@@ -124,16 +119,14 @@ pub(crate) enum Step {
     Learn(LinkId, bool),
 }
 
-/// An impaired link.
 struct Impaired {
     stream: Stream,
-    /// When packets will arrive that may not have arrived yet: no two at one instant, for the order of
-    /// arrivals at an instant is by link.
+    /// Arrival times of packets that may be on the way, all different: the order at an instant is by link.
     arrivals: BTreeSet<Time>,
 }
 
 impl Impaired {
-    /// When a packet that is handed to the link at `now` arrives, if without reordering at `at`.
+    /// Arrival time of a packet that enters the link at `now` and would arrive at `at` without reordering.
     fn reorder(&mut self, now: Time, at: Time, max: TimeDelta) -> Time {
         if max == TimeDelta::ZERO {
             return at;
@@ -149,11 +142,9 @@ impl Impaired {
     }
 }
 
-/// A host whose delay varies, in one direction.
 struct Varying {
     spread: TimeDelta,
     stream: Stream,
-    /// When its last packet was through.
     last: Time,
 }
 
@@ -164,9 +155,9 @@ impl Varying {
         (spread > TimeDelta::ZERO).then(|| Varying { spread, stream: stream(), last: Time::ZERO })
     }
 
-    /// When a packet is through that would be at `at` without spread: `apart` behind the one before at least.
+    /// Returns when a packet is through that would be at `at` without spread: at least `apart` behind the one before.
     ///
-    /// Where packets come at least `apart` from each other, that is `spread` later at most.
+    /// If packets come at least `apart` from each other, it is at most `spread` later.
     fn pass(&mut self, at: Time, apart: TimeDelta) -> Time {
         let drawn = random::below(&mut self.stream, self.spread.as_ps() + 1);
         self.last = (at + TimeDelta::from_ps(drawn)).max(self.last + apart);
@@ -174,7 +165,6 @@ impl Varying {
     }
 }
 
-/// The hosts at the ends of a link whose delays vary.
 struct Ends {
     sender: Option<Varying>,
     receiver: Option<Varying>,
@@ -187,29 +177,28 @@ impl Ends {
     }
 }
 
-/// The links of a run that are not always what they were at its beginning.
+/// The links of a run that change, lose or delay packets.
 pub(crate) struct Links {
-    /// What happens, in order.
+    /// All events, in order.
     steps: Vec<(Time, Step)>,
-    /// How much of it has happened.
     taken: usize,
     impairment: Impairment,
-    /// Per unit; empty in a run without impairment.
+    /// Per node; empty in a run without impairment.
     impaired: Shared<Option<Impaired>>,
-    /// Per unit; empty in a run in which nothing fails.
+    /// Per node; empty in a run without failures.
     failed: Shared<bool>,
-    /// Per unit; empty in a run in which no host's delay varies.
+    /// Per node; empty if no host's delay varies.
     ends: Shared<Option<Ends>>,
-    /// The most that a packet may be delayed beyond transmission, propagation and what ends always take.
+    /// Maximum delay of a packet beyond transmission, propagation and the constant delay of hosts.
     max_delay: TimeDelta,
-    /// Per unit: whether something stands on the link and sees each packet; empty in a run without.
+    /// Per node: whether a phantom queue or pacer sees each packet; empty in a run without.
     bumped: Shared<bool>,
-    /// From this unit on somebody counts what is sent: hosts, where a run is sampled.
+    /// From this node on sent packets are counted: hosts, in a sampled run.
     counted_from: u32,
 }
 
 impl Links {
-    /// `reverse` gives the link in the other direction.
+    /// Links of a run. `reverse` gives the link in the other direction.
     pub(crate) fn new(
         events: &[LinkEvent],
         impairment: &Impairment,
@@ -232,7 +221,7 @@ impl Links {
                 steps.push((at + convergence, Step::Learn(link, works)));
             }
         }
-        // Stable: at one instant first the changes, in the order of the scenario.
+        // The sort is stable: at one instant changes come first, in the order of the scenario.
         steps.sort_by_key(|&(at, step)| (at, matches!(step, Step::Learn(..))));
         let is_any_impaired = (0..nodes).any(|node| impairment.strikes(LinkId::new(node)));
         let impaired = |node| {
@@ -256,22 +245,20 @@ impl Links {
         }
     }
 
-    /// The same links; what these units and those behind them send is counted.
+    /// Adds counting of packets that node `from` and later nodes send.
     pub(crate) fn counted(self, from: u32) -> Links {
         Links { counted_from: from, ..self }
     }
 
-    /// The same links; something stands on some of them and sees each packet.
+    /// Adds the links on which a phantom queue or pacer sees each packet.
     pub(crate) fn with_bumps(self, bumped: Shared<bool>) -> Links {
         Links { bumped, ..self }
     }
 
-    /// Whether what hosts send is counted.
     pub(crate) fn counts_hosts(&self) -> bool {
         self.counted_from != u32::MAX
     }
 
-    /// The same links between hosts whose delays vary as the network says.
     pub(crate) fn with_hosts(self, clos: &Clos, routes: &Routes, seed: u64) -> Links {
         let (send, receive) = (clos.processing.host_send, clos.processing.host_receive);
         if send.spread == TimeDelta::ZERO && receive.spread == TimeDelta::ZERO {
@@ -292,10 +279,10 @@ impl Links {
         Links { ends, max_delay: self.max_delay + max, ..self }
     }
 
-    /// The same links for another thread of the run, which changes none.
+    /// Returns a view for another thread of the run, which changes no link.
     ///
     /// # Safety
-    /// As [`Shared::view`]: a unit's link is used by one thread at a time.
+    /// See [`Shared::view`]: one thread at a time uses a node's link.
     pub(crate) unsafe fn view(&self) -> Links {
         // SAFETY: promised by the caller.
         let (impaired, failed, ends) =
@@ -314,22 +301,19 @@ impl Links {
         }
     }
 
-    /// Everything that will happen.
     pub(crate) fn steps(&self) -> impl Iterator<Item = Step> + '_ {
         self.steps.iter().map(|&(_, step)| step)
     }
 
-    /// Whether anything ever happens.
     pub(crate) fn has_steps(&self) -> bool {
         !self.steps.is_empty()
     }
 
-    /// When something happens next.
     pub(crate) fn next_at(&self) -> Time {
         self.steps.get(self.taken).map_or(Time::NEVER, |&(at, _)| at)
     }
 
-    /// The next thing that happens at or before `now`.
+    /// Takes the next event at or before `now`.
     pub(crate) fn take(&mut self, now: Time) -> Option<Step> {
         let &(at, step) = self.steps.get(self.taken)?;
         if at > now {
@@ -348,31 +332,29 @@ impl Links {
         Some(step)
     }
 
-    /// Whether a packet on this link must ask for its passage.
+    /// Returns whether a packet on this link must ask for its passage.
     pub(crate) fn is_impaired(&self, link: LinkId) -> bool {
         let is_seen =
             link.node() >= self.counted_from || self.bumped.find(link.index()) == Some(&true);
         is_seen || self.failed.find(link.index()) == Some(&true) || self.draws(link)
     }
 
-    /// Whether chance decides what becomes of a packet on this link.
+    /// Returns whether chance decides about packets on this link.
     pub(crate) fn draws(&self, link: LinkId) -> bool {
         let is_drawn = self.impaired.find(link.index()).is_some_and(Option::is_some);
         is_drawn || self.ends.find(link.index()).is_some_and(Option::is_some)
     }
 
-    /// Whether a packet may be lost on any link at any time.
     pub(crate) fn may_lose(&self) -> bool {
         self.failed.len() > 0 || self.impaired.len() > 0
     }
 
-    /// The most that a packet may be delayed beyond transmission, propagation and what ends always take.
+    /// Maximum delay of a packet beyond transmission, propagation and the constant delay of hosts.
     pub(crate) fn max_delay(&self) -> TimeDelta {
         self.max_delay
     }
 
-    /// What becomes of a packet that is handed to the link at `now`, occupies it for `transmission` and would arrive
-    /// at `at`.
+    /// Passage of a packet that enters the link at `now`, occupies it for `transmission` and would arrive at `at`.
     #[cold]
     #[inline(never)]
     pub(crate) fn passage(
@@ -384,7 +366,7 @@ impl Links {
     ) -> Passage {
         let node = node as usize;
         let mut ends = self.ends.find_mut(node).and_then(Option::as_mut);
-        // A host draws for what it sends, whatever becomes of it.
+        // A sending host draws for each packet, even a lost one.
         if let Some(host) = ends.as_mut().and_then(|ends| ends.sender.as_mut()) {
             at = host.pass(at, transmission);
         }
@@ -464,7 +446,7 @@ mod tests {
         }
     }
 
-    /// A cable between two hosts that take up to `send` and `receive` longer for a packet.
+    /// Returns a cable between two hosts that delay a packet by up to `send` and `receive`.
     fn cable(impairment: &Impairment, send: TimeDelta, receive: TimeDelta) -> Links {
         let delay = |spread| HostDelay { min: TimeDelta::from_ps(7), spread };
         let clos = Clos {
@@ -503,7 +485,7 @@ mod tests {
             assert!(links.is_impaired(LinkId::new(0)) && links.is_impaired(LinkId::new(1)));
             assert_eq!(links.max_delay(), spread(send + receive));
             let arrivals = arrivals(&mut links);
-            // A sender is bound by its link, a receiver hears at once what one packet held up.
+            // A sender is bound by its link; a receiver gets at once what one packet held up.
             let apart = arrivals.windows(2).map(|pair| (pair[1] - pair[0]).as_ps()).min();
             assert_eq!(apart, Some(if receive == 0 { 1000 } else { 1 }));
             let delays = arrivals.iter().enumerate().map(|(packet, &at)| late(packet, at));
@@ -526,7 +508,7 @@ mod tests {
         assert!(counts.iter().all(|&count| (9_500..10_500).contains(&count)), "{counts:?}");
     }
 
-    /// Loss moves no draw of a host that sends, and a host's delay none of the link's.
+    /// Loss moves no draw of a sending host, nor a host's delay any of the link's.
     #[test]
     fn draws_of_hosts_and_links_are_apart() {
         let spread = TimeDelta::from_ps(900);
@@ -541,7 +523,7 @@ mod tests {
             whole.iter().zip(&lossy).filter(|(_, lossy)| **lossy != Passage::Gone(Loss::Lost));
         assert!(arrived.clone().count() > 60_000 && arrived.clone().count() < 80_000);
         assert!(arrived.into_iter().all(|(whole, lossy)| whole == lossy));
-        // Each direction and each host has a stream of its own.
+        // Each direction and each host has its own stream.
         let both = |links: &mut Links| {
             let at = |packet: u64| Time::from_ps(packet * 1_000_000);
             let mut pass = |node, packet| links.passage(node, at(packet), at(packet), spread);

@@ -1,17 +1,18 @@
-//! The state machines of a run: every switch port with its link, every host with its NIC.
+//! The state machines of a run: switch ports with their links, and hosts with their NICs.
 //!
-//! What belongs to no unit is [`Core`]. Switch ports are a table of one kind of port ([`Switches`]), hosts one of one kind
-//! of endpoint ([`Hosts`]). Neither is compiled for the kind of the other: [`Network`] has both behind a trait object.
+//! [`Core`] holds the state that belongs to no node. Switch ports are a table of one kind of port ([`Switches`]), hosts
+//! of one kind of endpoint ([`Hosts`]). Neither is compiled for the kind of the other: [`Network`] holds both behind
+//! trait objects.
 //!
-//! Nothing here knows in which order the units are visited; that is the engine's business
-//! ([`crate::engine`]). The rules that make the order of units irrelevant are kept here:
+//! The engine decides in which order nodes run ([`crate::engine`]). This module keeps the rules that make the order
+//! irrelevant:
 //!
-//! - A unit acts on others only through [`EventSink::arrive`], at least one link delay ahead. The one
-//!   exception is a returned header, which enters another port *of the same switch* at once.
-//! - At one instant a unit's transmitter acts before its arrivals, arrivals before timers, timers
-//!   before application starts. What an action makes possible at the same instant happens at once.
-//! - Ports are lazy: an arrival first performs all departures that were due before it. Where the ports of
-//!   a switch are coupled, those of all its ports, in order of time ([`coupled`]).
+//! - A node acts on others only through [`EventSink::arrive`], at least one link delay ahead. The one exception is a
+//!   returned header, which enters another port *of the same switch* at once.
+//! - At one instant a node's transmitter acts before its arrivals, arrivals before timers, timers before application
+//!   starts. An action that becomes possible at the same instant happens at once.
+//! - Ports are lazy: an arrival first performs all departures that were due before it; at a coupled switch the
+//!   departures of all ports, in order of time ([`coupled`]).
 
 mod bounds;
 mod build;
@@ -45,9 +46,9 @@ use crate::random;
 use crate::topology::{LinkId, LinkSpec};
 use crate::workload::Notice;
 
-/// How a unit's packets reach another unit.
+/// Takes the packets that nodes send, to be delivered later.
 pub(crate) trait EventSink {
-    /// `handle`, sent by the transmission `from`, arrives at `node` at `at`.
+    /// Delivers `handle`, sent by the transmission `from`, to `node` at `at`.
     fn arrive(
         &mut self,
         arena: &mut Arena,
@@ -56,9 +57,9 @@ pub(crate) trait EventSink {
         handle: Handle,
         from: Transmission,
     );
-    /// A port was changed by another port of its switch, at once: it received a packet, or acted.
+    /// Notes that a port was changed at once by another port of its switch: it received a packet, or acted.
     fn touched(&mut self, port: u32);
-    /// A packet loses its place at a port. For those who record it: nothing follows.
+    /// Hook for recorders: a port does not keep a packet.
     #[inline]
     fn drop_list(
         &mut self,
@@ -68,34 +69,32 @@ pub(crate) trait EventSink {
         _disposition: Disposition,
     ) {
     }
-    /// A port sends a notification to the sender of a packet that goes on. For those who record it: nothing follows.
+    /// Hook for recorders: a port notifies the sender of a packet that goes on.
     #[inline]
     fn quenched(&mut self, _port: u32, _packet: &Packet) {}
-    /// A packet that was for a port leaves by another one. For those who record it: nothing follows.
+    /// Hook for recorders: a packet for a port leaves by another port.
     #[inline]
     fn detoured(&mut self, _arena: &Arena, _port: u32, _handle: Handle) {}
-    /// The link of a unit took a packet and loses it. For those who record it: nothing follows.
+    /// Hook for recorders: the link of a node took a packet and loses it.
     #[inline]
     fn lost(&mut self, _arena: &Arena, _node: u32, _handle: Handle) {}
 }
 
-/// One transmission on a link: the unit whose link it is, and how many packets the link sent before. The number repeats
-/// after 2^32 packets; pause frames have numbers of their own. One word, because every packet on a link has one.
+/// One transmission: the node of the link, and the number of packets that the link sent before. The number repeats
+/// after 2^32 packets; pause frames have their own. It is one word, because every packet on a link has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Transmission(u64);
 
 impl Transmission {
-    /// Nobody's.
     pub(crate) const NONE: Transmission = Transmission(0);
     /// Set in the number of a pause frame.
     const PAUSE: u64 = 1 << 31;
 
-    /// The transmission of the link of `node` that follows `before` others.
+    /// Transmission of the link of `node` that follows `before` others.
     #[inline(always)]
     pub(crate) const fn new(node: u32, before: u64) -> Transmission {
         Transmission(before << 32 | node as u64)
     }
-    /// The unit whose link it is.
     #[inline(always)]
     pub(crate) const fn link(self) -> u32 {
         self.0 as u32
@@ -105,8 +104,8 @@ impl Transmission {
 /// The order of packets that arrive at one switch or host at the same instant: a hash, so that no port is favoured and
 /// equal-length packets build no permanent phase.
 ///
-/// The hash is of the seed and the transmission. It does not depend on the time or on the number of hosts: a run that is
-/// shifted in time, faster, or beside idle hosts is the same run.
+/// It hashes the seed and the transmission, not the time or the number of hosts: a run that is shifted in time, faster,
+/// or beside idle hosts is the same run.
 #[derive(Clone, Copy)]
 pub(crate) struct Ties {
     seed: u64,
@@ -114,15 +113,14 @@ pub(crate) struct Ties {
 }
 
 impl Ties {
-    /// Set in the name of a host's link, whose number as a unit depends on how many ports there are.
+    /// Set in the name of a host's link, whose node number depends on the number of ports.
     const HOST: u32 = 1 << 31;
 
-    /// The order of a run with this seed and so many ports.
     pub(crate) const fn new(seed: u64, ports: u32) -> Ties {
         Ties { seed, ports }
     }
 
-    /// The hash of a transmission: the packet with the smaller one comes first.
+    /// Hash of a transmission: the packet with the smaller hash comes first.
     #[inline]
     pub(crate) fn tie(self, of: Transmission) -> u64 {
         let link = of.link();
@@ -130,14 +128,13 @@ impl Ties {
         random::mix(self.seed ^ random::mix(of.0 - u64::from(link) + u64::from(name)))
     }
 
-    /// The order of two arrivals at one unit.
     #[inline]
     pub(crate) fn order(self, a: (Time, Transmission), b: (Time, Transmission)) -> Ordering {
         a.0.cmp(&b.0).then_with(|| self.tie(a.1).cmp(&self.tie(b.1)))
     }
 }
 
-/// Everything that has state during a run, or one thread's view of it: switch ports, hosts, and what belongs to neither.
+/// The state of a run, or one thread's view of it.
 pub(crate) struct Network<S: ?Sized, H: ?Sized> {
     pub(crate) core: Core,
     pub(crate) switches: Box<S>,
@@ -145,7 +142,6 @@ pub(crate) struct Network<S: ?Sized, H: ?Sized> {
 }
 
 impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
-    /// The link that a unit sends on.
     fn transmitter(&self, node: u32) -> &Transmitter {
         match node.checked_sub(self.core.routes.ports()) {
             Some(host) => self.hosts.link(host),
@@ -160,17 +156,16 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         }
     }
 
-    /// Everything that arrives over link `over` leaves the switch there by port `by`, whatever its destination.
+    /// Makes all packets that arrive over `over` leave the switch there by `by`, whatever their destination.
     pub(crate) fn fixed_route(&mut self, over: LinkId, by: LinkId) {
         self.transmitter_mut(over.node()).set_far_end(by.node());
     }
 
-    /// The present rate of a port's link.
     pub(crate) fn rate(&self, port: u32) -> BitRate {
         self.core.rate(self.switches.link(port))
     }
 
-    /// Payload that has arrived at the receivers of flows under way.
+    /// Payload that has arrived at the receivers of flows under way, in bytes.
     pub(crate) fn payload_arrived(&self) -> u64 {
         let of = |opened| {
             let Seat { flow, receiver, .. } = self.core.flows.seat(opened);
@@ -179,20 +174,19 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         self.core.flows.under_way().filter_map(of).sum()
     }
 
-    /// Whether a flow is to start, as far as hosts know.
     pub(crate) fn any_start(&self) -> bool {
         let flows = &self.core.flows;
         (0..self.core.routes.hosts()).any(|host| flows.next_start(host) != Time::NEVER)
     }
 
-    /// A host will receive a notice. Returns its unit, which must be visited then.
+    /// Announces a notice to a host. Returns its node, which must run then.
     pub(crate) fn expect(&mut self, notice: Notice) -> u32 {
         self.core.flows.applications.expect(notice);
         self.hosts.set_next_start(notice.host, self.core.flows.next_start(notice.host));
         self.core.routes.ports() + notice.host
     }
 
-    /// Performs the changes of links that are due at `now`, before anything else at that instant.
+    /// Performs the changes of links due at `now`, before anything else at that instant.
     pub(crate) fn change_links(&mut self, now: Time) {
         let mut has_learned = false;
         while let Some(step) = self.core.links.take(now) {
@@ -219,18 +213,18 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
             LinkChange::Fail => self.core.rate(self.transmitter(link.node())),
             LinkChange::Restore => first.rate,
         };
-        // Delay and framing stay what they are.
+        // Delay and framing stay.
         let class = self.core.class_now(link, LinkSpec { rate, ..first });
         self.transmitter_mut(link.node()).class = class;
     }
 
-    /// A link fails: pauses that its ends have sent or received over it no longer count.
+    /// Forgets pauses that the ends of a failed link sent or received over it.
     fn forget_pauses(&mut self, link: LinkId, now: Time) {
         let node = link.node();
         let Some(resumed) = self.core.forget_pauses(link, now) else { return };
         match node.checked_sub(self.core.routes.ports()) {
             None => classes_of(resumed).for_each(|class| self.switches.resume(node, class, now)),
-            // What it sends now it does not send earlier.
+            // The host sends nothing before `now`.
             Some(host) => self.hosts.hold_until(host, now),
         }
     }
@@ -261,7 +255,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         }
     }
 
-    /// Prefetches both halves of a flow that is forgotten soon.
+    /// Prefetches both streams of a flow that is forgotten soon.
     pub(crate) fn prefetch_sides(&self, opened: Opened) {
         for (host, slot) in sides(&self.core.flows.seat(opened)) {
             if let Some(slot) = slot {
@@ -270,7 +264,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         }
     }
 
-    /// A flow is over, and what is late has been answered: frees its slots and its place. While no other thread works.
+    /// Frees the slots and the place of a flow that has answered late packets. No other thread may work.
     pub(crate) fn forget(&mut self, opened: Opened) {
         for (host, slot) in sides(&self.core.flows.seat(opened)) {
             if let Some(slot) = slot {
@@ -281,7 +275,6 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     }
 }
 
-/// The hosts of a flow and its slots there.
 fn sides(Seat { flow, sender, receiver, .. }: &Seat) -> [(HostId, Option<u32>); 2] {
     [(flow.source, *sender), (flow.destination, *receiver)]
 }

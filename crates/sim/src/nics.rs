@@ -1,5 +1,5 @@
-//! What hosts' NICs and processors do between their transports and their links (HULL, NSDI 2012, 4.1). What they do is
-//! [`trimline_hostnic`]; where a packet meets them is in [`crate::network`].
+//! NICs and processors between hosts' transports and their links (HULL, NSDI 2012, 4.1). [`trimline_switch::nic`] has
+//! their behaviour; [`crate::network`] has the points where packets meet them.
 
 use trimline_hostnic::FlowId;
 use trimline_hostnic::{Delivered, Receiver, ReceiverModel, Transmitter, TransmitterModel};
@@ -9,25 +9,20 @@ use trimline_packet::{Handle, Packet, Packets, Time, TimeDelta};
 use crate::plan;
 use crate::table::Shared;
 
-/// The NIC and the processors of a host.
 #[derive(Clone, Default)]
 struct Nic {
     transmitter: Option<Transmitter>,
     receiver: Option<Receiver>,
-    /// Packets that the transport has given up.
     sent: u64,
 }
 
-/// Those of all hosts. Nothing is here in a run without.
 pub(crate) struct Nics {
-    /// By host.
     of_hosts: Shared<Option<Box<Nic>>>,
     transmit: Option<TransmitterModel>,
     receive: Option<ReceiverModel>,
 }
 
 impl Nics {
-    /// Those of a plan, if it has any.
     pub(crate) fn new(plan: &plan::Nics, hosts: u32) -> Option<Box<Nics>> {
         let plan::Nics { transmit, receive } = plan;
         if transmit.is_none() && receive.is_none() {
@@ -53,10 +48,10 @@ impl Nics {
         }))
     }
 
-    /// Another view of the same tables.
+    /// Returns another view of these tables.
     ///
     /// # Safety
-    /// As [`crate::network::Core::view`].
+    /// See [`crate::network::Core::view`].
     pub(crate) unsafe fn view(&self) -> Nics {
         // SAFETY: promised by the caller.
         let of_hosts = unsafe { self.of_hosts.view() };
@@ -83,26 +78,24 @@ impl Nics {
         Some((nic.receiver.as_mut()?, self.receive.as_ref()?))
     }
 
-    /// Whether a host has a queue of its NIC.
     pub(crate) fn has_queue(&self, host: u32) -> bool {
         self.transmitter(host).is_some()
     }
 
-    /// When a host that has a packet at `ready` hands it to its NIC's queue, and when this has one to send: at once or
-    /// never. `None` without a queue.
+    /// Returns when a host with a packet at `ready` hands it to its NIC's queue, and when the queue has a packet to
+    /// send: at once or never. `None` without a queue.
     pub(crate) fn next_event(&self, host: u32, ready: Time) -> Option<(Time, Time)> {
         let (transmitter, model) = self.transmitter(host)?;
         Some((ready.max(transmitter.takes_at(model)), transmitter.next_start(Time::ZERO)))
     }
 
-    /// The transport of a host gives a packet up.
     pub(crate) fn count(&mut self, host: u32) {
         if let Some(Some(nic)) = self.of_hosts.find_mut(host as usize) {
             nic.sent += 1;
         }
     }
 
-    /// A host hands a packet to its NIC's queue; whether another one follows is known. Gives whether there is room.
+    /// Hands a host's packet to its NIC's queue; `is_followed` if another follows. Returns whether there is room.
     pub(crate) fn take(
         &mut self,
         host: u32,
@@ -119,18 +112,17 @@ impl Nics {
         is_taken
     }
 
-    /// The line is free: what a NIC sends now.
     pub(crate) fn give(&mut self, host: u32, packets: &impl Packets) -> Option<Handle> {
         self.transmitter_mut(host)?.0.poll_transmit(packets)
     }
 
-    /// When the transport of a host hears of something that has arrived: never if nothing waits.
+    /// Returns when a host's transport receives the next waiting packet; never, if none waits.
     pub(crate) fn next_delivery(&self, host: u32) -> Time {
         let timeout = |(receiver, model): (&Receiver, &ReceiverModel)| receiver.poll_timeout(model);
         self.receiver(host).map_or(Time::NEVER, timeout)
     }
 
-    /// A frame arrives at a host. `None` if nothing delays it there, else whether there is room for it.
+    /// Takes an arriving frame. Returns `None` if nothing delays it, otherwise whether there is room.
     pub(crate) fn arrive(
         &mut self,
         host: u32,
@@ -145,7 +137,6 @@ impl Nics {
         Some(receiver.handle_frame(now, packet, packets, model))
     }
 
-    /// The next packet that the transport of a host hears of now.
     pub(crate) fn deliver(
         &mut self,
         host: u32,
@@ -156,7 +147,6 @@ impl Nics {
         receiver.poll_delivery(now, packets, model)
     }
 
-    /// What the NIC of a host has done by `now`.
     pub(crate) fn counters(&self, host: u32, now: Time) -> HostCounters {
         let Some(Some(nic)) = self.of_hosts.find(host as usize) else {
             return HostCounters::default();
@@ -180,8 +170,7 @@ impl Nics {
     }
 }
 
-/// What a transport hears of a packet that its NIC hands over: for one that is taken together with the next, that its
-/// answer waits for that.
+/// Returns a packet as its NIC hands it to the transport. A mark delays its ACK if the next packet was taken with it.
 pub(crate) fn received(packet: Packet, is_followed: bool) -> Packet {
     let mark = if is_followed { Packet::MARK_DELAYED_ACK } else { 0 };
     Packet { marks: packet.marks | mark, ..packet }

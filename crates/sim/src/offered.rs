@@ -1,6 +1,6 @@
-//! The load that Poisson arrivals are to bring, in shares of what links carry.
+//! The offered load of Poisson arrivals, in shares of the links' capacity.
 //!
-//! The links are those of the key `load`: of each source; of the receiver of incasts, or all hosts' where it is drawn;
+//! The links are those of the key `load`: of each source; of the receiver of incasts, or of all hosts if it is drawn;
 //! of the clients for the answers to queries. Only payload counts.
 
 use std::collections::BTreeSet;
@@ -10,23 +10,23 @@ use trimline_packet::{BitRate, Time, TimeDelta};
 
 use crate::plan::{Arrivals, Matrix, Plan, Queries, Servers, Workload};
 
-/// What a Poisson workload offers.
+/// The load that a Poisson workload offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offered {
-    /// Mean payload over what the links carry, in billionths.
+    /// Mean payload over the capacity of the links, in billionths.
     pub billionths: u64,
-    /// How many links it is a share of.
+    /// Number of links.
     pub links: u32,
-    /// The rate of each.
+    /// Rate of each link.
     pub rate: BitRate,
-    /// When the first flow may arrive.
+    /// Earliest arrival of a flow.
     pub from: TimeDelta,
-    /// None arrives at this time or later.
+    /// No flow arrives at this time or later.
     pub until: TimeDelta,
 }
 
-/// What the workload at this place of a plan offers. `None` where its arrivals are no Poisson process, and for the
-/// requests of queries, whose answers stand for them.
+/// Returns the offered load of the workload at `place`. `None` without Poisson arrivals, and for requests of queries,
+/// which their answers represent.
 pub fn offered(plan: &Plan, place: usize) -> Option<Offered> {
     let workload = plan.workloads.get(place)?;
     let Arrivals::Poisson { mean, until } = workload.arrivals else { return None };
@@ -42,7 +42,7 @@ pub fn offered(plan: &Plan, place: usize) -> Option<Offered> {
         None => workload.size.mean_millibytes()?,
     };
     let millibytes = u128::from(millibytes);
-    // Bits a second are millibytes / 1000 * 8 / (picoseconds / 10^12); of them billionths of the rate.
+    // Bits a second are millibytes / 1000 * 8 / (picoseconds / 10^12); the result is in billionths of the rate.
     let above =
         (millibytes * u128::from(processes)).checked_mul(u128::from(flows) * 8_000_000_000)?;
     let below = u128::from(links) * u128::from(rate.as_bps()) * u128::from(mean.as_ps());
@@ -52,7 +52,7 @@ pub fn offered(plan: &Plan, place: usize) -> Option<Offered> {
 }
 
 impl Offered {
-    /// Payload that the links carry in the time of arrivals, of a run that ended at `end`, in bytes.
+    /// Payload that the links can carry during arrivals of a run until `end`, in bytes.
     fn capacity_bytes(&self, end: Time) -> u64 {
         let until = (Time::ZERO + self.until).min(end);
         let ps = until.saturating_since(Time::ZERO + self.from).as_ps();
@@ -61,7 +61,6 @@ impl Offered {
     }
 }
 
-/// The loads of a run that ended at `end`, for its record.
 pub(crate) fn loads(plan: &Plan, end: Time) -> Vec<LoadRecord> {
     let of = |(place, workload): (usize, &Workload)| {
         let offered = offered(plan, place)?;
@@ -74,9 +73,7 @@ pub(crate) fn loads(plan: &Plan, end: Time) -> Vec<LoadRecord> {
     plan.workloads.iter().enumerate().filter_map(of).collect()
 }
 
-/// Arrivals of a workload.
 struct Shape {
-    /// Poisson processes.
     processes: u32,
     /// Flows of each arrival.
     flows: u32,
@@ -113,7 +110,7 @@ fn shape(workload: &Workload, before: Option<&Workload>, hosts: u32) -> Option<S
             | Matrix::Listed(_)
             | Matrix::Responses => return None,
         },
-        // How many hosts send is drawn.
+        // The number of sending hosts is drawn.
         Matrix::RandomPairs { .. } | Matrix::Requests(_) | Matrix::Listed(_) => return None,
     })
 }
@@ -122,7 +119,7 @@ fn answers(queries: &Queries, hosts: u32) -> Shape {
     let clients = queries.client_count(hosts);
     let flows = match queries.servers {
         Servers::Fixed(servers) => servers,
-        // Their mean is of all answers together.
+        // The mean is over all answers together.
         Servers::Groups(_) => 1,
     };
     Shape { processes: clients, flows, links: clients }
@@ -143,7 +140,7 @@ mod tests {
         all.map(|offered| offered.map(|offered| offered.billionths)).collect()
     }
 
-    /// The share is what the key `load` asks for, whatever the matrix.
+    /// The share equals the key `load`, for any matrix.
     #[test]
     fn what_is_asked_for_is_offered() {
         for matrix in [

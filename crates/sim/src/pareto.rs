@@ -1,23 +1,23 @@
 //! Flow sizes of a Pareto distribution, by shape and mean.
 //!
 //! The share of flows larger than `x` is `(min / x)^shape` (HULL 6.3: shape 1.05, mean 100 KB). With a shape near 1
-//! most bytes are in flows that few runs ever draw: the mean of any sample is then far below that of the distribution,
-//! most of the time. So a run reports the load that it realised beside the one that was asked for.
+//! most bytes are in flows that few runs ever draw: usually the mean of a sample is far below the mean of the
+//! distribution. So a run reports its realised load next to the requested one.
 //!
-//! With a bound the distribution is that of sizes up to the bound alone (a larger one is drawn again), and the least
-//! size is such that the mean is still what was asked for.
+//! A bounded distribution has sizes up to the bound alone (larger ones are drawn again), with a minimum size that keeps
+//! the requested mean.
 //!
 //! Powers are libm's, the same on every machine.
 
 /// Draws are numbers below this, all equally likely.
 pub const DRAWS: u64 = 1 << 53;
 
-/// Why there is no such distribution.
+/// The reason why there is no such distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoPareto {
     /// A shape of 1 or less: the mean is infinite.
     Shape,
-    /// Some sizes would be below a byte. The least mean of which this is not true, in bytes; `None` where there is none.
+    /// Some sizes would be below a byte. Holds the minimum mean that avoids this, in bytes, if there is one.
     Mean(Option<u64>),
     /// A bound that does not exceed the mean.
     Max,
@@ -26,22 +26,21 @@ pub enum NoPareto {
 /// Sizes of a Pareto distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pareto {
-    /// One number over another: above 1.
+    /// A fraction, numerator and denominator, above 1.
     shape: (u32, u32),
     mean_millibytes: u64,
     min_millibytes: u64,
-    /// The largest size in bytes.
     max: u64,
-    /// What would be larger is drawn again. Otherwise it becomes the largest size.
+    /// True if larger sizes are drawn again; otherwise they become the maximum size.
     is_bounded: bool,
 }
 
 impl Pareto {
-    /// Without a bound. Flows have a most that their transport can number, in bytes: a size beyond it becomes this one,
-    /// and [`Pareto::mean_bytes`] knows nothing of it.
+    /// Returns an unbounded distribution. Sizes are clamped to `max` bytes, the largest flow that a transport can
+    /// number; [`Pareto::mean_bytes`] ignores the clamp.
     ///
     /// # Errors
-    /// A shape of 1 or less, and sizes below a byte.
+    /// Fails for a shape of 1 or less, sizes below a byte, and a `max` that does not exceed the mean.
     pub fn unbounded(shape: (u32, u32), mean_bytes: u64, max: u64) -> Result<Pareto, NoPareto> {
         let above = excess(shape)?;
         let mean_millibytes = mean_bytes.saturating_mul(1000);
@@ -57,10 +56,10 @@ impl Pareto {
         Ok(Pareto { shape, mean_millibytes, min_millibytes, max, is_bounded: false })
     }
 
-    /// With a bound, in bytes.
+    /// Returns a distribution with a bound, in bytes.
     ///
     /// # Errors
-    /// A shape of 1 or less, sizes below a byte, and a bound that does not exceed the mean.
+    /// Fails for a shape of 1 or less, sizes below a byte, and a bound that does not exceed the mean.
     pub fn bounded(shape: (u32, u32), mean_bytes: u64, max: u64) -> Result<Pareto, NoPareto> {
         excess(shape)?;
         if max <= mean_bytes {
@@ -73,7 +72,7 @@ impl Pareto {
             max,
             is_bounded: true,
         };
-        // The mean rises with the least size.
+        // The mean rises with the minimum size.
         let mean = |min| with(min).mean_of_bounded();
         let (mut low, mut high) = (1000, mean_bytes.saturating_mul(1000));
         if mean(low) > mean_bytes as f64 {
@@ -96,7 +95,7 @@ impl Pareto {
         self.min_millibytes as f64 / 1000.0
     }
 
-    /// The share of flows, without the bound, that would exceed it.
+    /// Share of flows that would exceed the bound without it.
     fn beyond(&self) -> f64 {
         match self.is_bounded {
             true => libm::pow(self.min() / self.max as f64, self.exponent()),
@@ -104,7 +103,6 @@ impl Pareto {
         }
     }
 
-    /// The mean of sizes up to the bound.
     fn mean_of_bounded(&self) -> f64 {
         let shape = self.exponent();
         let without = shape / (shape - 1.0) * self.min();
@@ -112,48 +110,48 @@ impl Pareto {
         without * bytes / (1.0 - self.beyond())
     }
 
-    /// The size for a uniform draw below [`DRAWS`], in bytes: at least one, and the smaller the larger the draw.
+    /// Returns the size for a uniform draw below [`DRAWS`], in bytes: at least one, and smaller for larger draws.
     pub fn size(&self, draw: u64) -> u64 {
         // Never zero.
         let uniform = (draw + 1) as f64 / DRAWS as f64;
         let share = uniform + (1.0 - uniform) * self.beyond();
         let size = self.min() * libm::pow(share, -1.0 / self.exponent());
-        // Too large a number becomes the largest that there is.
+        // The cast saturates.
         ((size + 0.5) as u64).clamp(1, self.max)
     }
 
-    /// The mean in bytes, as it was asked for.
+    /// Returns the requested mean, in bytes.
     pub fn mean_bytes(&self) -> u64 {
         self.mean_millibytes / 1000
     }
 
-    /// The same in thousandths of a byte.
+    /// Returns the requested mean, in thousandths of a byte.
     pub fn mean_millibytes(&self) -> u64 {
         self.mean_millibytes
     }
 
-    /// The least size in thousandths of a byte.
+    /// Returns the minimum size, in thousandths of a byte.
     pub fn min_millibytes(&self) -> u64 {
         self.min_millibytes
     }
 
-    /// The largest size in bytes.
+    /// Returns the maximum size, in bytes.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// Whether a larger size is drawn again.
+    /// Returns whether larger sizes are drawn again.
     pub fn is_bounded(&self) -> bool {
         self.is_bounded
     }
 
-    /// One number over another.
+    /// Returns the shape: numerator and denominator.
     pub fn shape(&self) -> (u32, u32) {
         self.shape
     }
 }
 
-/// By how much the numerator of a shape exceeds its denominator.
+/// Excess of a shape's numerator over its denominator.
 fn excess(shape: (u32, u32)) -> Result<u32, NoPareto> {
     shape.0.checked_sub(shape.1).filter(|&above| above > 0).ok_or(NoPareto::Shape)
 }
@@ -170,7 +168,7 @@ mod tests {
         Pareto::unbounded(SHAPE, 100_000, 1000 * TERABYTE).unwrap()
     }
 
-    /// The share of flows larger than `size`: half a byte more, for sizes are whole.
+    /// Share of flows larger than `size`: half a byte more, because sizes are whole.
     fn share_above(sizes: &Pareto, size: u64) -> f64 {
         let (mut low, mut high) = (0, DRAWS);
         while low < high {
@@ -183,7 +181,7 @@ mod tests {
         low as f64 / DRAWS as f64
     }
 
-    /// Mean bytes of a flow, of flows no larger than `size`: each power of two of draws in equal parts.
+    /// Mean bytes of a flow in flows up to `size`: each power of two of draws in equal parts.
     fn bytes_up_to(sizes: &Pareto, size: u64) -> f64 {
         const PARTS: u64 = 4096;
         let min = share_above(sizes, size);
@@ -207,7 +205,7 @@ mod tests {
         assert_eq!(hull().mean_bytes(), 100_000);
     }
 
-    /// Not of a sample, whose mean would be half of this: of the distribution function.
+    /// The mean is of the distribution function; the mean of a sample would be half of it.
     #[test]
     fn the_distribution_function_is_that_of_pareto() {
         let sizes = hull();
@@ -221,7 +219,7 @@ mod tests {
         assert!((share_above(&sizes, 10_000_000) - 0.000_324_6).abs() < 1e-6);
     }
 
-    /// Flows below 100 KB carry 14.1 % of the bytes, those above 10 MB 68.2 %.
+    /// Flows below 100 KB carry 14.1 % of the bytes, flows above 10 MB 68.2 %.
     #[test]
     fn max_bytes_are_in_few_flows() {
         let sizes = hull();
@@ -239,7 +237,7 @@ mod tests {
             assert!(sizes.size(DRAWS - 1).abs_diff(sizes.min_millibytes() / 1000) <= 1);
             let mean = bytes_up_to(&sizes, max) / 100_000.0;
             assert!((mean - 1.0).abs() < 2e-3, "{shape:?}: {mean}");
-            // A lower least size would be that of sizes without a bound.
+            // An unbounded distribution has a lower minimum size.
             let without = Pareto::unbounded(shape, 100_000, TERABYTE).unwrap();
             assert!(sizes.min_millibytes() > without.min_millibytes());
         }
@@ -249,7 +247,7 @@ mod tests {
     fn a_size_beyond_what_can_be_numbered_is_the_largest() {
         let sizes = Pareto::unbounded(SHAPE, 100_000, 1_000_000).unwrap();
         assert_eq!((sizes.size(0), sizes.max()), (1_000_000, 1_000_000));
-        // Below it nothing is another.
+        // Below it all sizes are equal.
         let middle = DRAWS / 2;
         assert_eq!(sizes.size(middle), hull().size(middle));
     }

@@ -1,10 +1,10 @@
-//! How many threads a run can work on, and which thread drives which unit: whole pods, or leaves with their hosts,
-//! and the switches above them spread evenly.
+//! The division of a network among threads: whole pods, or leaves with their hosts, and the switches above them spread
+//! evenly.
 //!
-//! Only links to and from the top tier cross from one thread to another, so a packet changes threads twice on its way
-//! at most, and all ports of a switch, its shared memory and its returned headers stay with one thread.
+//! Only links of the top tier cross between threads. So a packet changes threads at most twice on its way, and all
+//! ports of a switch, its shared memory and its returned headers stay with one thread.
 //!
-//! The switches at both ends of those links are the border. All other units, hosts among them, neither send to other
+//! The switches at both ends of those links are the border. All other nodes, hosts among them, neither send to other
 //! threads nor receive from them.
 
 use trimline_packet::TimeDelta;
@@ -14,27 +14,27 @@ use crate::plan::{EngineChoice, Plan};
 use crate::table::Shared;
 use crate::topology::{Clos, Routes};
 
-/// More than this are not worth a byte for each unit.
+/// Maximum number of threads. More are not worth a wider integer per node.
 const MAX_THREADS: u32 = 255;
 
-/// How many threads a run works on, and why they are not as many as were asked for.
+/// The number of threads of a run, and why it is smaller than the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Division {
     /// At least one.
     pub threads: usize,
-    /// What keeps the run from more; present when more were asked for.
+    /// The reason why more threads are impossible; present if more were asked for.
     pub reason: Option<String>,
 }
 
-/// Divides a plan among `threads` threads: whole pods of a network with three tiers, leaves of one with two, and the
-/// switches of the top tier spread among them.
+/// Divides a plan among at most `threads` threads: pods with three tiers, leaves with two, and the switches of the top
+/// tier spread evenly.
 pub fn division(plan: &Plan, threads: usize) -> Division {
     let (max, reason) = max_threads(plan);
     let reason = (threads > max).then_some(reason);
     Division { threads: threads.clamp(1, max), reason }
 }
 
-/// The most threads that a plan can work on, and what keeps it from more.
+/// Maximum number of threads of a plan, and its reason.
 fn max_threads(plan: &Plan) -> (usize, String) {
     let clos = &plan.topology;
     let (parts, _) = parts(clos);
@@ -56,7 +56,7 @@ fn max_threads(plan: &Plan) -> (usize, String) {
     }
 }
 
-/// Where in the network a unit is, seen from above.
+/// The place of a node, seen from the top tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// In this part: parts are connected by the top tier only.
@@ -65,8 +65,8 @@ enum Part {
     Top(u32),
 }
 
-/// How many parts only the top tier connects (pods with three tiers, leaves with two), and the switches of that
-/// tier. One part and no such switch in smaller networks.
+/// Number of parts that only the top tier connects (pods with three tiers, leaves with two), and of switches in that
+/// tier. Smaller networks have one part and no such switch.
 fn parts(clos: &Clos) -> (u32, u32) {
     match clos.tiers {
         3 => (clos.pods, clos.aggregations_per_pod * clos.cores_per_aggregation),
@@ -75,7 +75,6 @@ fn parts(clos: &Clos) -> (u32, u32) {
     }
 }
 
-/// In which part a unit is.
 fn part_of(routes: &Routes, node: u32) -> Part {
     let clos = routes.clos();
     let (parts, tops) = parts(clos);
@@ -94,7 +93,7 @@ fn part_of(routes: &Routes, node: u32) -> Part {
     }
 }
 
-/// Whether a port is one of a switch at either end of a link between parts.
+/// Returns whether a port belongs to a switch at an end of a link between parts.
 fn is_at_border(routes: &Routes, port: u32) -> bool {
     let clos = routes.clos();
     let switch = routes.switch_of(port);
@@ -105,17 +104,15 @@ fn is_at_border(routes: &Routes, port: u32) -> bool {
     }
 }
 
-/// The units of each thread.
 pub(crate) struct Partition {
-    /// Per unit: the number of its thread.
     owners: Shared<u8>,
-    /// A bit per unit: it is a port of a switch at the border.
+    /// A bit per node that is a port of a switch at the border.
     border: Shared<u64>,
     threads: usize,
 }
 
 impl Partition {
-    /// Divides a network among at most as many threads as it has parts.
+    /// Divides a network among `threads` threads, at most as many as it has parts.
     pub(crate) fn new(routes: &Routes, threads: usize) -> Partition {
         let (parts, tops) = parts(routes.clos());
         assert!(threads <= parts.min(MAX_THREADS) as usize, "a thread without a part");
@@ -134,24 +131,21 @@ impl Partition {
         Partition { owners, border: border.into(), threads }
     }
 
-    /// How many threads there are.
     pub(crate) fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Per unit: who drives it.
     pub(crate) fn owners(&self) -> Shared<u8> {
         // SAFETY: no item ever changes.
         unsafe { self.owners.view() }
     }
 
-    /// A bit per unit: other threads may send to it, and it to them.
     pub(crate) fn border(&self) -> Shared<u64> {
         // SAFETY: no item ever changes.
         unsafe { self.border.view() }
     }
 
-    /// No packet goes from one thread to another in less than this.
+    /// Minimum time of a packet from one thread to another.
     pub(crate) fn lookahead(&self, core: &Core) -> TimeDelta {
         core.min_transmission() + core.routes.clos().min_top_delay()
     }
@@ -163,7 +157,7 @@ mod tests {
     use crate::topology::LinkId;
     use crate::topology::tests::{back_to_back, fattree, leaf_spine, star, with_processing};
 
-    /// What crosses from one part to another takes as long as threads rely on, or longer.
+    /// A packet from one part to another takes at least as long as threads rely on.
     #[test]
     fn threads_rely_on_the_least_delay_of_the_top_tier() {
         for clos in [fattree(4), leaf_spine()].map(with_processing) {

@@ -1,7 +1,7 @@
-//! What senders and inputs know of each other with priority flow control (IEEE 802.1Qbb).
+//! State of senders and inputs with priority flow control (IEEE 802.1Qbb).
 //!
-//! A class is a queue of the switch's ports. What is counted, and when a class stops or goes on, is
-//! [`trimline_switch::Ingress`]. What happens to ports and hosts is in [`crate::network`].
+//! A class is a queue of the switch's ports. [`trimline_switch::Ingress`] has the counting and the thresholds,
+//! [`crate::network`] the effects on ports and hosts.
 
 use std::mem;
 
@@ -21,16 +21,15 @@ pub(crate) struct LosslessInputs {
     pub(crate) largest_packet: u16,
 }
 
-/// What a sender was told, and how often.
+/// A sender's pauses, and their counters.
 #[derive(Clone)]
 pub(crate) struct Sender {
-    /// By class: until when it stops.
+    /// By class: end of the pause.
     until: [Time; CLASSES],
-    /// The classes that are stopped, a bit each.
     pub(crate) stopped: u8,
-    /// Since when any is.
+    /// The time since which any class is stopped.
     since: Time,
-    /// By class: since when it is, without a break.
+    /// By class: the time since which it is stopped without a break.
     class_since: [Time; CLASSES],
     pub(crate) counters: PauseCounters,
 }
@@ -44,12 +43,11 @@ impl Sender {
         counters: PauseCounters { received: 0, stopped_for: TimeDelta::ZERO },
     };
 
-    /// When the first of the pauses ends by itself.
     fn first_end(&self) -> Time {
         self.until.into_iter().min().unwrap_or(Time::NEVER)
     }
 
-    /// A class stops. Whether it did not before.
+    /// Stops a class. Returns whether it was not stopped before.
     pub(crate) fn stop(&mut self, class: usize, now: Time, until: Time) -> bool {
         self.until[class] = until;
         if self.stopped == 0 {
@@ -63,7 +61,6 @@ impl Sender {
         is_new
     }
 
-    /// A class goes on.
     pub(crate) fn go_on(&mut self, class: usize, now: Time) {
         self.until[class] = Time::NEVER;
         let before = self.stopped;
@@ -73,60 +70,57 @@ impl Sender {
         }
     }
 
-    /// Since when a class is stopped without a break, if it is: nothing of it has begun to leave since then.
+    /// Time since which a class is stopped without a break, if it is: none of its packets began to leave since then.
     pub(crate) fn stopped_since(&self, class: usize) -> Option<Time> {
         (self.stopped >> class & 1 != 0).then(|| self.class_since[class])
     }
 
-    /// The classes whose pauses have ended.
     pub(crate) fn ended(&self, now: Time) -> impl Iterator<Item = usize> + use<> {
         let until = self.until;
         (0..CLASSES).filter(move |&class| until[class] <= now)
     }
 }
 
-/// What pauses did at a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PauseCounters {
-    /// Frames that it received.
     pub(crate) received: u64,
-    /// How long any class was stopped.
+    /// Time for which any class was stopped.
     pub(crate) stopped_for: TimeDelta,
 }
 
-/// Whose packet is on a port's wire.
+/// The input of the packet on a port's wire.
 #[derive(Clone, Copy, Default)]
 struct OnWire {
     input: u32,
     class: u8,
-    /// Zero of a packet that does not count.
+    /// Zero for a packet that does not count.
     bytes: u16,
 }
 
-/// The receiving side of a port's link, and whose packet the port sends.
+/// The receiving side of a port's link, and the input of the port's departing packet.
 #[derive(Clone)]
 pub(crate) struct Input {
     pub(crate) ingress: Ingress,
     /// Memory above XOFF: for the packet that crosses it, and the headroom.
     above_xoff: u32,
-    /// With so many bytes of a class it may cross XOFF within a lookahead.
+    /// Bytes of a class from which on it may cross XOFF within a lookahead.
     restless_from: u32,
-    /// The classes that may, or are stopped, a bit each.
+    /// The classes that may cross XOFF, or are stopped, a bit each.
     restless: u8,
-    /// The classes of whose changes the sender was not told yet, a bit each, and since when there are any.
+    /// The classes with changes unknown to the sender, a bit each, since `untold_since`.
     pub(crate) untold: u8,
     untold_since: Time,
-    /// When it must be told again.
+    /// The time at which the next frame must renew the pauses.
     pub(crate) renew_at: Time,
-    /// Half of a pause at the sender's fastest.
+    /// Half of a pause at the sender's maximum rate.
     renew_after: TimeDelta,
     on_wire: OnWire,
-    /// Frames that told the sender.
+    /// Frames sent to the sender.
     sent: u64,
 }
 
 impl Input {
-    /// What the input holds of a class has changed. Whether it has become calm or ceased to be.
+    /// Updates a class after a change. Returns whether the input has become calm or ceased to be.
     #[inline]
     fn has_turned(&mut self, class: usize) -> bool {
         let was_calm = self.restless == 0;
@@ -136,7 +130,6 @@ impl Input {
         was_calm != (self.restless == 0)
     }
 
-    /// The sender must be told of a class.
     pub(crate) fn notify(&mut self, class: usize, now: Time) {
         if self.untold == 0 {
             self.untold_since = now;
@@ -144,7 +137,7 @@ impl Input {
         self.untold |= 1 << class;
     }
 
-    /// When the port must act for its input, if its transmitter is free from `free_at` on.
+    /// Returns when the port must act for its input, with a free transmitter from `free_at` on.
     #[inline]
     fn next(&self, free_at: Time) -> Time {
         let notified_at = match self.untold {
@@ -155,29 +148,26 @@ impl Input {
     }
 }
 
-/// What a network with priority flow control has beside its units.
 pub(crate) struct Pauses {
     model: PauseModel,
-    /// By unit.
     pub(crate) senders: Shared<Sender>,
     /// By port: the input from the other end of its link.
     pub(crate) inputs: Shared<Input>,
-    /// By unit: who sends on the same link in the other direction.
+    /// By node: the sender on the same link in the other direction.
     pub(crate) opposite: Shared<u32>,
-    /// By port: its switch.
     switch_of: Shared<u32>,
-    /// By switch: how many of its inputs may cross XOFF or XON within a lookahead.
+    /// By switch: inputs that may cross XOFF or XON within a lookahead.
     restless: Shared<u32>,
     /// By handle: the port by whose input the packet came.
     came_by: Vec<u32>,
-    /// By class: the classes of packets that hosts may not send while it is stopped.
+    /// By class: the packet classes that hosts may not send while it is stopped.
     of_hosts: [u8; CLASSES],
-    /// Units whose pauses were forgotten between two events.
+    /// Nodes whose pauses were forgotten between two events.
     pub(crate) disturbed: Vec<u32>,
 }
 
 impl Pauses {
-    /// The inputs of a network in which nothing happened yet. `queue_of` gives the class of packets.
+    /// Initial state of a network. `queue_of` gives the class of packets.
     pub(crate) fn new(
         lossless: Lossless,
         (largest_packet, lookahead): (u16, TimeDelta),
@@ -201,7 +191,7 @@ impl Pauses {
             let back = routes.link(port).spec.delay + links.max_delay();
             let spec = LinkSpec { delay: spec.delay + links.max_delay(), ..spec };
             let needed = headroom_of(&spec, back, largest_packet);
-            // A lookahead's bytes, and the packet whose last bit is the first of them.
+            // A lookahead's bytes, and the packet whose last bit is the first of these bytes.
             let soon = spec.rate.bytes_in(lookahead).get() + 1 + u64::from(largest_packet);
             let restless_from = (u64::from(model.xoff) + 1).saturating_sub(soon) as u32;
             let pause = spec.rate.transmission(ByteCount::new(64 * u64::from(model.quanta)));
@@ -211,7 +201,7 @@ impl Pauses {
                     .unwrap_or_else(|| u32::try_from(needed).unwrap_or(u32::MAX))
                     .saturating_add(u32::from(largest_packet)),
                 restless_from,
-                // Where one lookahead may bring more than XOFF no input is ever calm.
+                // If one lookahead may bring more than XOFF, no input is ever calm.
                 restless: if restless_from == 0 { model.lossless } else { 0 },
                 untold: 0,
                 untold_since: Time::ZERO,
@@ -244,10 +234,10 @@ impl Pauses {
         }
     }
 
-    /// Another view of the same tables.
+    /// Returns another view of these tables.
     ///
     /// # Safety
-    /// As [`crate::network::Core::view`].
+    /// See [`crate::network::Core::view`].
     pub(crate) unsafe fn view(&self) -> Pauses {
         // SAFETY: promised by the caller.
         unsafe {
@@ -265,7 +255,7 @@ impl Pauses {
         }
     }
 
-    /// When a port must act for its input, or because a pause ends, if its transmitter is free from `free_at` on.
+    /// Returns when a port must act for its input or an expiring pause, with a free transmitter from `free_at` on.
     #[inline]
     pub(crate) fn next(&self, port: u32, free_at: Time) -> Time {
         let sender = &self.senders[port as usize];
@@ -273,7 +263,7 @@ impl Pauses {
         end.min(self.inputs[port as usize].next(free_at))
     }
 
-    /// A packet comes by an input. Gives what becomes of it.
+    /// Counts a packet that comes by an input. Returns the result.
     pub(crate) fn arrives(
         &mut self,
         handle: Handle,
@@ -300,7 +290,7 @@ impl Pauses {
         arrival
     }
 
-    /// An input has become calm, or has ceased to be.
+    /// Updates the switch of an input that turned calm or restless.
     fn turn(&mut self, input: u32) {
         let restless = &mut self.restless[self.switch_of[input as usize] as usize];
         *restless = match self.inputs[input as usize].restless {
@@ -309,13 +299,13 @@ impl Pauses {
         };
     }
 
-    /// Whether no input of a switch can cross XOFF or XON within a lookahead.
+    /// Returns whether no input of a switch can cross XOFF or XON within a lookahead.
     #[inline]
     pub(crate) fn is_calm(&self, switch: u32) -> bool {
         self.restless[switch as usize] == 0
     }
 
-    /// The link to a port has failed: what was told of its input is void.
+    /// Forgets the frames of a port's input, after its link has failed.
     pub(crate) fn forget_input(&mut self, port: u32) {
         let Some(input) = self.inputs.find_mut(port as usize) else { return };
         input.ingress.forget();
@@ -327,7 +317,6 @@ impl Pauses {
         self.disturbed.push(port);
     }
 
-    /// A port begins to send a packet.
     pub(crate) fn departs(&mut self, port: u32, handle: Handle, class: usize, bytes: u16) {
         let is_counted = self.model.lossless >> class & 1 != 0;
         let input = self.came_by[handle.index()];
@@ -336,7 +325,7 @@ impl Pauses {
             OnWire { input, class: class as u8, bytes: if is_counted { bytes } else { 0 } };
     }
 
-    /// The last bit of what a port sent has left. Gives the input whose sender must be told, if one must.
+    /// Records that a packet's last bit has left. Returns the input whose sender must be notified, if any.
     pub(crate) fn leaves(&mut self, port: u32, now: Time) -> Option<u32> {
         let on_wire = mem::take(&mut self.inputs[port as usize].on_wire);
         let OnWire { input, class, bytes } = on_wire;
@@ -351,7 +340,7 @@ impl Pauses {
         resumes.then_some(input)
     }
 
-    /// The frame that tells the sender of a port's input what holds now, and how many of its frames were before it.
+    /// Frame with the present state of a port's input, and the number of earlier frames.
     pub(crate) fn frame(&mut self, port: u32, now: Time) -> (Pause, u64) {
         let at = &mut self.inputs[port as usize];
         let classes = mem::take(&mut at.untold);
@@ -365,36 +354,32 @@ impl Pauses {
         (Pause { classes, stopped, quanta: self.model.quanta }, before)
     }
 
-    /// The port by whose input a packet came that waits at a port.
+    /// Port by whose input a waiting packet came.
     pub(crate) fn input_of(&self, handle: Handle) -> u32 {
         self.came_by[handle.index()]
     }
 
-    /// How long a pause lasts at its longest, on a link of this rate.
+    /// Maximum duration of a pause on a link of this rate.
     pub(crate) fn longest(&self, rate: BitRate) -> TimeDelta {
         let bits = Pause::QUANTUM_BITS * u64::from(self.model.quanta);
         rate.transmission(ByteCount::new(bits / 8))
     }
 
-    /// Which packets a host may send.
     pub(crate) fn allowed(&self, node: u32) -> Allowed {
         let stopped = self.senders[node as usize].stopped;
         let closed = (0..CLASSES).filter(|class| stopped >> class & 1 != 0);
         Allowed::from_bits(!closed.fold(0, |bits, class| bits | self.of_hosts[class]))
     }
 
-    /// When the first pause of a sender ends by itself.
     pub(crate) fn first_end(&self, node: u32) -> Time {
         self.senders[node as usize].first_end()
     }
 
-    /// A host's pauses that have ended.
     pub(crate) fn end_at_host(&mut self, node: u32, now: Time) {
         let sender = &mut self.senders[node as usize];
         sender.ended(now).for_each(|class| sender.go_on(class, now));
     }
 
-    /// A host is told.
     pub(crate) fn tell_host(&mut self, node: u32, pause: Pause, lasts: TimeDelta, now: Time) {
         let sender = &mut self.senders[node as usize];
         sender.counters.received += 1;
@@ -408,7 +393,7 @@ impl Pauses {
         }
     }
 
-    /// Frames that a unit has sent to the other end of its link, and what it was told from there.
+    /// Frames that a node has sent over its link, and its counters of received ones.
     pub(crate) fn counters(&self, node: u32, now: Time) -> (u64, PauseCounters) {
         let sender = &self.senders[node as usize];
         let mut counters = sender.counters;
@@ -420,7 +405,7 @@ impl Pauses {
     }
 }
 
-/// The class of packets of a service that a host's NIC knows.
+/// Class of a service's packets in a host's NIC.
 fn class_of_hosts(service: ServiceClass) -> u8 {
     let pause = Pause { classes: 0, stopped: 0, quanta: 0 };
     Packet { service, ..pause.to_packet() }.class()

@@ -1,5 +1,5 @@
-//! One run, fully decided: what a scenario becomes for one series and one seed. No strings to
-//! interpret, no defaults left open.
+//! The plan of one run: a scenario for one series and one seed, fully decided. It has no strings to interpret and no
+//! open defaults.
 
 use std::any::Any;
 use std::fmt;
@@ -36,57 +36,57 @@ use crate::topology::{Clos, LinkId, LinkSpec};
 /// One run of a scenario.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Name of the series (empty when the scenario has none).
+    /// Name of the series; empty without one.
     pub series: String,
-    /// Seed of every random stream of the run.
+    /// Seed of every random stream.
     pub seed: u64,
     /// Shape, rates and delays.
     pub topology: Clos,
-    /// What every switch port does.
+    /// Model of every switch port.
     pub switch: ServiceModel,
-    /// The profile that `switch` begins with.
+    /// Profile that `switch` begins with.
     pub base: Base,
-    /// A queue of its own for packets that may only be dropped, beside those of `switch` under deficit round robin.
+    /// A queue for packets that may only be dropped, beside the queues of `switch` under deficit round robin.
     pub droppable: Option<ServiceModel>,
-    /// Ports that differ from the others; of two rules for a port the later one holds.
+    /// Ports that differ from the others; the last rule for a port holds.
     pub port_rules: Vec<PortRule>,
-    /// The memory that the queues of a switch share, when the model has some that do.
+    /// Memory that the queues of a switch share, if the model has such queues.
     pub shared_memory: SharedMemory,
     /// Priority flow control: classes that are never dropped.
     pub lossless: Option<Lossless>,
     /// Packets that leave a switch by another port when their own is busy (OPF, DIBS).
     pub detour: Option<DetourModel>,
-    /// What stands on links: phantom queues and pacers (HULL).
+    /// Phantom queues and pacers on links (HULL).
     pub bumps: Bumps,
-    /// What hosts' NICs and processors do between their transports and their links.
+    /// NICs and processors of hosts.
     pub nics: Nics,
     /// Packets that do not go up and down.
     pub fixed_routes: Vec<FixedRoute>,
-    /// The transports of the run, each with its parameters: at least one. A workload names its own by its place.
+    /// The transports with their parameters, at least one. A workload names its transport by place.
     pub transports: Vec<Chosen>,
-    /// Who sends what to whom.
+    /// Traffic.
     pub workloads: Vec<Workload>,
     /// Length of the run; `None` runs until every sized flow has ended.
     pub duration: Option<TimeDelta>,
     /// Time at the beginning that throughput does not count.
     pub warm_up: TimeDelta,
-    /// Links that change.
+    /// Changes of links.
     pub link_events: Vec<LinkEvent>,
-    /// How long after a link fails or is restored hosts and switches know.
+    /// Time until hosts and switches learn that a link fails or is restored.
     pub routing_convergence: TimeDelta,
-    /// What links do to packets.
+    /// Loss, corruption and reordering on links.
     pub impairment: Impairment,
-    /// Which engine drives the run.
+    /// The engine that drives the run.
     pub engine: EngineChoice,
-    /// What is recorded event by event. Such a run is driven by [`EngineChoice::Heap`].
+    /// Events to record. Such a run uses [`EngineChoice::Heap`].
     pub timeline: Option<Watch>,
-    /// Time between two samples of all ports, layer by layer.
+    /// Time between two samples of all ports, by layer.
     pub sample_every: Option<TimeDelta>,
-    /// What is sampled one by one beside the layers.
+    /// Flows, ports and pods to sample besides the layers.
     pub sampled: Sampled,
 }
 
-/// Flows and ports that are sampled one by one.
+/// Flows and ports that are sampled singly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sampled {
     /// (source, destination) of flows.
@@ -98,7 +98,7 @@ pub struct Sampled {
 }
 
 impl Plan {
-    /// With priority flow control: memory of the input of a link above XOFF and the packet that crosses it.
+    /// Returns, with priority flow control, a link input's memory above XOFF and the packet that crosses it, in bytes.
     pub fn headroom(&self, link: &LinkSpec) -> Option<u64> {
         let Lossless { headroom, .. } = self.lossless?;
         let link = LinkSpec { delay: link.delay + self.impairment.reordering, ..*link };
@@ -106,7 +106,7 @@ impl Plan {
         Some(headroom.map_or_else(needed, u64::from))
     }
 
-    /// The links of hosts, and a full data packet of the first transport on them.
+    /// Returns the host link, with a full data packet of the first transport.
     pub fn host_link(&self) -> HostLink {
         let chosen = self.transports.first();
         HostLink {
@@ -117,10 +117,10 @@ impl Plan {
     }
 }
 
-/// What stands on links.
+/// Phantom queues and pacers on links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bumps {
-    /// Phantom queues; of two for a link the later one holds.
+    /// Phantom queues; the last one for a link holds.
     pub phantoms: Vec<PhantomLink>,
     /// The pacers of hosts.
     pub paced: Option<PacedHosts>,
@@ -129,62 +129,62 @@ pub struct Bumps {
 /// The phantom queue of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhantomLink {
-    /// The link, by the unit that sends on it.
+    /// The link, by the node that sends on it.
     pub link: LinkId,
-    /// What was asked for.
+    /// The settings as requested.
     pub settings: PhantomSettings,
-    /// The same, checked for the rate of the link.
+    /// The settings checked for the rate of the link.
     pub model: PhantomModel,
 }
 
 /// Hosts with a pacer, all with the same parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacedHosts {
-    /// The hosts; `None`: all.
+    /// The hosts; `None` for all.
     pub hosts: Option<Vec<u32>>,
-    /// What was asked for.
+    /// The settings as requested.
     pub settings: PacerSettings,
-    /// The same, checked for the rate of the hosts' links.
+    /// The settings checked for the rate of the hosts' links.
     pub model: PacerModel,
 }
 
-/// Whether a host is one of these; `None`: all are.
+/// Returns whether `hosts` contains a host; `None` contains all.
 pub(crate) fn is_among(host: u32, hosts: &Option<Vec<u32>>) -> bool {
     hosts.as_ref().is_none_or(|hosts| hosts.contains(&host))
 }
 
-/// The NICs and processors of hosts. What is not here takes no time.
+/// The NICs and processors of hosts. Absent stages take no time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nics {
-    /// The queue in which all that a host sends waits for its link.
+    /// The queue in front of a host's link.
     pub transmit: Option<TransmitHosts>,
-    /// What a host does with what arrives.
+    /// The receive path of a host.
     pub receive: Option<ReceiveHosts>,
 }
 
 /// Hosts whose NIC has a queue, all with the same parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransmitHosts {
-    /// The hosts; `None`: all.
+    /// The hosts; `None` for all.
     pub hosts: Option<Vec<u32>>,
-    /// What was asked for.
+    /// The settings as requested.
     pub settings: TransmitterSettings,
-    /// The same, checked for the packets of the run.
+    /// The settings checked for the packets of the run.
     pub model: TransmitterModel,
 }
 
-/// Hosts whose processors take what arrives, all with the same parameters.
+/// Hosts whose processors take arriving packets, all with the same parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiveHosts {
-    /// The hosts; `None`: all.
+    /// The hosts; `None` for all.
     pub hosts: Option<Vec<u32>>,
-    /// What was asked for.
+    /// The settings as requested.
     pub settings: ReceiverSettings,
-    /// The same, checked.
+    /// The settings, checked.
     pub model: ReceiverModel,
 }
 
-/// What arrives at a switch over one link leaves it by one port, wherever it goes.
+/// A route for all packets that arrive at a switch over one link, whatever their destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedRoute {
     /// The link to the switch.
@@ -193,21 +193,21 @@ pub struct FixedRoute {
     pub by: LinkId,
 }
 
-/// A profile of switch ports with nothing changed in it.
+/// An unchanged profile of switch ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// Its name.
+    /// The profile's name.
     pub name: &'static str,
     /// The model of a port.
     pub model: ServiceModel,
 }
 
-/// What some switch ports do.
+/// The model of some switch ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortRule {
     /// The ports, by the links on which they send.
     pub ports: Vec<LinkId>,
-    /// What they do.
+    /// Their model.
     pub model: DrrModel,
     /// The profile that they begin with.
     pub base: Base,
@@ -216,17 +216,17 @@ pub struct PortRule {
 /// The pool of every switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SharedMemory {
-    /// Every queue has memory of its own.
+    /// Every queue has its own memory.
     #[default]
     None,
-    /// So many bytes in each switch.
+    /// Bytes per switch.
     OfSwitch(ByteCount),
-    /// So many bytes for each port of the switch.
+    /// Bytes per port of the switch.
     OfPort(ByteCount),
 }
 
 impl SharedMemory {
-    /// The pool of a switch with so many ports.
+    /// Returns the pool of a switch with `ports` ports.
     pub fn of(self, ports: u64) -> ByteCount {
         match self {
             SharedMemory::None => ByteCount::ZERO,
@@ -239,43 +239,42 @@ impl SharedMemory {
 /// Priority flow control (IEEE 802.1Qbb) at all inputs of all switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lossless {
-    /// An input that holds more bytes of a class than this stops its sender.
+    /// An input with more bytes of a class than this stops its sender.
     pub xoff: u32,
-    /// At this or less the sender may go on. Below `xoff`.
+    /// At or below this the sender may go on. Smaller than `xoff`.
     pub xon: u32,
-    /// Memory of an input above `xoff` and the packet that crosses it, in bytes: `None` for what its link needs.
+    /// Memory of an input above `xoff` and the packet that crosses it, in bytes; `None` for its link's needs.
     pub headroom: Option<u32>,
-    /// The queues that are never dropped, a bit each.
+    /// The queues that never drop, a bit each.
     pub classes: u8,
 }
 
-/// The headroom that the input of a link needs, whose frames take the delay `back` to the sender.
+/// Headroom that a link's input needs, in bytes, if frames take `back` to the sender.
 pub(crate) fn headroom_of(spec: &LinkSpec, back: TimeDelta, largest_packet: u16) -> u64 {
     let flight = spec.rate.bytes_in(spec.delay + back).get();
     PauseModel::headroom(flight, largest_packet + spec.framing_bytes)
 }
 
-/// What a run records event by event: what happens at these places, and what happens to these flows
-/// anywhere.
+/// The events that a run records: at these places, and of these flows anywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Watch {
     /// Ports and hosts, by the links on which they send.
     pub places: Vec<LinkId>,
-    /// (source, destination) of flows; their ACKs, NACKs and PULLs too.
+    /// (source, destination) of flows, with their ACKs, NACKs and PULLs.
     pub flows: Vec<(u32, u32)>,
     /// Not before this time.
     pub from: TimeDelta,
     /// Before this time.
     pub to: Option<TimeDelta>,
-    /// Whole packets are kept beside the events, for a capture.
+    /// True if whole packets are kept, for a capture.
     pub keep_packets: bool,
 }
 
 impl Plan {
-    /// The transport of a workload, with the workload's payload.
+    /// Returns a workload's transport, with the workload's payload.
     ///
     /// # Panics
-    /// A plan without transports, a workload that names none of them, or a payload that its transport cannot have.
+    /// Panics if the plan has no such transport, or the transport cannot have this payload.
     pub fn transport_of(&self, workload: &Workload) -> Chosen {
         let chosen = &self.transports[usize::from(workload.transport)];
         match workload.payload {
@@ -286,7 +285,7 @@ impl Plan {
         }
     }
 
-    /// Bytes on the wire of the largest packet of any transport or workload.
+    /// Returns the size of the largest packet of the run, in bytes on the wire.
     pub fn full_wire_bytes(&self) -> u16 {
         let own = self.workloads.iter().filter(|workload| workload.payload.is_some());
         let own = own.map(|workload| self.transport_of(workload).full_wire_bytes());
@@ -295,19 +294,18 @@ impl Plan {
     }
 }
 
-/// What holds for all flows of a transport, whatever its parameters.
+/// Properties of all flows of a transport, whatever its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
-    /// A flow, or a part of one, keeps to a path while routing lets it, and does not send on all in turn.
+    /// True if a flow, or a part of it, keeps to a path while routing lets it.
     pub keeps_paths: bool,
-    /// Every flow with a size ends: what is lost is sent again, and the sender hears of the last arrival.
+    /// True if every sized flow ends: losses are sent again, and the sender learns of the last arrival.
     pub ends_flows: bool,
-    /// Why `output.latencies` cannot be asked for, as the end of "transport NAME, ..."; `None` where it can.
+    /// The reason against `output.latencies`, as the end of "transport NAME, ..."; `None` without one.
     pub no_latencies: Option<&'static str>,
 }
 
-/// A transport with its parameters, as a run uses it: what [`Transport::with`](crate::transports::Transport::with)
-/// makes of both.
+/// A transport with its parameters, as made by [`Transport::with`](crate::transports::Transport::with).
 #[derive(Clone, Debug)]
 pub struct Chosen(Arc<dyn Choice>);
 
@@ -315,7 +313,7 @@ impl Chosen {
     pub(crate) fn new(choice: impl Choice) -> Chosen {
         Chosen(Arc::new(choice))
     }
-    /// The parameters, if they are of this type.
+    /// Returns the parameters, if they have this type.
     pub fn config<C: Any>(&self) -> Option<&C> {
         self.0.parameters().downcast_ref::<Arc<C>>().map(|config| &**config)
     }
@@ -328,73 +326,72 @@ impl Deref for Chosen {
     }
 }
 
-/// What a plan, its description and its estimate ask of a transport. Called a few times a run, never for a packet.
+/// A transport, as plans and estimates see it. Called a few times per run, never per packet.
 pub trait Choice: fmt::Debug + Send + Sync + 'static {
-    /// The name, as scenarios write it.
+    /// Name in scenarios.
     fn name(&self) -> &'static str;
-    /// Whether it is of this crate's own list.
+    /// Returns whether the transport is in this crate's own list.
     fn is_built_in(&self) -> bool;
-    /// The parameters, in an [`Arc`].
+    /// Parameters, in an [`Arc`].
     fn parameters(&self) -> &dyn Any;
-    /// Payload bytes of a full packet.
+    /// Payload of a full packet, in bytes.
     fn payload_bytes(&self) -> u16;
-    /// The same transport for flows whose full packets have another payload; otherwise why there are none, as the end of
-    /// "transport NAME, ...".
+    /// Returns this transport with another payload in full packets.
     ///
     /// # Errors
-    /// A transport whose connections all have one payload.
+    /// Fails if all its connections have one payload, with the reason as the end of "transport NAME, ...".
     fn with_payload(&self, payload_bytes: u16) -> Result<Chosen, &'static str>;
-    /// What its packets take on the wire beside their payload.
+    /// Bytes on the wire besides the payload.
     fn framing(&self) -> Framing;
-    /// What holds for all its flows.
+    /// Properties of all its flows.
     fn traits(&self) -> Traits;
-    /// What it tells of its flows over time, beside what is counted of every flow.
+    /// Columns of its flows' series, besides the counts of every flow.
     fn series_columns(&self) -> Vec<SeriesColumn>;
-    /// Whether its connections take further messages.
+    /// Returns whether its connections take further messages.
     fn takes_messages(&self) -> bool;
-    /// Whether its senders answer marks.
+    /// Returns whether its senders respond to marks.
     fn answers_marks(&self) -> bool;
-    /// The key of its table that asks ports to tell what the last hop trims, if its value does.
+    /// Key of its table that makes ports report packets trimmed at the last hop, if set so.
     fn asks_for_last_hop(&self) -> Option<&'static str>;
-    /// How long both ends remember a flow that has ended.
+    /// Returns how long both ends remember a flow that has ended.
     fn time_wait(&self) -> TimeDelta;
-    /// The parameters in words: lines for `explain`.
+    /// Describes the parameters: lines for `explain`.
     fn describe(&self, plan: &Plan) -> String;
-    /// Timers that are long beside a data centre's round trips, in words.
+    /// Describes timers that are long compared to a data centre's round trips.
     fn slow_timers(&self) -> Option<String>;
-    /// The time after which a sender that has measured no round trip sends again what nobody answered, with its key.
+    /// Time until a sender without a measured round trip sends an unanswered packet again, with its key.
     fn first_timeout(&self) -> Option<(&'static str, TimeDelta)>;
     /// Full packets that a flow may have outstanding, with the key that limits them.
     fn window(&self) -> Option<(&'static str, u64)>;
-    /// Who makes frames of these packets for a capture, which are in the order of time. `None`: packets have the form of
-    /// this repository's own wire format.
+    /// Returns a builder of frames for a capture of these packets, in order of time; `None` if they have this
+    /// repository's wire format.
     fn frames(&self, packets: &[Packet]) -> Option<Box<dyn Frames>>;
-    /// The kind of a packet as one of its hosts sent it, for a timeline.
+    /// Kind of a packet as one of its hosts sent it, for a timeline.
     fn packet_kind(&self, packet: &Packet) -> PacketKind;
-    /// What the flows of a group will take.
+    /// Estimates the work of a group of flows.
     fn work(&self, plan: &Plan, group: &Group) -> Work;
-    /// Runs a plan of which it is the only transport, or the only one that is not built in, or the first.
+    /// Runs a plan whose only transport, or only transport that is not built in, or first transport, this is.
     ///
     /// # Errors
-    /// A plan that cannot be run.
+    /// Fails if the plan cannot run.
     fn run(
         &self,
         plan: &Plan,
         resources: Resources,
         watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<RunRecord, RunError>;
-    /// Bytes of a full packet on the wire.
+    /// Size of a full packet, in bytes on the wire.
     fn full_wire_bytes(&self) -> u16 {
         self.framing().wire_bytes(self.payload_bytes())
     }
 }
 
-/// Flows of one workload that fare alike.
+/// Similar flows of one workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Group {
-    /// How many there are.
+    /// Number of flows.
     pub flows: f64,
-    /// Those of them that are under way, or remembered, at the same time.
+    /// Flows that are under way, or remembered, at the same time.
     pub alive: f64,
     /// Payload packets of each; infinite for long-lived flows.
     pub packets: f64,
@@ -402,45 +399,44 @@ pub struct Group {
     pub into: f64,
     /// Flows out of the same sender.
     pub out_of: f64,
-    /// Links on the way, on the average.
+    /// Links on the way, on average.
     pub links: f64,
-    /// Seconds that they have, until the end of the run.
+    /// Time until the end of the run, in seconds.
     pub seconds: f64,
 }
 
-/// What a group of flows will take.
+/// The estimated work of a group of flows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
     /// Packets on links.
     pub hops: f64,
-    /// Time of one of them over that of a packet of NDP that finds its place.
+    /// CPU time per hop, relative to an NDP packet that is queued without trimming.
     pub slowness: f64,
-    /// Bytes of memory beside the usual of each flow.
+    /// Bytes of memory besides the usual of each flow.
     pub bytes: f64,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Virtual time.
     pub simulated: TimeDelta,
-    /// Virtual time at the end, when it is known.
+    /// Virtual time at the end, if known.
     pub duration: Option<TimeDelta>,
     /// Packets that left a link.
     pub packet_hops: u64,
     /// Sized flows that ended.
     pub flows_done: u64,
-    /// Sized flows that are known of: all of those that a matrix, a file or a count says beforehand, and of those that
-    /// arrive by a clock the ones that started.
+    /// Known sized flows: all flows of a matrix, a file or a count; of flows by a clock, those that started.
     pub flows: u64,
 }
 
-/// What a run may use.
+/// Limits on the resources of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resources {
-    /// Threads, at most: as many as [`division`](crate::division) makes of them.
+    /// Maximum number of threads: [`division`](crate::division) may use fewer.
     pub threads: usize,
-    /// Records of flows that memory holds; the others wait in a temporary file.
+    /// Flow records in memory; the others wait in a temporary file.
     pub records_in_memory: usize,
 }
 
@@ -451,16 +447,16 @@ impl Default for Resources {
     }
 }
 
-/// Why a plan cannot be run.
+/// The reason why a plan cannot run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
-    /// The network would be too small for its workloads, or has no hosts.
+    /// The network is too small for its workloads, or has no hosts.
     Topology(String),
-    /// More flows under way at one host than it can number.
+    /// One host has more flows under way than it can number.
     Workload(String),
     /// The records of flows fit neither memory nor disk.
     Records(String),
-    /// No transport, or several that cannot be in one run.
+    /// There is no transport, or there are several that cannot be in one run.
     Transport(String),
 }
 
@@ -477,15 +473,14 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// How packets find their way among equal paths.
+/// The choice among equal paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spraying {
-    /// The sender chooses. NDP sends on every path of a random permutation in turn (NDP 3.1.1); a
-    /// TCP flow keeps one path, each subflow its own, as ECMP by a hash of addresses and ports.
+    /// The sender chooses. NDP sends on every path of a random permutation in turn (NDP 3.1.1); a TCP flow keeps one
+    /// path, each subflow its own, as ECMP by a hash of addresses and ports.
     #[default]
     SenderPermuted,
-    /// As the sender chooses, and the same for all flows of the workload from one host to another: their halves draw
-    /// from one stream.
+    /// The sender chooses, and all flows of the workload between two hosts agree: their streams share random numbers.
     PerPair,
     /// Every switch chooses at random for every packet.
     SwitchRandom,
@@ -494,10 +489,10 @@ pub enum Spraying {
 /// The engine that drives a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// Lookahead windows: the fast one.
+    /// Lookahead windows: the fast engine.
     #[default]
     Windows,
-    /// One binary heap of events: the oracle that the fast one is held to.
+    /// One binary heap of events: the oracle for the fast engine.
     Heap,
 }
 
@@ -506,52 +501,52 @@ pub enum EngineChoice {
 pub struct Workload {
     /// Unique in the scenario; part of every flow's identity.
     pub name: String,
-    /// Who sends to whom.
+    /// Sources and destinations.
     pub matrix: Matrix,
     /// Bytes of each flow.
     pub size: Size,
-    /// How flows follow each other.
+    /// Times between flows.
     pub arrivals: Arrivals,
-    /// Whether flows from one host to another share a connection.
+    /// Sharing of connections among flows from one host to another.
     pub connection: Connection,
-    /// When the flows start.
+    /// Start time of the flows.
     pub start: TimeDelta,
-    /// Each flow starts up to this much later, uniformly.
+    /// Maximum extra delay of each flow's start, uniform.
     pub start_jitter: TimeDelta,
     /// Priority class at the receiver, 0 (default) to 3.
     pub class: u8,
-    /// How packets find their way.
+    /// The choice among paths.
     pub spraying: Spraying,
-    /// Place of its transport among those of the plan.
+    /// Place of its transport in the plan.
     pub transport: u8,
-    /// Payload of a full packet of its flows, if not that of the transport.
+    /// Payload of a full packet of its flows, if not the transport's.
     pub payload: Option<NonZeroU16>,
 }
 
 impl Workload {
-    /// What a file calls the flow at this place of it; `None` where no file gave it a number.
+    /// Number of a flow in its file, by its place there; `None` if it has no number.
     pub(crate) fn id_of(&self, place: u32) -> Option<NonZeroU32> {
         let Matrix::Listed(listed) = &self.matrix else { return None };
         listed.flows.get(place as usize)?.id
     }
 }
 
-/// Which connection carries a flow.
+/// The connection that carries a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connection {
-    /// One of its own.
+    /// A new connection per flow.
     #[default]
     New,
-    /// The one connection of its workload from its source to its destination, which stays open: flows are messages
-    /// on it, one after another, and each waits at its source until the one before was acknowledged.
+    /// One connection per workload, source and destination, which stays open. Flows are messages on it; each waits at
+    /// its source until the one before was acknowledged.
     Persistent,
-    /// One of several such connections that is idle. Where a client asks, an answer comes back on the connection of
-    /// its request, which is idle again when the answer is there.
+    /// An idle connection of a pool. A client's answer comes back on the connection of its request, which is idle again
+    /// when the answer has arrived.
     Pool(Pool),
 }
 
 impl Connection {
-    /// Whether it stays open for further flows.
+    /// Returns whether the connection stays open for further flows.
     pub fn is_persistent(self) -> bool {
         match self {
             Connection::New => false,
@@ -563,46 +558,45 @@ impl Connection {
 /// The connections of a workload from a source to a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pool {
-    /// How many: at least one. A flow takes one of those that are idle, drawn from a stream of its own.
+    /// Number of connections, at least one. A flow takes an idle one, drawn from its own stream.
     pub each: u16,
-    /// What a flow does that finds none idle.
+    /// The rule for a flow that finds no idle connection.
     pub when_busy: WhenBusy,
 }
 
-/// What a flow does that finds all connections of its pool busy.
+/// The rule for a flow when all connections of its pool are busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenBusy {
-    /// It waits at its source for the first one that becomes idle, in the order of arrivals.
+    /// It waits at its source for the first idle connection, in order of arrival.
     #[default]
     Wait,
-    /// It waits for the one behind which the fewest wait, the first of several, whichever becomes idle before.
+    /// It waits for the connection with the fewest waiting flows, the first of several, even if another is idle
+    /// earlier.
     LeastBusy,
 }
 
-/// Who sends to whom.
+/// Sources and destinations of flows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matrix {
-    /// Every host sends to one other, and receives from one other: a random derangement of the
-    /// hosts.
+    /// Every host sends to one other, and receives from one: a random derangement.
     Permutation,
-    /// Every host sends `flows` flows, each to a host drawn from all others: some receive from several,
-    /// some from none.
+    /// Every host sends `flows` flows, each to a random other host. The number that a host receives varies, and may be
+    /// 0.
     Random {
         /// Flows of each host.
         flows: u32,
         /// Hosts that neither send nor receive.
         excluding: Vec<u32>,
     },
-    /// So many pairs of a source and a destination, each drawn with replacement. Nothing is made of a pair of a host
-    /// with itself.
+    /// Pairs of a source and a destination, drawn with replacement. A pair of a host with itself becomes no flow.
     RandomPairs {
-        /// Pairs that are drawn.
+        /// Number of pairs drawn.
         total: u32,
         /// Hosts that never send, sorted, each once.
         not_source: Vec<u32>,
         /// Hosts that never receive, sorted, each once.
         not_destination: Vec<u32>,
-        /// Whether a host may draw itself; otherwise the pair is drawn again.
+        /// True if a host may draw itself; otherwise the pair is drawn again.
         self_pairs: bool,
     },
     /// Every host sends to every other.
@@ -611,55 +605,55 @@ pub enum Matrix {
     Outcast {
         /// The sending host.
         sender: u32,
-        /// How many receive.
+        /// Number of receivers.
         receivers: u32,
-        /// Which of the others receive.
+        /// The rule that selects receivers.
         choose: Choose,
     },
     /// `senders` of the other hosts send to `receiver`.
     Incast {
         /// The receiving host.
         receiver: u32,
-        /// How many send.
+        /// Number of senders.
         senders: u32,
         /// Hosts that are never chosen, sorted, each once; another workload may use them.
         excluding: Vec<u32>,
-        /// Which of the others send.
+        /// The rule that selects senders.
         choose: Choose,
     },
-    /// `senders` of the other hosts send to a host that is drawn too, anew for each incast.
+    /// `senders` of the other hosts send to a random host, drawn for each incast.
     RandomIncast {
-        /// How many send.
+        /// Number of senders.
         senders: u32,
-        /// Who receives.
+        /// Possible receivers.
         receivers: Receivers,
-        /// Hosts that are never drawn, to send or of all to receive, sorted, each once.
+        /// Hosts that are never drawn, to send or, from all hosts, to receive; sorted, each once.
         excluding: Vec<u32>,
     },
     /// Exactly these (source, destination) pairs.
     Pairs(Vec<(u32, u32)>),
-    /// What a file lists, flow by flow: sizes and starts are its own.
+    /// The flows of a file, with its sizes and starts.
     Listed(Arc<Listed>),
-    /// Clients ask servers: the requests. The answers are the workload behind this one, whose matrix is
-    /// [`Matrix::Responses`] and whose size is that of an answer.
+    /// Clients ask servers: the requests. The next workload is the answers, with [`Matrix::Responses`] and the size of
+    /// an answer.
     Requests(Queries),
     /// The answers to the requests of the workload before.
     Responses,
 }
 
-/// Who receives incasts whose receiver is drawn.
+/// Receivers of incasts whose receiver is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receivers {
     /// Any host that is not excluded, one for each incast.
     Any,
-    /// One of these hosts for each incast. None of them sends. Sorted, each once, at least one.
+    /// One of these hosts for each incast; they never send. Sorted, each once, at least one.
     OneOf(Vec<u32>),
-    /// One of these for each sender of an incast. None of them sends.
+    /// One of these hosts for each sender of an incast; they never send.
     EachOneOf(Vec<u32>),
 }
 
 impl Receivers {
-    /// The hosts that may receive and never send.
+    /// Returns the hosts that may receive and never send.
     pub fn set(&self) -> &[u32] {
         match self {
             Receivers::Any => &[],
@@ -667,7 +661,7 @@ impl Receivers {
         }
     }
 
-    /// How many hosts may receive, of so many of which some are never drawn.
+    /// Returns the number of possible receivers among `hosts` hosts without the `excluding` ones.
     pub fn count(&self, hosts: u32, excluding: &[u32]) -> u32 {
         match self {
             Receivers::Any => hosts.saturating_sub(excluding.len() as u32),
@@ -681,24 +675,24 @@ impl Receivers {
 pub struct Listed {
     /// In the order of the file.
     pub flows: Vec<ListedFlow>,
-    /// What starts flows when others end, by number.
+    /// Triggers that start flows when others end, by number.
     pub triggers: Vec<Trigger>,
 }
 
 /// One flow of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedFlow {
-    /// Its number in the file, where it has one.
+    /// Its number in the file, if it has one.
     pub id: Option<NonZeroU32>,
     /// Source host.
     pub source: u32,
     /// Destination host.
     pub destination: u32,
-    /// Payload bytes; `None`: it has no end.
+    /// Payload bytes; `None` for a flow without end.
     pub size: Option<ByteCount>,
-    /// Its priority class at the receiver, where the file gives priorities; else that of the workload.
+    /// Its priority class at the receiver, if the file gives priorities; otherwise the workload's.
     pub class: Option<u8>,
-    /// When it starts: after the workload's start, or when a trigger fires.
+    /// Its start: a time after the workload's start, or a trigger.
     pub start: ListedStart,
     /// The trigger that its last ACK activates, at its source.
     pub on_acknowledged: Option<u32>,
@@ -706,30 +700,30 @@ pub struct ListedFlow {
     pub on_delivered: Option<u32>,
 }
 
-/// When a listed flow starts.
+/// The start of a listed flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListedStart {
-    /// So long after the workload's start.
+    /// Time after the workload's start.
     At(TimeDelta),
-    /// When this trigger fires, which is one of its source host.
+    /// At this trigger of its source host.
     Trigger(u32),
 }
 
 /// Bytes of the flows of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// They have no end.
+    /// Flows without end.
     LongLived,
-    /// All of this size.
+    /// One size for all flows.
     Fixed(ByteCount),
     /// Each drawn from its own stream.
     Drawn(Arc<SizeDistribution>),
-    /// The same, of a Pareto distribution.
+    /// Each drawn from its own stream, from a Pareto distribution.
     Pareto(Pareto),
 }
 
 impl Size {
-    /// The mean in thousandths of a byte; `None` for long-lived flows.
+    /// Returns the mean in thousandths of a byte; `None` for long-lived flows.
     pub fn mean_millibytes(&self) -> Option<u64> {
         match self {
             Size::LongLived => None,
@@ -740,43 +734,41 @@ impl Size {
     }
 }
 
-/// How flows follow each other: those of a pair, or of a connection to hosts that are drawn; an incast or a query
-/// is one arrival.
+/// Times between flows of a pair, or of a connection to random hosts. An incast or a query is one arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arrivals {
     /// Each flow once.
     #[default]
     Once,
-    /// The next one this much later, whatever became of the last.
+    /// Equal gaps, whatever became of the last flow.
     Periodic {
-        /// From one to the next.
+        /// Time from one flow to the next.
         every: TimeDelta,
-        /// None at this time or later.
+        /// No flow at this time or later.
         until: TimeDelta,
     },
     /// A Poisson process: gaps are exponential.
     Poisson {
-        /// Mean gap between the arrivals of one source; of the whole workload with incasts.
+        /// Mean gap between the arrivals of one source; with incasts, of the whole workload.
         mean: TimeDelta,
-        /// None at this time or later.
+        /// No flow at this time or later.
         until: TimeDelta,
     },
-    /// The next one when the last has ended at the sender (a query: when all answers are there), and a gap has
-    /// passed.
+    /// The next flow starts a gap after the last one ended at the sender (a query: after all answers).
     ClosedLoop {
         /// The gap.
         gap: Gap,
-        /// How many of each connection or client; `None`: until the end of the run.
+        /// Number per connection or client; `None` for no limit until the end of the run.
         count: Option<u32>,
     },
 }
 
-/// Which hosts send in an incast, or receive in an outcast.
+/// The rule that selects senders of an incast or receivers of an outcast.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choose {
     /// Drawn at random.
     #[default]
     Random,
-    /// Those with the highest numbers.
+    /// The hosts with the highest numbers.
     Last,
 }

@@ -1,4 +1,4 @@
-//! Partition and aggregate: clients ask several servers at once. Who asks, how many servers, and how large answers are.
+//! Partition and aggregate: clients ask several servers at once.
 
 use trimline_transport::Stream;
 
@@ -6,46 +6,47 @@ use crate::formats::sizes::{SizeDistribution, WHOLE};
 use crate::gap::Gap;
 use crate::random;
 
-/// Partition and aggregate: a client asks several servers at once and waits for all answers.
+/// Queries: a client asks several servers at once and waits for all answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queries {
-    /// The hosts that ask: ascending, each once, at least one; `None`: every host.
+    /// The hosts that ask: ascending, each once, at least one; `None` for every host.
     pub clients: Option<Vec<u32>>,
     /// Servers of each query, drawn from all other hosts.
     pub servers: Servers,
-    /// Hosts that are no servers: ascending, each once. They ask like others.
+    /// Hosts that are no servers: ascending, each once. They may still ask.
     pub excluding: Vec<u32>,
-    /// How long a server takes between the last byte of a request and the beginning of its answer.
+    /// Time between the last byte of a request and the beginning of its answer.
     pub service_time: Gap,
-    /// The record of an answer starts when its client asked, not when its server began it: completion times are those
-    /// that a client sees. Ideal times remain those of the answer alone.
+    /// True if the record of an answer starts at the request: completion times are then as the client sees them. Ideal
+    /// times remain those for the answer alone.
     pub from_request: bool,
 }
 
-/// How many servers a query asks.
+/// The number of servers of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Servers {
-    /// So many, all of them distinct.
+    /// A fixed number of distinct servers.
     Fixed(u32),
-    /// As many as the answers that are drawn for it need.
+    /// One server per drawn answer.
     Groups(Groups),
 }
 
-/// What is drawn for each query: how large its answers are, all alike, and how much they are together (FastLane 5).
-/// Where there are fewer hosts than answers, servers are asked several times, none more than once more than another.
+/// Draws for each query: the size of its answers, all alike, and their total (FastLane 5). With fewer hosts than
+/// answers servers are asked several times, with counts that differ by at most one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups {
-    /// Of an answer, as often as queries have it.
+    /// Sizes of an answer, weighted by queries.
     sizes: SizeDistribution,
-    /// Of all answers together, in bytes, each as likely as the others.
+    /// Sizes of all answers of a query together, in bytes, equally likely.
     totals: Vec<u64>,
 }
 
 impl Groups {
-    /// Sizes of an answer with their weights, and sizes of all answers of a query.
+    /// Returns groups with these answer sizes and weights, and these totals per query.
     ///
     /// # Errors
-    /// The first total that is not a whole number of answers, with the size of these, or a reason why there are no sizes.
+    /// Fails with the first total that is not a whole number of answers, and their size, or with a reason against the
+    /// sizes.
     pub fn new(sizes: &[(u64, u64)], totals: &[u64]) -> Result<Groups, NoGroups> {
         let sizes = SizeDistribution::mixture(sizes).map_err(NoGroups::Sizes)?;
         for (place, &total) in totals.iter().enumerate() {
@@ -60,26 +61,25 @@ impl Groups {
         Ok(Groups { sizes, totals: totals.to_vec() })
     }
 
-    /// What a query asks for: the size of each answer, and how many.
     pub(crate) fn draw(&self, draws: &mut Stream) -> (u64, u32) {
         let size = self.sizes.size(random::below(draws, WHOLE));
         let total = self.totals[random::below(draws, self.totals.len() as u64) as usize];
         (size, (total / size) as u32)
     }
 
-    /// The most answers of a query.
+    /// Returns the maximum number of answers to a query.
     pub fn max(&self) -> u64 {
         let max = self.totals.iter().max().copied().unwrap_or(0);
         self.sizes.points().first().map_or(1, |&(min, _)| max / min)
     }
 
-    /// The mean payload of the answers to a query, in thousandths of a byte.
+    /// Returns the mean payload of all answers to a query, in thousandths of a byte.
     pub fn mean_millibytes(&self) -> u64 {
         let sum: u128 = self.totals.iter().map(|&total| u128::from(total)).sum();
         (sum * 1000 / self.totals.len() as u128) as u64
     }
 
-    /// (size, share of queries with it in parts of [`WHOLE`]).
+    /// Returns (size, share of queries with it in parts of [`WHOLE`]).
     fn shares(&self) -> impl Iterator<Item = (u64, u64)> {
         let mut before = 0;
         self.sizes.points().iter().map(move |&(size, share)| {
@@ -89,7 +89,7 @@ impl Groups {
         })
     }
 
-    /// The mean number of answers to a query, in thousandths.
+    /// Returns the mean number of answers to a query, in thousandths.
     pub fn mean_servers_thousandths(&self) -> u64 {
         let each = |(size, share): (u64, u64)| {
             u128::from(self.mean_millibytes()) * u128::from(share) / u128::from(size)
@@ -97,7 +97,7 @@ impl Groups {
         (self.shares().map(each).sum::<u128>() / u128::from(WHOLE)) as u64
     }
 
-    /// Sizes as often as answers have them: a small one is one of many of its query.
+    /// Returns the sizes weighted by answers: a query with small answers has many.
     pub fn of_answers(&self) -> SizeDistribution {
         let weight = |(size, share): (u64, u64)| (size, share / size);
         let parts: Vec<(u64, u64)> = self.shares().map(weight).collect();
@@ -105,10 +105,10 @@ impl Groups {
     }
 }
 
-/// Why there are no such groups.
+/// The reason why there are no such groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoGroups {
-    /// What is wrong with the sizes.
+    /// The sizes are invalid, for this reason.
     Sizes(&'static str),
     /// The total at this place is no multiple of this size.
     Total {
@@ -120,7 +120,7 @@ pub enum NoGroups {
 }
 
 impl Queries {
-    /// The groups, where queries are such.
+    /// Returns the groups, if queries have them.
     pub fn groups(&self) -> Option<&Groups> {
         match &self.servers {
             Servers::Fixed(_) => None,
@@ -128,7 +128,7 @@ impl Queries {
         }
     }
 
-    /// The most requests of a query.
+    /// Returns the maximum number of requests of a query.
     pub fn max(&self) -> u64 {
         match &self.servers {
             Servers::Fixed(servers) => u64::from(*servers),
@@ -136,7 +136,7 @@ impl Queries {
         }
     }
 
-    /// The mean number of requests of a query, in thousandths.
+    /// Returns the mean number of requests of a query, in thousandths.
     pub fn mean_servers_thousandths(&self) -> u64 {
         match &self.servers {
             Servers::Fixed(servers) => u64::from(*servers) * 1000,
@@ -144,34 +144,31 @@ impl Queries {
         }
     }
 
-    /// How many hosts ask.
+    /// Returns the number of clients.
     pub fn client_count(&self, hosts: u32) -> u32 {
         self.clients.as_ref().map_or(hosts, |clients| clients.len() as u32)
     }
 
-    /// The hosts that ask.
     pub(crate) fn each_client(&self, hosts: u32) -> impl Iterator<Item = u32> {
         (0..self.client_count(hosts)).map(|place| self.client_at(place))
     }
 
-    /// Place of a client among those that ask.
     pub(crate) fn place_of(&self, client: u32) -> u32 {
         let Some(clients) = &self.clients else { return client };
         clients.partition_point(|&other| other < client) as u32
     }
 
-    /// The client at a place.
     pub(crate) fn client_at(&self, place: u32) -> u32 {
         self.clients.as_ref().map_or(place, |clients| clients[place as usize])
     }
 
-    /// Hosts that a client may ask.
+    /// Number of hosts that a client may ask.
     pub(crate) fn others_of(&self, client: u32, hosts: u32) -> u32 {
         let own = u32::from(self.excluding.binary_search(&client).is_err());
         hosts.saturating_sub(self.excluding.len() as u32 + own)
     }
 
-    /// The most requests of a query to one server.
+    /// Maximum number of requests of a query to one server.
     pub(crate) fn max_to_one(&self, hosts: u32) -> u64 {
         match &self.servers {
             Servers::Fixed(_) => 1,

@@ -16,28 +16,28 @@ pub fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// SplitMix64, for the choices of suites and samples: apart from every stream of the simulator.
+/// SplitMix64, for the choices of suites and samples: independent of every stream of the simulator.
 #[derive(Clone, Debug)]
 pub struct SplitMix(u64);
 
 impl SplitMix {
-    /// The same draws for the same seed.
+    /// Returns a generator; equal seeds give equal draws.
     pub fn new(seed: u64) -> SplitMix {
         SplitMix(seed)
     }
-    /// A number below `bound`, which is above zero.
+    /// Draws a number below `bound`, which is above zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         let drawn = mix(self.0) % bound;
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         drawn
     }
-    /// One of `items`, of which there is at least one.
+    /// Draws one of `items`, which are not empty.
     pub fn one_of<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len() as u64) as usize]
     }
 }
 
-/// What the streams of one purpose have in common: worked out once where there are many owners.
+/// The common part of the streams of one purpose, computed once for many owners.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Purpose(u64);
 
@@ -46,7 +46,6 @@ impl Purpose {
         Purpose(purpose.bytes().fold(mix(seed), |state, byte| mix(state ^ u64::from(byte))))
     }
 
-    /// The stream of an owner.
     pub(crate) fn of(self, owner: &[u64]) -> Stream {
         let mut state = owner.iter().fold(self.0, |state, &part| mix(state ^ mix(part)));
         let mut bytes = [0u8; 32];
@@ -58,20 +57,20 @@ impl Purpose {
     }
 }
 
-/// The stream of `owner` for `purpose` in the run with this seed.
+/// Returns the stream of `owner` for `purpose` in the run with this seed.
 ///
-/// An owner is a port, a host or a flow, named by numbers that do not change when others are added
-/// (a flow: source, hash of its workload's name, index in it).
+/// An owner is a port, a host or a flow, named by numbers that do not change when others are added (a flow: source,
+/// hash of its workload's name, index in it).
 pub fn stream(seed: u64, purpose: &str, owner: &[u64]) -> Stream {
     Purpose::new(seed, purpose).of(owner)
 }
 
-/// A number for a name.
+/// Returns a hash of a name.
 pub fn name_number(name: &str) -> u64 {
     name.bytes().fold(0, |state, byte| mix(state ^ u64::from(byte)))
 }
 
-/// A uniform number below `bound`, without bias (Lemire's method with rejection).
+/// Draws a uniform number below `bound`, without bias (Lemire's method with rejection).
 pub(crate) fn below(stream: &mut Stream, bound: u64) -> u64 {
     assert!(bound > 0, "nothing is below zero");
     loop {
@@ -90,8 +89,7 @@ pub(crate) fn shuffle<T>(stream: &mut Stream, items: &mut [T]) {
     }
 }
 
-/// The chance of a port or another unit, drawn from its own stream. The stream is looked for when something is drawn:
-/// most packets draw nothing.
+/// The RNG of a node, with its own stream. The stream is looked up at a draw, because most packets draw nothing.
 pub(crate) struct NodeRng<'a> {
     pub(crate) streams: &'a mut Shared<Stream>,
     pub(crate) node: u32,

@@ -1,4 +1,4 @@
-//! The records of a run: of its flows as they end, of its ports when it does.
+//! The records of a run: of its flows as they end, of its ports at the end.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,11 +18,10 @@ use crate::pauses::Pauses;
 use crate::plan::{Chosen, Plan};
 use crate::topology::Routes;
 
-/// Flows ahead of the one that is forgotten, of which what is known is asked for, and then the halves.
+/// Distances, in flows, at which a flow that will be forgotten, and then its streams, are prefetched.
 const FLOW_AHEAD: usize = 16;
 const SIDES_AHEAD: usize = 8;
 
-/// The records of a run in the making.
 pub(crate) struct Records<'a> {
     plan: &'a Plan,
     /// By workload.
@@ -31,11 +30,11 @@ pub(crate) struct Records<'a> {
     flows: FlowStore,
     latencies: Vec<PacketLatency>,
     packets_delivered: u64,
-    /// The warm-up is over.
+    /// True after the warm-up.
     is_measuring: bool,
-    /// By host with stages: what they had done then.
+    /// By host with stages: its counters at the end of the warm-up.
     hosts_before: Vec<HostCounters>,
-    /// Sized flows whose sender knows that they ended, and when.
+    /// Sized flows that ended, as their senders know, with the times.
     ended: VecDeque<(Time, Opened)>,
 }
 
@@ -54,7 +53,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// The warm-up is over: what arrived before does not count.
+    /// Ends the warm-up: earlier arrivals do not count.
     pub(crate) fn begin_measuring(&mut self, network: &mut Network, now: Time) -> io::Result<()> {
         self.take_messages(network, now)?;
         self.is_measuring = true;
@@ -70,7 +69,6 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// Takes the records of messages of persistent connections that ended.
     fn take_messages(&mut self, network: &mut Network, now: Time) -> io::Result<()> {
         let messages = network.core.flows.take_messages();
         messages.iter().try_for_each(|course| self.take_message(course, now))
@@ -83,7 +81,7 @@ impl<'a> Records<'a> {
         self.push(record, course.before)
     }
 
-    /// Takes the record of the message under way on a persistent connection, if there is one, at the end of the run.
+    /// Takes the record of a persistent connection's present message, if any, at the end of the run.
     fn take_persistent(&mut self, network: &Network, opened: Opened, now: Time) -> io::Result<()> {
         let Seat { flow, sender, receiver, .. } = network.core.flows.seat(opened);
         let totals = |host, side, slot: Option<u32>| {
@@ -100,9 +98,8 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Takes the records of flows that ended so long before `now` that nothing of theirs is on its way, and forgets
-    /// the flows. Every unit has done what it had to before `now`, so this is the same whoever drives the run; the order
-    /// is that of their ends.
+    /// Records and forgets flows that ended long enough before `now` to have no packet on its way, in order of their
+    /// ends. All nodes have caught up to `now`, so the engine does not matter.
     pub(crate) fn forget(&mut self, network: &mut Network, now: Time) -> io::Result<()> {
         self.take_messages(network, now)?;
         self.take_ended(network);
@@ -118,19 +115,19 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// Puts the flows that ended since the last time behind the others, in the order of their ends.
+    /// Appends the flows that ended since the last call, in order of their ends.
     fn take_ended(&mut self, network: &mut Network) {
         let known = self.ended.len();
         network.core.flows.take_ended(&mut self.ended);
         let ended = self.ended.make_contiguous();
         ended[known..].sort_unstable();
-        // What ended earlier was taken earlier. Should it not be so, the order is that of the ends all the same.
+        // Earlier ends were taken earlier. Should it not be so, the order is still that by ends.
         if !ended.is_sorted() {
             ended.sort_unstable();
         }
     }
 
-    /// Asks for what is known of a flow that is forgotten soon, and then for its halves: their last use is long ago.
+    /// Prefetches a flow that is forgotten soon, and then its streams, long unused.
     fn look_ahead(&self, network: &Network) {
         if let Some(&(_, opened)) = self.ended.get(FLOW_AHEAD) {
             network.core.flows.prefetch_seat(opened);
@@ -140,7 +137,6 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Takes the record of a flow under way.
     fn take(&mut self, network: &Network, opened: Opened, now: Time) -> io::Result<()> {
         let seat = network.core.flows.seat(opened);
         let mut record = self.begun(&seat.flow, seat.left, seat.delivered, seat.acknowledged, now);
@@ -155,7 +151,7 @@ impl<'a> Records<'a> {
         self.push(record, seat.before)
     }
 
-    /// The record of a flow that was started: when it ended, and how.
+    /// Record of a started flow, with its end.
     fn begun(
         &self,
         flow: &Flow,
@@ -180,7 +176,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Keeps a record; `before` of its bytes had arrived at the end of the warm-up.
+    /// Stores a record; `before` of its bytes had arrived at the end of the warm-up.
     fn push(&mut self, mut record: FlowRecord, before: u64) -> io::Result<()> {
         if let Some(size) = record.size_bytes {
             assert!(
@@ -197,7 +193,6 @@ impl<'a> Records<'a> {
         self.flows.push(record)
     }
 
-    /// The record of a flow of which nothing is known but what it is.
     fn blank(&self, flow: &Flow) -> FlowRecord {
         let workload = self.names[flow.workload as usize].clone();
         let (source, destination) = (flow.source.get(), flow.destination.get());
@@ -212,7 +207,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// When the last byte of a flow would arrive in an idle network.
+    /// Arrival time of a flow's last byte in an idle network.
     fn ideal(&self, flow: &Flow, size: ByteCount) -> TimeDelta {
         let transport = &self.transports[flow.workload as usize];
         let header = u64::from(transport.framing().header);
@@ -228,14 +223,13 @@ impl<'a> Records<'a> {
         )
     }
 
-    /// What an ACK takes in an idle network, from a flow's destination to its source.
+    /// Time of an ACK in an idle network, from a flow's destination to its source.
     fn way_back(&self, flow: &Flow) -> TimeDelta {
         let transport = &self.transports[flow.workload as usize];
         let ack = ByteCount::new(u64::from(transport.framing().min));
         self.plan.topology.ideal_completion(flow.destination, flow.source, 0, ack, ack)
     }
 
-    /// The record of the run, which stopped at `now`.
     pub(crate) fn into_record(
         mut self,
         network: &mut Network,
@@ -293,7 +287,6 @@ impl<'a> Records<'a> {
     }
 }
 
-/// By port: what it has counted.
 fn of_ports(routes: &Routes, counters: Vec<PortCounters>) -> Vec<PortRecord> {
     let record = |(counters, port)| PortRecord {
         counters,
@@ -303,7 +296,6 @@ fn of_ports(routes: &Routes, counters: Vec<PortCounters>) -> Vec<PortRecord> {
     counters.into_iter().zip(0..).map(record).collect()
 }
 
-/// By unit: what its link has counted.
 fn of_links(routes: &Routes, counters: Vec<LinkCounters>) -> Vec<LinkRecord> {
     let record = |(counters, node)| LinkRecord {
         place: routes.node_place(node),
@@ -313,7 +305,7 @@ fn of_links(routes: &Routes, counters: Vec<LinkCounters>) -> Vec<LinkRecord> {
     counters.into_iter().zip(0..).map(record).collect()
 }
 
-/// By unit: how often and for how long it was stopped.
+/// Returns how often and for how long each node was stopped.
 fn of_inputs(routes: &Routes, pauses: &Pauses, now: Time) -> Vec<PauseRecord> {
     let record = |node| {
         let (sent, counters) = pauses.counters(node, now);
@@ -327,7 +319,7 @@ fn of_inputs(routes: &Routes, pauses: &Pauses, now: Time) -> Vec<PauseRecord> {
     (0..routes.nodes()).map(record).collect()
 }
 
-/// By host with stages: what they have done, and what of it before the run was measured.
+/// Records of hosts with stages, with their counts before the measured time.
 fn of_hosts(before: &[HostCounters], counters: Vec<HostCounters>) -> Vec<HostRecord> {
     let before = |host: u32| before.get(host as usize).copied().unwrap_or_default();
     let record = |(counters, host)| HostRecord { host, counters, before: before(host) };

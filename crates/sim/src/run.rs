@@ -26,27 +26,26 @@ use crate::sampler::Sampler;
 use crate::topology::{self, Routes};
 use crate::workload;
 
-/// Virtual time between two looks at the clock, the progress and the end of the run. Every engine
-/// stops at the same instants, so that what happens after the last flow is the same too.
+/// Virtual time between two checks of the clock, the progress and the end. Every engine stops at the same instants, so
+/// that events after the last flow agree.
 pub(crate) const EPOCH: TimeDelta = TimeDelta::from_us(50);
 
-/// Strides between two times at which flows that are over are forgotten.
+/// Epochs between two times at which finished flows are forgotten.
 const FORGET_EVERY: u64 = 8;
 
-/// Flows that may begin between such times: where more do, there is one at each stride.
+/// Flows that may begin between such times: if more do, flows are forgotten at each epoch.
 const FORGET_BEYOND: u64 = 1 << 14;
 
-/// Packet-hops between two checks of all queues of all ports: often enough to look into every phase of a run,
-/// seldom enough to cost nothing.
+/// Packet-hops between two checks of all queues: frequent enough for every phase of a run, rare enough to cost nothing.
 const CHECK_HOPS: u64 = 250_000;
 
-/// Runs a plan. `watch` is told of the progress and may end the run early; the record then says so.
+/// Runs a plan. `watch` receives the progress and may end the run early, as the record then says.
 ///
 /// # Errors
-/// A plan that names hosts that do not exist; more than a run can hold.
+/// Fails if the plan names hosts that do not exist, or needs more than a run can hold.
 ///
 /// # Panics
-/// A broken invariant: packets or bytes that are not conserved, something delivered twice.
+/// Panics on a broken invariant: lost packets or bytes, or a double delivery.
 pub fn run(
     plan: &Plan,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -54,13 +53,13 @@ pub fn run(
     run_with(plan, Resources::default(), watch)
 }
 
-/// The same on several threads: another way to the same record.
+/// Runs a plan on at most `threads` threads. The record does not depend on them.
 ///
 /// # Errors
-/// As [`run`].
+/// See [`run`].
 ///
 /// # Panics
-/// As [`run`].
+/// See [`run`].
 pub fn run_on(
     plan: &Plan,
     threads: usize,
@@ -69,13 +68,13 @@ pub fn run_on(
     run_with(plan, Resources { threads, ..Resources::default() }, watch)
 }
 
-/// The same with these resources: the record does not depend on them.
+/// Runs a plan with these resources. The record does not depend on them.
 ///
 /// # Errors
-/// As [`run`].
+/// See [`run`].
 ///
 /// # Panics
-/// As [`run`].
+/// See [`run`].
 pub fn run_with(
     plan: &Plan,
     resources: Resources,
@@ -96,7 +95,7 @@ pub fn run_with(
     leading.run(plan, resources, watch)
 }
 
-/// As [`run_with`], with hosts that have endpoints `E`.
+/// Runs a plan with hosts that have endpoints `E`; see [`run_with`].
 pub(crate) fn run_hosts<E: Protocol>(
     plan: &Plan,
     config: &E::Config,
@@ -106,7 +105,6 @@ pub(crate) fn run_hosts<E: Protocol>(
     perform(plan, &|core, links| Box::new(Hosts::<E>::new(config, links, core)), resources, watch)
 }
 
-/// The flows of a plan, none of which has started.
 fn flows(plan: &Plan) -> Result<Flows, RunError> {
     let hosts = plan.topology.hosts();
     if hosts < 2 {
@@ -131,7 +129,7 @@ fn flows(plan: &Plan) -> Result<Flows, RunError> {
     Ok(Flows::new(applications, hosts, transports))
 }
 
-/// Refuses to keep connections that take no further message.
+/// Refuses persistent connections that take no further message.
 fn check_persistent(plan: &Plan, workload: &Workload) -> Result<(), RunError> {
     let transport = plan.transport_of(workload);
     let problem = match (workload.connection, &workload.size) {
@@ -152,7 +150,6 @@ fn check_persistent(plan: &Plan, workload: &Workload) -> Result<(), RunError> {
     Err(RunError::Workload(format!("`{name}` keeps its connections, {problem}")))
 }
 
-/// The switch ports of a plan.
 fn switches(plan: &Plan, links: Vec<Transmitter>) -> Box<dyn SwitchNodes> {
     let every = DrrModel { main: plan.switch.clone(), droppable: plan.droppable.clone() };
     let others = plan.port_rules.iter().map(|rule| rule.model.clone());
@@ -160,7 +157,7 @@ fn switches(plan: &Plan, links: Vec<Transmitter>) -> Box<dyn SwitchNodes> {
     visit_ports(&every, others, MakePorts { numbers, links })
 }
 
-/// Makes idle ports with these links. `numbers` says which model each has, where models differ.
+/// Makes idle ports with these links. `numbers` gives the model of each, where models differ.
 struct MakePorts {
     numbers: Vec<u16>,
     links: Vec<Transmitter>,
@@ -174,7 +171,6 @@ impl PortVisitor for MakePorts {
     }
 }
 
-/// Makes the hosts of a network: of its state so far and their links.
 type MakeHosts<'a> = &'a dyn Fn(&mut Core, Vec<Transmitter>) -> Box<dyn HostNodes>;
 
 fn perform(
@@ -226,12 +222,10 @@ fn perform(
     Ok(RunRecord { timeline, samples, pause_cycles: stop.cycles, ..recorded(record)? })
 }
 
-/// Who looks on, in a run of which a timeline is asked.
 fn recorder_of(plan: &Plan, routes: &Routes) -> Option<Recorder> {
     plan.timeline.as_ref().map(|asked| Recorder::new(asked, routes, plan))
 }
 
-/// The links of a run.
 fn links_of(plan: &Plan, routes: &Routes) -> Links {
     let links = Links::new(
         &plan.link_events,
@@ -241,16 +235,14 @@ fn links_of(plan: &Plan, routes: &Routes) -> Links {
         plan.seed,
         &|link| routes.reverse(link),
     );
-    // What nobody samples costs nothing: hosts then send as on any other link.
+    // Without samples hosts send as on any other link, at no cost.
     if plan.sample_every.is_some() { links.counted(routes.ports()) } else { links }
 }
 
-/// Records that fit neither memory nor disk end a run.
 fn recorded<T>(records: io::Result<T>) -> Result<T, RunError> {
     records.map_err(|error| RunError::Records(error.to_string()))
 }
 
-/// Where a run stopped.
 struct Stop {
     now: Time,
     is_interrupted: bool,
@@ -258,26 +250,25 @@ struct Stop {
     cycles: PauseCycles,
 }
 
-/// Drives a run to its end.
 struct Drive<'a, 'w> {
     plan: &'a Plan,
     records: Records<'a>,
     watch: &'w mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
 
-/// Whether the flows of a run without a duration have ended, the last of which has for so long. What is still on its way
-/// when the last sender has ended is waited for, as long as flows are remembered: nobody would send it again.
+/// Returns whether the flows of a run without a duration have ended, the last one `quiet` ago. Late packets are awaited
+/// as long as flows are remembered: no sender would send them again.
 fn have_ended(flows: &Flows, quiet: TimeDelta, time_wait: TimeDelta) -> bool {
     flows.are_over() && (flows.are_delivered() || quiet > time_wait)
 }
 
-/// Tells when a run without a duration is given up: no payload arrives and nothing else is due. Flows that end show
-/// that it goes on; only where none has for long the payload of those under way is added up, twice.
+/// Gives up a run without a duration in which no payload arrives and nothing else is due. Flows that end prove
+/// progress. After a long time without one, the payload of flows under way is added up, twice.
 #[derive(Default)]
 struct SpinLimit {
-    /// When payload was last found to have arrived.
+    /// The time at which payload was last found to have arrived.
     since: Time,
-    /// What had arrived when half of the time was over.
+    /// Payload that had arrived after half of the time.
     arrived: Option<u64>,
 }
 
@@ -370,7 +361,6 @@ impl Drive<'_, '_> {
         }
     }
 
-    /// Tells of the progress.
     fn inspect(&mut self, network: &Network, now: Time) -> ControlFlow<()> {
         let (flows, flows_done) = network.core.flows.progress();
         (self.watch)(Progress {
@@ -383,8 +373,7 @@ impl Drive<'_, '_> {
     }
 }
 
-/// Strides between two times at which flows that are over are forgotten: by what the plan says, so that it is the same
-/// whoever drives the run.
+/// Epochs between two times at which finished flows are forgotten. The plan alone decides, so that all engines agree.
 fn forget_every(plan: &Plan) -> u64 {
     let span = u128::from(EPOCH.as_ps()) * u128::from(FORGET_EVERY);
     let begin = |workload: &Workload| match workload.arrivals {
@@ -399,7 +388,7 @@ fn forget_every(plan: &Plan) -> u64 {
     }
 }
 
-/// Works until `next`. The order at one instant: a change of a link comes first.
+/// Runs until `next`. At one instant a change of a link comes first.
 fn run_epoch(
     network: &mut Network,
     engine: &mut dyn Engine,
@@ -428,8 +417,8 @@ fn run_epoch(
     engine.run_until(network, next);
 }
 
-/// Packets and bytes that entered the network left it, or are in it. Counted anew: what is inside
-/// from the packet storage, not from the counters of queues and links.
+/// Checks that packets and bytes that entered the network left it, or are in it. Counts the inside from the packet
+/// storage, not from queues and links.
 fn check_conservation(network: &Network) {
     let (mut packets, mut bytes) = (0, 0);
     network.core.arena.for_each_live(|packet| {

@@ -1,5 +1,5 @@
-//! Looks at all switch ports and hosts at equal distances of time, and adds them up by layer. What a scenario chose it
-//! looks at one by one.
+//! Samples all switch ports and hosts at equal intervals, and adds them up by layer. Chosen flows and ports are sampled
+//! singly.
 
 mod chosen;
 
@@ -12,21 +12,18 @@ use crate::engine::Network;
 use crate::plan::Plan;
 use crate::topology::Routes;
 
-/// The samples of a run in the making.
 #[derive(Clone)]
 pub(crate) struct Sampler {
     every: TimeDelta,
     next: Time,
     last: Time,
-    /// By port: its groups, one of all pods and perhaps one of its own.
+    /// By port: its groups, one of all pods and perhaps one of its own pod.
     groups_of: Vec<[Option<u32>; 2]>,
     /// By port: the queues that data enters.
     data_queues: Vec<u32>,
-    /// By group: its counters at the last sample.
     before: Vec<PortCounters>,
-    /// By group: for how long its ports were stopped until then, summed over them.
+    /// By group: stopped time of its ports at the last sample, summed.
     stopped_before: Vec<u64>,
-    /// By workload: payload of a full packet.
     payloads: Vec<u64>,
     samples: Samples,
     chosen: Chosen,
@@ -97,12 +94,10 @@ impl Sampler {
         }
     }
 
-    /// When the next sample is due.
     pub(crate) fn next(&self) -> Time {
         self.next
     }
 
-    /// Takes it: every port has done what it had to before `now`.
     pub(crate) fn sample(&mut self, network: &Network, now: Time) {
         let fresh = |group| Sample {
             time_ps: now.as_ps(),

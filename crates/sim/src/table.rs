@@ -1,11 +1,11 @@
-//! Tables indexed by numbers that this crate itself hands out: units, packets, hosts, words of a
-//! bitmap. The packet path looks into ten of them for every hop, and a check of each index costs a
-//! quarter of all instructions; so indices are checked in debug builds, in which the tests run, and
-//! not in release builds. The feature `checked` checks them there too, and which thread changes what is shared:
-//! `make checked` runs the code that is released, with its own constants and optimisations, under these checks.
+//! Tables indexed by numbers that this crate itself assigns: nodes, packets, hosts, words of a bitmap. The packet path
+//! reads ten tables per hop, and a check of each index costs a quarter of all instructions. So indices are checked in
+//! debug builds, in which the tests run, and not in release builds. The feature `checked` checks them there too, and
+//! also that one thread alone changes shared items: `make checked` runs the released code under these checks, with its
+//! own constants and optimisations.
 //!
-//! A [`Table`] belongs to one thread. A [`Shared`] one has its items divided among the threads of a run: each
-//! thread has a view of its own of the same memory.
+//! A [`Table`] belongs to one thread. The items of a [`Shared`] table are divided among the threads of a run, each with
+//! its own view of the same memory.
 
 use std::mem::ManuallyDrop;
 use std::ops::{Index, IndexMut};
@@ -13,10 +13,8 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Whether indices are checked.
 const CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
 
-/// Checks an index, where indices are checked.
 #[inline(always)]
 #[track_caller]
 fn check(index: usize, len: usize) {
@@ -39,7 +37,7 @@ impl<T> Table<T> {
     pub(crate) fn push(&mut self, item: T) {
         self.0.push(item);
     }
-    /// Asks for an item's cache lines ahead of its use. Any index will do: nothing is read.
+    /// Prefetches an item's cache lines. Any index will do: nothing is read.
     #[inline(always)]
     pub(crate) fn prefetch(&self, index: usize) {
         prefetch(self.0.as_ptr().wrapping_add(index).cast(), size_of::<T>());
@@ -81,7 +79,7 @@ impl<T> IndexMut<usize> for Table<T> {
     }
 }
 
-/// The memory of a shared table: goes with its last view.
+/// The memory of a shared table, freed with its last view.
 struct Items<T> {
     start: *mut T,
     len: usize,
@@ -108,12 +106,12 @@ pub(crate) struct Shared<T> {
 unsafe impl<T: Send + Sync> Send for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// Another view of the same items.
+    /// Returns another view of these items.
     ///
     /// # Safety
-    /// While two threads use views at the same time, an item that one of them changes is used by that one
-    /// alone. In a run it is: ports, hosts and what belongs to them by the thread that owns the unit, halves of
-    /// flows by the one that owns their host; all else changes only while the other threads wait.
+    /// While two threads use views, an item that one thread changes is used by that thread alone. A run keeps this
+    /// rule: the thread that owns a node uses ports, hosts and their state, and streams of flows belong to the thread
+    /// of their host. All other items change only while the other threads wait.
     pub(crate) unsafe fn view(&self) -> Shared<T> {
         Shared { start: self.start, items: Arc::clone(&self.items) }
     }
@@ -122,7 +120,7 @@ impl<T> Shared<T> {
     pub(crate) fn len(&self) -> usize {
         self.items.len
     }
-    /// The item at an index that comes from outside: from a packet.
+    /// Item at an index that comes from outside: from a packet.
     #[inline]
     pub(crate) fn find(&self, index: usize) -> Option<&T> {
         (index < self.len()).then(|| &self[index])
@@ -131,22 +129,22 @@ impl<T> Shared<T> {
     pub(crate) fn find_mut(&mut self, index: usize) -> Option<&mut T> {
         if index < self.len() { Some(&mut self[index]) } else { None }
     }
-    /// All items, for whom no other thread changes any.
+    /// Returns all items, while no other thread changes any.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len()).map(|index| &self[index])
     }
-    /// Asks for an item's cache lines ahead of its use. Any index will do: nothing is read.
+    /// Prefetches an item's cache lines. Any index will do: nothing is read.
     #[inline(always)]
     pub(crate) fn prefetch(&self, index: usize) {
         prefetch(self.start.wrapping_add(index).cast(), size_of::<T>());
     }
-    /// The first `BYTES` of each item, for code that does not know what an item is.
+    /// First `BYTES` of each item, for code that does not know the item's type.
     pub(crate) fn fronts<const BYTES: usize>(&self) -> Fronts<BYTES> {
         Fronts { start: self.start.addr(), stride: size_of::<T>() }
     }
 }
 
-/// Where the first bytes of a table's items lie: to prefetch them, not to read them.
+/// The addresses of the first bytes of a table's items, for prefetching only.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Fronts<const BYTES: usize> {
     start: usize,
@@ -154,7 +152,7 @@ pub(crate) struct Fronts<const BYTES: usize> {
 }
 
 impl<const BYTES: usize> Fronts<BYTES> {
-    /// Prefetches the cache lines of the front of an item. Any index will do: nothing is read.
+    /// Prefetches the front of an item. Any index will do: nothing is read.
     #[inline(always)]
     pub(crate) fn prefetch(&self, index: usize) {
         let address = self.start.wrapping_add(self.stride.wrapping_mul(index));
@@ -207,19 +205,19 @@ impl<T> IndexMut<usize> for Shared<T> {
     }
 }
 
-/// From here on other threads may use what this one changed: the threads of a run have met, or are about to begin.
+/// Lets other threads use this thread's changes: threads have met, or are about to begin.
 #[inline]
 pub(crate) fn hand_over() {
     #[cfg(feature = "checked")]
     owners::hand_over();
 }
 
-/// Who changed an item of a shared table last: what [`Shared::view`] asks its callers for, checked.
+/// The last thread that changed each item of a shared table: checks the promise of [`Shared::view`].
 #[cfg(feature = "checked")]
 mod owners {
     use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-    /// Rises when threads hand over to each other, in whichever run: a change counts until then.
+    /// Rises when threads of any run hand over to each other: a change counts until then.
     static EPOCH: AtomicU32 = AtomicU32::new(1);
     static THREADS: AtomicU32 = AtomicU32::new(0);
 
@@ -239,7 +237,6 @@ mod owners {
             Owners((0..len).map(|_| AtomicU64::new(0)).collect())
         }
 
-        /// This thread in this epoch.
         fn me() -> u64 {
             u64::from(EPOCH.load(Ordering::SeqCst)) << 32 | u64::from(ME.with(|me| *me))
         }
@@ -265,10 +262,10 @@ mod owners {
     }
 }
 
-/// Segments of a growing table: the first has one item, each further one four times as many as the one before.
+/// Segments of a growing table: the first has one item, each further one four times as many.
 const SEGMENTS: usize = 12;
 
-/// The number of each segment's first item, and how many there are in all.
+/// The number of each segment's first item, and the total number of items.
 const STARTS: [u32; SEGMENTS + 1] = {
     let mut starts = [0; SEGMENTS + 1];
     let mut segment = 0;
@@ -279,17 +276,17 @@ const STARTS: [u32; SEGMENTS + 1] = {
     starts
 };
 
-/// A table that one thread makes longer while others read: its items stay where they are. So what changes in an item
-/// is an atomic.
+/// A table that one thread makes longer while others read: items stay where they are, and fields that change are
+/// atomics.
 ///
-/// Others look for an item only when they have heard of it, from a packet that came after it was made.
+/// Other threads look up an item only after a packet sent after its making.
 #[repr(align(64))]
 pub(crate) struct Growing<T> {
     segments: [AtomicPtr<T>; SEGMENTS],
 }
 
 impl<T: Default> Growing<T> {
-    /// A table with one item: the first segment is always there.
+    /// Returns a table with one item: the first segment is always there.
     pub(crate) fn new() -> Growing<T> {
         let mut table = Growing { segments: [const { AtomicPtr::new(ptr::null_mut()) }; SEGMENTS] };
         *table.segments[0].get_mut() = Growing::<T>::items(1);
@@ -307,19 +304,19 @@ impl<T: Default> Growing<T> {
         (index * 3 + 1).ilog2() as usize / 2
     }
 
-    /// The item at an index that may come from outside.
+    /// Item at an index that may come from outside.
     #[inline(always)]
     pub(crate) fn find(&self, index: u32) -> Option<&T> {
         if index != 0 {
             return self.find_behind_first(index);
         }
-        // Most hosts that are busy for long are so with one.
+        // Most hosts that are busy for long have one flow.
         let first = self.segments[0].load(Ordering::Relaxed);
         // SAFETY: the first segment was made with the table, has one item and stays until the table goes.
         Some(unsafe { &*first })
     }
 
-    /// Asks for the cache line in which an item begins, ahead of its use. Any index below 2^22 will do: no item is read.
+    /// Prefetches the cache line in which an item begins. Any index below 2^22 will do: no item is read.
     #[inline(always)]
     pub(crate) fn prefetch(&self, index: u32) {
         let segment = Growing::<T>::segment(index);
@@ -341,8 +338,7 @@ impl<T: Default> Growing<T> {
         Some(unsafe { &*start.add((index - STARTS[segment]) as usize) })
     }
 
-    /// Sees to it that there is an item at `index`, which is below 2^22. For the one thread that makes
-    /// the table longer.
+    /// Ensures an item at `index`, below 2^22. Only for the thread that makes the table longer.
     pub(crate) fn grow_to(&self, index: u32) -> &T {
         let segment = Growing::<T>::segment(index);
         if self.segments[segment].load(Ordering::Relaxed).is_null() {
@@ -366,7 +362,7 @@ impl<T> Drop for Growing<T> {
     }
 }
 
-/// Asks for the cache lines of `bytes` bytes at an address, where the machine can be asked.
+/// Prefetches the cache lines of `bytes` bytes at an address, where the machine supports it.
 #[inline(always)]
 pub(crate) fn prefetch(address: *const u8, bytes: usize) {
     for offset in (0..bytes).step_by(64) {

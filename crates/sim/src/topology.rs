@@ -1,9 +1,9 @@
 //! The network's shape: a folded Clos of one to three tiers, or a single cable.
 //!
-//! FatTree, leaf-spine, star and back-to-back are all the same arithmetic with other numbers; no
-//! routing table exists. A *unit* is what the engine visits: an output port of a switch or a host
-//! (with its NIC). Units are numbered ports first, switch by switch (ToRs, aggregations, cores; each
-//! its down ports, then its up ports), then hosts. A link is named by the unit that sends on it.
+//! FatTree, leaf-spine, star and back-to-back are the same arithmetic with other numbers; there is no routing table. A
+//! *node* is what the engine runs: an output port of a switch, or a host with its NIC. Ports come first in the
+//! numbering, switch by switch (ToRs, aggregations, cores; in each the down ports, then the up ports), then hosts. A
+//! link is named by the node that sends on it.
 
 mod idle;
 
@@ -21,22 +21,21 @@ use crate::table::Shared;
 /// The links of one tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSpec {
-    /// Bits per second, each direction.
+    /// Bits per second in each direction.
     pub rate: BitRate,
     /// Propagation delay.
     pub delay: TimeDelta,
-    /// Bytes that each packet takes on the link beside its own, for preamble and gap. They take time and are counted
-    /// nowhere.
+    /// Bytes per packet for preamble and gap. They take time on the link and are counted nowhere.
     pub framing_bytes: u16,
 }
 
 impl LinkSpec {
-    /// A link without framing.
+    /// Returns a link without framing.
     pub const fn new(rate: BitRate, delay: TimeDelta) -> LinkSpec {
         LinkSpec { rate, delay, framing_bytes: 0 }
     }
 
-    /// How long a packet with so many wire bytes occupies the link.
+    /// Returns the time of a packet of `wire` bytes on the link.
     pub fn transmission(&self, wire: ByteCount) -> TimeDelta {
         self.rate.transmission(wire + ByteCount::new(u64::from(self.framing_bytes)))
     }
@@ -44,12 +43,12 @@ impl LinkSpec {
 
 /// A folded Clos network.
 ///
-/// Hosts are numbered by pod, then by ToR, then by port. With three tiers aggregation switch `a` of
-/// every pod has `cores_per_aggregation` up-links, to the cores of group `a`.
+/// Hosts are numbered by pod, then by ToR, then by port. With three tiers aggregation switch `a` of every pod has
+/// `cores_per_aggregation` up-links, to the cores of group `a`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clos {
-    /// Switch tiers on the way up: 0 back-to-back (two hosts, one cable), 1 star (one switch),
-    /// 2 leaf-spine (every leaf to every spine), 3 FatTree.
+    /// Switch tiers on the way up: 0 back-to-back (two hosts, one cable), 1 star (one switch), 2 leaf-spine (every leaf
+    /// to every spine), 3 FatTree.
     pub tiers: u8,
     /// Pods. 1 with fewer than three tiers.
     pub pods: u32,
@@ -67,17 +66,17 @@ pub struct Clos {
     pub tor_link: LinkSpec,
     /// Aggregation to core.
     pub aggregation_link: LinkSpec,
-    /// What hosts and switches take for each packet.
+    /// Delays of hosts and switches per packet.
     pub processing: Processing,
 }
 
 impl Clos {
-    /// Hosts of the network.
+    /// Returns the number of hosts.
     pub fn hosts(&self) -> u32 {
         self.pods * self.tors_per_pod * self.hosts_per_tor
     }
 
-    /// Ports of the switch that has the fewest: none without switches.
+    /// Returns the minimum number of ports of a switch; 0 without switches.
     pub fn min_switch_ports(&self) -> u32 {
         let tor = self.hosts_per_tor + self.aggregations_per_pod;
         match self.tiers {
@@ -88,7 +87,7 @@ impl Clos {
         }
     }
 
-    /// The up-links of one ToR switch and of one pod's aggregation switches, as far as the network has these tiers.
+    /// Returns the up-links of one ToR switch and of one pod's aggregation switches, if there are such tiers.
     pub fn shared_up_links(&self) -> Vec<UpLinks> {
         let pod = self.tors_per_pod * self.hosts_per_tor;
         let cores = self.aggregations_per_pod * self.cores_per_aggregation;
@@ -114,20 +113,19 @@ pub struct UpLinks {
     pub switches: &'static str,
     /// Hosts below.
     pub hosts_below: u32,
-    /// Rate of all of them together.
+    /// Rate of all up-links together.
     pub bits_per_second: u64,
 }
 
-/// Where in the tree a host hangs, as each layer asks for it (ToR, aggregation, core).
+/// A host's position in the tree, as each layer sees it (ToR, aggregation, core).
 #[derive(Clone, Copy, Debug)]
 struct Position {
-    /// The switch of the layer that the host is below: its ToR, its pod; of every core, so zero.
+    /// The switch of the layer above the host: its ToR, its pod; zero for cores.
     below: [u16; 3],
     /// The down port of such a switch that leads to the host.
     down: [u16; 3],
 }
 
-/// What a link leads to, and the ports there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tier {
     Tor,
@@ -135,24 +133,23 @@ enum Tier {
     Core,
 }
 
-/// A switch, as routing needs it.
 #[derive(Clone, Copy, Debug)]
 struct Switch {
     layer: Tier,
-    /// What hosts are below it: [`Position::below`].
+    /// The hosts below the switch: [`Position::below`].
     id: u16,
     /// The bits of a path that choose the up port.
     path_shift: u8,
     path_mask: u16,
-    /// Unit of the first down port.
+    /// Node of the first down port.
     down: u32,
-    /// Unit of the first up port.
+    /// Node of the first up port.
     up: u32,
-    /// Unit behind the last port.
+    /// Node behind the last port.
     end: u32,
 }
 
-/// One direction of a link, named by who sends on it.
+/// One direction of a link, named by its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkId(u32);
 
@@ -168,44 +165,42 @@ impl LinkId {
     }
 }
 
-/// Whether a link leads to the switch of a port.
+/// Returns whether a link leads to the switch of a port.
 pub fn leads_to(clos: &Clos, link: LinkId, port: LinkId) -> bool {
     let routes = Routes::new(clos);
     port.node() < routes.ports()
         && routes.link(link.node()).far_end == FarEnd(routes.switch_of(port.node()))
 }
 
-/// Whether a link leads to a host.
+/// Returns whether a link leads to a host.
 pub fn leads_to_host(clos: &Clos, link: LinkId) -> bool {
     Routes::new(clos).link(link.node()).far_end.0 & FarEnd::HOST != 0
 }
 
-/// Every link of a network, each direction, with its name: that of the port that sends on it, such as
-/// `aggregation 3 up 2`, or of its host, such as `host 7`.
+/// Returns every link, each direction, with the name of its sender: a port (`aggregation 3 up 2`) or a host (`host 7`).
 pub fn links(clos: &Clos) -> Vec<(String, LinkId)> {
     let routes = Routes::new(clos);
     (0..routes.nodes()).map(|node| (routes.node_name(node), LinkId(node))).collect()
 }
 
-/// The link in the other direction between the same ends.
+/// Returns the link in the other direction between the same ends.
 pub fn reverse(clos: &Clos, link: LinkId) -> LinkId {
     Routes::new(clos).reverse(link)
 }
 
-/// What is at the far end of a unit's link.
+/// The far end of a node's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FarEnd(u32);
 
 impl FarEnd {
     const HOST: u32 = 1 << 31;
 
-    /// Every packet enters this unit, wherever it goes.
+    /// Every packet enters this node, whatever its destination.
     pub(crate) const fn node(node: u32) -> FarEnd {
         FarEnd(FarEnd::HOST | node)
     }
 }
 
-/// One unit's link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) far_end: FarEnd,
@@ -216,12 +211,10 @@ fn small(number: u32) -> u16 {
     u16::try_from(number).expect("at most 65536 switches of a layer and ports of a switch")
 }
 
-/// The links that routing knows to be dead.
 #[derive(Default)]
 struct Dead {
-    /// How many.
     count: AtomicU32,
-    /// Per unit; empty in a run in which routing learns of none.
+    /// Per node; empty in a run in which routing learns of none.
     links: Vec<AtomicBool>,
 }
 
@@ -235,7 +228,7 @@ impl Dead {
     }
 }
 
-/// The routes of a [`Clos`], as arithmetic on its unit numbers.
+/// The routes of a [`Clos`], as arithmetic on its node numbers.
 pub(crate) struct Routes {
     clos: Clos,
     places: Shared<Position>,
@@ -247,7 +240,6 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Numbers the units of a network.
     pub(crate) fn new(clos: &Clos) -> Routes {
         let tors = if clos.tiers == 0 { 0 } else { clos.pods * clos.tors_per_pod };
         let aggregations = if clos.tiers < 2 { 0 } else { clos.pods * clos.aggregations_per_pod };
@@ -312,10 +304,10 @@ impl Routes {
         }
     }
 
-    /// The same routes for another thread of the run: what one learns, all know.
+    /// Returns a view for another thread of the run.
     ///
     /// # Safety
-    /// As [`Shared::view`]: nothing here changes but what routing learns.
+    /// See [`Shared::view`]: only the knowledge about dead links changes, and all views share it.
     pub(crate) unsafe fn view(&self) -> Routes {
         // SAFETY: promised by the caller.
         unsafe {
@@ -331,7 +323,7 @@ impl Routes {
         }
     }
 
-    /// Units: ports and hosts.
+    /// Number of nodes: ports and hosts.
     pub(crate) fn nodes(&self) -> u32 {
         self.first_host + self.hosts()
     }
@@ -356,7 +348,7 @@ impl Routes {
         &self.clos
     }
 
-    /// The link on which a unit sends. Its delay counts what is constant of the time that the ends take for a packet.
+    /// Link on which a node sends. Its delay includes the constant processing times of both ends.
     pub(crate) fn link(&self, node: u32) -> Link {
         let clos = &self.clos;
         let tors = clos.pods * clos.tors_per_pod;
@@ -403,9 +395,8 @@ impl Routes {
         }
     }
 
-    /// The unit that a packet enters at the far end of a link: a host, or the output port that the
-    /// switch there chooses. `any` is asked for a number below its argument where the packet leaves
-    /// the choice to the switch.
+    /// The node that a packet enters at the far end of a link: a host, or the output port that the switch there
+    /// chooses. If the switch is free to choose, `any` draws a number below its argument.
     #[inline(always)]
     pub(crate) fn next_node(
         &self,
@@ -420,8 +411,8 @@ impl Routes {
         self.next_port(far_end.0, destination, path, any)
     }
 
-    /// The output port of a switch for a packet. Total: valid at every switch, whatever way the
-    /// packet came, so that returned and detoured packets find their way.
+    /// Output port of a switch for a packet. Valid at every switch, whatever way the packet came, for returned and
+    /// detoured packets.
     #[inline(always)]
     pub(crate) fn next_port(
         &self,
@@ -445,13 +436,13 @@ impl Routes {
         switch.up + if up < ups { up } else { up % ups }
     }
 
-    /// Routing will learn of dead links. Before there are views.
+    /// Makes room for dead links. Call it before there are views.
     pub(crate) fn expect_dead(&mut self) {
         let links = (0..self.nodes()).map(|_| AtomicBool::new(false)).collect();
         self.dead = Arc::new(Dead { count: AtomicU32::new(0), links });
     }
 
-    /// Routing learns whether a link works.
+    /// Records that routing learns whether a link works.
     pub(crate) fn learn(&mut self, link: LinkId, works: bool) {
         let was_dead = self.dead.links[link.index()].swap(!works, Ordering::Relaxed);
         if works && was_dead {
@@ -461,7 +452,7 @@ impl Routes {
         }
     }
 
-    /// The pod of a port's switch, of a core switch that to which its link leads; `None` without pods.
+    /// Pod of a port's switch, or the pod to which a core port's link leads; `None` without pods.
     pub(crate) fn pod_of(&self, port: u32) -> Option<u32> {
         let clos = &self.clos;
         let number = self.switch_of(port);
@@ -473,23 +464,21 @@ impl Routes {
         })
     }
 
-    /// Whether a port's link leads to a switch, and not to a host.
     pub(crate) fn leads_to_switch(&self, port: u32) -> bool {
         self.link(port).far_end.0 & FarEnd::HOST == 0
     }
 
-    /// Whether routing knows the link of a unit to be dead.
     pub(crate) fn is_dead(&self, node: u32) -> bool {
         self.dead.contains(node)
     }
 
-    /// Whether routing might have chosen `other` of two ports of a switch as well as `port`: any port up will do.
+    /// Returns whether routing might have chosen `other` as well as `port` of one switch: all up ports are equal.
     pub(crate) fn are_equally_near(&self, port: u32, other: u32) -> bool {
         let up = self.switches[self.switch_of(port) as usize].up;
         port == other || port >= up && other >= up
     }
 
-    /// A path, all being as likely.
+    /// Draws a path, each with equal probability.
     pub(crate) fn draw_path(&self, rng: &mut impl Rng) -> PathId {
         let mut below = |count: u32| if count > 1 { rng.below(count) } else { 0 };
         let aggregation = below(self.clos.aggregations_per_pod);
@@ -497,7 +486,7 @@ impl Routes {
         PathId::new((core << self.up_bits | aggregation) as u16)
     }
 
-    /// One of the up ports that lead to the destination; any where none does.
+    /// Returns an up port that leads to the destination, or any up port if there is none.
     #[inline(never)]
     fn any_live(&self, switch: &Switch, destination: HostId, any: impl FnOnce(u32) -> u32) -> u32 {
         if self.dead.is_empty() {
@@ -510,7 +499,7 @@ impl Routes {
         }
     }
 
-    /// Whether a packet on a unit's link can reach its destination, as far as routing knows.
+    /// Returns whether a packet on a node's link can reach its destination, as routing knows.
     fn leads(&self, node: u32, destination: HostId) -> bool {
         if self.dead.contains(node) {
             return false;
@@ -528,7 +517,6 @@ impl Routes {
         (switch.up..switch.end).any(|port| self.leads(port, destination))
     }
 
-    /// Whether no link of a path is known to be dead.
     fn is_live(&self, source: HostId, destination: HostId, path: PathId) -> bool {
         let mut node = self.first_host + source.get();
         loop {
@@ -542,8 +530,7 @@ impl Routes {
         }
     }
 
-    /// The paths between two hosts without those that routing knows to be dead; every path where
-    /// none is left.
+    /// Adds the paths between two hosts that routing does not know to be dead; every path if all are dead.
     pub(crate) fn paths(&self, source: HostId, destination: HostId, paths: &mut PathList) {
         let first = paths.len();
         self.all_paths(source, destination, paths);
@@ -558,7 +545,6 @@ impl Routes {
         }
     }
 
-    /// Every path between two hosts.
     fn all_paths(&self, source: HostId, destination: HostId, paths: &mut PathList) {
         let (from, to) = (&self.places[source.index()], &self.places[destination.index()]);
         if self.clos.tiers < 2 || from.below[0] == to.below[0] {
@@ -573,7 +559,7 @@ impl Routes {
         }
     }
 
-    /// The link in the other direction between the same ends.
+    /// Link in the other direction between the same ends.
     pub(crate) fn reverse(&self, link: LinkId) -> LinkId {
         let far_end = self.link(link.node()).far_end.0;
         if far_end & FarEnd::HOST != 0 {
@@ -587,12 +573,10 @@ impl Routes {
         LinkId(self.ports_of(far_end).find(back).expect("every link has two directions"))
     }
 
-    /// A unit's place in words.
     pub(crate) fn node_name(&self, node: u32) -> String {
         self.node_place(node).to_string()
     }
 
-    /// Where a unit is.
     pub(crate) fn node_place(&self, node: u32) -> LinkPlace {
         match node.checked_sub(self.first_host) {
             Some(host) => LinkPlace::Host(host),
@@ -600,12 +584,10 @@ impl Routes {
         }
     }
 
-    /// A port's place in words.
     pub(crate) fn port_name(&self, port: u32) -> String {
         self.port_place(port).to_string()
     }
 
-    /// Where a port is.
     pub(crate) fn port_place(&self, port: u32) -> PortPlace {
         let number = self.switch_of[port as usize];
         let switch = &self.switches[number as usize];

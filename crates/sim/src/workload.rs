@@ -1,19 +1,19 @@
-//! Workloads: who starts flows, to whom, when and how large.
+//! Workloads: sources, destinations, starts and sizes of flows.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | [`matrix`] | who sends to whom |
-//! | [`due`] | what hosts are about to do |
+//! | [`matrix`] | sources and destinations |
+//! | [`due`] | scheduled actions of hosts |
 //! | [`listed`] | flows of files, and triggers |
-//! | [`setup`] | what never changes |
+//! | [`setup`] | constants of a run |
 //! | [`arrivals`] | flows that follow each other: periodic, Poisson, closed loop |
-//! | [`incasts`] | incasts that repeat |
+//! | [`incasts`] | repeated incasts |
 //! | [`queries`] | clients that ask servers |
-//! | [`applications`] | what starts flows: state machines, each at one host |
+//! | [`applications`] | state machines at hosts that start flows |
 //! | [`building`] | from a plan to its applications |
 //!
-//! A flow is made when it starts. What is drawn for it comes from streams of its own, so a longer run, another
-//! workload or another host moves no draw.
+//! A flow is made when it starts, with draws from its own streams: a longer run, another workload or another host moves
+//! no draw.
 
 mod applications;
 mod arrivals;
@@ -36,7 +36,8 @@ pub(crate) use setup::Persistence;
 
 use crate::plan::Plan;
 
-/// Pairs of a host with itself that the workload at this place of a plan draws: no flow is made of them.
+/// Returns the number of pairs of a host with itself that the workload at `place` of a plan draws. They become no
+/// flows.
 pub fn self_pairs(plan: &Plan, place: usize) -> usize {
     let workload = plan.workloads.get(place);
     workload.map_or(0, |own| drawn_to_itself(own, plan.topology.hosts(), plan.seed))

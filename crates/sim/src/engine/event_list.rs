@@ -1,13 +1,13 @@
-//! What the ports of one switch will do by themselves within a window.
+//! The event list of one switch: times at which its ports act by themselves within a window.
 
 use trimline_packet::Time;
 
-/// Times and ports, the last one first. A few at a time: a port acts by itself once in the time that a packet takes.
+/// Times and ports, the last first. The list is short: a port acts by itself once per packet time.
 #[derive(Default)]
 pub(super) struct EventList(Vec<(Time, u32)>);
 
 impl EventList {
-    /// A port will act at `at`, unless that is `limit` or later.
+    /// Adds an event that is before `limit`; ignores others.
     #[inline(always)]
     pub(super) fn record(&mut self, at: Time, port: u32, limit: Time) {
         if at >= limit {
@@ -22,7 +22,7 @@ impl EventList {
         self.0[place] = (at, port);
     }
 
-    /// Takes what comes first, at one instant the port with the lowest number, if it comes before `until`.
+    /// Removes the first event if it is before `until`. At one instant the lowest port comes first.
     #[inline(always)]
     pub(super) fn take(&mut self, until: Time) -> Option<(Time, u32)> {
         self.0.pop_if(|&mut (at, _)| at < until)

@@ -1,9 +1,10 @@
-//! How threads hand packets to each other and wait for each other.
+//! The exchange of packets between threads, and their waits for each other.
 //!
-//! Work goes in rounds, of one window or a few. In a round each thread collects what goes to the units of others; at
-//! its end it puts that into a box for each of them. In the next round, once it can do no more without, it waits until
-//! all have ended the one before, and takes what is for itself. Boxes of even and of odd rounds are different ones, so
-//! one wait a round is enough: who ends a round has seen all others end the one before, and emptied their boxes.
+//! Work goes in rounds of one or a few windows. During a round each thread collects packets for other threads' nodes,
+//! and at its end puts them into one box per receiver. In the next round it works as far as it can without new packets,
+//! waits until all threads have ended the round before, and takes its packets. Even and odd rounds have separate boxes,
+//! so that one wait per round is enough: a thread that ends a round has seen all others end the round before, and has
+//! emptied their boxes.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -19,13 +20,12 @@ use crate::partition::Partition;
 use crate::table::Shared;
 use crate::workload::Notice;
 
-/// How often a thread checks whether the others have arrived before it sleeps: for at most a fifth of a millisecond, about
-/// as long as a hypervisor sometimes stops a virtual machine.
+/// The number of checks for other threads before a thread sleeps. They take at most a fifth of a millisecond, about as
+/// long as a hypervisor sometimes stops a virtual machine.
 ///
-/// With a core for each thread the others arrive in time, and sleeping and waking would cost more. On shared cores a
-/// thread that spins keeps the others from running. So each failure halves the number of checks, and each success
-/// doubles it. Now and then a thread spins although it failed before: threads that began to sleep arrive late for each
-/// other, and would otherwise never stop sleeping.
+/// With a core per thread the others arrive in time, and sleep would cost more. On shared cores a spinning thread keeps
+/// others from running. So a failure halves the checks, and a success doubles them. Now and then a thread spins in
+/// spite of failures: sleeping threads arrive late for each other, and would never stop sleeping.
 #[derive(Clone, Copy)]
 pub(super) struct SpinLimit {
     inspects: u32,
@@ -37,7 +37,7 @@ impl SpinLimit {
     const ANEW: u32 = 2_000;
     const MIN: u32 = 100;
     const TRY_ANEW: u32 = 32;
-    /// Calls of `sched_yield` after that, about a microsecond each, before it sleeps.
+    /// Calls of `sched_yield` after spinning, about a microsecond each, before a thread sleeps.
     const YIELDS: u32 = 2_000;
 
     pub(super) fn new() -> SpinLimit {
@@ -61,7 +61,6 @@ impl SpinLimit {
     }
 }
 
-/// A packet that arrives at a unit of another thread.
 pub(super) struct Letter {
     pub(super) at: Time,
     pub(super) node: u32,
@@ -70,11 +69,9 @@ pub(super) struct Letter {
     pub(super) steps: Steps,
 }
 
-/// What one thread sends to another in a round.
 #[derive(Default)]
 pub(super) struct Mail {
     pub(super) letters: Vec<Letter>,
-    /// What hosts tell hosts of the other thread.
     pub(super) notices: Vec<Notice>,
 }
 
@@ -84,10 +81,10 @@ impl Mail {
     }
 }
 
-/// What a thread sends to the others in a round.
+/// Messages of one thread to all others in a round.
 pub(super) struct Outgoing {
     owners: Shared<u8>,
-    /// A bit per unit: other threads may send to it, and it to them.
+    /// A bit per node that exchanges packets with other threads.
     border: Shared<u64>,
     me: u8,
     /// By receiver.
@@ -100,7 +97,7 @@ impl Outgoing {
         Outgoing { owners: partition.owners(), border: partition.border(), me: me as u8, mails }
     }
 
-    /// Of 64 units, a bit each: those that other threads may send to, and they to them.
+    /// Returns a bit for each of 64 nodes that exchanges packets with other threads.
     #[inline(always)]
     pub(super) fn border(&self, word: usize) -> u64 {
         self.border[word]
@@ -110,7 +107,7 @@ impl Outgoing {
         self.owners[node as usize] == self.me
     }
 
-    /// Takes a packet out of this thread's storage if it arrives at a unit of another thread. Whether it does.
+    /// Moves a packet out of this thread's storage if its next node is another thread's. Returns whether it does.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -131,35 +128,31 @@ impl Outgoing {
         true
     }
 
-    /// Sends a notice to a unit of another thread.
     pub(super) fn notify(&mut self, node: u32, notice: Notice) {
         self.mails[usize::from(self.owners[node as usize])].notices.push(notice);
     }
 }
 
-/// Another thread of the run panicked.
+/// Error: another thread of the run panicked.
 #[derive(Debug)]
 pub(super) struct Broken;
 
-/// A value that no other value shares a cache line with.
 #[repr(align(128))]
 #[derive(Default)]
 struct Apart<T>(T);
 
-/// Where the threads of a run meet.
 pub(super) struct Exchange {
     threads: usize,
     /// By parity of the round, sender and receiver.
     boxes: [Vec<Apart<Mutex<Mail>>>; 2],
-    /// By parity of the round and thread: until when the thread has nothing to do.
+    /// By parity of the round and thread: the end of the thread's idle time.
     idle_until: [Vec<Apart<AtomicU64>>; 2],
-    /// Per thread: rounds that it has ended.
+    /// Per thread: rounds that have ended.
     ended: Vec<Apart<AtomicU32>>,
-    /// Threads that have come to a meeting, and meetings there were.
+    /// Threads that have come to the present meeting.
     arrived: Apart<AtomicU32>,
     meetings: Apart<AtomicU32>,
     is_broken: AtomicBool,
-    /// Threads that sleep, or are about to.
     sleepers: AtomicU32,
     bed: Mutex<()>,
     waker: Condvar,
@@ -188,32 +181,32 @@ impl Exchange {
         slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends a thread's part of a round: puts what it sends into the boxes.
+    /// Ends a thread's part of a round: puts its messages into the boxes.
     pub(super) fn put(&self, round: u32, me: usize, outgoing: &mut Outgoing, idle_until: Time) {
         let parity = round as usize % 2;
         let mut idle_until = idle_until;
         for (to, mail) in outgoing.mails.iter_mut().enumerate() {
             if !mail.is_empty() {
-                // In a long round it may have been idle again for a while.
+                // In a long round the thread may have sent first and been idle since.
                 idle_until = Time::ZERO;
-                // The box was emptied two rounds ago: its memory is used again.
+                // The box was emptied two rounds ago: its memory is reused.
                 mem::swap(&mut *self.mail(parity, me, to), mail);
             }
         }
         self.idle_until[parity][me].0.store(idle_until.as_ps(), Ordering::Relaxed);
-        // In one order with `sleep`: whoever counts itself after this sees the new round.
+        // In one order with `sleep`: a thread that counts itself as a sleeper after this sees the new round.
         self.ended[me].0.store(round.wrapping_add(1), Ordering::SeqCst);
         self.wake();
     }
 
-    /// Waits until all threads have ended a round, the one that this thread ended last.
+    /// Waits until all threads have ended `round`, the last round of this thread.
     pub(super) fn wait(&self, round: u32, spin_limit: &mut SpinLimit) -> Result<(), Broken> {
-        // A thread may have ended the next one too, but not more.
+        // A thread may have ended the next round too, but not more.
         let has_ended = |ended: &Apart<AtomicU32>| ended.0.load(Ordering::SeqCst) != round;
         self.until(|| self.ended.iter().all(has_ended), spin_limit)
     }
 
-    /// After all have put: hands over what each of the others sent in a round.
+    /// Hands over messages to this thread in a round that all threads have ended.
     pub(super) fn take(&self, round: u32, me: usize, mut each: impl FnMut(&Mail)) {
         for from in (0..self.threads).filter(|&from| from != me) {
             let mut mail = self.mail(round as usize % 2, from, me);
@@ -223,14 +216,13 @@ impl Exchange {
         }
     }
 
-    /// After all have put: until when nobody has anything to do.
+    /// Time until which all threads are idle, after all have ended the round.
     pub(super) fn idle_until(&self, round: u32) -> Time {
         let times = self.idle_until[round as usize % 2].iter();
         let first = times.map(|time| time.0.load(Ordering::Relaxed)).min();
         Time::from_ps(first.expect("a run has threads"))
     }
 
-    /// Waits until all threads are here.
     pub(super) fn meet(&self, spin_limit: &mut SpinLimit) -> Result<(), Broken> {
         let meeting = self.meetings.0.load(Ordering::Acquire);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.threads as u32 {
@@ -243,7 +235,7 @@ impl Exchange {
     }
 
     fn until(&self, is_over: impl Fn() -> bool, spin_limit: &mut SpinLimit) -> Result<(), Broken> {
-        // Nothing to be learned from what was over before.
+        // A meeting that is over at once says nothing about spinning.
         if is_over() {
             return Ok(());
         }
@@ -282,7 +274,7 @@ impl Exchange {
         }
     }
 
-    /// Nobody need wait any more: a thread panicked.
+    /// Releases all waiting threads after a panic.
     pub(super) fn give_up(&self) {
         self.is_broken.store(true, Ordering::SeqCst);
         self.wake();

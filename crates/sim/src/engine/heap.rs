@@ -1,5 +1,5 @@
-//! The oracle: one binary heap of events, ordered by (time, class, tie). No window, no bitmap, no
-//! assumption about delays. A recorder may look on, event by event; it changes nothing.
+//! The oracle: one binary heap of events, ordered by (time, class, tie). It has no window, no bitmap, and assumes
+//! nothing about delays. A recorder may record each event; it changes nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,18 +26,15 @@ struct Event {
     tie: u64,
     node: u32,
     handle: Handle,
-    /// The transmission that brings the packet.
     from: Transmission,
 }
 
-/// One heap of all events.
 pub(crate) struct Heap {
     events: BinaryHeap<Reverse<Event>>,
-    /// The earliest pending wake of each unit.
+    /// Per node: the earliest pending wake.
     wakes: Vec<Time>,
     touched: Vec<u32>,
     ties: Ties,
-    /// Records a timeline, in a run with one.
     recorder: Option<Recorder>,
 }
 
@@ -82,7 +79,6 @@ impl EventSink for Heap {
 }
 
 impl Heap {
-    /// An engine for a network that has not run yet.
     pub(crate) fn new(network: &Network, recorder: Option<Recorder>) -> Heap {
         let ports = network.core.routes.ports();
         let mut heap = Heap {
@@ -98,7 +94,6 @@ impl Heap {
         heap
     }
 
-    /// What was recorded: nothing, if nobody looked on.
     pub(crate) fn into_timeline(self) -> Timeline {
         self.recorder.map_or_else(Timeline::default, Recorder::into_timeline)
     }

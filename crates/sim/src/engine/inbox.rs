@@ -1,79 +1,69 @@
-//! What will arrive at a unit, and when the unit is visited for it.
+//! The inbox of a node: packets that will arrive, and the window in which the node runs next.
 
 use trimline_packet::Time;
 
 use super::flights::{Flights, Place};
 use crate::network::Ties;
 
-/// While an inbox holds at most so many packets, those still on links included, its unit needs no visit
-/// for them.
+/// With at most this number of packets in its inbox, on links included, a node need not run for them.
 pub(super) const MAX_PENDING: u64 = 16;
 
-/// When a unit is visited next, whether its inbox is out of order, and how many packets it holds: 40 bits,
-/// one and 23.
+/// One word: the window in which a node runs next (40 bits), whether its inbox is out of order (one bit), and the
+/// number of packets in it (23 bits).
 #[derive(Clone, Copy)]
 pub(super) struct NextEvent(u64);
 
 impl NextEvent {
-    /// No visit, no packet.
     const NONE: NextEvent = NextEvent(NextEvent::NEVER << NextEvent::WINDOW_SHIFT);
-    /// The window of no visit.
+    /// The window of a node that does not run again.
     pub(super) const NEVER: u64 = (1 << 40) - 1;
     const UNSORTED: u64 = 1 << 23;
     const PACKETS: u64 = NextEvent::UNSORTED - 1;
     const WINDOW_SHIFT: u32 = 24;
     const BELOW_WINDOW: u64 = (1 << NextEvent::WINDOW_SHIFT) - 1;
 
-    /// The window of the next visit.
     #[inline(always)]
     pub(super) fn window(self) -> u64 {
         self.0 >> NextEvent::WINDOW_SHIFT
     }
-    /// Packets in the inbox.
     #[inline(always)]
     pub(super) fn packets(self) -> u64 {
         self.0 & NextEvent::PACKETS
     }
-    /// Whether the inbox is out of order.
     #[inline(always)]
     pub(super) fn is_unsorted(self) -> bool {
         self.0 & NextEvent::UNSORTED != 0
     }
-    /// The next visit is in this window.
     #[inline(always)]
     pub(super) fn set_window(&mut self, window: u64) {
         self.0 = window << NextEvent::WINDOW_SHIFT | (self.0 & NextEvent::BELOW_WINDOW);
     }
-    /// One packet more is in the inbox.
     #[inline(always)]
     pub(super) fn add_packet(&mut self) {
         debug_assert!(self.packets() < NextEvent::PACKETS, "an inbox holds less than 2^23 packets");
         self.0 += 1;
     }
-    /// One packet left the inbox.
     #[inline(always)]
     pub(super) fn remove_packet(&mut self) {
         debug_assert!(self.packets() > 0, "an empty inbox gives no packet");
         self.0 -= 1;
     }
-    /// The inbox is out of order from now on.
     #[inline(always)]
     pub(super) fn set_unsorted(&mut self) {
         self.0 |= NextEvent::UNSORTED;
     }
-    /// The inbox is in order from now on.
     #[inline(always)]
     pub(super) fn set_sorted(&mut self) {
         self.0 &= !NextEvent::UNSORTED;
     }
 }
 
-/// Packets on links, in order of time unless there are many.
+/// A list of packets on links, in order of time unless it is long.
 #[derive(Clone, Copy)]
 pub(super) struct Arrivals {
-    /// When the first to arrive does: never if there is none.
+    /// Arrival time of the first packet; never, if the list is empty.
     pub(super) first_at: Time,
-    /// Arrival time of the last packet; of an empty list, of the last that it had.
+    /// Arrival time of the last packet, or of the last former packet of an empty list.
     pub(super) last_at: Time,
     pub(super) first: Place,
     /// Valid only while the list is not empty.
@@ -89,14 +79,14 @@ impl Arrivals {
     };
 }
 
-/// What will arrive at a unit, and when the unit is visited: a cache line.
+/// The inbox of a node, and the window in which the node runs next. One cache line.
 ///
-/// There is a long-delay and a short-delay list, so that inserts are nearly always appends.
+/// A long-delay and a short-delay list make nearly every insert an append.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct Inbox {
     pub(super) lists: [Arrivals; 2],
-    /// No arrival makes the unit act before this window: its transmitter is busy.
+    /// No arrival makes the node act before this window, because its transmitter is busy.
     pub(super) busy_until: u64,
     pub(super) next_event: NextEvent,
 }
@@ -105,14 +95,12 @@ impl Inbox {
     pub(super) const EMPTY: Inbox =
         Inbox { lists: [Arrivals::NONE; 2], busy_until: 0, next_event: NextEvent::NONE };
 
-    /// When the first packet arrives.
     #[inline(always)]
     pub(super) fn first_arrival(&self) -> Time {
         self.lists[0].first_at.min(self.lists[1].first_at)
     }
 
-    /// The packet does not arrive later than the last one of its list.
-    /// The packets of a unit that is being visited stay in order.
+    /// Inserts a packet that arrives no later than the last of its list. A running node's packets stay in order.
     #[inline(never)]
     pub(super) fn put_between(
         &mut self,
@@ -126,7 +114,7 @@ impl Inbox {
         let list = &mut self.lists[number];
         let is_long = self.next_event.is_unsorted() || self.next_event.packets() > MAX_PENDING;
         if is_long && !is_running && !list.first.is_none() {
-            // Too far from the end to search: the list is sorted when the unit is visited.
+            // Too far from the end to search: the list is sorted when the node runs.
             self.next_event.set_unsorted();
             list.first_at = list.first_at.min(at);
             flights.set_next(list.last, place);

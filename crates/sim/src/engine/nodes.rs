@@ -1,6 +1,5 @@
-//! The ports and the hosts of a run as engines drive them, whatever their kind. Each implementation is compiled for one
-//! kind of port or one transport. A call works on many units, or on one event of the heap engine: none is made for a
-//! packet within a window.
+//! The ports and hosts of a run as engines drive them. Each implementation is compiled for one kind of port or one
+//! transport. A call handles many nodes, or one event of the heap engine; there is none per packet within a window.
 
 use trimline_packet::{Handle, Time, TimeDelta};
 use trimline_switch::OutputPort;
@@ -9,18 +8,16 @@ use super::runner::Runner;
 use crate::network::{self, Core, EventSink, HostTable, Hosts, SwitchTable, Switches};
 use crate::protocol::Protocol;
 
-/// A network of whatever ports and hosts.
 pub(crate) type Network = network::Network<dyn SwitchNodes, dyn HostNodes>;
 
-/// All switch ports of a run.
 pub(crate) trait SwitchNodes: SwitchTable {
-    /// Works through everything that ports do before `limit`, of the first `count` units of `runner`. Returns the place
-    /// of the first host among them.
+    /// Performs the events before `limit` of ports among the first `count` nodes of `runner`. Returns the first host's
+    /// place.
     fn work(&mut self, core: &mut Core, runner: &mut Runner, count: usize, limit: Time) -> usize;
-    /// Works through what has arrived before `limit` at ports that were not visited for it yet.
+    /// Performs arrivals before `limit` at ports that have not run for them yet.
     fn catch_up(&mut self, core: &mut Core, runner: &mut Runner, ports: &[u32], limit: Time);
-    /// Performs what a port does by itself up to `now`, and then an arrival: a packet and the link that brings it. Returns
-    /// when the port must be visited next.
+    /// Performs a port's own events up to `now`, then an arrival (packet and link). Returns when the port must run
+    /// next.
     fn event(
         &mut self,
         core: &mut Core,
@@ -29,18 +26,17 @@ pub(crate) trait SwitchNodes: SwitchTable {
         now: Time,
         arriving: Option<(Handle, u32)>,
     ) -> Time;
-    /// When a port must be visited although nothing arrives.
+    /// Returns when a port must run although nothing arrives.
     fn wake(&self, core: &Core, port: u32) -> Time;
-    /// Another view of the same ports.
+    /// Returns another view of these ports.
     ///
     /// # Safety
-    /// As [`Core::view`].
+    /// See [`Core::view`].
     unsafe fn view(&self) -> Box<dyn SwitchNodes>;
 }
 
-/// All hosts of a run.
 pub(crate) trait HostNodes: HostTable {
-    /// Works through everything that hosts do before `limit`: the units of `runner` from the place `first` to `count`.
+    /// Performs the events before `limit` of hosts: `runner`'s nodes from the place `first` to `count`.
     fn work(
         &mut self,
         core: &mut Core,
@@ -48,9 +44,9 @@ pub(crate) trait HostNodes: HostTable {
         first_and_count: (usize, usize),
         limit: Time,
     );
-    /// Works through what has arrived before `limit` at hosts that were not visited for it yet.
+    /// Performs arrivals before `limit` at hosts that have not run for them yet.
     fn catch_up(&mut self, core: &mut Core, runner: &mut Runner, nodes: &[u32], limit: Time);
-    /// Performs what a host does by itself up to `now`, or an arrival. Returns when it acts next.
+    /// Performs a host's own events up to `now`, or an arrival. Returns when the host acts next.
     fn event(
         &mut self,
         core: &mut Core,
@@ -59,12 +55,11 @@ pub(crate) trait HostNodes: HostTable {
         now: Time,
         arriving: Option<Handle>,
     ) -> Time;
-    /// When a host acts next by itself.
     fn wake(&self, core: &Core, host: u32) -> Time;
-    /// Another view of the same hosts.
+    /// Returns another view of these hosts.
     ///
     /// # Safety
-    /// As [`Core::view`].
+    /// See [`Core::view`].
     unsafe fn view(&self) -> Box<dyn HostNodes>;
 }
 
@@ -86,7 +81,7 @@ impl<P: OutputPort + 'static> SwitchNodes for Switches<P> {
         arriving: Option<(Handle, u32)>,
     ) -> Time {
         let just_after = now + TimeDelta::from_ps(1);
-        // Of a coupled switch the other ports come first, too: they are touched.
+        // The other ports of a coupled switch come first, too: they are touched.
         if core.couples_ports {
             self.switch_advance(core, sink, core.routes.switch_of(port), just_after);
         } else {

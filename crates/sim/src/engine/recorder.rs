@@ -1,8 +1,7 @@
-//! Writes down what happens at some places and to some flows, event by event.
+//! Records events at chosen places and of chosen flows.
 //!
-//! It looks at the heap engine's events and at the queues between them, and compares: what waits now
-//! and did not before was queued, what waits without its payload was trimmed. So the ports, the hosts and
-//! the fast engine know nothing of it.
+//! The recorder compares the queues before and after each event of the heap engine. A new packet in a queue was queued;
+//! a waiting packet without its payload was trimmed. So ports, hosts and the fast engine know nothing of the recorder.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,7 @@ use crate::arena::Arena;
 use crate::plan::{Chosen, Plan, Watch};
 use crate::topology::Routes;
 
-/// Before its flow's name is known.
+/// Stands for a flow whose name is not known yet.
 const UNNAMED: FlowName = FlowName { workload: 0, index: 0, source: 0, destination: 0 };
 
 /// A connection of the network, by the host that opened it.
@@ -39,7 +38,7 @@ impl Connection {
     }
 }
 
-/// What a switch may change of a packet.
+/// The fields of a packet that a switch may change.
 #[derive(Clone, Copy)]
 struct Inspection {
     service: ServiceClass,
@@ -52,30 +51,29 @@ impl Inspection {
     }
 }
 
-/// The timeline of a run in the making.
 pub(crate) struct Recorder {
     from: Time,
     to: Time,
     keeps_packets: bool,
-    /// By unit: whether everything there is recorded.
+    /// By node: whether all its events are recorded.
     is_watched: Vec<bool>,
-    /// (source, destination) of flows to which everything that happens is recorded.
+    /// (source, destination) of flows whose events are all recorded.
     watched: Vec<(u32, u32)>,
-    /// By connection: the flow's name. Flows are forgotten, late packets of theirs are not.
+    /// By connection: the flow's name. It outlives the flow, because packets may come late.
     names: BTreeMap<Connection, FlowName>,
-    /// Connections on which the host that opened them sends in the present event.
+    /// Connections on which their opener sends in the present event.
     opened: Vec<Connection>,
-    /// Events of the present event that still need their flow's name: places in the timeline, and packets.
+    /// Records of the present event without a flow name: places in the timeline, and packets.
     unnamed: Vec<(usize, Connection, Packet)>,
     /// By workload: the transport, which knows the kinds of its packets.
     transports: Vec<Chosen>,
     now: Time,
     ports: u32,
-    /// By handle: at which port the packet waits, and as what.
+    /// By handle: the port where the packet waits, and its state there.
     waiting: Vec<Option<(u32, Inspection)>>,
-    /// What the present event brought.
+    /// The packet that arrives in the present event.
     arriving: Option<(Handle, Inspection)>,
-    /// Departures of the present event that still need their end: place in the timeline, and service.
+    /// Departures of the present event without an end: place in the timeline, and packet.
     departed: Vec<(usize, Packet)>,
     timeline: Timeline,
 }
@@ -110,7 +108,6 @@ impl Recorder {
         }
     }
 
-    /// What was recorded.
     pub(crate) fn into_timeline(self) -> Timeline {
         self.timeline
     }
@@ -153,7 +150,6 @@ impl Recorder {
         is_wanted
     }
 
-    /// Names the flows of what was noted in the present event.
     fn name(&mut self, network: &Network) {
         for connection in self.opened.drain(..) {
             let Connection { opener, peer, number } = connection;
@@ -186,7 +182,7 @@ impl Recorder {
         &mut self.waiting[handle.index()]
     }
 
-    /// A packet departs: perhaps the first of its connection, from the host that opens it.
+    /// Notes the connection of a packet that leaves the connection's opener.
     fn see(&mut self, node: u32, packet: &Packet) {
         let connection = Connection::of(packet);
         if !packet.service.is_link() && node.checked_sub(self.ports) == Some(connection.opener) {
@@ -194,19 +190,20 @@ impl Recorder {
         }
     }
 
-    /// A packet leaves a port, which may have marked it on its way in or out, or its host.
+    /// Records the mark of a packet that leaves a port or its host, and clears its place. A port may mark it on its way
+    /// in or out.
     fn leave(&mut self, arena: &Arena, node: u32, handle: Handle) {
         if node < self.ports {
             let before = self.before(handle);
             self.record_mark(node, arena.packet(handle), before);
         } else if Inspection::of(arena.packet(handle)).is_marked {
-            // Endpoints send nothing with a mark: it is of the phantom queue of the host's link.
+            // Endpoints send nothing with a mark: the phantom queue of the host's link marked it.
             self.record(node, arena.packet(handle), What::Mark, None);
         }
         *self.place_of(handle) = None;
     }
 
-    /// What a packet was before the present event, where it is not on its way.
+    /// State of a packet before the present event, unless it was on a link.
     fn before(&mut self, handle: Handle) -> Option<Inspection> {
         let arrived = self.arriving.filter(|&(arriving, _)| arriving == handle);
         arrived
@@ -214,7 +211,6 @@ impl Recorder {
             .or(self.place_of(handle).map(|(_, inspects)| inspects))
     }
 
-    /// Notes that a port has marked a packet, which it has `before`.
     fn record_mark(&mut self, port: u32, packet: &Packet, before: Option<Inspection>) {
         if Inspection::of(packet).is_marked && before.is_some_and(|before| !before.is_marked) {
             self.record(port, packet, What::Mark, None);
@@ -222,9 +218,8 @@ impl Recorder {
     }
 }
 
-/// What the engine shows.
 impl Recorder {
-    /// An event of `node` begins at `now`: the arrival of `arriving`, unless that is none.
+    /// Begins an event of `node` at `now`: the arrival of `arriving`, if there is one.
     pub(super) fn begins(&mut self, arena: &Arena, node: u32, now: Time, arriving: Handle) {
         self.now = now;
         self.arriving = None;
@@ -238,14 +233,13 @@ impl Recorder {
         }
     }
 
-    /// The first bit of a packet is on the link of `node`.
     pub(super) fn departs(&mut self, arena: &Arena, node: u32, handle: Handle) {
         self.leave(arena, node, handle);
         self.see(node, arena.packet(handle));
         self.record_departure(node, arena.packet(handle));
     }
 
-    /// The link of `node` took a packet and loses it.
+    /// Records that the link of `node` took a packet and loses it.
     pub(super) fn lost(&mut self, arena: &Arena, node: u32, handle: Handle) {
         self.leave(arena, node, handle);
         self.see(node, arena.packet(handle));
@@ -253,7 +247,6 @@ impl Recorder {
         self.record(node, arena.packet(handle), What::Lose, None);
     }
 
-    /// A packet loses its place at `port`.
     pub(super) fn drop_list(
         &mut self,
         arena: &Arena,
@@ -274,23 +267,21 @@ impl Recorder {
         };
         self.record(port, packet, what, None);
         *self.place_of(handle) = None;
-        // A header that comes back is new wherever it is queued now.
+        // A bounced header is new wherever it is queued now.
         if self.arriving.is_some_and(|(arriving, _)| arriving == handle) {
             self.arriving = None;
         }
     }
 
-    /// `port` sends a notification to the sender of a packet that goes on.
+    /// Records that `port` sends a notification about a packet that goes on.
     pub(super) fn quenched(&mut self, port: u32, packet: &Packet) {
         self.record(port, packet, What::Notify, None);
     }
 
-    /// A packet that was for `port` leaves by another one.
     pub(super) fn detoured(&mut self, arena: &Arena, port: u32, handle: Handle) {
         self.record(port, arena.packet(handle), What::Detour, None);
     }
 
-    /// The event is over for `node`.
     pub(super) fn ends(&mut self, network: &Network, node: u32) {
         let until = network.busy_until(node);
         for (place, packet) in &self.departed {

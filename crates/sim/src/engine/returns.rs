@@ -1,5 +1,5 @@
-//! Which switches may have to return a header, or to tell a sender of a packet, within a window, so that their ports are
-//! visited together.
+//! Finds the switches that may have to return a header, or to notify a sender, within a window. The ports of such a
+//! switch run together.
 
 use std::mem;
 
@@ -10,82 +10,74 @@ use super::inbox::MAX_PENDING;
 use super::wheel::Wheel;
 use crate::network::{Core, Switches};
 
-/// Which switches may have to return a header in the next window.
 pub(super) struct Returns {
     mode: Mode,
-    /// Per port: its watched queue was over the threshold when it was left.
+    /// Per port: its watched queue was over the threshold when the port ran last.
     risky_ports: Vec<bool>,
-    /// Per switch: its risky ports, and the first window for which that counts.
+    /// Per switch: its risky ports, and the first window for which they count.
     risky: Vec<(u32, u64)>,
 }
 
-/// How the switches are found whose ports are visited together. Every visit of a port asks: the tag is a byte of its
-/// own.
+/// The rule that finds switches whose ports run together. Every run of a port reads it: the tag is a byte.
 #[repr(u8)]
 enum Mode {
-    /// Nothing is ever returned: every port is visited alone.
+    /// No header is ever returned: every port runs alone.
     Never,
-    /// No watched queue is over the threshold: every port is visited alone.
+    /// No watched queue is over the threshold: every port runs alone.
     Calm(Watch),
-    /// `ports` watched queues are over the threshold: the ports of their switches are visited together.
+    /// `ports` watched queues are over the threshold: the ports of their switches run together.
     Alert { watch: Watch, ports: u32 },
-    /// What links could carry in one window would often fill a watched queue: what they do carry is counted when each
-    /// window begins.
+    /// The packets that links could carry in one window would often fill a watched queue: actual arrivals are counted.
     Counted(Counted),
-    /// Watched queues are so small that they always could overflow: the ports of every switch are visited together.
+    /// Watched queues always could overflow: the ports of every switch run together.
     Always,
-    /// The ports of every switch are coupled: they are visited in one pass, or each alone while there is room for all.
+    /// The ports of every switch are coupled: they run in one pass, or each alone while there is room for all.
     Coupled,
 }
 
-/// A bound on the queues that cause returns when they overflow: those of headers, or those that notify.
+/// A bound on the queues that return packets when they overflow: header queues, or queues that notify.
 #[derive(Clone, Copy)]
 struct Watch {
-    /// The watched queue of a port.
     queue: usize,
-    /// Bytes in it beyond which it could overflow within one visit.
+    /// Bytes in the queue beyond which one run could overflow it.
     threshold: u32,
 }
 
 impl Watch {
-    /// Whether a port's watched queue could overflow within one visit.
     #[inline(always)]
     fn is_risky<P: OutputPort>(&self, switches: &Switches<P>, port: u32) -> bool {
         switches.bytes_in(port, self.queue) > self.threshold
     }
 }
 
-/// What arrives in a window is in the inboxes when it begins, and is counted there.
+/// Counts arrivals: all arrivals of a window are in the inboxes when it begins.
 struct Counted {
-    /// The watched queue of a port.
     queue: usize,
-    /// Bytes that it holds.
     capacity: u64,
-    /// Bytes of the longest packet that it holds.
+    /// Size of the longest packet in the queue, in bytes.
     longest: u64,
-    /// The switches whose ports are visited together in this window.
+    /// The switches whose ports run together in this window.
     together: Vec<u32>,
-    /// The ports that are counted: all, unless only some can be so full.
+    /// The ports that are counted; `None` for all ports.
     near: Option<Near>,
 }
 
-/// Ports whose watched queues were left so full that one visit could overflow them.
+/// Ports whose watched queues are so full that one run could overflow them.
 struct Near {
-    /// Bytes in a queue beyond which it could.
+    /// Bytes in a queue beyond which it could overflow.
     threshold: u32,
-    /// How many there are.
+    /// The number of these ports.
     ports: u32,
-    /// Per port: whether it is among them.
     is_near: Vec<bool>,
 }
 
 impl Counted {
-    /// Whether `packets` could overflow a watched queue of `bytes`. Each adds one packet to it at most.
+    /// Returns whether `packets` could overflow a queue with `bytes`. Each packet adds at most one packet to it.
     fn could_overflow(&self, bytes: u32, packets: u64) -> bool {
         u64::from(bytes) + packets * self.longest > self.capacity
     }
 
-    /// Whether nothing need be noted of a port: its next visit cannot overflow its queue.
+    /// Returns whether a port's next run cannot overflow its queue.
     #[inline(always)]
     fn is_far<P: OutputPort>(&self, switches: &Switches<P>, wheel: &Wheel, port: u32) -> bool {
         match &self.near {
@@ -94,7 +86,7 @@ impl Counted {
         }
     }
 
-    /// Whether what waits in the inbox for the next visit, now or later, could overflow a port's queue.
+    /// Returns whether packets in the inbox by the next run could overflow a port's queue.
     #[inline(always)]
     fn is_eager<P: OutputPort>(&self, switches: &Switches<P>, wheel: &Wheel, port: u32) -> bool {
         let bytes = switches.bytes_in(port, self.queue);
@@ -103,7 +95,7 @@ impl Counted {
 }
 
 impl Mode {
-    /// The mode in which a network begins, in windows of `1 << shift` picoseconds, with packets of so many bytes at most.
+    /// Initial mode. Windows last `1 << shift` picoseconds; packets have at most `largest_packet` bytes.
     fn of(core: &Core, shift: u32, largest_packet: u16) -> Mode {
         let switches = core.routes.switches() as u32;
         if core.couples_ports {
@@ -115,7 +107,7 @@ impl Mode {
         let (queue, bytes, longest, adds_one_header) = match core.returning {
             Returning::Never => return Mode::Never,
             Returning::Anywhere => return Mode::Always,
-            // Whole packets often stand in such a queue: it is counted wherever a window may bring enough.
+            // Whole packets often wait in such a queue: it is counted wherever a window may bring enough.
             Returning::WhenFull { queue, bytes } => {
                 let (capacity, longest) = (u64::from(bytes), u64::from(largest_packet));
                 let each = core.max_bytes_per_link(window, largest_packet);
@@ -148,7 +140,7 @@ impl Mode {
 }
 
 impl Returns {
-    /// Windows are of `1 << shift` picoseconds, packets of `largest_packet` bytes at most.
+    /// Initial state. Windows last `1 << shift` picoseconds; packets have at most `largest_packet` bytes.
     pub(super) fn new(core: &Core, shift: u32, largest_packet: u16) -> Returns {
         Returns {
             mode: Mode::of(core, shift, largest_packet),
@@ -157,18 +149,16 @@ impl Returns {
         }
     }
 
-    /// Whether every port may be visited alone.
     #[inline(always)]
     pub(super) fn is_calm(&self) -> bool {
         match &self.mode {
             Mode::Never | Mode::Calm(_) => true,
-            // Those that may not be were visited before the others.
+            // The ports that may not run alone ran before the others.
             Mode::Counted(_) => true,
             Mode::Alert { .. } | Mode::Always | Mode::Coupled => false,
         }
     }
 
-    /// Whether the ports of every switch are coupled.
     #[inline]
     pub(super) fn are_coupled(&self) -> bool {
         match self.mode {
@@ -179,7 +169,7 @@ impl Returns {
         }
     }
 
-    /// Whether what arrives is counted at the beginning of each window.
+    /// Returns whether arrivals are counted when a window begins.
     #[inline(always)]
     pub(super) fn is_counted(&self) -> bool {
         match self.mode {
@@ -190,7 +180,6 @@ impl Returns {
         }
     }
 
-    /// Forgets what was counted in the last window.
     pub(super) fn forget_counts(&mut self) {
         if let Mode::Counted(counted) = &mut self.mode {
             for switch in counted.together.drain(..) {
@@ -199,7 +188,6 @@ impl Returns {
         }
     }
 
-    /// Whether no port need be counted: none was left so full that it matters.
     #[inline]
     pub(super) fn none_is_near(&self) -> bool {
         match &self.mode {
@@ -213,7 +201,7 @@ impl Returns {
         }
     }
 
-    /// A switch whose ports are visited together in this window, by its place among them.
+    /// A switch whose ports run together in this window, by its place in the list.
     #[inline]
     pub(super) fn crowded(&self, place: usize) -> Option<u32> {
         match &self.mode {
@@ -222,7 +210,6 @@ impl Returns {
         }
     }
 
-    /// Counts what has arrived at a port when a window begins.
     #[inline(always)]
     pub(super) fn count<P: OutputPort>(
         &mut self,
@@ -253,11 +240,11 @@ impl Returns {
         }
     }
 
-    /// Whether the ports of a switch must be visited together in the current window.
+    /// Returns whether the ports of a switch must run together in this window.
     #[inline]
     pub(super) fn together(&self, switch: u32, window: u64) -> bool {
         match self.mode {
-            // What was counted was visited before the others.
+            // The counted switches ran before the others.
             Mode::Never | Mode::Calm(_) | Mode::Counted(_) => false,
             Mode::Alert { .. } => {
                 let (ports, since) = self.risky[switch as usize];
@@ -267,8 +254,7 @@ impl Returns {
         }
     }
 
-    /// Notes how full a port's watched queue is at the end of a visit. Whether its switch may have to
-    /// return something.
+    /// Records a port's watched queue after a run. Returns whether its switch may have to return a packet.
     #[inline(always)]
     pub(super) fn record<P: OutputPort>(
         &mut self,
@@ -315,7 +301,7 @@ impl Returns {
         }
     }
 
-    /// Notes whether a port is risky while `all` ports of the network are. Whether any port of its switch is.
+    /// Records whether a port is risky; `all` ports of the network were. Returns whether a port of its switch is.
     fn change<P: OutputPort>(
         &mut self,
         switches: &Switches<P>,

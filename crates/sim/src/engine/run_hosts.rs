@@ -1,4 +1,4 @@
-//! How the windows engine works through a window at hosts. Compiled once for each transport.
+//! Runs hosts through a lookahead window. Compiled once for each transport.
 
 use trimline_packet::Time;
 
@@ -6,12 +6,12 @@ use super::runner::{FAR_AHEAD, NEAR_AHEAD, Runner};
 use crate::network::{Core, Hosts};
 use crate::protocol::Protocol;
 
-/// Visits ahead at which the flow of the packet that arrives next at a host is prefetched, and then its connection.
+/// Distances, in nodes, at which the flow, and then the connection, of a host's next packet are prefetched.
 const FLOW_AHEAD: usize = 2;
 const CONNECTION_AHEAD: usize = 1;
 
 impl Runner {
-    /// Works through everything that hosts do before `limit`: the units from the place `first` to `count`.
+    /// Performs the events before `limit` of hosts: nodes from the place `first` to `count`.
     pub(super) fn work_at_hosts<E: Protocol>(
         &mut self,
         hosts: &mut Hosts<E>,
@@ -32,7 +32,6 @@ impl Runner {
         }
     }
 
-    /// Prefetches what the next visits need, in two steps.
     #[inline(always)]
     fn look_ahead_at_hosts<E: Protocol>(
         &self,
@@ -53,7 +52,7 @@ impl Runner {
         }
     }
 
-    /// Prefetches single connections of hosts that have more than [`Hosts::prefetch_connections`] asks for.
+    /// Prefetches single connections of hosts with more connections than [`Hosts::prefetch_connections`] covers.
     #[inline(always)]
     fn look_ahead_at_connections<E: Protocol>(
         &self,
@@ -79,7 +78,6 @@ impl Runner {
         }
     }
 
-    /// Works through what a host does before `limit`.
     #[inline]
     pub(super) fn run_host<E: Protocol>(
         &mut self,
@@ -92,7 +90,7 @@ impl Runner {
         self.wheel.open(node);
         let mut arrival = self.wheel.first_arrival(node);
         let (mut transmission, mut other) = hosts.host_next_event(core, host);
-        // At one instant the transmitter acts first, then what arrives is taken, then all else.
+        // At one instant the transmitter acts first, then arrivals, then all else.
         loop {
             if transmission <= arrival.min(other) {
                 if transmission >= limit {
@@ -114,7 +112,7 @@ impl Runner {
             }
             (transmission, other) = hosts.host_next_event(core, host);
         }
-        // What a host tells others must be told in time.
+        // Notices to other hosts must be sent in time.
         let busy_until = if core.has_notices { Time::ZERO } else { hosts.host_busy_until(host) };
         self.wheel.leave(node, busy_until, transmission.min(other));
     }

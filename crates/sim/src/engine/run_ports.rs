@@ -1,4 +1,4 @@
-//! How the windows engine works through a window at switch ports. Compiled once for each kind of port.
+//! Runs switch ports through a lookahead window. Compiled once for each kind of port.
 
 use trimline_packet::{Time, TimeDelta};
 use trimline_switch::OutputPort;
@@ -7,8 +7,7 @@ use super::runner::{Entry, FAR_AHEAD, NEAR_AHEAD, Runner, in_order};
 use crate::network::{Core, Switches};
 
 impl Runner {
-    /// Works through everything that ports do before `limit`, of the first `count` units. Returns the place of the first
-    /// host among them.
+    /// Performs the events before `limit` of ports among the first `count` nodes. Returns the first host's place.
     pub(super) fn work_at_ports<P: OutputPort>(
         &mut self,
         switches: &mut Switches<P>,
@@ -30,7 +29,7 @@ impl Runner {
             }
             self.look_ahead_at_ports(switches, core, index);
             if !self.wheel.is_due(node) {
-                // What it was marked for was done in an earlier visit.
+                // An earlier run did what it was marked for.
                 continue;
             }
             if self.returns.is_calm() {
@@ -42,9 +41,9 @@ impl Runner {
         count
     }
 
-    /// Most of a visit's time would be waiting for memory: prefetches what the next visits need, in two steps, because the
-    /// second needs what the first brings. Past the last unit this prefetches units of an earlier window: harmless, and
-    /// it saves a branch. Hosts ask for their connections themselves.
+    /// Prefetches data of the next nodes, because most of a run would be waiting for memory. The second step needs data
+    /// of the first. Past the last node come nodes of an earlier window, which is harmless and saves a branch. Hosts
+    /// prefetch their own connections.
     #[inline(always)]
     fn look_ahead_at_ports<P: OutputPort>(
         &self,
@@ -61,7 +60,6 @@ impl Runner {
         self.prefetch_arrivals(core, near);
     }
 
-    /// Prefetches the lines of a unit that will soon be visited, and its inbox.
     #[inline(always)]
     fn prefetch_node<P: OutputPort>(&self, switches: &Switches<P>, core: &Core, node: u32) {
         match node.checked_sub(core.routes.ports()) {
@@ -71,8 +69,8 @@ impl Runner {
         self.wheel.prefetch_inbox(node);
     }
 
-    /// Finds the switches that may have to return something in this window, and visits their ports together. All that
-    /// arrives in it was sent before it.
+    /// Finds the switches that may have to return a packet in this window, and runs their ports together. All arrivals
+    /// were sent before the window.
     #[inline(never)]
     fn run_crowded<P: OutputPort>(
         &mut self,
@@ -93,7 +91,6 @@ impl Runner {
         }
     }
 
-    /// Counts what has arrived at each port that is to be visited.
     fn count_arrivals<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, count: usize) {
         for index in 0..count {
             let far = self.nodes[index + FAR_AHEAD];
@@ -109,7 +106,7 @@ impl Runner {
         }
     }
 
-    /// As [`Runner::run_port`], which is inlined where it is called most.
+    /// Performs a port's events before `limit`: [`Runner::run_port`], not inlined.
     #[cold]
     #[inline(never)]
     pub(super) fn run_port_rarely<P: OutputPort>(
@@ -122,7 +119,6 @@ impl Runner {
         self.run_port(switches, core, port, limit);
     }
 
-    /// Works through what a port does before `limit`.
     #[inline(always)]
     fn run_port<P: OutputPort>(
         &mut self,
@@ -151,7 +147,6 @@ impl Runner {
         self.leave_port(switches, core, port);
     }
 
-    /// Arranges a port's next visit.
     #[inline(always)]
     fn leave_port<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, port: u32) {
         let is_eager = self.returns.record(switches, core, &self.wheel, port);
@@ -160,7 +155,7 @@ impl Runner {
         self.wheel.leave(port, busy_until, next);
     }
 
-    /// Visits a port while some switch may have to return headers.
+    /// Runs a port while some switch may have to return headers.
     #[cold]
     fn run_risky<P: OutputPort>(
         &mut self,
@@ -177,7 +172,7 @@ impl Runner {
         }
     }
 
-    /// Visits all ports of a switch together, arrivals in order of time across them.
+    /// Runs all ports of a switch together, with arrivals in order of time across them.
     fn run_switch<P: OutputPort>(
         &mut self,
         switches: &mut Switches<P>,
@@ -204,7 +199,7 @@ impl Runner {
         self.wheel.touched.clear();
     }
 
-    /// Works through what happens at coupled switches. Gives the place of the first unit that is not of one.
+    /// Runs the coupled switches. Returns the place of the first host.
     #[inline(never)]
     fn run_switches<P: OutputPort>(
         &mut self,
@@ -232,8 +227,7 @@ impl Runner {
         first
     }
 
-    /// Whether no port of those to be visited, from the place `first` to `end`, detours a packet or returns a header in
-    /// this window.
+    /// Returns whether the ports from place `first` to `end` detour no packet and return no header in this window.
     #[inline(always)]
     fn all_keep<P: OutputPort>(
         &self,
@@ -246,8 +240,8 @@ impl Runner {
         !core.detours_packets() || (first..end).all(|index| keeps(self.nodes[index]))
     }
 
-    /// The ports of one switch among the units to be visited, from the place `first` on: the place behind them, and the
-    /// packets in their inboxes. All that arrives in this window is there.
+    /// Counts one switch's ports from the place `first` on. Returns the place behind them, and the packets in their
+    /// inboxes: all arrivals of this window.
     #[inline(always)]
     fn count_switch(&self, core: &Core, first: usize, count: usize) -> (usize, u64) {
         let ports = core.routes.ports_of(core.routes.switch_of(self.nodes[first]));
@@ -259,7 +253,7 @@ impl Runner {
         (end, packets)
     }
 
-    /// Works through what a port of a coupled switch does before `limit`, while it does not depend on the others.
+    /// Performs the events before `limit` of a coupled switch's port, while it does not depend on others.
     #[inline(always)]
     fn run_apart<P: OutputPort>(
         &mut self,
@@ -289,8 +283,7 @@ impl Runner {
         self.wheel.leave(port, Time::ZERO, next);
     }
 
-    /// Works through what happens at a coupled switch before `limit`: its ports are the units to be visited from the
-    /// place `first` to `end`.
+    /// Performs the events before `limit` of a coupled switch, with the ports from place `first` to `end`.
     #[inline(never)]
     fn run_coupled<P: OutputPort>(
         &mut self,
@@ -309,7 +302,7 @@ impl Runner {
             let entry = self.entries.get(index).copied();
             // At one instant the transmitters act first.
             let until = entry.map_or(limit, |entry| entry.at + TimeDelta::from_ps(1));
-            // What the last arrival made possible happens at once.
+            // A port acts at once on an arrival that lets it.
             if let Some((now, port)) = possible.take().or_else(|| self.event_list.take(until)) {
                 let next = switches.coupled_act(core, &mut self.wheel, port, now);
                 self.event_list.record(next, port, limit);
@@ -333,7 +326,7 @@ impl Runner {
         }
     }
 
-    /// Takes what arrives at the ports of a coupled switch before `limit`, and notes what they will do by themselves.
+    /// Takes a coupled switch's arrivals before `limit`, and fills the event list.
     #[inline(always)]
     fn gather<P: OutputPort>(
         &mut self,
@@ -352,7 +345,7 @@ impl Runner {
         }
     }
 
-    /// Takes what arrives at a unit before `limit` to the entries.
+    /// Moves a node's arrivals before `limit` into the entries.
     #[inline(always)]
     fn take_arrivals(&mut self, core: &Core, node: u32, limit: Time) {
         self.wheel.open(node);
@@ -366,7 +359,7 @@ impl Runner {
         }
     }
 
-    /// Notes when ports act next that others have changed, and that they are to be left, too.
+    /// Records the next events of ports that others have changed, and lists these ports for the end of the run.
     #[inline(always)]
     fn record_touched<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, limit: Time) {
         while let Some(port) = self.wheel.touched.pop() {

@@ -1,4 +1,4 @@
-//! The units that the windows engine works on in one window, and what it keeps about them.
+//! The nodes that the windows engine runs in one window, and their state.
 
 use trimline_packet::{Handle, Time};
 
@@ -8,11 +8,11 @@ use super::wheel::Wheel;
 use crate::network::{Core, Ties, Transmission};
 use crate::table::Table;
 
-/// Visits ahead at which a unit's own lines and its inbox are prefetched, and at which its packets are.
+/// Distances, in nodes, at which a node's own lines and inbox, and then its packets, are prefetched.
 pub(super) const FAR_AHEAD: usize = 6;
 pub(super) const NEAR_AHEAD: usize = 3;
 
-/// An arrival at one of the ports that are visited together.
+/// An arrival at a port of a switch whose ports run together.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) at: Time,
@@ -27,28 +27,25 @@ pub(super) fn in_order(entries: &mut [Entry], ties: Ties) {
     entries.sort_unstable_by(|a, b| ties.order(key(a), key(b)));
 }
 
-/// The state of a window: which units are visited, and what has arrived for them.
 pub(crate) struct Runner {
     pub(super) wheel: Wheel,
-    /// The units to be visited in this window, ports before hosts.
+    /// The nodes that run in this window, ports before hosts.
     pub(super) nodes: Table<u32>,
-    /// The arrivals at ports that are visited together.
     pub(super) entries: Vec<Entry>,
-    /// What the ports of a coupled switch will do in this window.
+    /// The events of a coupled switch in this window.
     pub(super) event_list: EventList,
-    /// The ports of a coupled switch that others of it have changed in this visit.
+    /// The ports of a coupled switch that other ports have changed in this run.
     pub(super) touched: Vec<u32>,
     pub(super) returns: Returns,
-    /// The size of the largest packet, in bytes on the wire, if ports of coupled switches may be visited alone while their
-    /// switch has room for all that arrives; `None` if they may not.
+    /// The size of the largest packet, in bytes on the wire, if a coupled switch's ports may run alone while it has
+    /// room for all arrivals.
     pub(super) largest_packet: Option<u64>,
 }
 
 impl Runner {
-    /// Visits of a network, with a wheel in which nothing is planned yet.
     pub(super) fn new(core: &Core, wheel: Wheel, largest_packet: u16) -> Runner {
         let nodes = core.routes.nodes();
-        // Padding, so that prefetching past the end is harmless: a unit of this thread, not of another.
+        // Padding makes prefetching past the end harmless. It is a node of this thread, not of another.
         let mine = (0..nodes).find(|&node| wheel.is_mine(node)).expect("every thread has a part");
         Runner {
             returns: Returns::new(core, wheel.shift(), largest_packet),
@@ -61,23 +58,22 @@ impl Runner {
         }
     }
 
-    /// Collects the units to be visited in this window. Returns how many there are.
+    /// Collects the nodes that run in this window. Returns their number.
     #[inline]
     pub(super) fn collect(&mut self) -> usize {
         self.wheel.collect(&mut self.nodes)
     }
 
-    /// As [`Runner::collect`], of the units that no other thread sends to.
+    /// Collects the nodes to which no other thread sends. Returns their number.
     pub(super) fn collect_inner(&mut self) -> usize {
         self.wheel.collect_inner(&mut self.nodes)
     }
 
-    /// As [`Runner::collect`], of the units that other threads send to.
+    /// Collects the nodes to which other threads send. Returns their number.
     pub(super) fn collect_border(&mut self) -> usize {
         self.wheel.collect_border(&mut self.nodes)
     }
 
-    /// Prefetches the packets that arrive next at a unit.
     #[inline(always)]
     pub(super) fn prefetch_arrivals(&self, core: &Core, node: u32) {
         for first in self.wheel.firsts(node) {

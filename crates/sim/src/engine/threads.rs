@@ -1,17 +1,17 @@
 //! One run on several threads, with the same results to the bit.
 //!
-//! Every thread drives the units of its own ([`Partition`]) with the windows engine, through a view of the network
-//! ([`view`]). What a unit does depends only on its own events in their order, and the order is not that in
-//! which they came: so it makes no difference which thread brings a packet, or when in a round.
+//! Every thread drives its own nodes ([`Partition`]) with the windows engine, through a view of the network ([`view`]).
+//! A node depends only on its own events in their order, which is not the order in which they came. So results depend
+//! neither on the thread that brings a packet nor on the moment in the round.
 //!
-//! A round is as many windows as no packet can cross from thread to thread in ([`Partition::lookahead`]): one if all
-//! links are alike, more if those of the top tier are longer than others. What others sent in the round before is
-//! taken in the middle of a round's first window ([`Exchange`]): the units that do not receive from other threads,
-//! more than half of all work, are visited first. So a thread waits for another only when that is more than half a
-//! window behind, and what makes one slower for a moment, or takes its processor away, does not stop both.
+//! A round is the number of windows in which no packet can cross between threads ([`Partition::lookahead`]): one if all
+//! links are alike, more if links of the top tier are longer. Messages of the round before are taken in the middle of a
+//! round's first window ([`Exchange`]): nodes that do not receive from other threads, more than half of all work, run
+//! first. So a thread waits only for one that is more than half a window behind, and a brief stop of one thread, or the
+//! loss of its processor, does not stop the others.
 //!
-//! The thread that called drives the first part and everything that concerns the whole run: links that change, the
-//! end, checks. The others wait meanwhile.
+//! The calling thread drives the first part and everything that concerns the whole run: links that change, the end,
+//! checks. The others wait meanwhile.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ use super::{Engine, Network};
 use crate::partition::Partition;
 use crate::table;
 
-/// What the threads do next, and until when: one word.
+/// The next task of all threads and its end, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     RunUntil(Time),
@@ -56,39 +56,34 @@ impl Order {
     }
 }
 
-/// A thread's part of the run.
 struct Member {
     number: usize,
     network: Network,
     part: Part,
 }
 
-/// How a thread works through its part.
 struct Part {
     windows: Windows,
     windows_a_round: u64,
-    /// Rounds that were ended.
     round: u32,
-    /// What the others sent in the last round was not taken yet.
+    /// True if messages of the last round wait to be taken.
     has_mail: bool,
     spin_limit: SpinLimit,
 }
 
-/// What the threads have in common.
 struct Team {
     exchange: Exchange,
     order: AtomicU64,
-    /// All but the first, which belongs to the thread that called. Each is locked by its thread while it works.
+    /// All threads but the calling one. Each thread locks its member while it works.
     others: Vec<Mutex<Member>>,
 }
 
-/// The engine as the thread that called sees it.
 struct Threads<'a> {
     team: &'a Team,
     part: Part,
 }
 
-/// Runs `drive` with an engine that works on as many threads as the network was divided among.
+/// Runs `drive` with an engine that works on the threads of `partition`.
 pub(crate) fn together<R>(
     network: &mut Network,
     largest_packet: u16,
@@ -123,7 +118,7 @@ pub(crate) fn together<R>(
         for member in &team.others {
             scope.spawn(|| team.serve(member));
         }
-        // Ends the others whatever happens here.
+        // Ends the other threads whatever happens here.
         let mut threads = Threads { team: &team, part: first };
         drive(network, &mut threads)
     });
@@ -133,10 +128,10 @@ pub(crate) fn together<R>(
     result
 }
 
-/// Another view of a network, without packets.
+/// Returns another view of a network, without packets.
 ///
 /// # Safety
-/// As [`Core::view`](crate::network::Core::view).
+/// See [`Core::view`](crate::network::Core::view).
 unsafe fn view(network: &Network) -> Network {
     let Network { core, switches, hosts } = network;
     // SAFETY: promised by the caller.
@@ -147,7 +142,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets the others go when a thread panics.
 struct Alarm<'a>(&'a Exchange);
 
 impl Drop for Alarm<'_> {
@@ -159,7 +153,6 @@ impl Drop for Alarm<'_> {
 }
 
 impl Team {
-    /// What a thread does that was not the one that called.
     fn serve(&self, member: &Mutex<Member>) {
         let _alarm = Alarm(&self.exchange);
         let mut spin_limit = SpinLimit::new();
@@ -208,8 +201,7 @@ impl Part {
         }
     }
 
-    /// Hands packets over. Waits for the others if all must be done, or if there is nothing to do meanwhile, and then
-    /// goes on in time if that is so for everybody.
+    /// Hands packets over. Waits for the others in an order's last round, or if idle. Then skips ahead if all are idle.
     fn end_round(
         &mut self,
         network: &mut Network,
@@ -225,14 +217,14 @@ impl Part {
         self.has_mail = true;
         if is_last || idle_until > Time::ZERO {
             self.take(network, me, exchange)?;
-            // One that has something to do does not come here, and keeps all others from going on.
+            // A thread that has something to do does not come here, and keeps all others from skipping ahead.
             let idle_until = exchange.idle_until(self.round.wrapping_sub(1));
             self.windows.skip_to(idle_until.min(limit));
         }
         Ok(())
     }
 
-    /// Takes what the others sent in the last round, when all have ended it.
+    /// Takes the messages of the last round when all threads have ended it.
     fn take(
         &mut self,
         network: &mut Network,
@@ -292,7 +284,7 @@ impl Drop for Threads<'_> {
             self.team.exchange.give_up();
         } else {
             self.team.order.store(Order::STOP, Ordering::Relaxed);
-            // Nobody is left to wait for if this fails.
+            // If this fails, there is no thread left to wait for.
             let _ = self.team.exchange.meet(&mut self.part.spin_limit);
         }
     }

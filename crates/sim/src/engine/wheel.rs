@@ -1,4 +1,4 @@
-//! The windows to come: which units are visited in each, and what arrives at them.
+//! The wheel of coming windows: the nodes that run in each, and the packets that arrive.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,26 +14,24 @@ use crate::arena::Arena;
 use crate::network::{EventSink, Ties, Transmission};
 use crate::table::{Shared, Table};
 
-/// At most this many windows in the wheel: beyond, the bitmaps would outgrow the caches.
+/// Maximum number of windows in the wheel: with more, the bitmaps would outgrow the caches.
 const RING_MAX: u64 = 128;
 const RING_MIN: u64 = 4;
-/// Windows of the longest run: all that is planned within it, and a turn of the wheel behind it, has a number of its own.
+/// Maximum number of windows in a run. Every plan within it and a turn of the wheel behind it has its own number.
 pub(super) const MAX_WINDOWS: u64 = NextEvent::NEVER - 2 * RING_MAX;
-/// A packet that arrives at most so many windows ahead goes into the short-delay list: mostly headers.
+/// A packet that arrives at most this number of windows ahead, mostly a header, goes into the short-delay list.
 const SHORT: u64 = 2;
 
-/// Units from which on a network's inboxes do not fit the second cache. In debug builds so few that the
-/// tests work in both ways.
+/// Number of nodes from which on the inboxes do not fit the second cache. Small in debug builds: tests take both ways.
 const LARGE: usize = if cfg!(debug_assertions) { 64 } else { 16_384 };
-/// Packets that are put into their inboxes together in a large network.
+/// Packets that go into their inboxes together in a large network.
 const LETTERS: usize = 24;
 
-/// Something beyond the wheel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Far {
     at: Time,
     node: u32,
-    /// The packet that arrives, or none for a wake.
+    /// The packet that arrives; empty for a wake.
     handle: Handle,
     from: Transmission,
 }
@@ -43,74 +41,66 @@ impl Far {
         Far { at: Time::NEVER, node: 0, handle: Handle::NONE, from: Transmission::NONE };
 }
 
-/// What becomes of a packet that departs.
+/// The way of a departing packet to its inbox.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// It is put into its inbox.
     Direct,
-    /// It is posted, in a large network.
     Posted,
-    /// Another thread may own the unit where it will arrive.
+    /// Another thread may own the node where the packet will arrive.
     Sorted,
 }
 
-/// The windows to come: of a whole network, or of the units of one thread.
 pub(super) struct Wheel {
     /// Windows are `1 << shift` picoseconds long.
     shift: u32,
-    /// The window being worked on, and when it begins.
+    /// The window being worked on. It begins at `base`.
     pub(super) current: u64,
     base: Time,
-    /// Windows of the wheel less one: a mask.
+    /// Windows of the wheel minus one: a mask.
     pub(super) wheel_mask: u64,
-    /// Arrivals wait no longer than this for a visit.
+    /// Arrivals wait no longer than this for a run.
     longest_wait: TimeDelta,
     words: usize,
     summary_words: usize,
     ties: Ties,
-    /// Per window of the wheel: a bit for each unit with something to do.
+    /// Per window: a bit for each node with something to do.
     active: Table<u64>,
-    /// Per window of the wheel: a bit for each word of `active` that is not zero.
+    /// Per window: a bit for each word of `active` that is not zero.
     summary: Table<u64>,
     inboxes: Shared<Inbox>,
-    /// What is in them.
     flights: Flights,
     far: BinaryHeap<Reverse<Far>>,
-    /// Packets whose inboxes are being prefetched, in a large network.
     letters: Table<Far>,
     letter_count: usize,
     is_large: bool,
-    /// What becomes of packets in this window.
     way: Way,
-    /// Packets are posted in this window.
     posts: bool,
-    /// What goes to the units of other threads, if there are any.
+    /// Messages to the nodes of other threads, on several threads.
     outgoing: Option<Outgoing>,
-    /// The unit that was visited last, or is now: a letter for it may be delivered meanwhile.
+    /// The node that ran last or runs now: a letter for it may arrive meanwhile.
     running: u32,
-    /// An inbox that is put in order.
     sorting: Vec<(Time, Transmission, Place)>,
-    /// Units that still have something to do in the current window, after a limit inside it.
+    /// Nodes with more to do in the current window, after a limit inside it.
     unfinished: Vec<u32>,
-    /// Ports that others of their switch have changed, for who visits these together.
+    /// Ports that another port of their switch has changed.
     pub(super) touched: Vec<u32>,
-    /// The earliest wake in `far` of each unit.
+    /// Per node: the earliest wake in `far`.
     far_wakes: Shared<Time>,
 }
 
 impl Wheel {
-    /// A wheel for `nodes` units with windows of `1 << shift` picoseconds; packets are at most `horizon`
-    /// windows on their way, or else wait in the heap.
+    /// Returns a wheel with windows of `1 << shift` picoseconds. Packets that travel longer than `horizon` windows wait
+    /// in the heap.
     pub(super) fn new(nodes: usize, shift: u32, horizon: u64, ties: Ties) -> Wheel {
         let windows = horizon.next_power_of_two().clamp(RING_MIN, RING_MAX);
         let inboxes = vec![Inbox::EMPTY; nodes].into();
         Wheel::over(inboxes, vec![Time::NEVER; nodes].into(), shift, windows, ties, None)
     }
 
-    /// The wheel of another thread, for the units that are its own. Before anything is planned.
+    /// Wheel of another thread. Call it before anything is planned.
     ///
     /// # Safety
-    /// As [`Shared::view`]: the inbox of a unit is used by the thread that owns the unit.
+    /// See [`Shared::view`]: only the thread that owns a node uses its inbox.
     pub(super) unsafe fn view(&self, outgoing: Outgoing) -> Wheel {
         // SAFETY: promised by the caller.
         let (inboxes, far_wakes) = unsafe { (self.inboxes.view(), self.far_wakes.view()) };
@@ -157,23 +147,20 @@ impl Wheel {
         }
     }
 
-    /// What goes to the units of other threads.
     pub(super) fn outgoing(&mut self) -> Option<&mut Outgoing> {
         self.outgoing.as_mut()
     }
 
-    /// Whether this is the wheel of the unit's thread.
     pub(super) fn is_mine(&self, node: u32) -> bool {
         self.outgoing.as_ref().is_none_or(|outgoing| outgoing.is_mine(node))
     }
 
-    /// Windows of this many picoseconds, as a power of two.
+    /// Returns log2 of the length of a window in picoseconds.
     pub(super) fn shift(&self) -> u32 {
         self.shift
     }
 
-    /// Begins the window of `now`, or goes on with it. Gives its end, and whether anything came into the
-    /// wheel.
+    /// Begins or continues the window of `now`. Returns its end, and whether anything entered the wheel.
     #[inline]
     pub(super) fn begin(&mut self, now: Time) -> (Time, bool) {
         self.current = now.as_ps() >> self.shift;
@@ -185,7 +172,7 @@ impl Wheel {
         (Time::from_ps((self.current + 1) << self.shift), is_any)
     }
 
-    /// The beginning of the window of the first thing beyond the wheel: never if there is none.
+    /// Beginning of the window of the first event beyond the wheel, or never.
     pub(super) fn first_far(&self) -> Time {
         let next = self.far.peek().map_or(Time::NEVER, |Reverse(far)| far.at);
         Time::from_ps(next.as_ps() >> self.shift << self.shift)
@@ -203,7 +190,6 @@ impl Wheel {
         self.summary[slot * self.summary_words + word / 64] |= 1 << (word % 64);
     }
 
-    /// The unit's next visit is in this window.
     #[inline]
     pub(super) fn plan(&mut self, node: u32, window: u64) {
         let ahead = window.wrapping_sub(self.current);
@@ -242,11 +228,11 @@ impl Wheel {
                 from: Transmission::NONE,
             }));
         }
-        // Perhaps one that comes earlier is on its way already.
+        // An earlier wake may be in the heap already.
         next_event.set_window(far_wake.as_ps() >> self.shift);
     }
 
-    /// A unit that is visited for all that concerns it has something to do at `at`, in a later window.
+    /// Plans a run at `at`, in a later window, of a node that runs for every event.
     pub(super) fn wake(&mut self, node: u32, at: Time) {
         let window = at.as_ps() >> self.shift;
         assert!(window > self.current, "a notice would arrive in the window in which it was sent");
@@ -264,7 +250,7 @@ impl Wheel {
         self.far.push(Reverse(Far { at, node, handle, from }));
     }
 
-    /// Takes everything into the wheel that now lies within it. Whether there was anything.
+    /// Moves events into the wheel that now lie within it. Returns whether there was any.
     #[inline]
     fn draw_near(&mut self) -> bool {
         let mut is_any = false;
@@ -288,8 +274,7 @@ impl Wheel {
         is_any
     }
 
-    /// Puts a packet into its inbox, and brings the unit's visit forward if need be. `ahead` is the number
-    /// of windows until it arrives.
+    /// Puts a packet into its inbox, `ahead` windows before it arrives, and brings the node's run forward if needed.
     #[inline(always)]
     fn put(&mut self, node: u32, at: Time, ahead: u64, handle: Handle, from: Transmission) {
         let place = self.flights.insert(at, handle, from);
@@ -318,7 +303,7 @@ impl Wheel {
         }
     }
 
-    /// Before packets are taken out of an inbox: they are in order from now on.
+    /// Sorts an inbox, if need be, before packets are taken out.
     #[inline(always)]
     pub(super) fn open(&mut self, node: u32) {
         self.running = node;
@@ -340,7 +325,7 @@ impl Wheel {
                 self.sorting.push((flights.at(place), flights.from(place), place));
                 place = flights.next(place);
             }
-            // In order but for what came last.
+            // In order except for the last packets.
             self.sorting.sort_by(|a, b| ties.order((a.0, a.1), (b.0, b.1)));
             let mut after = Place::NONE;
             for &(_, _, place) in self.sorting.iter().rev() {
@@ -354,13 +339,12 @@ impl Wheel {
         }
     }
 
-    /// When the first packet in an inbox arrives.
     #[inline(always)]
     pub(super) fn first_arrival(&self, node: u32) -> Time {
         self.inboxes[node as usize].first_arrival()
     }
 
-    /// Takes the first packet out of an inbox that has one, with its transmission.
+    /// Takes the first packet, with its transmission, out of an inbox.
     #[inline(always)]
     pub(super) fn take_first(&mut self, arena: &Arena, node: u32) -> (Handle, Transmission) {
         let (ties, flights) = (self.ties, &mut self.flights);
@@ -385,7 +369,7 @@ impl Wheel {
 }
 
 impl Wheel {
-    /// Units that still have something to do in the current window are visited when it goes on.
+    /// Marks nodes with more to do in the current window, so that they run when it continues.
     pub(super) fn keep_unfinished(&mut self) {
         debug_assert!(
             self.letter_count == 0,
@@ -397,8 +381,7 @@ impl Wheel {
         }
     }
 
-    /// Takes the units out of the bitmaps that have something to do in the current window, into `nodes`.
-    /// Gives how many.
+    /// Moves the nodes of the current window from the bitmaps into `nodes`. Returns their number.
     #[inline]
     pub(super) fn collect(&mut self, nodes: &mut Table<u32>) -> usize {
         let count = self.collect_where(nodes, |_, _| u64::MAX);
@@ -406,21 +389,19 @@ impl Wheel {
         count
     }
 
-    /// Waiting helps only while there is other work.
+    /// Chooses the way of packets: posting helps only while there is other work.
     fn choose_way(&mut self, count: usize) {
         self.posts = self.is_large && count >= LETTERS;
         self.way = if self.posts { Way::Posted } else { Way::Direct };
     }
 
-    /// As [`Wheel::collect`], of one thread of several: the units that no other thread sends to. They send to no
-    /// other thread either.
+    /// Collects the nodes to which no other thread sends. They send to no other thread either.
     pub(super) fn collect_inner(&mut self, nodes: &mut Table<u32>) -> usize {
         let count = self.collect_where(nodes, |wheel, word| !wheel.border(word));
         self.choose_way(count);
         count
     }
 
-    /// As [`Wheel::collect`], of one thread of several: the units that other threads send to.
     pub(super) fn collect_border(&mut self, nodes: &mut Table<u32>) -> usize {
         let count = self.collect_where(nodes, Wheel::border);
         self.choose_way(count);
@@ -428,13 +409,12 @@ impl Wheel {
         count
     }
 
-    /// Of 64 units of one thread of several, a bit each: those that other threads send to.
+    /// Returns a bit for each of 64 nodes to which other threads send.
     #[inline(always)]
     fn border(&self, word: usize) -> u64 {
         self.outgoing.as_ref().expect("one thread of several").border(word)
     }
 
-    /// Of 64 units each, those in the mask; others stay in the bitmaps.
     #[inline(always)]
     fn collect_where(
         &mut self,
@@ -463,32 +443,30 @@ impl Wheel {
         count
     }
 
-    /// Whether the unit's visit in this window is due, and not only one that was brought forward.
+    /// Returns whether the node must run in this window. A mark may be left over from a run brought forward.
     #[inline(always)]
     pub(super) fn is_due(&self, node: u32) -> bool {
         self.inboxes[node as usize].next_event.window() <= self.current
     }
 
-    /// Packets in a unit's inbox.
     #[inline(always)]
     pub(super) fn packets(&self, node: u32) -> u64 {
         self.inboxes[node as usize].next_event.packets()
     }
 
-    /// Arranges the next visit of a unit whose transmitter is busy until `busy_until` and that will next act
-    /// by itself at `next`.
+    /// Arranges the next run of a node whose transmitter is busy until `busy_until` and that acts by itself at `next`.
     #[inline(always)]
     pub(super) fn leave(&mut self, node: u32, busy_until: Time, next: Time) {
-        // What has arrived is visited within the wheel.
+        // Arrivals are processed within the wheel.
         let busy_until = busy_until.min(self.base + self.longest_wait);
         let arrival = self.first_arrival(node).max(busy_until);
         self.inboxes[node as usize].busy_until = busy_until.as_ps() >> self.shift;
         self.plan(node, next.min(arrival).as_ps() >> self.shift);
     }
 
-    /// The units at which something has arrived before `limit` that waits for a visit.
+    /// Collects the nodes with an arrival before `limit` for which they have not run.
     pub(super) fn behind(&self, limit: Time, nodes: &mut Vec<u32>) {
-        // A unit with waiting packets has a visit within the wheel.
+        // A node with waiting packets has a run within the wheel.
         for slot in 0..=self.wheel_mask as usize {
             let first = slot * self.summary_words;
             for summary_word in 0..self.summary_words {
@@ -503,7 +481,7 @@ impl Wheel {
                 }
             }
         }
-        // A unit may be marked in several windows.
+        // A node may be marked in several windows.
         nodes.sort_unstable();
         nodes.dedup();
     }
@@ -513,13 +491,13 @@ impl Wheel {
         self.inboxes.prefetch(node as usize);
     }
 
-    /// The first packets of a unit's inbox: not all need be there.
+    /// First packets of a node's inbox; each may be empty.
     #[inline(always)]
     pub(super) fn firsts(&self, node: u32) -> [Handle; 2] {
         self.inboxes[node as usize].lists.map(|list| self.flights.handle(list.first))
     }
 
-    /// The packet that arrives next at a unit, of those that are known by now.
+    /// Packet that arrives next at a node, as known now.
     #[inline(always)]
     pub(super) fn next_packet(&self, node: u32) -> Option<Handle> {
         let [short, long] = &self.inboxes[node as usize].lists;
@@ -528,7 +506,6 @@ impl Wheel {
     }
 }
 
-/// The bits that are set, lowest first.
 fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = (word != 0).then_some(word.trailing_zeros() as usize);
@@ -555,14 +532,13 @@ impl EventSink for Wheel {
     }
     #[inline]
     fn touched(&mut self, port: u32) {
-        // The ports of its switch are visited together, this one included.
+        // The ports of its switch run together, this one included.
         self.touched.push(port);
     }
 }
 
 impl Wheel {
-    /// In a large network the inbox is not in the cache: it is asked for, and other work done before the
-    /// packet is put there.
+    /// Prefetches an inbox to deliver the packet later: large networks have inboxes outside the cache.
     #[inline(always)]
     fn post(&mut self, letter: Far) {
         self.inboxes.prefetch(letter.node as usize);
@@ -573,7 +549,7 @@ impl Wheel {
         }
     }
 
-    /// One thread of several: the packet stays, or is sent to the thread that owns its unit.
+    /// Keeps a packet, or sends it to the thread that owns its node.
     #[inline(never)]
     fn sort_out(&mut self, arena: &mut Arena, letter: Far) {
         let Far { at, node, handle, from } = letter;
@@ -596,7 +572,7 @@ impl Wheel {
         }
     }
 
-    /// Takes a packet that another thread sent: it may arrive in the current window, before the unit's visit.
+    /// Takes a packet of another thread, which may arrive in the current window, before its node runs.
     #[inline(always)]
     pub(super) fn accept(&mut self, node: u32, at: Time, handle: Handle, from: Transmission) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
@@ -642,7 +618,7 @@ mod tests {
     }
 
     proptest! {
-        /// A sorted vector says the same, however many packets there are and however they come.
+        /// A sorted vector agrees, for any number and order of packets.
         #[test]
         fn packets_leave_an_inbox_in_the_order_of_their_times(
             steps in prop::collection::vec((0u64..30, 0u32..40, 0u8..4), 1..200),
@@ -675,7 +651,7 @@ mod tests {
         }
     }
 
-    /// One packet that was long on its way, and one that was not.
+    /// Two packets at one instant: one travelled for long, one did not.
     #[test]
     fn at_one_instant_the_hash_decides_between_the_lists_too() {
         for link in 1..40 {

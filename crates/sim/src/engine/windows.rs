@@ -1,40 +1,36 @@
 //! Lookahead windows: the fast engine.
 //!
-//! Units act on each other only through links. Time therefore advances in windows no longer than the
-//! shortest transmission plus delay: what a unit sends inside a window arrives in a later one, and
-//! every active unit can work through a whole window alone, in any order of units. There is no global
-//! event queue.
+//! Nodes act on each other only through links. So time advances in windows no longer than the shortest transmission
+//! plus delay. A packet sent inside a window arrives in a later one, and each active node can work through a whole
+//! window alone, in any order of nodes. There is no global event queue.
 //!
 //! - A window is a power of two of picoseconds, so that the window of a time is a shift.
-//! - A wheel of bitmaps, one a window, says which units have anything to do in it. A summary bitmap lets
-//!   an idle fabric be skipped.
-//! - Packets on a link wait in the inbox of the unit where they will arrive: a list in order of time,
-//!   of a table of the packets on links (`flights`).
-//! - What lies beyond the wheel (retransmission timers, flow starts, slow links) waits in a heap.
+//! - A wheel has one bitmap per window: the nodes with anything to do in it. A summary bitmap lets the engine skip an
+//!   idle fabric.
+//! - Packets on a link wait in the inbox of their next node: a list in order of time, in a table of all packets on
+//!   links (`flights`).
+//! - Events beyond the wheel (retransmission timers, flow starts, slow links) wait in a heap.
 //!
-//! # Units are visited when they may act
-//! A unit whose transmitter is busy until some time cannot act on anything else before it, whatever
-//! arrives. So it is not visited for its arrivals, but in the window in which its transmitter becomes
-//! free, and then works through all that has arrived since, in order of time. At a busy port that is one
-//! visit for each packet of data, headers included. Its inbox remembers the window of the next visit; a
-//! packet that could make the unit act earlier brings it forward.
+//! # Nodes run when they may act
+//! While its transmitter is busy, a node cannot act on anything else. So it does not run for arrivals, but when its
+//! transmitter becomes free. It then works through all arrivals since, in order of time. A busy port runs once per data
+//! packet, headers included. Its inbox remembers the window of the next run; a packet that could make the node act
+//! earlier brings the run forward.
 //!
-//! Call `catch_up` before reading results or changing links: it works through what waits for such a
-//! visit.
+//! Call `catch_up` before reading results or changing links: it processes arrivals that wait for such a run.
 //!
 //! # Returned headers
-//! One thing crosses units without a link: a header that a full header queue returns enters another
-//! port of its switch at the same instant. While a header queue of a switch could overflow in one visit,
-//! the ports of that switch are therefore visited together, in every window in which something arrives
-//! there, arrivals in order of time across all of them. The bound is arithmetic: what can arrive at a
-//! switch in one window, and the [`MAX_PENDING`](super::inbox::MAX_PENDING) packets that may wait for a visit. Other engines of
-//! this kind would have to give the returned header a delay; this one keeps the instant.
+//! One thing crosses nodes without a link: a header that a full header queue returns enters another port of its switch
+//! at the same instant. While a header queue of a switch could overflow in one run, its ports run together, in every
+//! window with an arrival there, with arrivals in order of time across them. The bound is arithmetic: the arrivals at a
+//! switch in one window, and the [`MAX_PENDING`](super::inbox::MAX_PENDING) packets that may wait for a run. Other
+//! engines of this kind would have to delay the returned header; this one keeps the instant.
 //!
 //! # Coupled switches
-//! Where the ports of a switch share memory, what one may keep depends on what the others hold at that instant. Such
-//! a switch is visited in every window in which something happens at it, in one pass over its arrivals and what its
-//! ports do, in the order that [`crate::network`] gives. Only the ports with something to do in the window are looked
-//! at: each says at the end of a visit when it acts next.
+//! If the ports of a switch share memory, a port's room depends on the others' queues at that instant. Such a switch
+//! runs in every window in which something happens at it, in one pass over its arrivals and its ports' actions, in the
+//! order that [`crate::network`] gives. Only ports with something to do in the window are read: each gives its next
+//! event time at the end of a run.
 
 use trimline_packet::{Time, TimeDelta};
 
@@ -44,7 +40,6 @@ use super::wheel::Wheel;
 use super::{Engine, Network};
 use crate::workload::Notice;
 
-/// The engine of lookahead windows.
 pub(crate) struct Windows {
     runner: Runner,
     now: Time,
@@ -53,16 +48,16 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// An engine for a network that has not run yet; `largest_packet` is in bytes on the wire.
+    /// Returns an engine for a new network; `largest_packet` is in bytes on the wire.
     pub(crate) fn new(network: &Network, largest_packet: u16) -> Windows {
         let wheel = Windows::wheel(network, largest_packet);
         Windows::with(network, wheel, largest_packet)
     }
 
-    /// The engines of several threads, each for the units of its own.
+    /// Returns one engine per thread.
     ///
     /// # Safety
-    /// As [`Core::view`](crate::network::Core::view): while several work, each is given a view of its own.
+    /// See [`Core::view`](crate::network::Core::view): while several threads work, each has a view of its own.
     pub(super) unsafe fn divided(
         network: &Network,
         largest_packet: u16,
@@ -84,7 +79,6 @@ impl Windows {
         Wheel::new(network.core.routes.nodes() as usize, shift, horizon, network.core.ties())
     }
 
-    /// An engine with a wheel in which nothing is planned yet.
     fn with(network: &Network, wheel: Wheel, largest_packet: u16) -> Windows {
         let mut engine = Windows {
             runner: Runner::new(&network.core, wheel, largest_packet),
@@ -103,22 +97,19 @@ impl Windows {
         engine
     }
 
-    /// Until when everything was done.
     pub(super) fn now(&self) -> Time {
         self.now
     }
 
-    /// The number of the window that was worked on last.
     pub(super) fn window(&self) -> u64 {
         self.runner.wheel.current
     }
 
-    /// Whole windows in a span of time.
     pub(super) fn windows_in(&self, span: TimeDelta) -> u64 {
         span.as_ps() >> self.runner.wheel.shift()
     }
 
-    /// A unit is visited at `at` or in the window of it, if it is of this thread.
+    /// Plans a run of a node in the window of `at`, if the node belongs to this thread.
     pub(super) fn run_at(&mut self, node: u32, at: Time) {
         if self.runner.wheel.is_mine(node) {
             self.runner.wheel.plan(
@@ -130,17 +121,15 @@ impl Windows {
         }
     }
 
-    /// Whether this thread drives a unit.
     pub(super) fn is_mine(&self, node: u32) -> bool {
         self.runner.wheel.is_mine(node)
     }
 
-    /// What goes to the units of other threads.
     pub(super) fn outgoing(&mut self) -> Option<&mut Outgoing> {
         self.runner.wheel.outgoing()
     }
 
-    /// Takes packets that arrive from units of another thread, in the current window or behind it.
+    /// Takes packets of another thread that arrive in the current window or later.
     pub(super) fn take(&mut self, network: &mut Network, mail: &Mail) {
         let letters = &mail.letters;
         if !mail.is_empty() {
@@ -162,7 +151,7 @@ impl Windows {
         self.runner.wheel.keep_unfinished();
     }
 
-    /// Begins the next window, or goes on with the current one, up to `limit`. Gives its end.
+    /// Begins or continues a window, up to `limit`. Returns its end.
     #[inline]
     fn begin(&mut self, limit: Time) -> Time {
         let (end, is_any) = self.runner.wheel.begin(self.now);
@@ -172,8 +161,7 @@ impl Windows {
         end.min(limit)
     }
 
-    /// The first half of a window of one thread of several: the units that no other thread sends to. Gives the end of
-    /// the window, `limit` at most.
+    /// Runs the nodes to which no other thread sends: the first half of a window. Returns its end, at most `limit`.
     pub(super) fn begin_window(&mut self, network: &mut Network, limit: Time) -> Time {
         let end = self.begin(limit);
         let count = self.runner.collect_inner();
@@ -181,15 +169,15 @@ impl Windows {
         end
     }
 
-    /// The second half of a window that ends at `end`: the units that other threads send to, after what these sent
-    /// before the window was taken.
+    /// Runs the nodes to which other threads send: the second half of a window that ends at `end`. Packets sent before
+    /// it must have been taken.
     pub(super) fn end_window(&mut self, network: &mut Network, end: Time) {
         let count = self.runner.collect_border();
         self.work(network, end, count);
         self.now = end;
     }
 
-    /// Until when there is nothing to do: zero if there may be something soon.
+    /// Time until which there is nothing to do; zero if there may be something soon.
     #[inline]
     pub(super) fn idle_until(&self) -> Time {
         // The wheel was empty for a whole turn: nothing happens before the first entry of the heap.
@@ -197,13 +185,12 @@ impl Windows {
         if is_idle { self.runner.wheel.first_far() } else { Time::ZERO }
     }
 
-    /// Nothing happens before this.
+    /// Advances to `idle_until`; nothing happens before it.
     #[inline]
     pub(super) fn skip_to(&mut self, idle_until: Time) {
         self.now = self.now.max(idle_until);
     }
 
-    /// Works through everything that happens before `limit` in the current window at the units that were collected.
     fn work(&mut self, network: &mut Network, limit: Time, count: usize) {
         let Network { core, switches, hosts } = network;
         if count > 0 {
@@ -223,7 +210,7 @@ impl Windows {
         self.runner.wheel.keep_unfinished();
     }
 
-    /// Hands over what hosts told each other in this window. It arrives in later ones.
+    /// Hands over the notices of hosts in this window. They arrive in later ones.
     #[cold]
     fn notify(&mut self, network: &mut Network) {
         for notice in network.core.take_notices() {
@@ -256,7 +243,7 @@ impl Engine for Windows {
         self.run_at(node, at);
     }
 
-    /// Works through what has arrived before `limit` at units that were not visited for it yet.
+    /// Performs arrivals before `limit` at nodes that have not run for them yet.
     fn catch_up(&mut self, network: &mut Network, limit: Time) {
         let Network { core, switches, hosts } = &mut *network;
         let mut nodes = Vec::new();

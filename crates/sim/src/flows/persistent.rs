@@ -1,24 +1,24 @@
-//! Connections that stay and carry many messages, one after another.
+//! Persistent connections, which carry many messages one after another.
 //!
-//! All messages of a workload from one host to another ride one connection, or one of several: those of a pool. The
-//! first message of each opens it. A further one is handed to the endpoint when the last ACK of the one before has
-//! arrived; until then it waits in a [`PersistentConnection`] at its source, or for any [`PersistentConnection`] to that destination. A connection lives
-//! until the end of the run, so memory is that of pairs of hosts and of messages that wait.
+//! All messages of a workload between two hosts use one connection, or a pool of several. The first message of a
+//! connection opens it. A further message goes to the endpoint after the last ACK of the one before; until then it
+//! waits in a [`PersistentConnection`] at its source, or for any [`PersistentConnection`] to that destination. A
+//! connection lives until the end of the run, so memory depends on pairs of hosts and on waiting messages.
 //!
 //! # Pools of clients
-//! Both directions of a connection are one to a client: the answer goes back on the connection with the number of that
-//! of its request, and this one is idle again when the answer is there and the request acknowledged.
+//! A client sees both directions of a connection as one: an answer comes back on the connection with the number of its
+//! request's, which is idle again when the answer has arrived and the request is acknowledged.
 //!
 //! # Records
-//! Endpoints count from the beginning of a connection. What counts for a message is the difference to what they had
-//! counted at the end of the one before: at the receiver when its last byte arrived, at the sender when its last ACK
-//! did. What is later than that (a header of a packet that was sent twice, which comes back) counts for the next one.
+//! Endpoints count from the beginning of a connection. A message gets the difference to the counts at the end of the
+//! message before: at the receiver when its last byte arrived, at the sender when its last ACK did. Later events (a
+//! bounced header of a packet that was sent twice) count for the next message.
 //!
 //! # Threads
-//! A [`PersistentConnection`] belongs to the source. A [`Persistent`] is used by both hosts' threads, and each of its changes is heard of by
-//! the other thread through a packet: the source begins a message before it sends any packet of it, the destination
-//! notes its delivery before the last ACK leaves, and the source ends it when that has arrived. So nobody waits for
-//! the lock, and what is read does not depend on which thread is faster.
+//! A [`PersistentConnection`] belongs to the source. Both hosts' threads use a [`Persistent`], and a packet carries
+//! each change to the other thread: the source begins a message before it sends any of its packets, the destination
+//! records the delivery before the last ACK leaves, and the source ends it when that ACK has arrived. So no thread
+//! waits for the lock, and reads do not depend on which thread is faster.
 
 use std::array;
 use std::collections::{BTreeMap, VecDeque};
@@ -32,10 +32,9 @@ use crate::flow::Flow;
 use crate::plan::WhenBusy;
 use crate::workload::Persistence;
 
-/// Counters of a record.
 const COUNTERS: usize = 10;
 
-/// What a record counts, and no time, name or size.
+/// Counters of a record, without times, names and sizes.
 fn counters(record: &mut FlowRecord) -> [&mut u64; COUNTERS] {
     let FlowRecord {
         workload: _,
@@ -77,7 +76,6 @@ fn counters(record: &mut FlowRecord) -> [&mut u64; COUNTERS] {
     ]
 }
 
-/// What a half counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     counters: [u64; COUNTERS],
@@ -86,14 +84,14 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// What `write` writes into a record; it gives the whole packets.
+    /// Counts that `write` writes into a record; `write` returns the whole packets.
     pub(crate) fn of(write: impl FnOnce(&mut FlowRecord) -> u64) -> Totals {
         let mut record = FlowRecord::not_started("".into(), 0, 0, 0, None);
         let packets = write(&mut record);
         Totals { counters: counters(&mut record).map(|counter| *counter), packets }
     }
 
-    /// Writes it into a record. Gives the whole packets.
+    /// Writes the counts into a record. Returns the whole packets.
     pub(crate) fn write(&self, record: &mut FlowRecord) -> u64 {
         for (counter, value) in counters(record).into_iter().zip(self.counters) {
             *counter = value;
@@ -101,25 +99,23 @@ impl Totals {
         self.packets
     }
 
-    /// Payload that arrived.
     fn bytes(&self) -> u64 {
         self.counters[0]
     }
 
-    /// Packets that were sent, each once.
+    /// Number of distinct packets that were sent.
     pub(crate) fn sent_once(&self) -> u64 {
         let [_, sent, signalled, returned, timed_out, ..] = self.counters;
         sent.saturating_sub(signalled + returned + timed_out)
     }
 
-    /// What every flow's series counts, in the order of its columns.
+    /// Counts of every flow's series, in the order of its columns.
     pub(crate) fn series(&self) -> [u64; COUNTED.len()] {
         let [bytes, sent, signalled, returned, timed_out, trims, returns, timeouts, _, _] =
             self.counters;
         [sent, signalled + returned + timed_out, trims, returns, timeouts, bytes]
     }
 
-    /// With what the other half counted.
     pub(crate) fn with(&self, other: &Totals) -> Totals {
         self.each(other, |one, other| one + other)
     }
@@ -129,60 +125,54 @@ impl Totals {
         Totals { counters, packets: with(self.packets, other.packets) }
     }
 
-    /// Without what was counted before.
     fn since(&self, before: &Totals) -> Totals {
         self.each(before, |now, before| now - before)
     }
 }
 
-/// What became of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course {
-    /// What it is.
     pub(crate) flow: Flow,
-    /// When its first packet began to leave.
+    /// Departure of its first packet.
     pub(crate) left: Option<Time>,
-    /// When its last byte arrived.
     pub(crate) delivered: Option<Time>,
-    /// When its last ACK arrived.
     pub(crate) acknowledged: Option<Time>,
-    /// What both halves counted for it.
+    /// Counts of both streams for the message.
     pub(crate) totals: Totals,
-    /// Payload of it that had arrived at the end of the warm-up.
+    /// Payload of the message that had arrived at the end of the warm-up.
     pub(crate) before: u64,
 }
 
 impl Course {
-    /// That of a message which waits.
     pub(crate) fn waiting(flow: Flow) -> Course {
         let totals = Totals::default();
         Course { flow, left: None, delivered: None, acknowledged: None, totals, before: 0 }
     }
 }
 
-/// The message under way.
 #[derive(Clone, Copy)]
 struct Message {
     flow: Flow,
-    /// When its first packet began to leave.
+    /// Departure of its first packet.
     left: Option<Time>,
-    /// When its last byte arrived, and what the receiving half had counted then.
+    /// Arrival of its last byte, and the counts of the receive stream then.
     delivered: Option<(Time, Totals)>,
 }
 
-/// What both hosts know of a connection.
+/// The state of a connection that both hosts know.
 #[derive(Default)]
 struct State {
-    /// Nothing between two messages.
+    /// `None` between two messages.
     message: Option<Message>,
-    /// What the halves had counted when the message before was acknowledged, or delivered.
+    /// Counts of the send stream at the acknowledgement of the message before, and of the receive stream at its
+    /// delivery.
     sent: Totals,
     received: Totals,
 }
 
 impl State {
-    /// What became of the message so far, when the halves have counted so much; `before` had arrived on the
-    /// connection at the end of the warm-up.
+    /// Course of the message so far, from both streams' counts; `before` had arrived on the connection at the end of
+    /// the warm-up.
     fn course(&self, message: Message, sent: Totals, received: Totals, before: u64) -> Course {
         let (sent, own) = (sent.since(&self.sent), received.since(&self.received));
         Course {
@@ -196,7 +186,6 @@ impl State {
     }
 }
 
-/// A persistent connection, or a place for one.
 #[derive(Default)]
 pub(super) struct Persistent(Mutex<State>);
 
@@ -205,19 +194,17 @@ impl Persistent {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The message under way.
     pub(super) fn flow(&self) -> Option<Flow> {
         self.state().message.map(|message| message.flow)
     }
 
-    /// A message begins, at its source.
     pub(super) fn begin(&self, flow: Flow) {
         let message = Message { flow, left: None, delivered: None };
         let before = self.state().message.replace(message);
         assert!(before.is_none(), "a connection carries one message at a time");
     }
 
-    /// A packet of the connection leaves its source. Gives whether it is the first of its message.
+    /// Records that a packet leaves the source. Returns whether it is the first of its message.
     pub(super) fn leave(&self, now: Time) -> bool {
         let mut state = self.state();
         let Some(message) = state.message.as_mut() else { return false };
@@ -226,7 +213,7 @@ impl Persistent {
         is_first
     }
 
-    /// The last byte of the message arrived at its destination, whose half has counted so much.
+    /// Records that the message's last byte arrived, when the receive stream had counted `received`.
     pub(super) fn deliver(&self, now: Time, received: Totals) -> Flow {
         let mut state = self.state();
         let message = state.message.as_mut().expect("what is delivered is under way");
@@ -235,7 +222,7 @@ impl Persistent {
         message.flow
     }
 
-    /// The last ACK of the message arrived at its source, whose half has counted so much.
+    /// Records that the message's last ACK arrived, when the send stream had counted `sent`.
     pub(super) fn acknowledge(&self, now: Time, sent: Totals, before: u64) -> Course {
         let mut state = self.state();
         let message = state.message.take().expect("what is acknowledged is under way");
@@ -245,30 +232,26 @@ impl Persistent {
         Course { acknowledged: Some(now), ..course }
     }
 
-    /// What became so far of the message under way.
     pub(super) fn course(&self, sent: Totals, received: Totals, before: u64) -> Option<Course> {
         let state = self.state();
         state.message.map(|message| state.course(message, sent, received, before))
     }
 }
 
-/// A message whose turn has come, and its connection: nothing where that is not open.
+/// The next message, and its connection; `None` if that is not open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     pub(super) flow: Flow,
     pub(super) connection: Option<ConnectionId>,
 }
 
-/// A persistent connection at its source.
 #[derive(Default)]
 struct PersistentConnection {
-    /// Nothing before its first message.
     connection: Option<ConnectionId>,
-    /// A message is under way.
     is_sending: bool,
-    /// A request went out whose answer is not there.
+    /// True while a request waits for its answer.
     is_asking: bool,
-    /// Messages of this connection behind it, in the order in which the application handed them over.
+    /// Messages that wait for this connection, in the order of arrival.
     waiting: VecDeque<Flow>,
 }
 
@@ -283,10 +266,9 @@ impl PersistentConnection {
     }
 }
 
-/// The persistent connections from a host to another.
 struct ConnectionPool {
     lines: Vec<PersistentConnection>,
-    /// Messages that take the first connection which becomes idle, in order.
+    /// Messages that take the first idle connection, in order.
     waiting: VecDeque<Flow>,
 }
 
@@ -296,7 +278,7 @@ impl ConnectionPool {
         ConnectionPool { lines, waiting: VecDeque::new() }
     }
 
-    /// One of those that are idle, drawn where there are several.
+    /// Returns an idle connection, drawn if there are several.
     fn idle(&self, draw: impl FnOnce(u64) -> u64) -> Option<u16> {
         let mut idle = (0u16..).zip(&self.lines).filter(|(_, line)| line.is_idle());
         let drawn = match idle.clone().count() {
@@ -307,7 +289,6 @@ impl ConnectionPool {
         idle.nth(drawn).map(|(connection_number, _)| connection_number)
     }
 
-    /// The one behind which the fewest wait.
     fn least_busy(&self) -> u16 {
         let lines = (0u16..).zip(&self.lines);
         lines
@@ -315,14 +296,14 @@ impl ConnectionPool {
             .map_or(0, |(connection_number, _)| connection_number)
     }
 
-    /// A message begins, or waits.
+    /// Begins a message, or lets it wait.
     fn place(
         &mut self,
         flow: Flow,
         persistence: &Persistence,
         draw: impl FnOnce(u64) -> u64,
     ) -> Option<Turn> {
-        // An answer goes the way of its request.
+        // An answer takes the connection of its request.
         let connection_number =
             match (flow.connection_number.or_else(|| self.idle(draw)), persistence.when_busy) {
                 (Some(connection_number), _) => connection_number,
@@ -341,7 +322,7 @@ impl ConnectionPool {
         None
     }
 
-    /// The message that a connection carries next, if it is idle and one waits for it.
+    /// Next message of a connection, if the connection is idle and a message waits.
     fn next(&mut self, connection_number: u16, persistence: &Persistence) -> Option<Turn> {
         let line = &mut self.lines[usize::from(connection_number)];
         if !line.is_idle() {
@@ -352,7 +333,6 @@ impl ConnectionPool {
     }
 }
 
-/// Whose connections they are.
 fn between(workload: u32, destination: HostId) -> (u32, u32) {
     (workload, destination.get())
 }
@@ -362,7 +342,7 @@ fn between(workload: u32, destination: HostId) -> (u32, u32) {
 pub(super) struct PersistentConnections(BTreeMap<(u32, u32), ConnectionPool>);
 
 impl PersistentConnections {
-    /// A message begins, or waits. One of several idle connections is drawn, below their number.
+    /// Begins a message, or lets it wait. `draw` chooses among idle connections: a number below its argument.
     pub(super) fn place(
         &mut self,
         flow: Flow,
@@ -387,14 +367,13 @@ impl PersistentConnections {
         connections.zip(connection_number).expect("a connection that carried a message")
     }
 
-    /// The connection of a message was opened for it.
     pub(super) fn open(&mut self, flow: &Flow, connection: ConnectionId) {
         let (connections, connection_number) =
             self.of(flow.workload, flow.destination, flow.connection_number);
         connections.lines[usize::from(connection_number)].connection = Some(connection);
     }
 
-    /// The last ACK of a message arrived. Gives what goes next.
+    /// Records that the last ACK of a message arrived. Returns the next message.
     pub(super) fn acknowledged(&mut self, flow: &Flow, persistence: &Persistence) -> Option<Turn> {
         let (connections, connection_number) =
             self.of(flow.workload, flow.destination, flow.connection_number);
@@ -402,7 +381,7 @@ impl PersistentConnections {
         connections.next(connection_number, persistence)
     }
 
-    /// An answer arrived, whose requests are kept in this way. Gives what goes next.
+    /// Records that an answer arrived; `persistence` is of its requests. Returns the next message.
     pub(super) fn answered(&mut self, answer: &Flow, persistence: &Persistence) -> Option<Turn> {
         let (connections, connection_number) =
             self.of(answer.workload - 1, answer.source, answer.connection_number);
@@ -410,7 +389,6 @@ impl PersistentConnections {
         connections.next(connection_number, persistence)
     }
 
-    /// All messages that wait.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Flow> {
         self.0.values().flat_map(|connections| {
             connections.lines.iter().flat_map(|line| &line.waiting).chain(&connections.waiting)

@@ -1,4 +1,4 @@
-//! What engines must know before a run: how soon and how late units can reach each other, and how many headers can
+//! Bounds that engines need before a run: how soon and how late nodes can reach each other, and how many headers can
 //! come together.
 
 use trimline_packet::{Packet, Pause, TimeDelta};
@@ -8,13 +8,12 @@ use super::core::{Core, LinkClass};
 use crate::table::Shared;
 
 impl Core {
-    /// The most headers that what arrives over one link within `span` can put into a queue.
+    /// Maximum number of headers that arrivals over one link within `span` can put into a queue.
     ///
-    /// A packet that arrives is a header or becomes one, or takes the place of one tail; where the
-    /// place is counted in bytes it trims tails until it fits, no more of them than headers would fit
-    /// its place.
+    /// An arriving packet is a header, becomes one, or takes one tail's place. In a queue counted in bytes it trims
+    /// tails until it fits: at most as many as headers would fit in its place.
     pub(crate) fn max_headers_per_link(&self, span: TimeDelta, adds_one_header: bool) -> u64 {
-        // What was sent earlier and delayed may arrive together with what was not.
+        // Delayed packets may arrive together with later ones.
         let span = span + self.links.max_delay();
         let fastest = |class: &LinkClass| {
             span.as_ps().div_ceil(class.transmission(self.framing.min).as_ps()) + 1
@@ -23,9 +22,9 @@ impl Core {
         each * max(&self.classes, &fastest)
     }
 
-    /// The most bytes that arrive over one link within `span`, of packets that are no longer than `largest`.
+    /// Maximum number of bytes over one link within `span`, in packets of at most `largest` bytes.
     pub(crate) fn max_bytes_per_link(&self, span: TimeDelta, largest: u16) -> u64 {
-        // What was sent earlier and delayed may arrive together with what was not.
+        // Delayed packets may arrive together with later ones.
         let span = span + self.links.max_delay();
         let of = |class: &LinkClass| {
             let packet = class.transmission(largest).as_ps();
@@ -34,9 +33,9 @@ impl Core {
         max(&self.classes, &of)
     }
 
-    /// Bytes on the wire of the shortest packet.
+    /// Size of the shortest packet, in bytes on the wire.
     fn shortest(&self) -> u16 {
-        // What a switch makes may be shorter than what hosts send: a notification, a pause frame.
+        // Packets of switches, notifications and pause frames, may be shorter than packets of hosts.
         let notified = match self.returning {
             Returning::WhenFull { .. } | Returning::Anywhere => {
                 self.framing.min.min(Packet::HEADER_BYTES)
@@ -49,25 +48,23 @@ impl Core {
         }
     }
 
-    /// The least time that a packet takes on a link, its propagation apart.
     pub(crate) fn min_transmission(&self) -> TimeDelta {
         let shortest = self.shortest();
         min(&self.classes, &|class| class.transmission(shortest))
     }
 
-    /// The least time between a unit's decision to send and the arrival of what it sends.
     pub(crate) fn lookahead(&self) -> TimeDelta {
         lookahead(&self.classes, self.shortest())
     }
 
-    /// The most time between a unit's decision to send and the arrival of what it sends.
+    /// Maximum time between a node's decision to send and the arrival.
     pub(crate) fn horizon(&self, largest_packet: u16) -> TimeDelta {
         let of = |class: &LinkClass| class.transmission(largest_packet) + class.delay;
         max(&self.classes, &of) + self.links.max_delay()
     }
 }
 
-/// The least time between the decision to send and the arrival, with packets of so many bytes at least.
+/// Minimum time between a decision to send and the arrival, for packets of at least `shortest` bytes.
 pub(super) fn lookahead(classes: &Shared<LinkClass>, shortest: u16) -> TimeDelta {
     min(classes, &|class| class.transmission(shortest) + class.delay)
 }

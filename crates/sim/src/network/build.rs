@@ -1,4 +1,4 @@
-//! A network from its shape, its flows, its ports and its hosts.
+//! Builds a network from its shape, its flows, its ports and its hosts.
 
 use trimline_metrics::LinkCounters;
 use trimline_packet::{Pause, PortCounters, Time};
@@ -21,8 +21,8 @@ use crate::table::{Fronts, Shared};
 use crate::topology::{Clos, LinkId, LinkSpec, Routes};
 
 impl Core {
-    /// The state of a run before it has ports and hosts, and the links of all units, ports before hosts. Every flow of
-    /// `flows` will start by itself.
+    /// State of a run without ports and hosts, and the links of all nodes, ports first. Every flow of `flows` starts by
+    /// itself.
     pub(crate) fn new(
         clos: &Clos,
         memory: SharedMemory,
@@ -78,7 +78,6 @@ impl Core {
 }
 
 impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
-    /// Puts ports and hosts into a network.
     pub(crate) fn new(
         mut core: Core,
         switches: Box<S>,
@@ -114,8 +113,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     }
 }
 
-/// The transmitters of all units, and every class that a link will ever have: lookahead and horizon hold for the whole
-/// run.
+/// Transmitters of all nodes, and every class that a link will ever have: lookahead and horizon hold for the whole run.
 fn transmitters(routes: &Routes, links: &Links) -> (Vec<Transmitter>, Vec<LinkClass>) {
     let mut classes = Vec::new();
     let transmitter = |node| {
@@ -136,7 +134,7 @@ fn transmitters(routes: &Routes, links: &Links) -> (Vec<Transmitter>, Vec<LinkCl
     (transmitters, classes)
 }
 
-/// By port: the number of its model. That of number 0 is every port's, those of `rules` follow.
+/// Model number of each port. Number 0 is the common model; those in `rules` follow.
 pub(crate) fn model_numbers(rules: &[PortRule], ports: u32) -> Vec<u16> {
     let mut numbers = vec![0; ports as usize];
     for (number, rule) in (1..).zip(rules) {
@@ -145,18 +143,16 @@ pub(crate) fn model_numbers(rules: &[PortRule], ports: u32) -> Vec<u16> {
     numbers
 }
 
-/// By switch: its memory.
 fn pools(memory: SharedMemory, routes: &Routes) -> Shared<Pool> {
     let pool = |switch| Pool::new(memory.of(routes.ports_of(switch).len() as u64));
     let mut pools: Vec<Pool> = (0..routes.switches() as u32).map(pool).collect();
     if pools.is_empty() {
-        // No port looks at it, but each is handed the first.
+        // No port reads it, but each is handed the first pool.
         pools.push(Pool::none());
     }
     pools.into()
 }
 
-/// A stream for each of so many.
 fn streams(seed: u64, purpose: &str, count: u32) -> Shared<Stream> {
     (0..count).map(|owner| random::stream(seed, purpose, &[u64::from(owner)])).collect()
 }

@@ -23,16 +23,15 @@ use crate::workload::Notice;
 /// Bytes at the beginning of a host that its packets need.
 pub(super) const HOST_FRONT: usize = 320;
 
-/// What the packets of one kind of link experience.
 #[derive(Clone, Copy)]
 pub(super) struct LinkClass {
     pub(super) rate: BitRate,
     pub(super) delay: TimeDelta,
-    /// Zero when a byte does not take a whole number of picoseconds, and on a link with framing: the links of most
-    /// runs must not pay for it.
+    /// Zero if a byte does not take whole picoseconds, and on links with framing: the links of most runs must not pay
+    /// for it.
     ps_per_byte: u64,
     framing_bytes: u16,
-    /// Packets must ask [`Links::passage`] what becomes of them.
+    /// True if packets must ask [`Links::passage`] about loss and delay.
     is_impaired: bool,
 }
 
@@ -61,7 +60,7 @@ impl LinkClass {
     }
 }
 
-/// A sender's own link: what leaves the unit, until when it is busy.
+/// The state of a node's own link.
 #[derive(Clone, Copy)]
 pub(crate) struct Transmitter {
     pub(super) busy_until: Time,
@@ -70,47 +69,40 @@ pub(crate) struct Transmitter {
 }
 
 impl Transmitter {
-    /// Until when what was sent last is on its way out.
     #[inline(always)]
     pub(crate) fn busy_until(&self) -> Time {
         self.busy_until
     }
 
-    /// Everything that arrives over this link leaves the switch there by one port.
+    /// Makes all packets that arrive over this link leave the switch there by one port.
     pub(super) fn set_far_end(&mut self, node: u32) {
         self.far_end = FarEnd::node(node);
     }
 }
 
-/// Packets and bytes, as they enter and leave the network: the two sides of conservation.
+/// Packets and bytes that enter and leave the network: both sides of conservation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ledger {
     /// Packets that hosts sent, pause frames, and notifications of congestion.
     pub(crate) created: u64,
-    /// Notifications among these that switches made of packets that went on: no link has brought them there.
+    /// Notifications in `created` about packets that went on: no link brought them.
     pub(crate) quenched: u64,
-    /// Bytes that hosts sent.
     pub(crate) created_bytes: u64,
-    /// Packets that reached a host, by its service's number: returned headers at their sender, all others at their
-    /// destination.
+    /// Packets that reached a host, by service number: returned headers at their sender, others at their destination.
     pub(crate) delivered: [u64; 8],
-    /// Bytes that reached a host.
     pub(crate) delivered_bytes: u64,
     /// Packets that switches dropped.
     pub(crate) dropped: u64,
-    /// Their bytes.
     pub(crate) dropped_bytes: u64,
-    /// Packets that links did not bring.
+    /// Packets that links did not deliver.
     pub(crate) lost: u64,
-    /// Their bytes.
     pub(crate) lost_bytes: u64,
-    /// Bytes that trimming cut.
     pub(crate) cut_bytes: u64,
     /// Whole data packets that reached a host which had forgotten their connection.
     pub(crate) unclaimed: u64,
 }
 
-/// The class of a link like this.
+/// Class of a link, adding it if it is new.
 pub(super) fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, is_impaired: bool) -> u32 {
     let is_like = |class: &LinkClass| class.is_like(spec, is_impaired);
     let known = classes.iter().position(is_like).unwrap_or_else(|| {
@@ -120,8 +112,7 @@ pub(super) fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, is_impaired
     known as u32
 }
 
-/// The draw of a switch that chooses among its up ports, from the stream of the unit that the packet
-/// comes from.
+/// Random choice of a switch among its up ports, from the RNG stream of the node before it.
 #[inline]
 pub(super) fn next_hop_draw(
     choices: &mut Shared<Stream>,
@@ -133,8 +124,8 @@ pub(super) fn next_hop_draw(
     }
 }
 
-/// The packets, flows and links of a run, and what is counted of them: all that belongs to no single port or host. One
-/// thread's view of it: links and flows are shared with the other threads, packets and counts are its own.
+/// The state of a run that belongs to no single port or host, as one thread sees it. Threads share links and flows, not
+/// packets and counts.
 pub(crate) struct Core {
     pub(crate) seed: u64,
     pub(super) classes: Shared<LinkClass>,
@@ -143,47 +134,41 @@ pub(crate) struct Core {
     pub(crate) routes: Routes,
     /// Header and shortest packet of the transport.
     pub(crate) framing: Framing,
-    /// From where ports return headers.
     pub(crate) returning: Returning,
-    /// Ports look at their switch's pool.
+    /// True if ports use their switch's pool.
     pub(super) has_pools: bool,
-    /// Shared packet memory, one pool for each switch.
+    /// Shared packet memory, one pool per switch.
     pub(super) pools: Shared<Pool>,
-    /// What a port does depends on the other ports of its switch: all of them are then visited together.
+    /// True if ports of a switch depend on each other and run together.
     pub(crate) couples_ports: bool,
-    /// Priority flow control, in a run with it.
     pub(crate) pauses: Option<Box<Pauses>>,
-    /// What switches that detour packets remember, in a run with detour.
+    /// State of switches that detour packets, in a run with detours.
     pub(crate) detours: Option<Box<Detours>>,
-    /// Phantom queues and pacers, in a run with either.
     pub(super) bumps: Option<Box<Bumps>>,
     /// Transmit queues and packet processing of hosts, in a run with either.
     pub(super) nics: Option<Box<Nics>>,
-    /// Something stands between hosts and their links: a NIC's queue or processors, a pacer, switches that may tell them
-    /// to stop, or packets that are for others.
+    /// True if hosts have stages before their links: a NIC's queue or processors, a pacer, switches that may pause
+    /// them, or packets for other hosts.
     pub(super) has_stages: bool,
     pub(super) coins: Shared<Stream>,
-    /// One a unit, when some flow leaves the choice of paths to the switches.
+    /// One per node, when switches choose the paths of some flow.
     pub(super) choices: Shared<Stream>,
     pub(super) counters: Shared<PortCounters>,
-    /// By unit; empty in a run whose links lose nothing.
+    /// By node; empty in a run whose links lose nothing.
     pub(super) losses: Shared<LinkCounters>,
-    /// By host: what it sent; empty in a run that is not sampled.
+    /// By host: packets and bytes sent; empty in a run that is not sampled.
     pub(super) sent: Shared<PortCounters>,
     pub(super) drop_list: DropList,
     pub(crate) flows: Flows,
-    /// Hosts tell each other when flows start, without packets: none may be behind.
+    /// True if hosts announce flow starts to each other without packets: no host may be behind.
     pub(crate) has_notices: bool,
     pub(crate) ledger: Ledger,
-    /// Packets that ports began to send.
     pub(super) port_hops: u64,
-    /// The first cache lines of each host.
     pub(super) hosts: Fronts<HOST_FRONT>,
 }
 
 impl Core {
-    /// `link` begins to send a packet to unit `next`: transmission `from`. Where the link is impaired, the packet may arrive
-    /// later, or never.
+    /// Begins to send a packet on `link` to node `next`: transmission `from`. An impaired link may delay or lose it.
     #[inline(always)]
     pub(super) fn begin(
         &mut self,
@@ -203,7 +188,7 @@ impl Core {
         }
     }
 
-    /// A packet on an impaired link: it arrives, later perhaps, or is lost.
+    /// Decides whether a packet on an impaired link arrives, perhaps later, or is lost.
     #[cold]
     #[inline(never)]
     fn pass(
@@ -243,22 +228,20 @@ impl Core {
         self.arena.release(handle);
     }
 
-    /// Drops a packet of a host or for one.
+    /// Drops a packet of a host or for a host.
     pub(super) fn drop_quietly(&mut self, handle: Handle) {
         self.ledger.dropped += 1;
         self.ledger.dropped_bytes += u64::from(self.arena.packet(handle).wire_bytes);
         self.arena.release(handle);
     }
 
-    /// A packet has reached the end of its way: counts it.
     #[inline(always)]
     pub(super) fn count_delivered(&mut self, packet: &Packet) {
         self.ledger.delivered_bytes += u64::from(packet.wire_bytes);
         self.ledger.delivered[packet.service.service_index()] += 1;
     }
 
-    /// Counts a whole data packet that a host's transport discarded, if the host has forgotten its connection: it is no
-    /// duplicate then.
+    /// Counts a discarded whole data packet if the host has forgotten its connection: then it is no duplicate.
     #[cold]
     #[inline(never)]
     pub(super) fn count_if_unclaimed(&mut self, host: u32, packet: &Packet) {
@@ -267,24 +250,20 @@ impl Core {
         }
     }
 
-    /// A packet enters the network: counts it.
     #[inline(always)]
     pub(super) fn count_created(&mut self, packet: &Packet) {
         self.ledger.created += 1;
         self.ledger.created_bytes += u64::from(packet.wire_bytes);
     }
 
-    /// The order of packets that arrive at one instant.
     pub(crate) fn ties(&self) -> Ties {
         Ties::new(self.seed, self.routes.ports())
     }
 
-    /// The rate of a link now.
     pub(super) fn rate(&self, link: &Transmitter) -> BitRate {
         self.classes[link.class as usize].rate
     }
 
-    /// The class of a link that now is like `spec`.
     pub(super) fn class_now(&self, link: LinkId, spec: LinkSpec) -> u32 {
         let is_impaired = self.links.is_impaired(link);
         let is_like = |class: &LinkClass| class.is_like(spec, is_impaired);
@@ -292,35 +271,32 @@ impl Core {
         class as u32
     }
 
-    /// Packets that a host or a port began to send.
+    /// Number of packets that hosts and ports began to send.
     pub(crate) fn packet_hops(&self) -> u64 {
         self.ledger.created - self.ledger.quenched + self.port_hops
     }
 
-    /// When a link changes next.
     pub(crate) fn next_link_event(&self) -> Time {
         self.links.next_at()
     }
 
-    /// Whether switches may detour packets.
     #[inline]
     pub(crate) fn detours_packets(&self) -> bool {
         self.detours.is_some()
     }
 
-    /// Prefetches the cache lines of a host that will soon be visited.
     #[inline(always)]
     pub(crate) fn prefetch_host(&self, host: u32) {
         self.hosts.prefetch(host as usize);
     }
 
-    /// Takes the messages that hosts sent each other without packets since the last call.
+    /// Takes the notices that hosts sent each other since the last call.
     #[inline]
     pub(crate) fn take_notices(&mut self) -> Vec<Notice> {
         mem::take(self.flows.applications.notices())
     }
 
-    /// Takes the units that a change of links has given something to do: they must be visited.
+    /// Takes the nodes that must run because of a change of links.
     pub(crate) fn take_disturbed(&mut self) -> Vec<u32> {
         self.pauses.as_mut().map_or_else(Vec::new, |pauses| mem::take(&mut pauses.disturbed))
     }
@@ -332,17 +308,17 @@ impl Core {
         counters
     }
 
-    /// Another view of this state, without packets.
+    /// Returns another view of this state, without packets.
     ///
     /// # Safety
-    /// As [`Shared::view`]: while two threads use views, each changes only what belongs to units of its own, and a switch
-    /// with all its ports belongs to one thread.
+    /// See [`Shared::view`]: while two threads use views, each changes only state of its own nodes, and a switch with
+    /// all its ports belongs to one thread.
     pub(crate) unsafe fn view(&self) -> Core {
         let pools = if self.has_pools {
             // SAFETY: promised by the caller.
             unsafe { self.pools.view() }
         } else {
-            // No port looks at it, but each is handed the first.
+            // No port reads it, but each is handed the first pool.
             Shared::from(vec![Pool::none()])
         };
         // SAFETY: promised by the caller.
@@ -378,7 +354,6 @@ impl Core {
         }
     }
 
-    /// Adds what another view counted.
     pub(crate) fn gather(&mut self, other: &mut Core) {
         self.flows.gather(&mut other.flows);
         self.ledger.add(&mem::take(&mut other.ledger));

@@ -1,9 +1,9 @@
-//! Switches whose ports depend on each other: they share memory, so that what one may keep depends on what all hold; or
-//! their inputs are counted, so that what one sends changes what another has to tell ([`super::pauses`]); or packets leave by
+//! Switches whose ports depend on each other. They share memory, so that a port's room depends on all queues; or their
+//! inputs are counted, so that a departure changes another port's pauses ([`super::pauses`]); or packets leave by
 //! another port when their own is busy ([`super::detoured`]).
 //!
-//! Everything that happens at such a switch happens in one order: of time, and at one instant ports in order of their
-//! numbers, then arrivals. What leaves a wire is an event of its own, since it gives memory back.
+//! Events of such a switch happen in order of time; at one instant, ports in order of their numbers, then arrivals. The
+//! end of a transmission is an event of its own, since it frees memory.
 
 use trimline_packet::{Handle, Time, TimeDelta};
 use trimline_switch::{OutputPort, PortModel, Returning};
@@ -12,8 +12,7 @@ use super::port::{Switches, pool_of};
 use super::{Core, EventSink};
 
 impl<P: OutputPort> Switches<P> {
-    /// When something next happens at a port of a coupled switch by itself: the last bit of what it sends leaves, or
-    /// it starts to send.
+    /// Time of the next own event of a coupled switch's port: a last bit leaves, or a transmission starts.
     #[inline(always)]
     pub(crate) fn coupled_next(&self, core: &Core, port: u32) -> Time {
         let node = &self.ports[port as usize];
@@ -25,8 +24,8 @@ impl<P: OutputPort> Switches<P> {
         }
     }
 
-    /// Whether the ports of a switch do not depend on each other for a lookahead, in which so many bytes arrive: it has
-    /// room for them in whichever order they come, and no input can cross XOFF or XON.
+    /// Returns whether a switch's ports are independent for a lookahead in which `bytes` arrive: there is room for them
+    /// in any order, and no input can cross XOFF or XON.
     #[inline(always)]
     pub(crate) fn is_apart(&self, core: &Core, port: u32, bytes: u64) -> bool {
         if core.pauses.as_ref().is_some_and(|pauses| !pauses.is_calm(core.routes.switch_of(port))) {
@@ -39,13 +38,14 @@ impl<P: OutputPort> Switches<P> {
         self.model.admits_all(pool, bytes)
     }
 
-    /// When a port must be visited although nothing arrives.
+    /// Returns when a port must run although nothing arrives.
     #[inline]
     pub(crate) fn port_wake(&self, core: &Core, port: u32) -> Time {
         if core.couples_ports { self.coupled_next(core, port) } else { self.port_next(port) }
     }
 
-    /// Does what [`Switches::coupled_next`] said, unless that has changed since. Gives when something happens next.
+    /// Performs the event announced by [`Switches::coupled_next`], unless that has changed. Returns the time of the
+    /// next.
     #[inline(always)]
     pub(crate) fn coupled_act(
         &mut self,
@@ -73,8 +73,7 @@ impl<P: OutputPort> Switches<P> {
         self.coupled_next(core, port)
     }
 
-    /// A packet arrives over `link` at a port of a coupled switch, where nothing is behind. Gives whether the port may
-    /// act at once.
+    /// Performs an arrival over `link` at a coupled port that has caught up. Returns whether the port may act at once.
     #[inline(always)]
     pub(crate) fn coupled_arrive(
         &mut self,
@@ -93,7 +92,7 @@ impl<P: OutputPort> Switches<P> {
         self.enqueue_coupled(core, sink, port, now, handle)
     }
 
-    /// Queues a packet at a port of a coupled switch. Gives whether the port's transmitter is free.
+    /// Queues a packet at a coupled port. Returns whether its transmitter is free.
     #[inline(always)]
     pub(super) fn enqueue_coupled(
         &mut self,
@@ -105,7 +104,7 @@ impl<P: OutputPort> Switches<P> {
     ) -> bool {
         let pool = pool_of(&self.model, &core.routes, port);
         let node = &mut self.ports[port as usize];
-        // What it sent has been released.
+        // The port has released the packet that it sent.
         let is_free = node.link.busy_until <= now;
         node.link.busy_until = node.link.busy_until.max(now);
         let (model, packets) = (&self.model, &mut core.arena);
@@ -120,7 +119,7 @@ impl<P: OutputPort> Switches<P> {
         is_free
     }
 
-    /// Performs what happens at a coupled switch by itself before `limit`, in its order.
+    /// Performs a coupled switch's own events before `limit`, in order.
     pub(crate) fn switch_advance(
         &mut self,
         core: &mut Core,
@@ -142,11 +141,11 @@ impl<P: OutputPort> Switches<P> {
 }
 
 impl Core {
-    /// Whether the ports of a switch can be apart for a while: what one port cannot keep goes to no other. Packets that
-    /// a link delays by different times may come at once, which no input is ready for.
+    /// Returns whether a switch's ports can be apart for a while: no port passes a packet to another. Packets that a
+    /// link delays by different times may come at once, which no input is ready for.
     pub(crate) fn may_be_apart(&self) -> bool {
         let is_steady = self.links.max_delay() == TimeDelta::ZERO && !self.links.has_steps();
-        // Where packets are detoured each window is looked at ([`Switches::keeps_all`]).
+        // Where packets are detoured each window is checked ([`Switches::keeps_all`]).
         let keeps_headers = self.returning == Returning::Never || self.detours_packets();
         keeps_headers && (self.pauses.is_none() || is_steady)
     }

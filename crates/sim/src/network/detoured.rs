@@ -1,7 +1,7 @@
 //! Packets that leave a switch by another port than routing chose ([`trimline_switch::detour`]).
 //!
-//! What is decided depends on how long the queues of the other ports are at that instant, so such a switch is a coupled
-//! one ([`super::coupled`]).
+//! The decision depends on the queues of the other ports at that instant, so such a switch is coupled
+//! ([`super::coupled`]).
 
 use trimline_packet::{Handle, Packets, Time};
 use trimline_switch::OutputPort;
@@ -14,8 +14,7 @@ use crate::detours::{Detours, seen};
 use crate::random::NodeRng;
 
 impl<P: OutputPort> Switches<P> {
-    /// Whether all that a port does stays at the port while so many packets come to it: none is detoured, and no header
-    /// returned.
+    /// Returns whether a port keeps `arriving` packets: it detours none, and returns no header.
     pub(crate) fn keeps_all(&self, core: &Core, port: u32, arriving: u64) -> bool {
         let Some(detours) = &core.detours else { return true };
         let node = &self.ports[port as usize];
@@ -23,7 +22,7 @@ impl<P: OutputPort> Switches<P> {
         keeps_headers && detours.keeps(port, &node.port, arriving)
     }
 
-    /// A packet arrives over a link at a switch that may detour it. Gives whether the port may act at once.
+    /// Performs an arrival at a switch that may detour the packet. Returns whether the port may act at once.
     #[inline(never)]
     pub(super) fn detouring_arrive(
         &mut self,
@@ -58,7 +57,7 @@ impl<P: OutputPort> Switches<P> {
         way == port && may_act
     }
 
-    /// The port by which a packet leaves that routing sends to `port`, and what it has gone through then.
+    /// Port by which a packet for `port` leaves, and its steps then.
     fn way(
         &self,
         core: &mut Core,
@@ -99,7 +98,7 @@ impl<P: OutputPort> Switches<P> {
         let candidates = targets.len() as u32;
         let model = detours.model;
         let chosen = {
-            // What is drawn and what is seen are apart.
+            // The RNG and the queue lengths are separate fields.
             let held: Vec<u32> = targets.iter().map(|&target| seen(detours, target)).collect();
             let rng = &mut NodeRng { streams: &mut detours.streams, node: switch };
             model.choose(candidates, |place| held[place as usize], rng)
@@ -118,7 +117,7 @@ impl<P: OutputPort> Switches<P> {
 }
 
 impl Core {
-    /// Drops a packet that was detoured to a host and is for another one. Returns whether this is such a packet.
+    /// Drops a packet that was detoured to the wrong host. Returns whether this is one.
     pub(super) fn drops_stray(&mut self, host: u32, handle: Handle) -> bool {
         let Some(detours) = &self.detours else { return false };
         let packet = *self.arena.packet(handle);

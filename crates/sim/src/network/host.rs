@@ -1,4 +1,4 @@
-//! Hosts: packets that they take and send, timers, flows that start, events that are noted.
+//! Hosts: packets, timers, flow starts and events.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::flows::{Begun, Flows, Further};
 use crate::protocol::Protocol;
 use crate::table::{self, Fronts, Shared};
 
-/// Bytes of a host's connections that are worth asking for before it is visited: two connections.
+/// Bytes of a host's connections that are worth prefetching before it runs: two connections.
 const MAX_PREFETCH: usize = 512;
 
 #[repr(C, align(64))]
@@ -22,23 +22,19 @@ pub(super) struct HostNode<E> {
     pub(super) link: Transmitter,
     /// No event of this host lies before this.
     pub(super) clock: Time,
-    /// When the next of this host's flows starts.
     next_start_at: Time,
-    /// Flows that started here and of which no packet has left.
+    /// Flows that started here without a packet sent yet.
     unsent: u32,
-    /// Packets that the link has sent.
     begun: u32,
     pub(super) endpoint: E,
 }
 
-/// All hosts of a run, which have one kind of endpoint.
 pub(crate) struct Hosts<E: Protocol> {
     pub(super) hosts: Shared<HostNode<E>>,
     config: Arc<E::Config>,
 }
 
 impl<E: Protocol> Hosts<E> {
-    /// Hosts with these links, whose flows start by themselves.
     pub(crate) fn new(
         config: &E::Config,
         links: impl IntoIterator<Item = Transmitter>,
@@ -58,35 +54,33 @@ impl<E: Protocol> Hosts<E> {
         Hosts { hosts, config }
     }
 
-    /// Another view of the same hosts.
+    /// Returns another view of these hosts.
     ///
     /// # Safety
-    /// As [`Core::view`].
+    /// See [`Core::view`].
     pub(crate) unsafe fn view(&self) -> Hosts<E> {
         // SAFETY: promised by the caller.
         Hosts { hosts: unsafe { self.hosts.view() }, config: Arc::clone(&self.config) }
     }
 
-    /// Prefetches the connections of a host that will soon be visited.
     #[inline(always)]
     pub(crate) fn prefetch_connections(&self, host: u32) {
         let (address, bytes) = self.hosts[host as usize].endpoint.connections().all();
         table::prefetch(address, bytes.min(MAX_PREFETCH));
     }
 
-    /// Whether a host has more connections than [`Hosts::prefetch_connections`] asks for.
+    /// Returns whether a host has more connections than [`Hosts::prefetch_connections`] covers.
     #[inline(always)]
     pub(crate) fn has_many_connections(&self, host: u32) -> bool {
         self.hosts[host as usize].endpoint.connections().all().1 > MAX_PREFETCH
     }
 
-    /// Prefetches the table entry that says which connection the next packet of a host is for.
+    /// Prefetches the table entry that gives the connection of a host's next packet.
     #[inline(always)]
     pub(crate) fn prefetch_flow(&self, core: &Core, host: u32, handle: Handle) {
         core.flows.prefetch(host, Key::of(core.arena.packet(handle)));
     }
 
-    /// Prefetches the connection that the next packet of a host is for.
     #[inline(always)]
     pub(crate) fn prefetch_connection(&self, core: &Core, host: u32, handle: Handle) {
         if let Some(slot) = core.flows.find(host, Key::of(core.arena.packet(handle))) {
@@ -95,14 +89,13 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// When a host will next act by itself.
     #[inline]
     pub(crate) fn host_next(&self, core: &Core, host: u32) -> Time {
         let (transmission, other) = self.host_next_event(core, host);
         transmission.min(other)
     }
 
-    /// When a host will next send, and when it will next do anything else by itself.
+    /// Times at which a host sends next, and does anything else next by itself.
     #[inline(always)]
     pub(crate) fn host_next_event(&self, core: &Core, host: u32) -> (Time, Time) {
         if core.has_stages {
@@ -114,7 +107,7 @@ impl<E: Protocol> Hosts<E> {
         (transmission, node.endpoint.poll_timeout().min(node.next_start_at))
     }
 
-    /// The same where switches may tell hosts to stop, or something stands before the link.
+    /// [`Hosts::host_next_event`] of a host that has stages before its link, or may be paused.
     #[inline(never)]
     fn host_next_event_staged(&self, core: &Core, host: u32) -> (Time, Time) {
         let (node, number) = (&self.hosts[host as usize], core.routes.ports() + host);
@@ -130,7 +123,6 @@ impl<E: Protocol> Hosts<E> {
         (transmission, other.min(end))
     }
 
-    /// Which packets the NIC of a host takes now.
     fn host_allows(&self, core: &Core, host: u32) -> Allowed {
         match &core.pauses {
             None => Allowed::ALL,
@@ -138,7 +130,6 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// Performs everything that a host does by itself before `limit`.
     #[inline]
     pub(crate) fn host_advance(
         &mut self,
@@ -160,7 +151,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// A packet arrives at a host. Before it the host does what is due, and at once what it makes possible.
+    /// Performs an arrival at a host, after all that is due, and then what it makes possible at once.
     pub(crate) fn host_arrive(
         &mut self,
         core: &mut Core,
@@ -187,7 +178,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// A host's timer is due, or the start of a flow, or the transport hears of what waited in the NIC.
+    /// Performs a timer, a flow's start, or the delivery of packets that waited in the NIC.
     #[cold]
     pub(crate) fn host_otherwise(&mut self, core: &mut Core, host: u32, now: Time) {
         if core.next_delivery(host) <= now {
@@ -208,7 +199,6 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// The NIC is free and the endpoint may have something to send.
     #[inline]
     pub(crate) fn host_transmit(
         &mut self,
@@ -226,7 +216,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// The same where switches may tell hosts to stop, or something stands before the link.
+    /// Polls the endpoint of a host that has stages before its link, or may be paused.
     #[inline(never)]
     fn transmit_staged(
         &mut self,
@@ -246,7 +236,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// The packet that the endpoint of a host gives up now.
+    /// Polls the endpoint of a host for a packet.
     #[inline(always)]
     pub(super) fn pull(
         &mut self,
@@ -271,7 +261,7 @@ impl<E: Protocol> Hosts<E> {
         Some(packet)
     }
 
-    /// A packet goes on the link of a host, which is free.
+    /// Sends a packet on the link of a host, which is free.
     #[inline(always)]
     pub(super) fn send(
         &mut self,
@@ -314,7 +304,6 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// A flow opens its connection.
     fn host_open(
         &mut self,
         core: &mut Core,
@@ -338,14 +327,12 @@ impl<E: Protocol> Hosts<E> {
         self.drain_events(core, host, now);
     }
 
-    /// A further message goes on its connection.
     fn host_send(&mut self, core: &mut Core, host: u32, now: Time, further: Further) {
         let Further { key, length } = further;
         self.host_command(core, host, now, flow::Command::Send { key, length });
         self.drain_events(core, host, now);
     }
 
-    /// A flow or a message begins.
     fn host_command(&mut self, core: &mut Core, host: u32, now: Time, command: flow::Command) {
         let mut directory =
             Tables { host: HostId::new(host), flows: &mut core.flows, routes: &core.routes };
@@ -354,7 +341,7 @@ impl<E: Protocol> Hosts<E> {
         node.endpoint.handle_command(now, command.into(), &mut directory);
     }
 
-    /// A host takes a packet, and does nothing else yet.
+    /// Receives a packet, and does nothing else yet.
     #[inline(always)]
     pub(crate) fn host_receive(&mut self, core: &mut Core, host: u32, now: Time, handle: Handle) {
         if core.has_stages && self.stage_receives(core, host, now, handle) {
@@ -364,7 +351,7 @@ impl<E: Protocol> Hosts<E> {
         self.receive(core, host, now, handle, &packet);
     }
 
-    /// The transport of a host hears of a packet, which is no longer in the network.
+    /// Gives a packet to a host's transport: it leaves the network.
     #[inline(always)]
     pub(super) fn receive(
         &mut self,
@@ -394,7 +381,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// What ends may start something at the same host.
+    /// Records a transport's event. A flow's end may start another at the same host.
     #[cold]
     fn record_event(&mut self, core: &mut Core, host: u32, event: E::Event, now: Time) {
         if let Some(event) = event.into() {
@@ -409,7 +396,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// The same of a message on a persistent connection: the one that waits behind it goes at once. Whoever calls drains the
+    /// Records a message's event on a persistent connection: the message behind it goes at once. The caller drains the
     /// events.
     fn record_message(&mut self, core: &mut Core, host: u32, event: flow::Event, now: Time) {
         let (side, slot) = match event {
@@ -426,14 +413,13 @@ impl<E: Protocol> Hosts<E> {
         &self.hosts[host.index()].endpoint
     }
 
-    /// Until when a host sends what it is sending.
     #[inline(always)]
     pub(crate) fn host_busy_until(&self, host: u32) -> Time {
         self.hosts[host as usize].link.busy_until
     }
 }
 
-/// A packet leaves a host. Gives whether it is the first of a flow of this host.
+/// Notes that a packet leaves a host. Returns whether it is the first of the host's flow.
 #[cold]
 fn left(flows: &mut Flows, host: u32, now: Time, packet: &Packet) -> bool {
     let is_own = packet.header.flags.contains(Flags::FROM_OPENER);

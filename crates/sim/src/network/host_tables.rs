@@ -1,4 +1,4 @@
-//! What a host knows about its peers.
+//! A host's tables about its peers.
 
 use trimline_packet::HostId;
 use trimline_transport::{HostTables, Key, PathList, Stream};
@@ -6,7 +6,7 @@ use trimline_transport::{HostTables, Key, PathList, Stream};
 use crate::flows::Flows;
 use crate::topology::Routes;
 
-/// What a host knows about its peers: tables made at set-up.
+/// A host's tables about its peers, made at set-up.
 pub(super) struct Tables<'a> {
     pub(super) host: HostId,
     pub(super) flows: &'a mut Flows,

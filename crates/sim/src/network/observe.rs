@@ -1,4 +1,4 @@
-//! What is looked at between two events: by a recorder, and by checks.
+//! Views of a network between two events, for recorders and checks.
 
 use std::ops::Range;
 
@@ -13,10 +13,10 @@ use crate::flows::{Seat, Totals};
 use crate::nics::Nics;
 
 impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
-    /// Checks that no queue holds more than it may, and that pools know what their queues hold.
+    /// Checks that no queue exceeds its limit, and that pools count the bytes in their queues.
     ///
     /// # Panics
-    /// One does.
+    /// Panics if a check fails.
     pub(crate) fn check_queue_bounds(&self) {
         for port in 0..self.core.routes.ports() {
             for queue in 0..self.switches.queues() {
@@ -49,26 +49,24 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         }
     }
 
-    /// The packets that wait in one queue of a port, without the one on the wire.
     pub(crate) fn waiting_in(&self, port: u32, queue: usize) -> impl Iterator<Item = Handle> {
         let some = |handle: Handle| (!handle.is_none()).then_some(handle);
         let first = some(self.switches.first(port, queue));
         std::iter::successors(first, move |&handle| some(self.core.arena.next(handle)))
     }
 
-    /// Whether a packet waits in one queue of a port, beside the one on the wire.
+    /// Returns whether a packet waits in a port's queue, besides the one on the wire.
     pub(crate) fn has_waiting(&self, port: u32, queue: usize) -> bool {
         queue < self.switches.queues() && !self.switches.first(port, queue).is_none()
     }
 
-    /// The packets that wait at a port, queue by queue, without the one on the wire.
     pub(crate) fn waiting(&self, port: u32) -> impl Iterator<Item = (Handle, &Packet)> {
         let queues =
             (0..self.switches.queues()).flat_map(move |queue| self.waiting_in(port, queue));
         queues.map(|handle| (handle, self.core.arena.packet(handle)))
     }
 
-    /// Packets and bytes of the queue of a port that takes this packet, the packet on the wire included.
+    /// Packets and bytes of the port's queue for this packet, including the packet on the wire.
     pub(crate) fn queue_of(&self, port: u32, packet: &Packet) -> (u32, u32) {
         let queue = self.switches.classify(port, packet);
         (self.switches.queue_packets(port, queue), self.switches.queue_bytes(port, queue))
@@ -79,24 +77,23 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         self.queued_in(port, u32::MAX)
     }
 
-    /// The queues of a port that whole data packets enter, a bit each; where the class of a flow decides, that of class 0.
+    /// Queues of a port that whole data packets enter, a bit each.
     pub(crate) fn data_queues(&self, port: u32) -> u32 {
         data_queues(&*self.switches, port)
     }
 
-    /// Bytes in some queues of a port, a bit each, the packet on the wire included.
     pub(crate) fn queued_in(&self, port: u32, queues: u32) -> u64 {
         let queues = (0..self.switches.queues()).filter(|queue| queues >> queue & 1 != 0);
         queues.map(|queue| u64::from(self.switches.queue_bytes(port, queue))).sum()
     }
 
-    /// How long pauses have stopped any class of a unit.
+    /// Returns how long pauses have stopped any class of a node.
     pub(crate) fn stopped_for(&self, node: u32, now: Time) -> TimeDelta {
         let pauses = self.core.pauses.as_ref();
         pauses.map_or(TimeDelta::ZERO, |pauses| pauses.counters(node, now).1.stopped_for)
     }
 
-    /// By host: what stands between it and its link has done; none in a run without.
+    /// Counters of the stages before hosts' links, by host; empty in a run without stages.
     pub(crate) fn staged_hosts(&self, now: Time) -> Vec<HostCounters> {
         staged_hosts(
             self.core.nics.as_deref(),
@@ -106,7 +103,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         )
     }
 
-    /// What each host sent, and what the phantom queue of its link marked, in a run that is sampled.
+    /// Packets and bytes that each host sent, and its link's phantom marks, in a sampled run.
     pub(crate) fn host_counters(&self) -> impl Iterator<Item = PortCounters> {
         let bumps = self.core.bumps.as_deref();
         self.core.sent.iter().zip(self.core.routes.ports()..).map(move |(sent, node)| {
@@ -115,7 +112,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         })
     }
 
-    /// By host: payload that applications have handed over and that it has not sent once, of flows of a size.
+    /// Payload of sized flows that applications have handed over and hosts have not sent once, by host.
     ///
     /// `payloads` are the bytes of a full packet, by workload.
     pub(crate) fn unsent_bytes(&self, payloads: &[u64]) -> Vec<u64> {
@@ -148,12 +145,10 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         unsent
     }
 
-    /// When the last bit of what a unit sent last leaves it.
     pub(crate) fn busy_until(&self, node: u32) -> Time {
         self.transmitter(node).busy_until()
     }
 
-    /// What happened at each port.
     pub(crate) fn port_counters(&self) -> Vec<PortCounters> {
         let of = |port: u32| {
             let bumps = self.core.bumps.as_ref();
@@ -165,7 +160,6 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     }
 }
 
-/// The queues of a port that whole data packets enter, a bit each; where the class of a flow decides, that of class 0.
 pub(super) fn data_queues(switches: &(impl SwitchTable + ?Sized), port: u32) -> u32 {
     let is_whole = |class: &ServiceClass| class.service().is_whole();
     let queue = |class| switches.queue_of(port, class);
@@ -189,13 +183,12 @@ fn staged_hosts(
     (0..).zip(nodes).map(of).collect()
 }
 
-/// What stands between a host and its link has done.
 fn staged_host(nics: Option<&Nics>, bumps: Option<&Bumps>, host: u32, now: Time) -> HostCounters {
     let nic = nics.map(|nics| nics.counters(host, now));
     let pacer = bumps.map(|bumps| bumps.pacer_counters(host));
     let PacerCounters { passed, paced, dropped, associated, refused, dropped_bytes: _ } =
         pacer.unwrap_or_default();
-    // Without a NIC's counters the pacer has seen all.
+    // Without a NIC's counters the pacer has seen all packets.
     let to_pacer = HostCounters { sent: passed + paced + dropped, ..HostCounters::default() };
     HostCounters {
         passed,

@@ -1,10 +1,9 @@
-//! Priority flow control (IEEE 802.1Qbb) at ports and hosts: inputs of switches that tell the senders of their links to
-//! stop, and senders that do.
+//! Priority flow control (IEEE 802.1Qbb) at ports and hosts: inputs of switches pause the senders of their links.
 //!
 //! - A frame takes wire time on the reverse direction of the link, ahead of the queues there and behind the packet on
-//!   the wire. It says what holds when it leaves, so that two changes before that are one frame.
-//! - A pause ends by itself. While a class stays stopped its sender is told again in half that time.
-//! - A class that is stopped at a host is one that its transport may not send ([`trimline_transport::Allowed`]).
+//!   the wire. It holds the state at its departure, so that two changes before that are one frame.
+//! - A pause expires. While a class stays stopped, its sender gets another frame after half that time.
+//! - A host's transport may not send a stopped class ([`trimline_transport::Allowed`]).
 
 use trimline_packet::{ByteCount, Handle, Packets, Pause, Time, TimeDelta};
 use trimline_switch::{Arrival, CLASSES, Disposition, OutputPort};
@@ -14,13 +13,13 @@ use super::port::{Switches, pool_of};
 use super::{Core, EventSink, Transmission, Transmitter};
 use crate::topology::LinkId;
 
-/// How long a frame stops what is sent on a link of this class.
+/// Returns how long a frame stops traffic on a link of this class.
 fn lasts(class: &LinkClass, pause: Pause) -> TimeDelta {
     class.rate.transmission(ByteCount::new(Pause::QUANTUM_BITS / 8 * u64::from(pause.quanta)))
 }
 
 impl<P: OutputPort> Switches<P> {
-    /// A packet arrives over a link at a port whose inputs are counted. Gives whether the port may act at once.
+    /// Performs an arrival over a link at a port whose inputs are counted. Returns whether the port may act at once.
     #[inline(never)]
     pub(super) fn lossless_arrive(
         &mut self,
@@ -50,12 +49,12 @@ impl<P: OutputPort> Switches<P> {
                 return false;
             }
         }
-        // Behind a pause frame on the wire it is what comes next.
+        // Behind a pause frame on the wire the packet comes next.
         let is_frame = !self.ports[port as usize].port.is_sending();
         self.enqueue_coupled(core, sink, port, now, handle) || is_frame
     }
 
-    /// What [`Network::coupled_act`] does where inputs are counted.
+    /// Performs the events of [`Switches::coupled_act`] where inputs are counted.
     #[inline(never)]
     pub(super) fn lossless_act(
         &mut self,
@@ -95,7 +94,7 @@ impl<P: OutputPort> Switches<P> {
         }
     }
 
-    /// A port tells the sender at the other end of its link what holds.
+    /// Sends a port's present pauses to the sender at the other end of its link.
     fn send_pause(
         &mut self,
         core: &mut Core,
@@ -115,7 +114,6 @@ impl<P: OutputPort> Switches<P> {
         core.begin(sink, link, (from, next), (now, handle, packet.wire_bytes));
     }
 
-    /// A port is told what it may send.
     fn notify_port(&mut self, core: &mut Core, port: u32, pause: Pause, now: Time) {
         let node = &mut self.ports[port as usize];
         let lasts = lasts(&core.classes[node.link.class as usize], pause);
@@ -133,20 +131,19 @@ impl<P: OutputPort> Switches<P> {
     }
 }
 
-/// The classes whose bits are set.
 pub(super) fn classes_of(bits: u8) -> impl Iterator<Item = usize> {
     (0..CLASSES).filter(move |class| bits >> class & 1 != 0)
 }
 
 impl Core {
-    /// A frame has reached the end of its link.
     fn consume(&mut self, handle: Handle) {
         let packet = *self.arena.packet(handle);
         self.count_delivered(&packet);
         self.arena.release(handle);
     }
 
-    /// A host receives a packet on its link. Returns whether it is a pause frame, which the transport does not see.
+    /// Takes a packet from a host's link if it is a pause frame, which the transport does not see. Returns whether it
+    /// is.
     #[cold]
     pub(super) fn host_takes_pause(
         &mut self,
@@ -163,8 +160,8 @@ impl Core {
         true
     }
 
-    /// A link fails: pauses that its ends have sent or received over it no longer count. Returns the classes of its sender
-    /// that were stopped, a bit each, or `None` without flow control.
+    /// Forgets pauses that the ends of a failed link sent or received over it. Returns the stopped classes of its
+    /// sender, a bit each; `None` without flow control.
     pub(super) fn forget_pauses(&mut self, link: LinkId, now: Time) -> Option<u8> {
         let pauses = self.pauses.as_mut()?;
         let sender = &mut pauses.senders[link.index()];

@@ -1,4 +1,4 @@
-//! Switch ports: arrivals, departures, and what becomes of packets that lose their place.
+//! Switch ports: arrivals, departures, and the disposition of packets that a port does not keep.
 
 use std::mem;
 
@@ -26,33 +26,32 @@ pub(super) struct PortNode<P> {
 }
 
 impl<P: OutputPort> PortNode<P> {
-    /// When the port will next start to send: never when it has nothing to send.
+    /// Returns when the port starts to send next; never, if it is empty.
     #[inline(always)]
     pub(super) fn next_departure(&self) -> Time {
         self.port.next_start(self.link.busy_until)
     }
 
-    /// A class that was paused may be sent again, from `now` on.
+    /// Lets a paused class be sent again, from `now` on.
     pub(super) fn resume(&mut self, class: usize, now: Time) {
         self.port.resume(class);
         self.link.busy_until = self.link.busy_until.max(now);
     }
 }
 
-/// The memory that a port shares with the others of its switch. No port of a plain model looks at it.
+/// Pool of a port's switch. No port of a plain model reads it.
 #[inline(always)]
 pub(super) fn pool_of(model: &impl PortModel, routes: &Routes, port: u32) -> usize {
     if model.is_plain() { 0 } else { routes.switch_of(port) as usize }
 }
 
-/// All switch ports of a run, which are of one kind.
 pub(crate) struct Switches<P: OutputPort> {
     pub(super) ports: Shared<PortNode<P>>,
     pub(super) model: P::Model,
 }
 
 impl<P: OutputPort> Switches<P> {
-    /// Idle ports with these links. `numbers` says which model each has, where models differ.
+    /// Returns idle ports with these links. `numbers` gives each port's model, where models differ.
     pub(crate) fn new(
         model: P::Model,
         numbers: impl IntoIterator<Item = u16>,
@@ -62,10 +61,10 @@ impl<P: OutputPort> Switches<P> {
         Switches { ports: numbers.into_iter().zip(links).map(node).collect(), model }
     }
 
-    /// Another view of the same ports.
+    /// Returns another view of these ports.
     ///
     /// # Safety
-    /// As [`Core::view`].
+    /// See [`Core::view`].
     pub(crate) unsafe fn view(&self) -> Switches<P> {
         // SAFETY: promised by the caller.
         Switches { ports: unsafe { self.ports.view() }, model: self.model.clone() }
@@ -77,13 +76,11 @@ impl<P: OutputPort> Switches<P> {
         self.ports[port as usize].port.queue_bytes(queue)
     }
 
-    /// Prefetches the cache lines of a port that will soon be visited.
     #[inline(always)]
     pub(crate) fn prefetch(&self, port: u32) {
         self.ports.prefetch(port as usize);
     }
 
-    /// Prefetches the packets that a port may send next.
     #[inline(always)]
     pub(crate) fn prefetch_packets(&self, arena: &Arena, port: u32) {
         let port = &self.ports[port as usize].port;
@@ -92,20 +89,19 @@ impl<P: OutputPort> Switches<P> {
         }
     }
 
-    /// Until when a port sends what it is sending, and when it will next start to send.
+    /// End of a port's present transmission, and the start of its next one.
     #[inline(always)]
     pub(crate) fn port_next_event(&self, port: u32) -> (Time, Time) {
         let node = &self.ports[port as usize];
         (node.link.busy_until, node.next_departure())
     }
 
-    /// When a port will next start to send: never when it has nothing to send.
+    /// Start of a port's next transmission; never, if the port is empty.
     #[inline(always)]
     pub(crate) fn port_next(&self, port: u32) -> Time {
         self.ports[port as usize].next_departure()
     }
 
-    /// Performs a port's departures that are due before `limit`.
     #[inline]
     pub(crate) fn port_advance(
         &mut self,
@@ -123,7 +119,7 @@ impl<P: OutputPort> Switches<P> {
         }
     }
 
-    /// A port that has something to send starts to send it.
+    /// Starts to send the next packet of a port that is not empty.
     #[inline(always)]
     pub(crate) fn port_depart(
         &mut self,
@@ -135,7 +131,7 @@ impl<P: OutputPort> Switches<P> {
         self.depart::<false>(core, sink, port, now);
     }
 
-    /// The same; `RECORDED` where somebody notes what leaves: whose inputs are counted, or which may detour.
+    /// Starts the next transmission. `RECORDED` compiles in the bookkeeping of flow control and detours.
     #[inline(always)]
     pub(super) fn depart<const RECORDED: bool>(
         &mut self,
@@ -173,14 +169,13 @@ impl<P: OutputPort> Switches<P> {
             core.port_hops += 1;
             core.begin(sink, &mut node.link, (from, next), (now, handle, bytes));
         }
-        // A plain model displaces nothing here.
+        // A plain model drops nothing here.
         if !self.model.is_plain() && core.drop_list.is_changed() {
             self.apply_dispositions(core, sink, port, now);
         }
     }
 
-    /// A packet arrives at a port. It departs with the next [`Network::port_advance`], at once if
-    /// the port is idle.
+    /// Queues an arriving packet. It departs with the next [`Switches::port_advance`], at once if the port is idle.
     #[inline(always)]
     pub(crate) fn port_arrive(
         &mut self,
@@ -192,7 +187,7 @@ impl<P: OutputPort> Switches<P> {
     ) {
         let node = &mut self.ports[port as usize];
         if node.link.busy_until <= now {
-            // Whatever was due has departed: the transmitter is idle since then.
+            // All due packets have departed: the transmitter is idle since then.
             let pool = pool_of(&self.model, &core.routes, port);
             node.port.release(&self.model, &mut core.pools[pool]);
             node.link.busy_until = now;
@@ -202,7 +197,7 @@ impl<P: OutputPort> Switches<P> {
         }
     }
 
-    /// A packet arrives at a port that may have no room for it.
+    /// Queues a packet at a port that may have no room for it.
     #[inline(never)]
     pub(super) fn port_overflow(
         &mut self,
@@ -226,7 +221,6 @@ impl<P: OutputPort> Switches<P> {
         }
     }
 
-    /// Acts on what a port could not keep.
     #[cold]
     #[inline(never)]
     fn apply_dispositions(
@@ -238,12 +232,12 @@ impl<P: OutputPort> Switches<P> {
     ) {
         let mut drop_list = mem::take(&mut core.drop_list);
         apply_dispositions(&mut drop_list, &mut Switch { switches: self, core, sink, port, now });
-        // Keeps the list's memory; what a returned header displaced in turn is already settled.
+        // Keeps the list's memory; packets that a returned header displaced in turn have been handled.
         core.drop_list = drop_list;
     }
 }
 
-/// A packet begins to leave a port whose inputs are counted, or which may detour.
+/// Records a departure from a port whose inputs are counted, or which may detour.
 #[inline(never)]
 fn record_departure<P: OutputPort>(
     pauses: &mut Option<Box<Pauses>>,
@@ -265,7 +259,6 @@ fn record_departure<P: OutputPort>(
     }
 }
 
-/// The switch around a port that could not keep packets.
 struct Switch<'a, P: OutputPort, C: ?Sized> {
     switches: &'a mut Switches<P>,
     core: &'a mut Core,
@@ -305,7 +298,7 @@ impl<P: OutputPort, C: EventSink + ?Sized> SwitchActions for Switch<'_, P, C> {
     fn make_notification(&mut self, packet: Handle) -> Option<u16> {
         Some(self.core.arena.packet_mut(packet).notify())
     }
-    /// Its way back is that of the header which it is: by the link over which the packet came.
+    /// Sends a notification back by the link of its packet, like the header that it is.
     fn send_back(&mut self, notification: Handle) {
         self.forward(notification);
     }

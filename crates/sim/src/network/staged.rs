@@ -1,8 +1,8 @@
-//! What stands between a host's transport and its link: the NIC's queue and its processors (HULL 4.1), and the pacer
-//! behind them (HULL 4.2).
+//! The stages between a host's transport and its link: the NIC's queue and processors (HULL 4.1), and the pacer behind
+//! them (HULL 4.2).
 //!
-//! A packet that is sent goes from the transport to the queue, from there to the pacer, from there on the link; each of
-//! the three may be missing. What arrives is seen by the pacer, waits in the NIC, and goes to the transport.
+//! A packet goes from the transport to the queue, to the pacer, and on the link; each of the three may be missing. The
+//! pacer sees an arriving packet, which then waits in the NIC and goes to the transport.
 
 use trimline_hostnic::Taken;
 use trimline_packet::{Handle, Packet, Packets, Time};
@@ -13,12 +13,11 @@ use super::{Core, EventSink};
 use crate::nics::received;
 use crate::protocol::Protocol;
 
-/// When the stages of a host act next, each by itself.
 #[derive(Clone, Copy)]
 struct Stages {
-    /// The transport hands a packet to the NIC's queue. Never without one.
+    /// The transport hands a packet to the NIC's queue; never without a queue.
     to_queue: Time,
-    /// When there is a packet for what stands behind: the pacer, or the link.
+    /// A packet is ready for the next stage: the pacer, or the link.
     ready: Time,
 }
 
@@ -34,7 +33,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// When a host with a queue or a pacer next sends, or hands a packet on. `None` without.
+    /// Returns when a host with a queue or a pacer next sends, or hands a packet on; otherwise `None`.
     pub(super) fn staged_next_event(&self, core: &Core, host: u32) -> Option<Time> {
         let Stages { to_queue, ready } = self.stages(core, host)?;
         let node = &self.hosts[host as usize];
@@ -44,7 +43,7 @@ impl<E: Protocol> Hosts<E> {
         Some(to_queue.min(behind).max(node.clock))
     }
 
-    /// What [`Hosts::staged_next_event`] said. Whether this host has a queue or a pacer.
+    /// Performs the event announced by [`Hosts::staged_next_event`]. Returns whether this host has a queue or a pacer.
     pub(super) fn staged_transmit(
         &mut self,
         core: &mut Core,
@@ -74,7 +73,6 @@ impl<E: Protocol> Hosts<E> {
         true
     }
 
-    /// A host hands a packet to its NIC's queue.
     fn hand_to_queue(
         &mut self,
         core: &mut Core,
@@ -91,7 +89,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// The transport, or the queue behind it, gives a packet to the pacer.
+    /// Hands a packet of the queue, or of the transport, to the pacer.
     fn hand_to_pacer(
         &mut self,
         core: &mut Core,
@@ -121,7 +119,7 @@ impl<E: Protocol> Hosts<E> {
         Some(packet)
     }
 
-    /// What stands between a host and its link sees what arrives. Whether the transport does not hear of it now.
+    /// Shows an arriving packet to the stages. Returns whether they keep it from the transport now.
     #[inline(never)]
     pub(super) fn stage_receives(
         &mut self,
@@ -150,7 +148,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// The transport of a host hears of what its processors are done with.
+    /// Gives packets that the processors have finished to the transport.
     pub(super) fn deliver_due(&mut self, core: &mut Core, host: u32, now: Time) {
         let due = |core: &mut Core| core.nics.as_mut()?.deliver(host, now, &mut core.arena);
         while let Some(delivered) = due(core) {
@@ -159,7 +157,7 @@ impl<E: Protocol> Hosts<E> {
         }
     }
 
-    /// Whether a packet is a pause frame, which the host takes.
+    /// Returns whether a packet is a pause frame, which the host takes.
     #[cold]
     fn takes_pause(&mut self, core: &mut Core, host: u32, now: Time, handle: Handle) -> bool {
         let node = &mut self.hosts[host as usize];
@@ -176,20 +174,19 @@ impl Core {
         self.nics.as_mut()?.give(host, &self.arena)
     }
 
-    /// A transport has sent a packet: counts it, where hosts have counters.
+    /// Counts a packet that a transport has sent, where hosts have counters.
     pub(super) fn count_sent(&mut self, host: u32) {
         if let Some(nics) = &mut self.nics {
             nics.count(host);
         }
     }
 
-    /// A host has no room for a packet that it sends.
     fn drop_at_host(&mut self, sink: &mut (impl EventSink + ?Sized), host: u32, handle: Handle) {
         sink.lost(&self.arena, self.routes.ports() + host, handle);
         self.drop_quietly(handle);
     }
 
-    /// When a packet that waits in a host's NIC next reaches its transport.
+    /// Returns when the next packet in a host's NIC reaches the transport.
     pub(super) fn next_delivery(&self, host: u32) -> Time {
         self.nics.as_ref().map_or(Time::NEVER, |nics| nics.next_delivery(host))
     }

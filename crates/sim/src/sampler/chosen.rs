@@ -1,4 +1,4 @@
-//! Looks at the flows and ports that a scenario chose (`output.series`), one by one.
+//! Samples the flows and ports that a scenario chose (`output.series`).
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,9 @@ use crate::flows::{Opened, Seat, Totals};
 use crate::plan::Plan;
 use crate::topology::Routes;
 
-/// What was read of a flow at one time.
 #[derive(Clone)]
 struct Seen {
-    /// What the connection carried last.
+    /// The last flow of the connection.
     flow: Flow,
     counted: [u64; trimline_metrics::series::COUNTED.len()],
     own: Vec<Option<u64>>,
@@ -27,20 +26,20 @@ struct Seen {
 pub(super) struct Chosen {
     /// (source, destination).
     flows: Vec<(u32, u32)>,
-    /// By unit.
+    /// By node.
     ports: Vec<u32>,
-    /// Flows at the last time, by opener and connection.
+    /// By opener and connection: flows at the last sample.
     before: BTreeMap<(u32, ConnectionId), Seen>,
     /// In the order of `ports`.
     ports_before: Vec<PortCounters>,
-    /// Likewise.
+    /// In the order of `ports`.
     stopped_before: Vec<TimeDelta>,
     flow_series: FlowSeries,
     port_series: PortSeries,
 }
 
 impl Chosen {
-    /// `columns` are those of the transports' own, if flows are looked at.
+    /// Returns empty series. `columns` are the transports' own columns, if flows are chosen.
     pub(super) fn new(routes: &Routes, plan: &Plan, columns: Vec<SeriesColumn>) -> Chosen {
         let ports: Vec<u32> = plan.sampled.ports.iter().map(|link| link.node()).collect();
         let of = |&port: &u32| (routes.port_place(port), routes.link(port).spec.rate.as_bps());
@@ -60,7 +59,7 @@ impl Chosen {
         }
     }
 
-    /// Takes the rows of `now`; the rows before were those of `last`.
+    /// Takes the rows of `now`; the rows before were taken at `last`.
     pub(super) fn sample(&mut self, network: &Network, last: Time, now: Time) {
         if !self.ports.is_empty() {
             self.sample_ports(network, last, now);
@@ -109,7 +108,7 @@ impl Chosen {
         }
     }
 
-    /// What the halves of a flow have counted, and what the transport tells of them.
+    /// Reads the counts of a flow's streams, and the transport's own columns.
     fn inspect(
         &self,
         network: &Network,
@@ -130,7 +129,7 @@ impl Chosen {
             totals = totals.with(&network.hosts.totals(host, side, slot));
             network.hosts.read(host, slot, side, &mut readings);
         }
-        // Between two messages of a persistent connection it is still the one before.
+        // Between two messages a persistent connection still shows the message before.
         let carried = network.core.flows.carried(opened.by, network.core.flows.connection(opened));
         let flow = carried.or(earlier.map(|seen| seen.flow)).unwrap_or(seat.flow);
         Seen { flow, counted: totals.series(), own }

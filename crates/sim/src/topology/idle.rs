@@ -1,4 +1,4 @@
-//! How long a packet takes where it meets no other: on links, in hosts and in switches.
+//! The time of a packet in an idle network: on links, in hosts and in switches.
 
 use core::ops::Deref;
 
@@ -7,24 +7,23 @@ use trimline_transport::Framing;
 
 use super::{Clos, LinkSpec};
 
-/// What a host takes for each packet, one way.
+/// The processing delay of a host per packet, one way.
 ///
-/// It is a delay, not a service: any number of packets are in it at once, and it takes no time of the link. A host
-/// keeps its packets in order.
+/// Any number of packets are in it at once, and it takes no link time. A host keeps its packets in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostDelay {
-    /// What every packet takes.
+    /// Constant part.
     pub min: TimeDelta,
-    /// Each packet takes up to this much more, drawn uniformly. Times of an idle network do not count it.
+    /// Maximum extra delay of a packet, drawn uniformly. Times of an idle network do not include it.
     pub spread: TimeDelta,
 }
 
-/// What hosts and switches take for each packet, beside the time on links.
+/// Delays of hosts and switches per packet, besides the time on links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Processing {
     /// From the endpoint's decision to send until the first bit is on the host's link.
     pub host_send: HostDelay,
-    /// From a packet's last bit at the host until the endpoint hears of it.
+    /// From a packet's last bit at the host until the endpoint receives it.
     pub host_receive: HostDelay,
     /// From a packet's last bit at a switch until it enters the output queue: at a ToR, at an aggregation or spine
     /// switch, at a core. A header that a full queue returns does not take it again.
@@ -32,24 +31,23 @@ pub struct Processing {
 }
 
 impl Processing {
-    /// The link with the latency of the switch of this layer that it leads to.
+    /// Adds the latency of the switch of this layer to a link that leads to it.
     pub(super) fn towards_switch(&self, link: LinkSpec, layer: usize) -> LinkSpec {
         LinkSpec { delay: link.delay + self.switch[layer], ..link }
     }
 
-    /// The link with the delay of the host that it leads to.
+    /// Adds the delay of the host to a link that leads to it.
     pub(super) fn towards_host(&self, link: LinkSpec) -> LinkSpec {
         LinkSpec { delay: link.delay + self.host_receive.min, ..link }
     }
 
-    /// The link with the delay of the host that sends on it.
+    /// Adds the delay of the host to a link on which it sends.
     pub(super) fn sent_by_host(&self, link: LinkSpec) -> LinkSpec {
         LinkSpec { delay: link.delay + self.host_send.min, ..link }
     }
 }
 
-/// The links of a way, in order. There are six at most, so a way takes no memory of its own: each flow's ideal time
-/// asks for two.
+/// The links of a way, in order. At most six, so they need no heap memory: each flow's ideal time computes two ways.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     links: [LinkSpec; 6],
@@ -77,8 +75,8 @@ impl Deref for Way {
 }
 
 impl Clos {
-    /// The least time between the last bit of a packet on a link to or from the top tier and its place in a queue
-    /// behind it; that of the hosts' links where there is no such tier.
+    /// Minimum time between a packet's last bit on a link of the top tier and its place in a queue behind it; on hosts'
+    /// links without such a tier.
     pub(crate) fn min_top_delay(&self) -> TimeDelta {
         let [tor, aggregation, core] = self.processing.switch;
         match self.tiers {
@@ -88,8 +86,8 @@ impl Clos {
         }
     }
 
-    /// The links that a packet crosses from one host to another, in order. Their delays count what is constant of
-    /// the time that hosts and switches take for it.
+    /// Returns the links from one host to another, in order. Their delays include the constant processing times of
+    /// hosts and switches.
     pub fn links_between(&self, source: HostId, destination: HostId) -> Way {
         let tor = |host: HostId| host.get() / self.hosts_per_tor;
         let pod = |host: HostId| tor(host) / self.tors_per_pod;
@@ -110,14 +108,14 @@ impl Clos {
         way
     }
 
-    /// How many links a packet crosses between host number `one` and each of `others`, added up.
+    /// Returns the number of links between host `one` and each of `others`, added up.
     pub fn links_to(&self, one: u32, others: core::ops::Range<u32>) -> u64 {
         let from = HostId::new(one);
         others.map(|other| self.links_between(from, HostId::new(other)).len() as u64).sum()
     }
 
-    /// From the first bit of a packet with this payload until its ACK has arrived, between the farthest
-    /// hosts of an idle network. The ACK takes as much as a header: no control packet is longer.
+    /// Returns the time from a packet's first bit to the arrival of its ACK, between the farthest hosts of an idle
+    /// network. The ACK is as long as a header: no control packet is longer.
     pub fn idle_round_trip(&self, payload_bytes: u16, framing: Framing) -> TimeDelta {
         let wire = ByteCount::new(u64::from(framing.wire_bytes(payload_bytes)));
         let (first, last) = (HostId::new(0), HostId::new(self.hosts() - 1));
@@ -126,11 +124,11 @@ impl Clos {
             + self.ideal_completion(last, first, 0, ack, ack)
     }
 
-    /// The minimum time in which a transfer of `full_packets` full packets and a last one, shorter or not, can arrive on
-    /// links as they are at the beginning, over all paths and orders of its packets.
+    /// Returns the minimum time in which `full_packets` full packets and a last one, shorter or not, can arrive on
+    /// links in their initial state, over all paths and orders.
     ///
-    /// Exact where there is one path, and where [`Clos::ideal_times_are_exact`]. Otherwise it is a lower bound, and the
-    /// minimum is longer by at most one full packet on the slowest link.
+    /// It is exact with one path, and if [`Clos::ideal_times_are_exact`]. Otherwise it is a lower bound; the minimum is
+    /// longer by at most one full packet on the slowest link.
     pub fn ideal_completion(
         &self,
         source: HostId,
@@ -146,8 +144,8 @@ impl Clos {
         }
     }
 
-    /// Whether [`Clos::ideal_completion`] is the minimum between all hosts: no link between switches is slower than those
-    /// of hosts, and packets on two paths share no link but those of the hosts; or there is one path.
+    /// Returns whether [`Clos::ideal_completion`] is the minimum between all hosts: no link between switches is slower
+    /// than hosts' links, and two paths share only hosts' links; or there is one path.
     pub fn ideal_times_are_exact(&self) -> bool {
         let tiers = [self.tor_link, self.aggregation_link];
         let between = &tiers[..usize::from(self.tiers.saturating_sub(1)).min(tiers.len())];
@@ -160,12 +158,10 @@ impl Clos {
             || self.aggregations_per_pod > 1 && !between.iter().any(is_slower)
     }
 
-    /// Up-links of a ToR, and of an aggregation switch.
     fn up_links(&self) -> [u64; 2] {
         [self.aggregations_per_pod, self.cores_per_aggregation].map(u64::from)
     }
 
-    /// Equal paths between two hosts.
     fn paths_between(&self, source: HostId, destination: HostId) -> u32 {
         let tor = |host: HostId| host.get() / self.hosts_per_tor;
         let pod = |host: HostId| tor(host) / self.tors_per_pod;
@@ -178,7 +174,7 @@ impl Clos {
     }
 }
 
-/// On one path packets keep their order: the last one is behind the full ones on every link of the way.
+/// Minimum time on one path. The last packet is behind the full ones on every link.
 fn one_after_the_other(
     way: &[LinkSpec],
     full_packets: u64,
@@ -202,11 +198,11 @@ fn one_after_the_other(
     last
 }
 
-/// The minimum time of full packets and a last one, shorter or not, on several paths between the same hosts.
+/// Minimum time of full packets and a last one, shorter or not, on several paths between two hosts.
 ///
-/// All packets cross the first link and the last, which are alike, and the links between are shared by few. A short packet
-/// that is sent last can overtake full ones between, but it still takes its time on both links. It takes no time beyond
-/// that of the full packets only if it crosses the last link before the first of them is there.
+/// All packets cross the first and the last link, which are alike; few share the links between. A short packet sent
+/// last can overtake full ones between, but takes its time on both links. It takes no extra time only if it crosses the
+/// last link before the first full packet arrives there.
 fn side_by_side(
     way: &[LinkSpec],
     up_links: [u64; 2],
@@ -228,10 +224,10 @@ fn side_by_side(
     together.max(first_full + behind(way, up_links, behind_first, full_wire))
 }
 
-/// How long after the first of several full packets the last one arrives, if each link takes its turn: `packets` follow the
-/// first. Links between switches that are slower than those of hosts can be the bottleneck although there are several.
+/// Time between the arrivals of the first and the last full packet, if each link takes its turn: `packets` follow the
+/// first. Several links between switches can still be the bottleneck, if they are slower than hosts' links.
 fn behind(way: &[LinkSpec], up_links: [u64; 2], packets: u64, wire: ByteCount) -> TimeDelta {
-    // The time in which a number of packets passes: 1, as many as a ToR has up-links, as many as there are paths.
+    // The time in which a number of packets passes: 1, one per up-link of a ToR, one per path.
     let mut passes: [(u64, TimeDelta); 3] = [(1, TimeDelta::ZERO); 3];
     let (mut side, mut time) = (1, TimeDelta::ZERO);
     let tiers = &way[..way.len() / 2];

@@ -1,4 +1,4 @@
-//! Networks that tests of other modules use too, and what is true of all.
+//! Networks that tests of other modules use too, and properties of all networks.
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn hull() -> Clos {
     Clos { aggregations_per_pod: 2, cores_per_aggregation: 4, ..counts }
 }
 
-/// Follows a packet from a unit's link until it enters a host; gives the links crossed.
+/// Follows a packet from a node's link until it enters a host. Returns the host and the number of links crossed.
 fn follow(routes: &Routes, node: u32, to: HostId, path: PathId) -> (u32, usize) {
     let mut node = node;
     for links in 1..10 {
@@ -71,7 +71,7 @@ fn every_path_leads_there_over_the_shortest_way() {
     }
 }
 
-/// The same network with other numbers for every tier and every part.
+/// Network with different numbers for every tier and every part.
 pub(crate) fn with_processing(clos: Clos) -> Clos {
     let ns = TimeDelta::from_ns;
     let host = |min| HostDelay { min: ns(min), spread: ns(9_000_000) };
@@ -90,7 +90,7 @@ pub(crate) fn with_processing(clos: Clos) -> Clos {
     }
 }
 
-/// The links that packets cross are those by which idle times are computed: one place says what is added to each.
+/// Packets cross the links by which idle times are computed: one place adds the delays of each.
 #[test]
 fn the_links_of_a_way_are_those_that_packets_cross() {
     for clos in [fattree(4), leaf_spine(), star(), back_to_back()].map(with_processing) {
@@ -214,7 +214,7 @@ fn ideal_completion_is_the_base_model() {
     assert_eq!(ideal(30), 259_792_000);
     assert_eq!(ideal(50), 404_816_000);
     assert_eq!(ideal(1), 49_507_200);
-    // A short packet takes its time on the last link too: by another path it is there among the full ones.
+    // A short packet takes its time on the last link too: by another path it arrives among the full ones.
     let short = |destination, full_packets| {
         let (to, last) = (HostId::new(destination), ByteCount::new(100));
         clos.ideal_completion(HostId::new(0), to, full_packets, wire, last).as_ps()
@@ -222,7 +222,7 @@ fn ideal_completion_is_the_base_model() {
     assert_eq!(short(15, 29), ideal(29) + 80_000);
     let below = clos.ideal_completion(HostId::new(0), HostId::new(1), 28, wire, wire).as_ps();
     assert_eq!(short(1, 29), below + 80_000);
-    // Behind four full ones it has crossed the last link before the first of them is there.
+    // Behind four full ones it has crossed the last link before the first full one arrives there.
     assert_eq!([short(15, 4), short(15, 5)], [ideal(4), ideal(5) + 80_000]);
     // 50 KB: five packets of 9000 B and one of 5000 B.
     let last = ByteCount::new(5064);
@@ -230,8 +230,8 @@ fn ideal_completion_is_the_base_model() {
     assert_eq!(of_50_kb.as_ps(), ideal(5) + 4_051_200);
 }
 
-/// When the last of some packets arrives, if each link takes them in the order of their arrival. A packet is its bytes on
-/// the wire and its path: an up-link of the ToR and one of the aggregation switch.
+/// Arrival time of the last packet, if each link takes packets in order of arrival. A packet is its bytes on the wire
+/// and its path: an up-link of the ToR and one of the aggregation switch.
 fn last_arrival(way: &[LinkSpec], packets: &[(u64, [u64; 2])]) -> TimeDelta {
     let mut at = vec![TimeDelta::ZERO; packets.len()];
     for (place, link) in way.iter().enumerate() {
@@ -249,14 +249,14 @@ fn last_arrival(way: &[LinkSpec], packets: &[(u64, [u64; 2])]) -> TimeDelta {
     at.into_iter().max().expect("a packet")
 }
 
-/// The minimum over all paths of each packet, and all places of the short one among the full ones.
+/// Minimum over all paths of each packet, and all places of the short one among the full ones.
 fn found_minimum(clos: &Clos, full_packets: usize, full: u64, last: u64) -> TimeDelta {
     let way = clos.links_between(HostId::new(0), HostId::new(clos.hosts() - 1));
     let [tor, aggregation] =
         [clos.aggregations_per_pod, clos.cores_per_aggregation.max(1)].map(u64::from);
     let paths = tor * aggregation;
     let mut found = None;
-    // All paths are alike: the first packet goes by the first.
+    // All paths are alike: the first packet takes the first path.
     for choice in 0..paths.pow(full_packets as u32) {
         for place in 0..=full_packets {
             let mut rest = choice * paths;
@@ -274,7 +274,7 @@ fn found_minimum(clos: &Clos, full_packets: usize, full: u64, last: u64) -> Time
     found.expect("a path")
 }
 
-/// Packets are followed over every path. Between the farthest hosts of random networks with links of any rates.
+/// Follows packets over every path between the farthest hosts of random networks with links of any rates.
 #[test]
 fn an_ideal_time_is_the_minimum_over_all_paths() {
     let mut draws = crate::random::SplitMix::new(12);

@@ -1,10 +1,10 @@
-//! What starts flows: state machines, each at one host.
+//! Applications start flows: state machines, each at one host.
 //!
-//! An application hears what its own host notices (the last byte of a flow that arrived, the last ACK of one that it
-//! sent, a time that has come) and starts flows of its own host. What it draws comes from streams named by source,
-//! workload and index. So nothing here depends on the order in which hosts are visited.
+//! An application receives events of its own host (the last byte of a flow arrived, the last ACK of a flow it sent, a
+//! time has come) and starts flows there. Its draws come from streams named by source, workload and index. So nothing
+//! here depends on the order in which hosts run.
 //!
-//! The one thing that goes to another host is a [`Notice`]: a trigger of a file that starts flows elsewhere.
+//! Only a [`Notice`] goes to another host: a trigger of a file that starts flows elsewhere.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -23,7 +23,6 @@ use crate::flow::Flow;
 use crate::plan::Spraying;
 use crate::table::Shared;
 
-/// One application of a host.
 pub(super) enum Application {
     Open(OpenLoop),
     Closed(ClosedLoop),
@@ -42,20 +41,18 @@ impl Application {
     }
 }
 
-/// The applications of one host.
 #[derive(Default)]
 pub(super) struct HostApplications {
     pub(super) due: BinaryHeap<Reverse<Due>>,
-    /// Each with the place of its workload.
+    /// By number: the place of the workload, and the application.
     pub(super) applications: Vec<(u32, Application)>,
-    /// How often triggers of files, by workload and number, were activated as far as this host knows.
+    /// By workload and number: activations of file triggers that this host knows of.
     activations: BTreeMap<Activation, u32>,
-    /// By workload and index of the answers that are owed here: what they have to know of their requests.
+    /// By workload and index of the answers that this host owes: facts about their requests.
     asked: BTreeMap<(u32, u64), Asked>,
 }
 
 impl HostApplications {
-    /// What application `number` does next is due.
     pub(super) fn plan(&mut self, number: u32) {
         let (workload, application) = &self.applications[number as usize];
         let Some(Next { at, follows, index }) = application.next() else { return };
@@ -64,26 +61,24 @@ impl HostApplications {
     }
 }
 
-/// Something that one host tells another: a trigger of a file was activated.
+/// A message between hosts: a trigger of a file was activated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
-    /// When it arrives.
     pub(crate) at: Time,
-    /// Where it arrives.
     pub(crate) host: u32,
     activation: Activation,
 }
 
-/// What a thread of the run counted.
+/// Counts of one thread of the run.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counts {
-    /// What may yet start flows by itself: flows to come, applications that are not done, answers that are owed.
+    /// Sources of flows that are not done: flows to come, unfinished applications, owed answers.
     pub(super) to_come: i64,
-    /// Sized flows that are known of.
+    /// Sized flows that are known.
     pub(super) known: u64,
 }
 
-/// The applications of all hosts. What changes belongs to one host, and so to the thread that drives it.
+/// The applications of all hosts. Mutable state belongs to one host, and to the thread that drives it.
 pub(crate) struct Applications {
     pub(super) setup: Arc<Setup>,
     pub(super) hosts: Shared<HostApplications>,
@@ -96,10 +91,10 @@ impl Applications {
         Applications { setup, hosts: hosts.into(), counts, notices: Vec::new() }
     }
 
-    /// The same for another thread of the run.
+    /// Returns a view for another thread of the run.
     ///
     /// # Safety
-    /// As [`Shared::view`]: a host is driven by one thread at a time.
+    /// See [`Shared::view`]: a host is driven by one thread at a time.
     pub(crate) unsafe fn view(&self) -> Applications {
         Applications {
             setup: Arc::clone(&self.setup),
@@ -110,64 +105,60 @@ impl Applications {
         }
     }
 
-    /// Takes over what the view of another thread counted.
     pub(crate) fn gather(&mut self, other: &mut Applications) {
         let counts = mem::take(&mut other.counts);
         self.counts.to_come += counts.to_come;
         self.counts.known += counts.known;
     }
 
-    /// Hash of each workload's name.
     pub(crate) fn names(&self) -> Arc<[u64]> {
         Arc::clone(&self.setup.names)
     }
-    /// Whether hosts tell each other anything.
     pub(crate) fn has_notices(&self) -> bool {
         self.setup.has_notices()
     }
-    /// Whether each workload keeps its connections.
+    /// Returns whether each workload uses persistent connections.
     pub(crate) fn keeps(&self) -> Arc<[bool]> {
         self.setup.workloads.iter().map(|workload| workload.connection.is_persistent()).collect()
     }
-    /// How.
+    /// Returns how each workload uses its connections.
     pub(crate) fn persistence(&self) -> Arc<[Persistence]> {
         self.setup.persistence()
     }
-    /// Payload of a full packet of a workload's flows, if not that of their transport.
+    /// Payload of a workload's full packets, if it differs from the transport's.
     pub(crate) fn payload(&self, workload: u32) -> Option<NonZeroU16> {
         self.setup.workloads[workload as usize].payload
     }
-    /// Whether the flows of a workload from one host to another all have the same paths.
+    /// Returns whether a workload's flows between two hosts all have the same paths.
     pub(crate) fn is_per_pair(&self, workload: u32) -> bool {
         self.setup.workloads[workload as usize].spraying == Spraying::PerPair
     }
-    /// Seed of the run.
     pub(crate) fn seed(&self) -> u64 {
         self.setup.seed
     }
     pub(crate) fn any_switch_random(&self) -> bool {
         self.setup.any_switch_random()
     }
-    /// Sized flows that are known of: all of those that are counted beforehand, and of others those that started.
+    /// Number of known sized flows: all flows that are counted beforehand, and started flows of other workloads.
     pub(crate) fn known(&self) -> u64 {
         self.counts.known
     }
-    /// Whether nothing will start a flow any more unless one that is under way does.
+    /// Returns whether only a flow under way can start another flow.
     pub(crate) fn are_done(&self) -> bool {
         self.counts.to_come == 0
     }
-    /// What hosts tell each other: to be delivered by whoever drives them.
+    /// Pending notices between hosts; the driver delivers them.
     pub(crate) fn notices(&mut self) -> &mut Vec<Notice> {
         &mut self.notices
     }
 
-    /// When a host does something next: never if it does not know.
+    /// Time of a host's next action; never, if it knows of none.
     pub(crate) fn next_start(&self, host: u32) -> Time {
         let first = self.hosts[host as usize].due.peek();
         first.map_or(Time::NEVER, |Reverse(due)| due.at)
     }
 
-    /// The next flow that a host starts at `now`, if what is due is one.
+    /// Starts the next flow of a host that is due at `now`, if there is one.
     pub(crate) fn take_start(&mut self, host: u32, now: Time) -> Option<Flow> {
         while let Some(&Reverse(due)) = self.hosts[host as usize].due.peek()
             && due.at <= now
@@ -179,7 +170,7 @@ impl Applications {
         None
     }
 
-    /// The first thing that is due at a host, whenever that is.
+    /// Performs the first action in a host's list, at any time.
     fn take(&mut self, host: u32) -> Option<Flow> {
         let own = &mut self.hosts[host as usize];
         let Reverse(due) = own.due.pop()?;
@@ -239,7 +230,7 @@ impl Applications {
         Some(flow)
     }
 
-    /// Puts the next incasts before a host.
+    /// Schedules the next incasts of a host.
     fn look(&mut self, host: u32, number: u32) {
         let own = &mut self.hosts[host as usize];
         let (workload, Application::Incasts(incasts)) = &mut own.applications[number as usize]
@@ -251,7 +242,7 @@ impl Applications {
         self.counts.to_come -= i64::from(is_done);
     }
 
-    /// The last byte of a flow arrived at its destination.
+    /// Records that the last byte of a flow arrived at its destination.
     pub(crate) fn delivered(&mut self, flow: &Flow, now: Time) {
         let host = flow.destination.get();
         match self.setup.kind(flow.workload) {
@@ -272,7 +263,7 @@ impl Applications {
         }
     }
 
-    /// The last ACK of a flow arrived at its source.
+    /// Records that the last ACK of a flow arrived at its source.
     pub(crate) fn acknowledged(&mut self, flow: &Flow, now: Time) {
         let host = flow.source.get();
         match self.setup.kind(flow.workload) {
@@ -294,7 +285,6 @@ impl Applications {
         }
     }
 
-    /// An answer arrived at its client.
     fn answered(&mut self, host: u32, flow: &Flow, now: Time) {
         let own = &mut self.hosts[host as usize];
         let requests = flow.workload - 1;
@@ -306,7 +296,7 @@ impl Applications {
         }
     }
 
-    /// A trigger of a file is activated by what `host` noticed. At other hosts it acts one way later.
+    /// Activates a trigger of a file after an event at `host`. At other hosts it acts one way later.
     fn activate(&mut self, host: u32, workload: u32, trigger: Option<u32>, now: Time) {
         let Some(trigger) = trigger else { return };
         let activation = Activation { workload, trigger };
@@ -321,7 +311,6 @@ impl Applications {
         }
     }
 
-    /// A notice will arrive: its host acts on it then.
     pub(crate) fn expect(&mut self, notice: Notice) {
         let Notice { at, host, activation } = notice;
         let what = What::Notice(activation);
@@ -329,7 +318,7 @@ impl Applications {
         self.hosts[host as usize].due.push(Reverse(due));
     }
 
-    /// One activation of a trigger, at a host whose flows it starts.
+    /// Counts one activation of a trigger at a host, and schedules the flows it starts there.
     fn fire(&mut self, host: u32, activation: Activation, at: Time) {
         let Activation { workload, trigger } = activation;
         let own = &mut self.hosts[host as usize];
@@ -342,8 +331,8 @@ impl Applications {
         }
     }
 
-    /// The flows that did not start before the end of the run, `now`: those of files, and of others those that would
-    /// have started by themselves. A flow that waits for its trigger is given `now` as its start.
+    /// Calls `each` with the flows that did not start before the end of the run, `now`: all flows of files, and others
+    /// that would have started by themselves. A flow that waits for its trigger gets the start `now`.
     pub(crate) fn not_started(
         &mut self,
         now: Time,
@@ -352,7 +341,7 @@ impl Applications {
         for host in 0..self.hosts.len() as u32 {
             while let Some(Reverse(due)) = self.hosts[host as usize].due.peek() {
                 if due.follows && !matches!(due.what, What::Listed(_)) {
-                    // It waits for others: it is no flow yet, and nothing that comes after it is.
+                    // It waits for other flows: it is no flow yet, nor is anything after it.
                     self.hosts[host as usize].due.pop();
                 } else if let Some(flow) = self.take(host) {
                     each(flow)?;

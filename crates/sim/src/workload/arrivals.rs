@@ -9,7 +9,7 @@ use super::setup::Setup;
 use crate::plan::{Arrivals, Gap};
 use crate::random;
 
-/// One of several series of flows of a source.
+/// A series of flows of a source, one of several.
 pub(super) struct Connection {
     pub(super) destination: u32,
     pub(super) slot: u32,
@@ -17,12 +17,12 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// The index of a flow does not depend on how many there are.
+    /// Index of a flow, which does not depend on the number of flows.
     fn index(&self, number: u64) -> u64 {
         number * u64::from(self.slots) + u64::from(self.slot)
     }
 
-    /// Where a flow goes: perhaps drawn anew.
+    /// Destination of a flow, which may be drawn.
     fn to(&self, setup: &Setup, workload: u32, host: u32, index: u64) -> u32 {
         let Some(members) = setup.drawn_from(workload) else { return self.destination };
         let owner = [u64::from(host), setup.names[workload as usize], index];
@@ -31,7 +31,7 @@ impl Connection {
     }
 }
 
-/// Flows whose starts do not ask what became of the others.
+/// A series of flows that start regardless of the ends of others.
 pub(super) struct OpenLoop {
     pub(super) connection: Connection,
     pub(super) times: Times,
@@ -44,7 +44,7 @@ impl OpenLoop {
         Some(Next { at, follows: false, index: self.connection.index(self.number) })
     }
 
-    /// The next flow starts: its destination, and whether it is the last one.
+    /// Starts the next flow. Returns its destination, and whether it is the last flow.
     pub(super) fn take(&mut self, setup: &Setup, workload: u32, host: u32) -> (u32, bool) {
         let index = self.connection.index(self.number);
         self.number += 1;
@@ -53,14 +53,14 @@ impl OpenLoop {
     }
 }
 
-/// Each flow starts a gap after the last ACK of the one before.
+/// A series of flows that each start a gap after the last ACK of the flow before.
 pub(super) struct ClosedLoop {
     pub(super) connection: Connection,
     pub(super) draws: Stream,
     pub(super) gap: Gap,
     pub(super) count: Option<u32>,
     pub(super) number: u64,
-    /// When the next flow starts, and whether another one was before it; nothing while that one is under way.
+    /// The start of the next flow, and whether it follows another; `None` while a flow is under way.
     pub(super) next: Option<(Time, bool)>,
 }
 
@@ -74,7 +74,7 @@ impl ClosedLoop {
         self.count.is_some_and(|count| self.number >= u64::from(count))
     }
 
-    /// The next flow starts: its destination, and whether it is the last one.
+    /// Starts the next flow. Returns its destination, and whether it is the last flow.
     pub(super) fn take(&mut self, setup: &Setup, workload: u32, host: u32) -> (u32, bool) {
         let index = self.connection.index(self.number);
         self.number += 1;
@@ -82,7 +82,6 @@ impl ClosedLoop {
         (self.connection.to(setup, workload, host, index), self.is_done())
     }
 
-    /// The flow has ended.
     pub(super) fn ended(&mut self, now: Time) {
         if !self.is_done() {
             self.next = Some((now + gap_of(self.gap, &mut self.draws), true));
@@ -90,7 +89,7 @@ impl ClosedLoop {
     }
 }
 
-/// The times of an open loop that begins at `first`, each series of a source one of `slots`.
+/// The times of an open loop that begins at `first`, for one of a source's `slots` series.
 #[derive(Clone)]
 pub(super) struct Times {
     arrivals: Arrivals,
@@ -118,12 +117,10 @@ impl Times {
         Times { arrivals, slots, draws, at, until }
     }
 
-    /// The next time; nothing when there is none any more.
     pub(super) fn peek(&self) -> Option<TimeDelta> {
         (self.at < self.until).then_some(self.at)
     }
 
-    /// The next time is over.
     pub(super) fn advance(&mut self) {
         self.at = match self.arrivals {
             Arrivals::Periodic { every, .. } => self.at + every,
@@ -142,7 +139,7 @@ pub(super) fn gap_of(gap: Gap, draws: &mut Stream) -> TimeDelta {
     }
 }
 
-/// An exponential time. The logarithm is libm's, the same on every machine.
+/// Draws an exponential time. The logarithm is libm's, the same on every machine.
 fn exponential(mean: TimeDelta, draws: &mut Stream) -> TimeDelta {
     const STEPS: u64 = 1 << 53;
     // Never the logarithm of zero.

@@ -1,4 +1,4 @@
-//! From the workloads of a plan to the applications of its hosts.
+//! Builds the applications of hosts from the workloads of a plan.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::setup::Setup;
 use crate::plan::{Arrivals, Listed, ListedStart, Matrix, Plan, Queries, Servers, Size, Workload};
 use crate::random;
 
-/// The applications of a plan, or why there are none.
+/// Applications of a plan, or the reason why there are none.
 pub(crate) fn applications(plan: &Plan) -> Result<Applications, String> {
     let setup = Setup::new(plan);
     let hosts = (0..setup.hosts).map(|_| HostApplications::default()).collect();
@@ -31,7 +31,6 @@ pub(crate) fn applications(plan: &Plan) -> Result<Applications, String> {
     Ok(Applications::over(Arc::new(setup), hosts, counts))
 }
 
-/// Applications in the making.
 struct Building<'a> {
     setup: &'a Setup,
     hosts: Vec<HostApplications>,
@@ -59,7 +58,6 @@ impl Building<'_> {
         }
     }
 
-    /// Every flow of a matrix once.
     fn once(&mut self, place: u32, workload: &Workload) -> Result<(), String> {
         let (seed, name) = (self.setup.seed, self.setup.names[place as usize]);
         let is_sized = workload.size != Size::LongLived;
@@ -82,7 +80,7 @@ impl Building<'_> {
         self.hosts[host as usize].due.push(Reverse(due));
     }
 
-    /// An application of a host that is not done.
+    /// Adds an application of a host that is not done.
     fn application(&mut self, place: u32, host: u32, application: Application) {
         let own = &mut self.hosts[host as usize];
         let number = own.applications.len() as u32;
@@ -104,7 +102,7 @@ impl Building<'_> {
         ))
     }
 
-    /// Each pair of a matrix, or each connection to hosts that are drawn anew, has flow after flow.
+    /// Adds a series of flows for each pair of a matrix, or each connection to hosts that are drawn anew.
     fn repeated(&mut self, place: u32, workload: &Workload) -> Result<(), String> {
         let (seed, name) = (self.setup.seed, self.setup.names[place as usize]);
         let pairs = pairs(workload, self.setup.hosts, seed);
@@ -167,7 +165,7 @@ impl Building<'_> {
         Ok(())
     }
 
-    /// The clients of a workload, whose answers are the next one.
+    /// Adds the clients of a workload, whose answers are the next workload.
     fn clients(
         &mut self,
         place: u32,

@@ -1,17 +1,16 @@
-//! What hosts are about to do, and in which order at one instant.
+//! Scheduled actions of hosts, and their order at one instant.
 
 use trimline_packet::Time;
 
-/// What a host will do when its time has come.
+/// A scheduled action of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum What {
-    /// A trigger of a file was activated at another host. Before all flows of this instant.
+    /// A trigger of a file was activated at another host. Comes before all flows of this instant.
     Notice(Activation),
-    /// An application looks what comes next. Before all flows of this instant and workload.
+    /// An application schedules more. Comes before all flows of this instant and workload.
     Look(u32),
     /// A flow to this host starts.
     Flow(u32),
-    /// An application starts its next flow.
     Application(u32),
     /// The answer to a request of this client starts.
     Answer(u32),
@@ -19,26 +18,24 @@ pub(super) enum What {
     Listed(u32),
 }
 
-/// A trigger of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Activation {
     pub(super) workload: u32,
     pub(super) trigger: u32,
 }
 
-/// Something that a host is about to do. At one instant flows whose start was known come before those that follow
-/// from something, and each kind in the order of workloads and indices.
+/// A scheduled action. At one instant flows with a known start come before flows that follow from an event, both in
+/// order of workloads and indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Due {
     pub(super) at: Time,
-    /// It follows from something that happened.
+    /// True if the action follows from an event.
     pub(super) follows: bool,
     pub(super) workload: u32,
     pub(super) index: u64,
     pub(super) what: What,
 }
 
-/// The next flow of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Next {
     pub(super) at: Time,

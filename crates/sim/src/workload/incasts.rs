@@ -1,8 +1,8 @@
-//! Incasts that repeat: senders drawn anew for each, the receiver too where it is not given.
+//! Repeated incasts: senders drawn anew for each, and the receiver too if it is not given.
 //!
-//! Who sends in an incast is drawn for the whole workload, so hosts cannot each draw their own. They read a list that
-//! all share: a part of the incasts at a time, the next part made by whoever comes to its end first, always the same.
-//! A part goes when the last host has read it.
+//! Senders are drawn for the whole workload, not by each host. Hosts read a shared list, a part of the incasts at a
+//! time. The first host at the end of a part makes the next one, always the same. A part is freed when the last host
+//! has read it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,7 +18,7 @@ use super::setup::Setup;
 use crate::plan::{Choose, Matrix, Receivers};
 use crate::random;
 
-/// One flow of an incast, of a host that is known.
+/// One flow of an incast, of a known host.
 #[derive(Clone, Copy)]
 pub(super) struct Sends {
     at: Time,
@@ -26,27 +26,26 @@ pub(super) struct Sends {
     index: u64,
 }
 
-/// Some incasts, all that begin before those of the next part.
+/// A part of the incasts: all that begin before the next part.
 pub(super) struct Part {
     /// By host.
     pub(super) flows: Vec<Sends>,
     pub(super) first: Vec<u32>,
-    /// What comes behind, if anything does.
+    /// Makes the next part, if there is one.
     pub(super) source: Option<Source>,
     pub(super) next: OnceLock<Arc<Part>>,
 }
 
-/// Draws incasts.
 #[derive(Clone)]
 pub(super) struct Source {
     pub(super) times: Times,
     pub(super) number: u64,
-    /// Flows of each host so far.
+    /// By host: flows so far.
     pub(super) flows_of: Vec<u64>,
 }
 
 impl Source {
-    /// The next incasts: so many that reading them costs the hosts little.
+    /// Next incasts: enough to make reading them cheap for the hosts.
     pub(super) fn part(mut self, setup: &Setup, place: u32) -> Part {
         let workload = &setup.workloads[place as usize];
         let (name, hosts) = (setup.names[place as usize], setup.hosts);
@@ -99,13 +98,12 @@ impl Source {
     }
 }
 
-/// How far a host has read.
 pub(super) struct Incasts {
     pub(super) part: Arc<Part>,
 }
 
 impl Incasts {
-    /// Goes on to the next part. Whether it is the last one.
+    /// Goes on to the next part. Returns whether it is the last part.
     pub(super) fn advance(&mut self, setup: &Setup, place: u32) -> bool {
         let next = self.part.next.get_or_init(|| {
             let source = self.part.source.clone().expect("there are more incasts");
@@ -115,7 +113,7 @@ impl Incasts {
         self.part.source.is_none()
     }
 
-    /// Puts what the host sends in this part, and the look at the next one, before it. Gives how many flows.
+    /// Schedules the host's flows in this part, and the look at the next part. Returns the number of flows.
     pub(super) fn push(
         &self,
         host: u32,

@@ -1,8 +1,8 @@
-//! Flows of files, and the triggers that start some of them.
+//! Flows of files, and the triggers that start some flows.
 //!
-//! What activates a trigger is noticed by one host: the last ACK of a flow that it sends, or the last byte of one that
-//! it receives. Each host whose flows the trigger starts counts the activations that it knows of: those at itself at
-//! once, those at another host one way through the network later.
+//! One host sees the event that activates a trigger: the last ACK of a flow that it sends, or the last byte of a flow
+//! that it receives. Each host whose flows the trigger starts counts the activations that it knows of: its own at once,
+//! another host's one way through the network later.
 
 use std::sync::Arc;
 
@@ -13,17 +13,16 @@ use crate::plan::{Listed, ListedFlow, ListedStart, Trigger};
 struct Target {
     trigger: u32,
     source: u32,
-    /// Its place among all flows that the trigger starts, from 1.
+    /// Its place among all flows of the trigger, from 1.
     turn: u32,
     flow: u32,
-    /// Among the flows of its source.
+    /// Its place among the flows of its source.
     index: u64,
 }
 
 /// A file with its triggers.
 pub(super) struct Triggers {
     listed: Arc<Listed>,
-    /// Sorted.
     targets: Vec<Target>,
 }
 
@@ -47,7 +46,7 @@ impl Triggers {
         Triggers { listed: Arc::clone(listed), targets }
     }
 
-    /// Whether a trigger starts flows of another host than one that activates it.
+    /// Returns whether a trigger starts flows of a host other than its activator.
     pub(super) fn reach_others(&self) -> bool {
         let is_elsewhere = |trigger: Option<u32>, host: u32| {
             trigger.is_some_and(|trigger| self.hosts_of(trigger).any(|target| target != host))
@@ -58,7 +57,6 @@ impl Triggers {
         })
     }
 
-    /// A flow of the file.
     pub(super) fn flow(&self, number: u32) -> &ListedFlow {
         &self.listed.flows[number as usize]
     }
@@ -71,7 +69,6 @@ impl Triggers {
         self.listed.flows[flow as usize].on_acknowledged
     }
 
-    /// The hosts whose flows a trigger starts.
     pub(super) fn hosts_of(&self, trigger: u32) -> impl Iterator<Item = u32> + '_ {
         let mut place = self.targets.partition_point(|target| target.trigger < trigger);
         std::iter::from_fn(move || {
@@ -84,7 +81,7 @@ impl Triggers {
         })
     }
 
-    /// The flows of a host that an activation starts, the one with this number from 1: each with its index.
+    /// Flows, with their indices, that a host starts at activation number `activation`, from 1.
     pub(super) fn started(
         &self,
         trigger: u32,
@@ -101,7 +98,7 @@ impl Triggers {
             .map(|target| (target.flow, target.index))
     }
 
-    /// The number of the activation that starts a flow.
+    /// Number of the activation that starts a flow.
     fn starts_at(&self, target: &Target) -> u32 {
         match self.listed.triggers[target.trigger as usize] {
             Trigger::After(count) => count,
@@ -109,8 +106,7 @@ impl Triggers {
         }
     }
 
-    /// The flows that still wait for their trigger, each with its source and its index there: `activations` counts those
-    /// of a trigger that a host knows of.
+    /// Flows that still wait for their trigger, with index and source. `activations` counts those that a host knows of.
     pub(super) fn waiting(
         &self,
         activations: impl Fn(u32, u32) -> u32,

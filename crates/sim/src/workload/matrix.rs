@@ -1,4 +1,4 @@
-//! Matrices: who sends to whom, and how much later than the others.
+//! Traffic matrices: sources, destinations and start jitter.
 
 use trimline_packet::TimeDelta;
 use trimline_transport::Stream;
@@ -6,10 +6,10 @@ use trimline_transport::Stream;
 use crate::plan::{Choose, Matrix, Workload};
 use crate::random;
 
-/// Pairs of hosts of a matrix, at most: all of them are kept.
+/// Maximum number of host pairs in a matrix; all are kept in memory.
 pub(crate) const MAX_PAIRS: u64 = 1 << 26;
 
-/// (source, destination) of every flow of a matrix that has each once.
+/// Returns (source, destination) of every flow of a matrix that has each once.
 pub(super) fn pairs(workload: &Workload, hosts: u32, seed: u64) -> Vec<(u32, u32)> {
     let name = random::name_number(&workload.name);
     let mut draws = random::stream(seed, "matrix", &[name]);
@@ -52,7 +52,7 @@ pub(super) fn pairs(workload: &Workload, hosts: u32, seed: u64) -> Vec<(u32, u32
     }
 }
 
-/// Pairs of a host with itself that a workload draws, of which no flow is made.
+/// Number of pairs of a host with itself that a workload draws. They become no flows.
 pub(crate) fn self_pairs(workload: &Workload, hosts: u32, seed: u64) -> usize {
     let name = random::name_number(&workload.name);
     let mut draws = random::stream(seed, "matrix", &[name]);
@@ -60,7 +60,7 @@ pub(crate) fn self_pairs(workload: &Workload, hosts: u32, seed: u64) -> usize {
     drawn.into_iter().filter(|(from, to)| from == to).count()
 }
 
-/// All pairs of [`Matrix::RandomPairs`], those of a host with itself among them; none of another matrix.
+/// All pairs of [`Matrix::RandomPairs`], hosts with themselves included; empty for other matrices.
 fn random_pairs(matrix: &Matrix, hosts: u32, draws: &mut Stream) -> Vec<(u32, u32)> {
     let Matrix::RandomPairs { total, not_source, not_destination, self_pairs } = matrix else {
         return Vec::new();
@@ -76,24 +76,23 @@ fn random_pairs(matrix: &Matrix, hosts: u32, draws: &mut Stream) -> Vec<(u32, u3
     (0..*total).map(|_| pair()).collect()
 }
 
-/// The hosts that take part, ascending.
+/// Hosts that take part, in ascending order.
 pub(super) fn members(hosts: u32, excluding: &[u32]) -> Vec<u32> {
     (0..hosts).filter(|host| !excluding.contains(host)).collect()
 }
 
-/// A host drawn from all but one.
 pub(super) fn other_than(host: u32, hosts: u32, draws: &mut Stream) -> u32 {
     let other = random::below(draws, u64::from(hosts) - 1) as u32;
     other + u32::from(other >= host)
 }
 
-/// A host drawn from all members but one, which is among them.
+/// Draws a host from all members but one member.
 pub(super) fn other_member(host: u32, members: &[u32], draws: &mut Stream) -> u32 {
     let own = members.partition_point(|&member| member < host);
     members[other_than(own as u32, members.len() as u32, draws) as usize]
 }
 
-/// Puts those that are chosen first in front.
+/// Orders hosts so that the first are chosen.
 pub(super) fn order(choose: Choose, draws: &mut Stream, others: &mut [u32]) {
     match choose {
         Choose::Random => random::shuffle(draws, others),
@@ -101,7 +100,7 @@ pub(super) fn order(choose: Choose, draws: &mut Stream, others: &mut [u32]) {
     }
 }
 
-/// How much later than the others a flow starts: drawn from the flow's own stream.
+/// Start jitter of a flow, drawn from the flow's own stream.
 pub(super) fn jitter(
     workload: &Workload,
     seed: u64,
@@ -119,7 +118,7 @@ pub(super) fn jitter(
     }
 }
 
-/// A uniform random permutation without a fixed point, by rejection (one in e is one).
+/// Draws a uniform permutation without a fixed point, by rejection (one in e is one).
 fn derangement(draws: &mut Stream, hosts: u32) -> Vec<u32> {
     assert!(hosts > 1, "a permutation needs two hosts");
     let mut destinations: Vec<u32> = (0..hosts).collect();

@@ -2,9 +2,9 @@
 //!
 //! # A request stands for its content
 //! Packets carry no payload, so a request's content is its identity: its workload, its client and its index there. It
-//! is in the flow that reaches the server with the last byte, and all that the server does follows from it: the size
-//! of the answer, and how long it takes, are drawn from streams named by the server, the workload of the answers, and
-//! the answer's index, which names the client and its query.
+//! reaches the server with the flow's last byte and decides all that the server does. The answer's size and service
+//! time are drawn from streams named by the server, the workload of the answers, and the answer's index, which names
+//! the client and its query.
 
 use trimline_packet::Time;
 use trimline_transport::Stream;
@@ -17,28 +17,24 @@ use crate::flow::Flow;
 use crate::plan::{Gap, Servers, Size};
 use crate::random;
 
-/// When a client asks.
 pub(super) enum Pace {
     Open(Times),
     Closed {
         draws: Stream,
         gap: Gap,
         count: Option<u32>,
-        /// When the next query begins, and whether another one was before it; nothing while that one is under way.
+        /// The begin of the next query, and whether it follows another; `None` while a query is under way.
         next: Option<(Time, bool)>,
         unanswered: u32,
     },
 }
 
-/// One client of a workload.
 pub(super) struct Client {
     pub(super) pace: Pace,
     pub(super) query: u64,
-    /// The most requests of a query.
+    /// The maximum number of requests of a query.
     pub(super) max: u64,
-    /// Of the query that begins, or comes next.
     pub(super) servers: Vec<u32>,
-    /// How many of them were asked.
     pub(super) asked: u32,
 }
 
@@ -52,7 +48,7 @@ impl Client {
         Some(Next { at, follows, index })
     }
 
-    /// The next request starts: its server, and whether it is the last one of all.
+    /// Starts the next request. Returns its server, and whether it is the client's last request.
     pub(super) fn take(&mut self, setup: &Setup, workload: u32, host: u32) -> (u32, bool) {
         let server = self.servers[self.asked as usize];
         self.asked += 1;
@@ -78,7 +74,7 @@ impl Client {
         (server, is_done)
     }
 
-    /// An answer arrived. Whether the client now knows when it asks again.
+    /// Records that an answer arrived. Returns whether the client now knows when it asks again.
     pub(super) fn answered(&mut self, now: Time) -> bool {
         let Pace::Closed { draws, gap, count, next, unanswered } = &mut self.pace else {
             return false;
@@ -91,7 +87,7 @@ impl Client {
         true
     }
 
-    /// The servers of the next query, none of them the client: distinct as far as there are enough.
+    /// Draws the servers of the next query, without the client: distinct if there are enough.
     pub(super) fn draw(&mut self, setup: &Setup, workload: u32, host: u32) {
         let queries = setup.asked_by(workload).expect("a client asks");
         let owner = [u64::from(host), setup.names[workload as usize], self.query];
@@ -115,7 +111,7 @@ impl Client {
             let is_server = |other: &u32| *other != host && !excluding.contains(other);
             servers.extend((0..hosts).filter(is_server));
             random::shuffle(&mut draws, servers);
-            // In the same order again, until there are enough.
+            // Repeat the order until there are enough servers.
             let others = servers.len();
             while servers.len() < wanted {
                 servers.push(servers[servers.len() - others]);
@@ -125,12 +121,12 @@ impl Client {
     }
 }
 
-/// What a server does with a request whose last byte has arrived.
+/// Schedules the answer to a request whose last byte has arrived.
 pub(super) fn answer(setup: &Setup, request: &Flow, now: Time) -> Due {
     let queries = setup.asked_by(request.workload).expect("a request is of a client's workload");
     let client = request.source.get();
     let (query, asked) = (request.index / queries.max(), request.index % queries.max());
-    // Servers are asked in turn: so often was this one asked before.
+    // Servers are asked in turn: the number of earlier requests to this one.
     let others = u64::from(queries.others_of(client, setup.hosts));
     let again = match queries.servers {
         Servers::Fixed(_) => 0,
@@ -146,5 +142,5 @@ pub(super) fn answer(setup: &Setup, request: &Flow, now: Time) -> Due {
     Due { at, follows: true, workload, index, what: What::Answer(client) }
 }
 
-/// The size of a request, unless the workload says.
+/// The size of a request, unless the workload gives one.
 pub(crate) const REQUEST: Size = Size::Fixed(trimline_packet::ByteCount::new(100));

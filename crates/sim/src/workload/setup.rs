@@ -1,4 +1,4 @@
-//! What never changes in a run: the workloads, and what follows from them for any flow.
+//! The constants of a run: the workloads, and facts about any flow that follow from them.
 
 use std::sync::Arc;
 
@@ -15,45 +15,43 @@ use crate::plan::{
 use crate::random::{self, Purpose};
 use crate::topology::Clos;
 
-/// What follows from the end of a flow.
+/// The consequence of a flow's end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// At its source the next one, in a closed loop.
+    /// At its source the next flow, in a closed loop.
     Plain,
     /// At its destination an answer.
     Requests,
     /// At its destination the next query.
     Responses,
-    /// What its file says.
+    /// The triggers of its file.
     Listed,
 }
 
-/// How a workload keeps its connections, if it does.
+/// A workload's use of persistent connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Persistence {
-    /// How many from a source to a destination.
+    /// Connections from a source to a destination.
     pub(crate) connections: u16,
-    /// What a flow does that finds none idle.
+    /// The rule for a flow when no connection is idle.
     pub(crate) when_busy: WhenBusy,
-    /// Its flows are requests, and a connection that carries one is busy until the answer is there.
+    /// True if its flows are requests: a connection is busy until the answer has arrived.
     pub(crate) asks: bool,
-    /// Its flows are the answers to these.
+    /// True if its flows are the answers to such requests.
     pub(crate) answers: bool,
 }
 
-/// What the answer to a request has to know of it.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
-    /// The connection of the pool that it came by.
+    /// The connection of the pool that carried the request.
     pub(super) connection_number: Option<u16>,
-    /// When its client asked, if the answer counts from then.
+    /// The time of the request, if the answer counts from then.
     pub(super) at: Option<Time>,
 }
 
-/// What never changes.
 pub(super) struct Setup {
     pub(super) seed: u64,
-    /// Sizes and destinations of flows: drawn for each of them.
+    /// Purposes of the RNG streams of flow sizes and destinations.
     sizes: Purpose,
     pub(super) destinations: Purpose,
     pub(super) hosts: u32,
@@ -62,7 +60,7 @@ pub(super) struct Setup {
     pub(super) workloads: Vec<Workload>,
     /// By workload: the hash of its name.
     pub(super) names: Arc<[u64]>,
-    /// By workload: the hosts among which each flow's destination is drawn anew.
+    /// By workload: the hosts from which each flow's destination is drawn.
     pub(super) members: Vec<Option<Vec<u32>>>,
     /// By workload: a file with its triggers.
     pub(super) triggers: Vec<Option<Triggers>>,
@@ -99,12 +97,12 @@ impl Setup {
         self.workloads.iter().any(|workload| workload.spraying == Spraying::SwitchRandom)
     }
 
-    /// Whether a trigger of a file starts flows of another host than the one that activates it.
+    /// Returns whether a trigger of a file starts flows of a host other than its activator.
     pub(super) fn has_notices(&self) -> bool {
         self.triggers.iter().flatten().any(Triggers::reach_others)
     }
 
-    /// Whether the flows of a workload are counted before they start.
+    /// Returns whether the flows of a workload are counted before they start.
     pub(super) fn is_counted(&self, workload: u32) -> bool {
         let has_groups = self.queries_of(workload).is_some_and(|asked| asked.groups().is_some());
         let workload = &self.workloads[workload as usize];
@@ -120,7 +118,6 @@ impl Setup {
         }
     }
 
-    /// What the clients of a workload ask.
     pub(super) fn asked_by(&self, workload: u32) -> Option<&Queries> {
         let Matrix::Requests(queries) = &self.workloads[workload as usize].matrix else {
             return None;
@@ -128,15 +125,15 @@ impl Setup {
         Some(queries)
     }
 
-    /// What is asked where the flows of a workload are requests or answers.
+    /// Queries of a workload of requests or answers.
     fn queries_of(&self, workload: u32) -> Option<&Queries> {
         // Requests stand before their answers.
         let answers = self.workloads[workload as usize].matrix == Matrix::Responses;
         self.asked_by(workload.checked_sub(answers.into())?)
     }
 
-    /// What is drawn for a query of groups: the size of each answer, and how many there are. It follows from the client
-    /// and its query alone, so a server knows what its client does.
+    /// Draws a query's answer size and number of requests. Both follow from the client and its query, so that a server
+    /// knows what its client does.
     pub(super) fn group(
         &self,
         groups: &Groups,
@@ -148,7 +145,6 @@ impl Setup {
         groups.draw(&mut random::stream(self.seed, "group", &owner))
     }
 
-    /// The size of an answer to a query of groups.
     fn size_in_group(&self, workload: u32, index: u64) -> Option<u64> {
         let Matrix::Responses = self.workloads[workload as usize].matrix else { return None };
         let queries = self.queries_of(workload)?;
@@ -175,7 +171,6 @@ impl Setup {
         }
     }
 
-    /// How each workload keeps its connections.
     pub(super) fn persistence(&self) -> Arc<[Persistence]> {
         let of = |(place, workload): (usize, &Workload)| {
             let (connections, when_busy, is_pool) = match workload.connection {
@@ -192,7 +187,7 @@ impl Setup {
         self.workloads.iter().enumerate().map(of).collect()
     }
 
-    /// What the answer to a request has to know of it.
+    /// Facts about a request that its answer needs.
     pub(super) fn asked(&self, request: &Flow) -> Option<Asked> {
         let workload = &self.workloads[request.workload as usize];
         let Matrix::Requests(queries) = &workload.matrix else { return None };
@@ -220,13 +215,13 @@ impl Setup {
         self.triggers[workload as usize].as_ref().expect("a workload of a file")
     }
 
-    /// How long a least packet takes from host to host in an idle network.
+    /// Time of a minimum-size packet from host to host in an idle network.
     pub(super) fn one_way(&self, from: u32, to: u32) -> TimeDelta {
         let min = ByteCount::new(u64::from(Packet::HEADER_BYTES));
         self.topology.ideal_completion(HostId::new(from), HostId::new(to), 0, min, min)
     }
 
-    /// A flow that starts, its size fixed or drawn.
+    /// Returns a flow that starts, with its fixed or drawn size.
     pub(super) fn flow(
         &self,
         workload: u32,
@@ -280,7 +275,6 @@ impl Setup {
         }
     }
 
-    /// A flow of a file, which starts.
     pub(super) fn listed_flow(
         &self,
         workload: u32,

@@ -21,7 +21,7 @@ fn workload(name: &str, matrix: Matrix) -> Workload {
     }
 }
 
-/// The flows of one workload on so many hosts around a switch.
+/// Flows of one workload on `hosts` hosts around a switch.
 fn made(workload: &Workload, hosts: u32, seed: u64) -> Vec<Flow> {
     let text = format!(
         "topology.star.hosts = {hosts}\nseeds = [{seed}]\n\
@@ -108,7 +108,7 @@ fn hosts_that_are_excluded_neither_send_nor_receive() {
     check(&once);
 }
 
-/// With replacement: sources and destinations come several times, and no host has a share.
+/// With replacement: sources and destinations repeat, and no host has a share.
 #[test]
 fn pairs_in_all_are_drawn_with_replacement_and_never_with_those_that_are_excluded() {
     let matrix = |self_pairs| Matrix::RandomPairs {
@@ -122,12 +122,12 @@ fn pairs_in_all_are_drawn_with_replacement_and_never_with_those_that_are_exclude
         counts[from as usize][to as usize] += 1;
     }
     assert_eq!((counts[0], counts[2]), ([0; 4], [0; 4]), "they never send");
-    // Five pairs are left of six: host 1 may not draw itself.
+    // Of six pairs five are left: host 1 may not draw itself.
     for (from, to) in [(1, 0), (1, 2), (3, 0), (3, 1), (3, 2)] {
         assert!((520..680).contains(&counts[from][to]), "{counts:?}");
     }
     assert_eq!(counts.as_flattened().iter().sum::<u32>(), 3000);
-    // A host that draws itself counts as drawn: of six pairs one is not made.
+    // A pair of a host with itself counts as drawn: of six pairs one is not made.
     let with = workload("w", matrix(true));
     let (made, itself) = (pairs(matrix(true), 4).len(), matrix::self_pairs(&with, 4, 1));
     assert_eq!(made + itself, 3000);
