@@ -1,4 +1,4 @@
-//! The kind of port that a network's models need.
+//! Chooses the kind of port that a network's models need.
 
 use alloc::vec::Vec;
 
@@ -13,18 +13,18 @@ use crate::rate_limited::RateLimited;
 
 /// A function that is compiled for each kind of port.
 pub trait PortVisitor {
-    /// What the function returns.
+    /// The return type.
     type Output;
 
     /// Calls the function for ports of kind `P`, which share `model`.
     fn visit<P: OutputPort + 'static>(self, model: P::Model) -> Self::Output;
 }
 
-/// Calls `visitor` with the kind of port that these models need: what a kind of its own costs, others do not pay. All ports
-/// have the model `every` but those whose number ([`OutputPort::with_model`]) is the place of their model in `others`,
-/// counted from 1.
+/// Calls `visitor` with the cheapest kind of port that these models need. Ports have the model `every`, except ports
+/// with a number ([`OutputPort::with_model`]): that is the index of their model in `others`, counted from 1.
 ///
-/// Ports that differ, or have a queue beside, serve no caps, waits or urgencies ([`Demands`]): callers refuse these.
+/// Ports that differ, or have a droppable queue, support no caps, waits or urgencies ([`Demands`]); callers refuse
+/// these.
 pub fn visit_ports<V: PortVisitor>(
     every: &DrrModel,
     others: impl ExactSizeIterator<Item = DrrModel>,

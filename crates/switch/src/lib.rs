@@ -1,12 +1,11 @@
-//! What a switch does with a packet when the queue it is for is short, long or full.
+//! What an output port of a switch does with a packet: queue, trim, mark, drop or send it.
 //!
-//! One output port ([`Port`]) is five orthogonal choices ([`ServiceModel`]): queues, classifier,
-//! marker, scheduler, overflow. Every scheme is a configuration of them, not a type of its own. A
-//! port decides nothing that leaves by another port: packets that lose their place come back in
-//! [`DropList`] with a [`Disposition`], and the switch around the port acts on it.
+//! An output port ([`Port`]) combines five orthogonal choices ([`ServiceModel`]): queues, classifier, marker,
+//! scheduler, overflow. Each scheme is a configuration of them, not a type. A port never acts on another port: packets
+//! that it does not keep come back in [`DropList`] with a [`Disposition`], and the switch acts on it.
 //!
-//! Sans I/O: no clock, no random source. Time and chance are arguments, so that the simulator, the
-//! software switch, P4 and RTL can be held to the same vectors. This crate knows no transport.
+//! Sans I/O: time and random numbers are arguments, so that the simulator, the software switch, P4 and RTL can be
+//! tested with the same vectors. The crate knows no transport.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -62,11 +61,11 @@ pub use port_context::PortContext;
 pub use priority_drop::PriorityDrop;
 pub use rate_limited::RateLimited;
 
-/// Chance, as an argument: a port owns no random stream.
+/// A source of random numbers, as an argument: a port owns no RNG stream.
 ///
-/// Drawn lazily, only when a rule needs it, so that a port without collisions moves no stream.
+/// Ports draw only when a rule needs it, so that a port without collisions does not advance the stream.
 pub trait Rng {
-    /// A fair coin. `true` trims the tail, `false` the newcomer ([`Action::TrimByCoin`]).
+    /// A fair coin. `true` trims the tail, `false` the arriving packet ([`Action::TrimByCoin`]).
     fn coin(&mut self) -> bool;
     /// A uniform number below `bound`, which is positive.
     fn below(&mut self, bound: u32) -> u32;

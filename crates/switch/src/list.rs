@@ -1,11 +1,11 @@
-//! One queue: a list through the packets' own links, 16 bytes whatever its depth.
+//! A queue: a list through the packets' own links, 16 bytes at any depth.
 
 use trimline_packet::{Handle, Packets};
 
 use crate::model::Limit;
 
-/// A first-in first-out list of waiting packets. Its counters are the queue's occupancy: they
-/// include the packet on the wire, which is no longer in the list.
+/// A FIFO list of waiting packets. Its counters are the queue's occupancy: they include the packet on the wire, which
+/// is no longer in the list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queue {
     pub(crate) head: Handle,
@@ -20,11 +20,10 @@ impl Queue {
     pub(crate) const EMPTY: Queue =
         Queue { head: Handle::NONE, tail: Handle::NONE, packets: 0, bytes: 0 };
 
-    /// Appends a packet. The limits are the caller's business.
+    /// Appends a packet. The caller checks the limits.
     #[inline]
     pub(crate) fn push<P: Packets>(&mut self, packets: &mut P, packet: Handle, bytes: u32) {
-        // Whether the list is empty is a coin toss at a busy port: no branch on it. The link of a
-        // first packet is written twice.
+        // No branch: at a busy port emptiness is unpredictable. The link of a first packet is written twice.
         let is_empty = self.head.is_none();
         let last = if is_empty { packet } else { self.tail };
         self.head = if is_empty { packet } else { self.head };
@@ -38,7 +37,7 @@ impl Queue {
     /// Takes the first packet out of the list. It stays in the counters until its last bit has left.
     ///
     /// # Panics
-    /// In debug builds: an empty list.
+    /// Panics in debug builds if the list is empty.
     #[inline]
     pub(crate) fn pop<P: Packets>(&mut self, packets: &P) -> Handle {
         debug_assert!(!self.head.is_none(), "an empty queue was scheduled");
@@ -47,15 +46,15 @@ impl Queue {
         packet
     }
 
-    /// Takes a packet or what is left of it out of the counters.
+    /// Takes a packet, or the rest of it, out of the counters.
     #[inline]
     pub(crate) fn release(&mut self, packets: u32, bytes: u32) {
         self.packets -= packets;
         self.bytes -= bytes;
     }
 
-    /// Cuts the list behind `last`, the whole list when that is [`Handle::NONE`], and gives the first
-    /// packet of the rest. The counters do not change.
+    /// Splits the list after `last` (before the head if [`Handle::NONE`]), and returns the first packet of the rest.
+    /// The counters do not change.
     pub(crate) fn split_after<P: Packets>(&mut self, packets: &mut P, last: Handle) -> Handle {
         if last.is_none() {
             return core::mem::replace(&mut self.head, Handle::NONE);
@@ -67,7 +66,7 @@ impl Queue {
     }
 }
 
-/// What a queue or a port holds.
+/// The occupancy of a queue or a port.
 #[derive(Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) packets: u32,
@@ -75,7 +74,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Whether a packet of so many bytes fits behind it.
+    /// Returns whether a packet of `bytes` fits behind it.
     pub(crate) fn fits(self, bytes: u32, limit: Limit) -> bool {
         self.packets < limit.packets
             && u64::from(self.bytes) + u64::from(bytes) <= u64::from(limit.bytes)

@@ -1,11 +1,10 @@
-//! Bumps on a link: what stands between a port or a host and its wire, sees every packet that goes by, and keeps none
-//! or some (HULL, NSDI 2012).
+//! Bumps on a link: devices between a port or host and its wire that see every packet (HULL, NSDI 2012).
 //!
-//! - A [`PhantomQueue`] keeps none: a counter in series with a port, which marks before a queue forms (2.1, 5.1).
-//! - A [`Pacer`] keeps the packets of flows that cause congestion, and spaces them out (4.2, 5.1).
+//! - A [`PhantomQueue`] keeps no packet: a counter in series with a port, which marks before a queue forms (2.1, 5.1).
+//! - A [`Pacer`] delays the packets of flows that cause congestion, and spaces them out (4.2, 5.1).
 //!
-//! Both are state, and many links share one checked configuration ([`PhantomModel`], [`PacerModel`]), as ports share a
-//! service model. They combine with every port, transport and driver: a driver that has none pays nothing.
+//! Many links share one checked configuration ([`PhantomModel`], [`PacerModel`]), as ports share a service model. They
+//! combine with every port, transport and driver. A driver without them pays nothing.
 
 mod associations;
 mod clock;

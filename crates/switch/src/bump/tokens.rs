@@ -5,9 +5,9 @@ use trimline_packet::{BitRate, ByteCount, Time};
 use super::clock::Clock;
 use super::volume::Volume;
 
-/// Tokens that a rate brings up to the bucket's depth, and packets take.
+/// Tokens of a bucket: a rate brings them up to the bucket's depth, and packets take them.
 ///
-/// Between two instants no more leaves than the rate brings meanwhile and the depth; with ticks, one tick's tokens more.
+/// Between two instants at most the rate's bytes plus the depth leave; with ticks, one tick's tokens more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tokens {
     held: Volume,
@@ -15,12 +15,12 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// A full bucket.
+    /// Returns a full bucket.
     pub(super) const fn full(depth: Volume) -> Tokens {
         Tokens { held: depth, at: Time::ZERO }
     }
 
-    /// Brings the tokens up to date, at a rate that has not changed since the last time.
+    /// Brings the tokens up to date. The rate has not changed since the last call.
     #[inline]
     pub(super) fn accrue(&mut self, until: Time, rate: BitRate, depth: Volume, clock: Clock) {
         let brought = clock.moved(rate, self.at, until);
@@ -28,7 +28,7 @@ impl Tokens {
         self.at = self.at.max(until);
     }
 
-    /// Takes the tokens of a packet. Gives whether there were enough; if not, none are taken.
+    /// Takes the tokens of a packet. Returns whether there were enough; if not, the bucket is unchanged.
     #[inline]
     pub(super) fn take(&mut self, bytes: u16) -> bool {
         let needed = Volume::of(ByteCount::new(bytes.into()));
@@ -39,7 +39,7 @@ impl Tokens {
         is_enough
     }
 
-    /// When there will be enough tokens for a packet, if the rate does not change.
+    /// Returns when there will be enough tokens for a packet, if the rate does not change.
     #[inline]
     pub(super) fn due(&self, bytes: u16, rate: BitRate, clock: Clock) -> Time {
         let needed = Volume::of(ByteCount::new(bytes.into()));

@@ -1,16 +1,16 @@
-//! Amounts of a fluid, exact: what a counter holds that a rate fills or empties.
+//! Exact amounts of a fluid, for a counter that a rate fills or empties.
 
 use trimline_packet::units::PICOSECONDS_PER_SECOND;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
-/// An amount in parts of a byte, so fine that a whole rate in b/s moves a whole number of them in a picosecond: nothing
-/// is ever rounded, so nothing drifts.
+/// An amount of fluid in parts of a byte. A rate in b/s moves a whole number of parts per picosecond, so nothing is
+/// rounded and nothing drifts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Volume(u128);
 
 impl Volume {
     pub(super) const ZERO: Volume = Volume(0);
-    /// The parts of a byte: 1 b/s for 1 ps is one of them.
+    /// Parts per byte; 1 b/s for 1 ps moves one part.
     const PER_BYTE: u128 = 8 * PICOSECONDS_PER_SECOND as u128;
 
     #[inline]
@@ -18,13 +18,13 @@ impl Volume {
         Volume(bytes.get() as u128 * Volume::PER_BYTE)
     }
 
-    /// What flows at a rate in a time. A product of two 64-bit numbers: it always fits.
+    /// Returns what flows at a rate in a time. A product of two 64-bit numbers: it always fits.
     #[inline]
     pub(super) const fn flowed(rate: BitRate, span: TimeDelta) -> Volume {
         Volume(rate.as_bps() as u128 * span.as_ps() as u128)
     }
 
-    /// So often this, as much as can be counted.
+    /// Multiplies by `count`, and saturates.
     #[inline]
     pub(super) const fn times(self, count: u64) -> Volume {
         Volume(self.0.saturating_mul(count as u128))
@@ -40,13 +40,13 @@ impl Volume {
         Volume(self.0.saturating_sub(other.0))
     }
 
-    /// How often `other`, which is above zero, makes at least this.
+    /// Returns how many times `other`, which is above zero, makes at least this amount.
     #[inline]
     pub(super) fn in_portions_of(self, other: Volume) -> u64 {
         u64::try_from(self.0.div_ceil(other.0)).unwrap_or(u64::MAX)
     }
 
-    /// The time in which this flows at a rate, rounded up.
+    /// Returns the time in which this amount flows at a rate, rounded up.
     #[inline]
     pub(super) fn time_at(self, rate: BitRate) -> TimeDelta {
         let rate = rate.as_bps();
@@ -58,7 +58,7 @@ impl Volume {
         TimeDelta::from_ps(ps)
     }
 
-    /// Whole bytes, rounded down.
+    /// Returns whole bytes, rounded down.
     pub(super) fn whole_bytes(self) -> ByteCount {
         ByteCount::new(u64::try_from(self.0 / Volume::PER_BYTE).unwrap_or(u64::MAX))
     }
