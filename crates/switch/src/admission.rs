@@ -25,7 +25,7 @@ mod tests {
         Packet { marks: Packet::MARK_UNSCHEDULED, ..packet(service, bytes, sequence) }
     }
 
-    /// A port with eight priorities and a limit over all of them.
+    /// A port with eight priorities and a common limit.
     fn together(port: Limit) -> Bench<8> {
         Bench::new(Choices { port, ..Choices::priorities(8, 1500) }.build().expect("a model"))
     }

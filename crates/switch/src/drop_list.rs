@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use trimline_packet::{Handle, Packet};
 
-/// What the switch does with a packet that a port does not keep. The port never does it itself: the packet leaves by
+/// The disposition of a packet that a port does not keep. The port never does it itself: the packet leaves by
 /// another port, or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Disposition {

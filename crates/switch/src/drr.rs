@@ -44,7 +44,7 @@ impl PortModel for DrrModel {
 
 /// Two ports that share a wire by deficit round robin ([`Deficits`]).
 ///
-/// Its queues are the queues of `main`, followed by those of `droppable`.
+/// Its queues are the queues of `main`, followed by the queues of `droppable`.
 #[derive(Clone, Debug, Default)]
 pub struct Drr<A, B> {
     main: A,

@@ -1,7 +1,7 @@
-//! What an output port of a switch does with a packet: queue, trim, mark, drop or send it.
+//! Output ports of switches: they queue, trim, mark, drop and send packets.
 //!
 //! An output port ([`Port`]) combines five orthogonal choices ([`ServiceModel`]): queues, classifier, marker,
-//! scheduler, overflow. Each scheme is a configuration of them, not a type. A port never acts on another port: packets
+//! scheduler, overflow. Each scheme is a configuration, not a type. A port never acts on another port: packets
 //! that it does not keep come back in [`DropList`] with a [`Disposition`], and the switch acts on it.
 //!
 //! Sans I/O: time and random numbers are arguments, so that the simulator, the software switch, P4 and RTL can be

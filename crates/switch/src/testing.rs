@@ -1,4 +1,4 @@
-//! What tests need around a port: storage, coins, packets.
+//! Helpers of tests: packet storage, RNGs, packets.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use trimline_packet::{
 
 use crate::{DropList, OutputPort, Pool, Port, PortContext, Rng, ServiceModel};
 
-/// Packets by handle; nothing is ever freed.
+/// Packets by handle; never freed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arena(Vec<(Packet, Handle)>);
 
@@ -35,7 +35,7 @@ impl Packets for Arena {
     }
 }
 
-/// Coins that were laid out beforehand. One more than that is a failure.
+/// A scripted RNG. A draw beyond the script panics.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScriptedRng(pub(crate) VecDeque<bool>);
 
@@ -48,7 +48,7 @@ impl Rng for ScriptedRng {
     }
 }
 
-/// Draws that anyone can repeat (SplitMix64).
+/// A reproducible RNG (SplitMix64).
 #[derive(Clone, Debug)]
 pub(crate) struct SplitMix(pub(crate) u64);
 
@@ -90,7 +90,7 @@ pub(crate) fn packet(service: Service, wire_bytes: u16, sequence: u32) -> Packet
     }
 }
 
-/// Everything that ports are given, their models apart.
+/// State around ports, without models.
 pub(crate) struct World {
     pub(crate) packets: Arena,
     pub(crate) pool: Pool,
@@ -104,7 +104,7 @@ impl World {
         World { packets, pool, coins: ScriptedRng::default(), drop_list: DropList::new() }
     }
 
-    /// What is around a port with this model.
+    /// The context of a port with this model.
     pub(crate) fn context<'a, M>(
         &'a mut self,
         now: Time,
@@ -115,7 +115,7 @@ impl World {
     }
 }
 
-/// One port and everything it is given.
+/// A port with its context.
 pub(crate) struct Bench<const Q: usize> {
     pub(crate) model: ServiceModel,
     pub(crate) port: Port<Q>,
@@ -137,7 +137,7 @@ impl<const Q: usize> Bench<Q> {
         }
     }
 
-    /// A packet arrives.
+    /// Enqueues a packet.
     pub(crate) fn arrive(&mut self, packet: Packet) -> Handle {
         let handle = self.packets.add(packet);
         let (port, mut context) = self.split(Time::ZERO);
@@ -145,13 +145,13 @@ impl<const Q: usize> Bench<Q> {
         handle
     }
 
-    /// The transmitter is free.
+    /// Dequeues a packet.
     pub(crate) fn serve(&mut self) -> Option<Handle> {
         let (port, mut context) = self.split(Time::ZERO);
         port.dequeue(&mut context)
     }
 
-    /// The port, and what is around it at this time.
+    /// The port and its context.
     fn split(
         &mut self,
         now: Time,

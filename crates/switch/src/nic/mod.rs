@@ -1,12 +1,12 @@
-//! What a host's NIC and processors do between its transport and its wire (HULL 4.1): they delay packets, join them and
-//! lose those that find no room, and change none.
+//! A host's NIC and processors, between transport and wire (HULL 4.1). They delay and merge packets, and drop those
+//! without room; they never change one.
 //!
-//! - [`Transmitter`]: the FIFO that all connections of the host share, filled in bursts (large send offload).
-//! - [`Receiver`]: frames wait for an interrupt, which is put off ([`Interrupts`]), and then for a processor, which takes
-//!   those of a flow that follow each other as one (generic receive offload).
+//! - [`Transmitter`]: a FIFO shared by all connections of the host, filled in bursts (large send offload).
+//! - [`Receiver`]: frames wait for a coalesced interrupt ([`Interrupts`]) and then for a processor, which merges
+//!   consecutive frames of a flow (generic receive offload).
 //!
-//! Both are state of one host, and hosts share checked settings. They know packets and no transport. A constant delay of
-//! the host is none of theirs: it commutes with both, and drivers add it to the link's.
+//! Both are state of one host with shared, checked settings. They know packets and no transport. A constant host delay
+//! commutes with both, so drivers add it to the link's.
 
 mod interrupts;
 mod receiver;
