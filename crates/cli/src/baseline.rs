@@ -1,25 +1,26 @@
-//! What the authors' published program gives for the work of a finding, and what follows for a finding that is missed:
-//! it may miss the paper as theirs does, or miss the paper and baseline.
+//! The baseline of a finding: results of the authors' published program. A finding that misses the paper does so as the
+//! baseline does, or misses the baseline too.
 
 use serde::{Deserialize, Serialize};
 
-/// What the authors' published program gives, or that none can say: exactly one of `value`, `from` with `to`, and `none`.
+/// Results of the authors' published program, or why there are none: exactly one of `value`, `from` with `to`, and
+/// `none`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Baseline {
-    /// Of one run, or of all.
+    /// Of a single run, or equal in all.
     value: Option<f64>,
-    /// The least of several runs.
+    /// Min of several runs.
     from: Option<f64>,
-    /// The greatest of several runs.
+    /// Max of several runs.
     to: Option<f64>,
-    /// Which program, and how it was run.
+    /// The program, and how it was run.
     source: Option<String>,
     /// Why no published program does this work.
     none: Option<String>,
 }
 
-/// The least and the greatest of their runs.
+/// Min and max of the baseline's runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Span {
     pub(crate) from: f64,
@@ -27,7 +28,7 @@ pub(crate) struct Span {
 }
 
 impl Baseline {
-    /// What is wrong with it.
+    /// Checks the fields. Returns a mistake, if any.
     pub(crate) fn mistake(&self) -> Option<&'static str> {
         let said = [self.value.is_some(), self.from.or(self.to).is_some(), self.none.is_some()];
         if said.iter().filter(|is_said| **is_said).count() != 1 {
@@ -44,20 +45,20 @@ impl Baseline {
         None
     }
 
-    /// Their numbers, where there are some.
+    /// The baseline's range, if any.
     pub(crate) fn span(&self) -> Option<Span> {
         let (from, to) = self.value.map(|value| (value, value)).or(self.from.zip(self.to))?;
         Some(Span { from, to })
     }
 }
 
-/// What is known of a finding that our runs miss.
+/// The state of a finding that our runs miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Missed {
-    /// Theirs is beyond the same bound.
+    /// The baseline is beyond the same bound.
     AsBaseline,
-    /// Theirs is within the bound, so ours misses the paper and baseline.
+    /// The baseline is within the bound, so our runs miss paper and baseline.
     Both,
     /// No published program does this work.
     NoProgram,
@@ -66,8 +67,7 @@ pub(crate) enum Missed {
 }
 
 impl Missed {
-    /// Compares a value beyond a bound with what the authors' program gives. `None` without `baseline` and without a
-    /// reference.
+    /// Compares a value beyond a bound with the baseline. `None` without `baseline` and without a reference.
     pub(crate) fn of(
         ours: f64,
         [lo, hi]: [Option<f64>; 2],
@@ -80,7 +80,7 @@ impl Missed {
         Some(if below || above { Missed::AsBaseline } else { Missed::Both })
     }
 
-    /// As the table has it.
+    /// The text in the table.
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Missed::AsBaseline => "MISSES THE PAPER, AS THEIRS DOES",

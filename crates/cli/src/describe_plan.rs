@@ -1,4 +1,4 @@
-//! A plan in words: every setting that acts, a line each.
+//! Describes a plan for people: every active setting, a line each.
 
 use trimline_metrics::manifest;
 use trimline_packet::TimeDelta;
@@ -16,13 +16,13 @@ use trimline_sim::{offered, self_pairs};
 use crate::describe_detour;
 use crate::terminal::shortened;
 
-/// Columns of a terminal, and where the words of a line begin.
+/// Columns of a terminal, and the column where a line's words begin.
 const WIDTH: usize = 80;
 const MARGIN: usize = 13;
-/// Workloads that are said one by one.
+/// Max number of workloads that are listed singly.
 const MAX: usize = 40;
 
-/// One line: what it is about, and its words.
+/// A line: its subject and its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) about: String,
@@ -34,7 +34,7 @@ impl Line {
         Line { about: about.to_owned(), described: described.into() }
     }
 
-    /// As a terminal shows it, in as many rows as it takes.
+    /// Wraps the line for a terminal.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("  {:<10} ", self.about);
         let mut column = MARGIN;
@@ -55,7 +55,7 @@ impl Line {
     }
 }
 
-/// Everything that acts in a run.
+/// Describes all active settings of a run.
 pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
     let mut lines = vec![Line::new("topology", shape_words(&plan.topology))];
     lines.push(Line::new("links", link_words(&plan.topology)));
@@ -126,7 +126,7 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
     lines
 }
 
-/// What of a plan's lines differs from those of another: only this is said of a later series.
+/// Lines of `other` that differ from `first`: a later series shows only these.
 pub(crate) fn different(first: &[Line], other: &[Line]) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut about = "";
@@ -135,7 +135,7 @@ pub(crate) fn different(first: &[Line], other: &[Line]) -> Vec<Line> {
             about = &line.about;
         }
         if !first.contains(line) {
-            // The first of them says what they are about.
+            // The first line of a subject names it.
             lines.push(Line::new(about, &*line.described));
             about = "";
         }
@@ -176,7 +176,7 @@ fn tiers(clos: &Clos) -> impl Iterator<Item = (&'static str, LinkSpec)> {
     links.into_iter().take(usize::from(clos.tiers.max(1)))
 }
 
-/// What is lossless, and when inputs stop their senders.
+/// Lossless classes, and the pause thresholds of inputs.
 fn lossless_words(plan: &Plan) -> Option<Line> {
     let lossless = plan.lossless?;
     let all = (1u16 << plan.switch.queue_count()) - 1;
@@ -216,7 +216,7 @@ fn link_words(clos: &Clos) -> String {
     links.collect::<Vec<_>>().join("; ")
 }
 
-/// What links do to packets, where they do anything.
+/// Impairments of links, if any.
 fn impairment_words(plan: &Plan) -> Option<Line> {
     let impairment = &plan.impairment;
     let share = |share: Share| format!("{} %", f64::from(share.billionths()) / 1e7);
@@ -240,13 +240,12 @@ fn impairment_words(plan: &Plan) -> Option<Line> {
     Some(Line::new("impairment", format!("{} {on}", parts.join(", "))))
 }
 
-/// Links that change.
 fn event_words(plan: &Plan) -> Option<Line> {
     if plan.link_events.is_empty() {
         return None;
     }
     let said = |event: &LinkEvent| format!("{} at {}", change_words(plan, event), time(event.at));
-    // Every name takes a look at all links: of many events some are said.
+    // Naming a link scans all links, so only some events are named.
     let some: Vec<String> = plan.link_events.iter().take(6).map(said).collect();
     let more = match plan.link_events.len() - some.len() {
         0 => String::new(),
@@ -256,7 +255,7 @@ fn event_words(plan: &Plan) -> Option<Line> {
     Some(Line::new("events", format!("{}{more}; routing knows {known} later", some.join(", "))))
 }
 
-/// Packets that do not go up and down.
+/// Fixed routes of packets that do not go up and down.
 fn describe_detour(plan: &Plan) -> Option<Line> {
     let said = |fixed_route: &FixedRoute| {
         let names = [fixed_route.over, fixed_route.by].map(|link| names_of(plan, &[link]));
@@ -270,11 +269,11 @@ fn describe_detour(plan: &Plan) -> Option<Line> {
     (!some.is_empty()).then(|| Line::new("detours", format!("{}{more}", some.join(", "))))
 }
 
-/// Phantom queues, alike ones together.
+/// Phantom queues, grouped by equal settings.
 fn describe_phantom(plan: &Plan) -> Vec<Line> {
     let mut groups: Vec<(PhantomSettings, Vec<LinkId>)> = Vec::new();
     for phantom in &plan.bumps.phantoms {
-        // Of two for a link the later one holds.
+        // For a link with two the later one holds.
         groups.iter_mut().for_each(|(_, links)| links.retain(|link| *link != phantom.link));
         match groups.iter_mut().find(|(settings, _)| *settings == phantom.settings) {
             Some((_, links)) => links.push(phantom.link),
@@ -294,7 +293,7 @@ fn describe_phantom(plan: &Plan) -> Vec<Line> {
     groups.iter().map(said).collect()
 }
 
-/// When a counter moves, behind what it does.
+/// The update period of a counter.
 fn clock_words(clock: Clock) -> String {
     match clock {
         Clock::Continuous => String::new(),
@@ -302,7 +301,6 @@ fn clock_words(clock: Clock) -> String {
     }
 }
 
-/// Which hosts have something.
 fn whose(hosts: Option<&Vec<u32>>) -> String {
     match hosts {
         None => "of every host".to_owned(),
@@ -310,7 +308,6 @@ fn whose(hosts: Option<&Vec<u32>>) -> String {
     }
 }
 
-/// The NICs and processors of hosts.
 fn nic_words(plan: &Plan) -> Vec<Line> {
     let costs = |costs: &[(TimeDelta, &str)]| -> String {
         let said = costs.iter().filter(|(cost, _)| *cost > TimeDelta::ZERO);
@@ -364,7 +361,6 @@ fn nic_words(plan: &Plan) -> Vec<Line> {
     fifo.into_iter().chain(cpu).collect()
 }
 
-/// The pacers of hosts.
 fn pacer_words(plan: &Plan) -> Option<Line> {
     let PacedHosts { hosts, settings, .. } = plan.bumps.paced.as_ref()?;
     let whose = whose(hosts.as_ref());
@@ -382,7 +378,6 @@ fn pacer_words(plan: &Plan) -> Option<Line> {
     Some(Line::new("pacer", text))
 }
 
-/// What becomes of a link.
 fn change_words(plan: &Plan, event: &LinkEvent) -> String {
     let what = match event.change {
         LinkChange::Rate(rate) => format!("sends at {rate}"),
@@ -393,7 +388,7 @@ fn change_words(plan: &Plan, event: &LinkEvent) -> String {
     format!("{}{both} {what}", names_of(plan, &[event.link]))
 }
 
-/// The changes of links for a manifest: of very many the first.
+/// Link changes for a manifest: the first 64.
 pub(crate) fn link_changes(plan: &Plan) -> Vec<manifest::LinkChange> {
     const MAX: usize = 64;
     let change = |event: &LinkEvent| manifest::LinkChange {
@@ -403,7 +398,7 @@ pub(crate) fn link_changes(plan: &Plan) -> Vec<manifest::LinkChange> {
     plan.link_events.iter().take(MAX).map(change).collect()
 }
 
-/// The names of links, by who sends on them.
+/// The names of links, by their senders.
 fn names_of(plan: &Plan, links: &[LinkId]) -> String {
     let all = topology::links(&plan.topology);
     let name = |link: &LinkId| all.iter().find(|(_, known)| known == link).map(|(name, _)| &**name);
@@ -414,7 +409,7 @@ fn names_of(plan: &Plan, links: &[LinkId]) -> String {
     }
 }
 
-/// A port: its profile, its order, its queues; then the lines that the profile has in place of these.
+/// Describes a port: its profile, order and queues; then the profile's lines that they replace.
 fn switch_words(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
     let changed = if base.model == *model { "" } else { ", changed" };
     let mut lines = model_words(about, &format!("profile {}{changed}: ", base.name), model);
@@ -424,7 +419,7 @@ fn switch_words(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
     lines
 }
 
-/// A port's order, behind `head`, and its queues.
+/// A port's order, after `head`, and its queues.
 fn model_words(about: &str, head: &str, model: &ServiceModel) -> Vec<Line> {
     let mut described = model.describe().into_iter();
     let first = Line::new(about, format!("{head}{}", described.next().unwrap_or_default()));
@@ -495,7 +490,7 @@ pub(crate) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// What hosts and switches take for a packet, where they take any time.
+/// Processing delays of hosts and switches, if any.
 fn processing_words(clos: &Clos) -> Option<Line> {
     let processing = &clos.processing;
     if *processing == Processing::default() {
