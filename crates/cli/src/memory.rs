@@ -1,4 +1,4 @@
-//! Whether runs fit into memory, said before they begin: the kernel's answer to a run that does not is to kill it.
+//! Checks before the start that runs fit into memory: the kernel kills a run that does not.
 
 use std::fs;
 
@@ -8,10 +8,10 @@ use crate::estimate::Estimate;
 use crate::execute::Threads;
 use crate::failure::Failure;
 
-/// As many threads, and only so many of these runs at a time as memory holds.
+/// Limits the number of parallel runs to what memory holds.
 ///
 /// # Errors
-/// One of them alone needs more than there is, unless `ignore`.
+/// Returns an error if a single run needs more memory than available, unless `ignore`.
 pub(crate) fn fitted(runs: &[&Run], threads: Threads, ignore: bool) -> Result<Threads, Failure> {
     if ignore {
         return Ok(threads);
@@ -25,10 +25,10 @@ pub(crate) fn fitted(runs: &[&Run], threads: Threads, ignore: bool) -> Result<Th
     Ok(threads.at_most(fitting))
 }
 
-/// How many of these runs may be under way at the same time, at most `at_once`.
+/// Returns how many of these runs fit into memory together, at most `at_once`.
 ///
 /// # Errors
-/// One of them alone needs more than there is: how much, and which.
+/// Returns an error that names the run if a single one needs more memory than available, and how much.
 pub(crate) fn fit(runs: &[&Run], at_once: usize) -> Result<usize, String> {
     match available_megabytes() {
         Some(available) => fit_into(runs, at_once, available),
@@ -51,7 +51,7 @@ fn fit_into(runs: &[&Run], at_once: usize, available: f64) -> Result<usize, Stri
     Ok(at_once.min((available / needed) as usize).max(1))
 }
 
-/// Megabytes in words.
+/// Describes megabytes.
 pub(crate) fn human_bytes(megabytes: f64) -> String {
     match megabytes {
         megabytes if megabytes < 1000.0 => format!("{megabytes:.0} MB"),
@@ -61,7 +61,7 @@ pub(crate) fn human_bytes(megabytes: f64) -> String {
     }
 }
 
-/// What this process may still take: of the machine, and of the control group that it is in.
+/// Memory available to this process: of the machine, and of its control group.
 fn available_megabytes() -> Option<f64> {
     let machine = of_machine(&fs::read_to_string("/proc/meminfo").ok()?)?;
     let number = |file: &str| fs::read_to_string(file).ok()?.trim().parse::<f64>().ok();

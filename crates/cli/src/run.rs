@@ -1,4 +1,4 @@
-//! `trimline run`.
+//! Runs scenarios: `trimline run`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,24 +21,24 @@ use crate::scenario_file::{default_folder, read_scenario};
 use crate::terminal::print;
 use crate::warnings::once;
 
-/// How a scenario is run, and what is said of it.
+/// Options of a run and its reports.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) threads: Option<usize>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) resume: bool,
-    /// The numbers as JSON, and no tables.
+    /// Print JSON instead of tables.
     pub(crate) json: bool,
-    /// Neither tables nor progress.
+    /// Print neither tables nor progress.
     pub(crate) quiet: bool,
-    /// Runs that were stopped enter means.
+    /// Interrupted runs enter means.
     pub(crate) include_stopped: bool,
-    /// Runs that seem not to fit begin all the same.
+    /// Start runs that seem not to fit in memory.
     pub(crate) ignore_memory: bool,
 }
 
-/// Runs a scenario and writes its results: a folder a run below `out`, and summary.json over their seeds. With `resume`
-/// runs whose result is there are left out.
+/// Runs a scenario and writes its results: a folder per run below `out`, and summary.json over seeds. `resume` skips
+/// finished runs.
 pub(crate) fn run(
     path: &Path,
     format: Option<FlowFormat>,
@@ -51,7 +51,6 @@ pub(crate) fn run(
     run_scenario(&scenario, settings, &out, options)
 }
 
-/// Runs a scenario that was read.
 pub(crate) fn run_scenario(
     scenario: &Scenario,
     settings: &[String],
@@ -76,7 +75,7 @@ pub(crate) fn run_scenario(
     {
         eprintln!("note: {described}");
     }
-    // With files of the user beside it a result stays until its run has ended.
+    // A result with the user's files beside it stays until its run has ended.
     for (place, run) in &places {
         if earlier(place, scenario, settings, run) == Earlier::Imported {
             let place = place.display();
@@ -116,7 +115,7 @@ pub(crate) fn run_scenario(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The runs whose results are there.
+/// Summaries of finished runs.
 fn found(
     scenario: &Scenario,
     settings: &[String],
@@ -136,7 +135,7 @@ fn found(
     found
 }
 
-/// Runs that differ in their seed alone.
+/// Groups runs that differ only in their seed.
 fn groups(done: &[(&Run, &Summary)], counting: Counting) -> Vec<Aggregate> {
     let is_one = |(a, _): &(&Run, &Summary), (b, _): &(&Run, &Summary)| {
         (&a.plan.series, &a.point) == (&b.plan.series, &b.point)
@@ -178,7 +177,7 @@ fn say(
     Ok(())
 }
 
-/// Says which runs without a duration ended before their flows did.
+/// Warns of runs without a duration that ended before their flows.
 fn say_given_up(done: &[(&Run, &Summary)]) {
     let ended_early = |(run, summary): &&(&Run, &Summary)| {
         let left = summary.flows.run_ended + summary.flows.not_started;
@@ -207,7 +206,7 @@ fn say_not_started(done: &[(&Run, &Summary)]) {
     }
 }
 
-/// Says beside other output which runs waited for themselves.
+/// Warns of deadlocked runs.
 fn say_deadlocks(done: &[(&Run, &Summary)]) {
     for (run, summary) in done.iter().filter(|(_, summary)| summary.is_deadlocked()) {
         let links = summary.pauses.as_ref().map_or(&[][..], |pauses| &pauses.deadlock);
@@ -215,7 +214,7 @@ fn say_deadlocks(done: &[(&Run, &Summary)]) {
     }
 }
 
-/// Writes the warnings of all runs to the terminal, each sentence once.
+/// Prints the warnings of all runs, each sentence once.
 fn say_warnings(scenario: &Scenario) {
     const MAX: usize = 8;
     let said = once(&scenario.runs);
