@@ -1,4 +1,4 @@
-//! Tests of admission beyond the limits of single queues: a limit over all queues of a port, and selective dropping.
+//! Tests of admission: a limit over all queues of a port, and selective dropping.
 
 mod tests {
     use alloc::vec;
@@ -9,7 +9,6 @@ mod tests {
     use crate::testing::{Bench, packet};
     use crate::{Choices, Disposition, Limit, OutputPort, QueueChoices, QueueView, ServiceModel};
 
-    /// Returns the sequence numbers of packets dropped since the last call.
     fn dropped<const Q: usize>(bench: &mut Bench<Q>) -> Vec<u32> {
         let handles: Vec<_> = bench.drop_list.drain().collect();
         handles
@@ -25,7 +24,6 @@ mod tests {
         Packet { marks: Packet::MARK_UNSCHEDULED, ..packet(service, bytes, sequence) }
     }
 
-    /// A port with eight priorities and a common limit.
     fn together(port: Limit) -> Bench<8> {
         Bench::new(Choices { port, ..Choices::priorities(8, 1500) }.build().expect("a model"))
     }
@@ -73,8 +71,8 @@ mod tests {
         assert_eq!((bench.port.queue_packets(0), bench.port.queue_packets(1)), (1, 2));
     }
 
-    /// Aeolus: an unscheduled data packet that finds more than the threshold is dropped, and no other packet is; also
-    /// where the limit of the port makes each packet take the slow path.
+    /// Aeolus: only unscheduled data that finds more than the threshold is dropped, also on the slow path of a port
+    /// limit.
     #[test]
     fn what_was_not_asked_for_is_dropped_beyond_the_threshold() {
         for port in [Limit::NONE, Limit::packets(30)] {
@@ -109,7 +107,7 @@ mod tests {
         assert_eq!((dropped(&mut bench), bench.drop_list.trimmed), (vec![1], 0));
     }
 
-    /// A selective-drop threshold costs unmarked packets nothing: below it they take the fast path.
+    /// A selective-drop threshold leaves other packets on the fast path below it.
     #[test]
     fn packets_below_the_threshold_go_the_fast_way() {
         let mut choices = Choices::priorities(8, 1500);

@@ -1,27 +1,23 @@
-//! CoDel's control law (RFC 8289; Nichols and Jacobson, "Controlling Queue Delay", 2012): decides when to signal that
-//! the packets of a queue wait too long.
+//! CoDel's control law (RFC 8289; Nichols and Jacobson, "Controlling Queue Delay", 2012).
 
 use trimline_packet::{Time, TimeDelta};
 
-/// The control law of a queue. It signals where the RFC drops. A packet carries one signal, so a law that found no
-/// packet for a while catches up packet by packet.
+/// The control law of a queue. It signals where the RFC drops, one signal per packet: after a while without packets it
+/// catches up packet by packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CoDel {
-    /// Time at which sojourn times will have been too long for an interval.
+    /// End of the interval after which long sojourn times count.
     above_until: Option<Time>,
-    /// It signals, at a rising rate.
     is_signalling: bool,
-    /// Signals of this spell; between spells, the last spell's final count.
+    /// Signals of this spell, or of the last one.
     count: u32,
     /// The count at the start of this spell.
     first_count: u32,
-    /// Time of the next signal.
     next: Time,
 }
 
 impl CoDel {
-    /// Returns whether a signal is due as a packet leaves that waited for `sojourn`. `is_short`: at most a packet waits
-    /// behind it.
+    /// True if a signal is due as a packet leaves after `sojourn`. `is_short`: at most a packet waits behind it.
     pub(crate) fn inspect(
         &mut self,
         now: Time,
@@ -44,7 +40,6 @@ impl CoDel {
         !self.is_signalling || now >= self.next
     }
 
-    /// Records that the due signal was given.
     pub(crate) fn signalled(&mut self, now: Time, interval: TimeDelta) {
         if self.is_signalling {
             self.count += 1;
@@ -60,7 +55,7 @@ impl CoDel {
         self.next = now.saturating_add(self.step(interval));
     }
 
-    /// Returns the time from the nth signal to the next: interval / sqrt(n), rounded down.
+    /// Time from the nth signal to the next: interval / sqrt(n), rounded down.
     fn step(&self, interval: TimeDelta) -> TimeDelta {
         let square = u128::from(interval.as_ps()).pow(2) / u128::from(self.count);
         TimeDelta::from_ps(square.isqrt() as u64)
@@ -76,7 +71,7 @@ mod tests {
     const TARGET: TimeDelta = TimeDelta::from_us(20);
     const INTERVAL: TimeDelta = TimeDelta::from_us(200);
 
-    /// Returns the signal times, in microseconds, when a packet leaves each microsecond and has waited for `waits`.
+    /// Signal times for packets that leave each microsecond after `waits`, in microseconds.
     fn signals(law: &mut CoDel, from: u64, waits: impl Iterator<Item = u64>) -> Vec<u64> {
         let mut times = Vec::new();
         for (at, wait) in (from..).zip(waits) {

@@ -1,4 +1,4 @@
-//! A port that knows the sojourn times of a queue, and signals congestion by them (CoDel).
+//! A port that signals congestion by the sojourn times of a queue (CoDel).
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -12,22 +12,21 @@ use crate::output_port::{OutputPort, Wrapper};
 use crate::pool::Pool;
 use crate::port_context::PortContext;
 
-/// A port with the arrival times of the packets in its CoDel queue ([`Marker::CoDel`](crate::Marker::CoDel)). Under a
-/// model without CoDel it acts as the port inside.
+/// A port with the arrival times of its CoDel queue ([`Marker::CoDel`](crate::Marker::CoDel)). Without CoDel it acts as
+/// the port inside.
 ///
-/// Times are in queue order, so the queue must keep every packet that it accepted: it trims no tails and evicts
-/// nothing.
+/// Times are in queue order, so the queue keeps every packet that it accepted: it neither trims tails nor evicts.
 #[derive(Clone, Debug, Default)]
 pub struct CodelPort<P> {
     port: P,
-    /// Present since the first packet of the queue; a port without CoDel has `None`.
+    /// Present since the first packet of the queue.
     waits: Option<Box<Waits>>,
 }
 
 /// State of a port's CoDel queue.
 #[derive(Clone, Debug, Default)]
 struct Waits {
-    /// Arrival time of each packet that waits in the queue.
+    /// Arrival times of the waiting packets.
     arrivals: VecDeque<Time>,
     law: CoDel,
     marked: u32,
@@ -172,7 +171,7 @@ mod tests {
     }
 
     /// Serves `service` packets of 1500 bytes, one per `gap` ns, each in 1.2 us. Returns marks, quenches, and the last
-    /// packet's wait.
+    /// wait.
     fn run(model: &ServiceModel, service: Service, gap: u64) -> (u32, usize, TimeDelta) {
         let (mut port, mut world) = (CodelPort::<Port<1>>::default(), World::new());
         let (mut arrival, mut sojourn, mut quenches) = (Time::ZERO, TimeDelta::ZERO, 0);
@@ -209,7 +208,7 @@ mod tests {
         }
     }
 
-    /// Source Quench signals data alone, and each signal belongs to one packet.
+    /// Source Quench signals data alone, one packet per signal.
     #[test]
     fn senders_of_data_alone_are_quenched() {
         let model = model(Signal::Quench);
@@ -236,7 +235,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// The port inside is not disturbed by any drop; each packet has its own wait.
+        /// Drops do not disturb the port inside; each packet has its own wait.
         #[test]
         fn times_keep_step_with_packets(
             steps in prop::collection::vec((0u64..5000, any::<bool>(), 0usize..3, 64u16..3000), 1..300),

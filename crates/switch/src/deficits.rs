@@ -1,26 +1,26 @@
-//! Chooses the next sender on a wire that several kinds of traffic share.
+//! Deficit round robin between kinds of traffic on a wire.
 
-/// Bytes added per turn (chosen): a full packet of 9000 bytes of payload, so that every turn sends one.
+/// Bytes per turn (chosen): a full packet of 9000 bytes of payload, so that every turn sends one.
 const QUANTUM: i64 = 9064;
 
 /// Deficit round robin (Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit Round Robin", 1995): backlogged
 /// kinds of traffic send equally many bytes.
 ///
-/// An idle kind saves no credit. It keeps its debt, if its last packet was longer than the rest of its turn.
+/// An idle kind saves no credit, and keeps the debt of a packet longer than the rest of its turn.
 #[derive(Clone, Debug, Default)]
 pub struct Deficits<D> {
-    /// Bytes that each kind may still send in its turn.
+    /// Bytes left in each kind's turn.
     left: D,
     turn: usize,
 }
 
 impl<D: AsRef<[i64]> + AsMut<[i64]>> Deficits<D> {
-    /// Returns the initial state, for as many kinds of traffic as `left` has zeros.
+    /// The initial state for as many kinds as `left` has zeros.
     pub fn new(left: D) -> Deficits<D> {
         Deficits { left, turn: 0 }
     }
 
-    /// Returns the kind that sends next among those that wait, if any.
+    /// The kind that sends next among those that wait.
     pub fn next(&mut self, waits: impl Fn(usize) -> bool) -> Option<usize> {
         let left = self.left.as_mut();
         if !(0..left.len()).any(&waits) {
@@ -38,7 +38,7 @@ impl<D: AsRef<[i64]> + AsMut<[i64]>> Deficits<D> {
         }
     }
 
-    /// Charges a packet to the kind that [`Deficits::next`] returned last.
+    /// Charges a packet to the kind that [`Deficits::next`] chose.
     pub fn sent(&mut self, bytes: u16) {
         self.left.as_mut()[self.turn] -= i64::from(bytes);
     }
@@ -48,7 +48,7 @@ impl<D: AsRef<[i64]> + AsMut<[i64]>> Deficits<D> {
 mod tests {
     use super::*;
 
-    /// While both wait, their bytes differ by less than two packets over any time, whatever was sent before.
+    /// While both wait, their bytes differ by less than two packets over any time.
     #[test]
     fn each_sends_as_many_bytes_as_the_others() {
         let sizes = [9064u16, 1564, 64];

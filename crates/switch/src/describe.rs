@@ -1,4 +1,4 @@
-//! Describes a model for people: everything that decides the disposition of a packet.
+//! Describes a model for people.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 impl ServiceModel {
-    /// Describes the model line by line: the order of its queues, then every queue; equal neighbours share a line.
+    /// Describes the order of the queues, then every queue, a line each; equal neighbours share a line.
     pub fn describe(&self) -> Vec<String> {
         let count = self.queue_count();
         let mut lines = Vec::new();

@@ -1,9 +1,9 @@
 //! Detour: a packet that finds its output port busy leaves by another port of the switch, and is routed on from there.
 //! OPF (Shani et al., IFIP Networking 2024) and DIBS (Zarifis et al., EuroSys 2014) call it a detour. Random packet
-//! spraying (Dixit et al., INFOCOM 2013) is the special case that always detours, among ports that are equally near.
+//! spraying (Dixit et al., INFOCOM 2013) always detours, among equally near ports.
 //!
-//! This module only decides: queue lengths, ports and the packet's history are arguments. So the simulator, the
-//! software switch and the P4 program can be tested with the same vectors.
+//! Queue lengths, ports and the packet's history are arguments, so that the simulator, the software switch and the P4
+//! program can be tested with the same vectors.
 
 use trimline_packet::{Kind, Packet, Service};
 
@@ -19,23 +19,23 @@ pub enum Detourable {
     Data,
 }
 
-/// The state of a packet's port in which the packet is detoured.
+/// The state of a port whose packets are detoured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hot {
-    /// The seen queue length, in packets, is above this (OPF: opf-thresh, Algorithm 1 line 8, strictly more).
+    /// Its seen length in packets is above this (OPF: opf-thresh, Algorithm 1 line 8, strictly more).
     Above(u32),
-    /// The port has no room for the packet (DIBS).
+    /// It has no room for the packet (DIBS).
     Full,
-    /// Any state: every packet is detoured (random packet spraying).
+    /// Any (random packet spraying).
     Always,
 }
 
 /// The rule that chooses the other port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
-    /// The shorter of two drawn with replacement, by seen length; of equals the first drawn (OPF).
+    /// The shorter of two drawn with replacement, by seen length; of equals the first (OPF).
     ShorterOfTwo,
-    /// A single drawn port (DIBS, random packet spraying, OPF's published prototype).
+    /// A drawn port (DIBS, random packet spraying, OPF's published prototype).
     One,
 }
 
@@ -44,25 +44,25 @@ pub enum Pick {
 pub enum Counts {
     /// Detours of the packet.
     Detours,
-    /// Switches that it has left, on whichever way: `MAX_TTL - TTL` of Algorithm 1 as printed.
+    /// Switches that it has left: `MAX_TTL - TTL` of Algorithm 1 as printed.
     Switches,
 }
 
-/// The queue length that a detour decision sees.
+/// The queue length that a decision sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// The length now.
     Now,
-    /// The length when a packet last began to leave, that packet included (Algorithm 2).
+    /// The length at the last departure's start, that packet included (Algorithm 2).
     LastDeparture,
-    /// The length that the last leaving packet found at its arrival: an idle port stays hot until its next packet.
+    /// The length that the last departing packet found at its arrival: an idle port stays hot until its next packet.
     /// (OPF's published prototype.)
     LastArrivalThatLeft,
 }
 
 impl Seen {
-    /// Returns a port's register after a packet began to leave it (Algorithm 2). The port held `packets`, that one
-    /// included, and the packet found `found` at its arrival. `None`: there is no register.
+    /// A port's register after a packet began to leave (Algorithm 2): the port held `packets`, that one included, and
+    /// the packet found `found` at its arrival. `None`: no register.
     #[inline]
     pub const fn at_departure(self, packets: u32, found: u16) -> Option<u16> {
         match self {
@@ -74,20 +74,20 @@ impl Seen {
     }
 }
 
-/// The ports that a packet may be detoured to.
+/// Ports to which a packet may be detoured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Targets {
-    /// Includes ports to hosts. A host cannot forward a packet for another host.
+    /// Includes ports to hosts. Hosts cannot forward packets.
     pub hosts: bool,
     /// Includes the port by which the packet came.
     pub input: bool,
-    /// Includes ports whose link is dead, as routing knows.
+    /// Includes ports with dead links.
     pub dead: bool,
     /// Includes ports without room for the packet.
     pub full: bool,
     /// Includes the port that routing chose.
     pub own: bool,
-    /// Only ports that routing might have chosen: the upward ones, if the packet goes up.
+    /// Only ports that routing might have chosen: upward ones, if the packet goes up.
     pub equal_cost: bool,
 }
 
@@ -101,20 +101,20 @@ impl Targets {
         own: false,
         equal_cost: false,
     };
-    /// The ports of [`Targets::OTHERS`] that have room (DIBS).
+    /// [`Targets::OTHERS`] with room (DIBS).
     pub const WITH_ROOM: Targets = Targets { full: false, ..Targets::OTHERS };
     /// The port that routing chose and its equal-cost alternatives.
     pub const EQUAL_COST: Targets = Targets { own: true, equal_cost: true, ..Targets::OTHERS };
 }
 
-/// A port of the switch, seen by a packet that may be detoured.
+/// A port, as a packet that may be detoured sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// It leads to a host.
     pub is_host: bool,
     /// The packet came by it.
     pub is_input: bool,
-    /// Routing knows that its link is dead.
+    /// Routing knows its link as dead.
     pub is_dead: bool,
     /// It has no room for the packet.
     pub is_full: bool,
@@ -125,7 +125,7 @@ pub struct Target {
 }
 
 impl Targets {
-    /// Returns whether a packet may be detoured to a port.
+    /// True if a packet may be detoured to the port.
     pub const fn admit(&self, target: Target) -> bool {
         (self.hosts || !target.is_host)
             && (self.input || !target.is_input)
@@ -143,7 +143,7 @@ pub struct Steps {
     pub switches: u8,
     /// Detours so far.
     pub detours: u8,
-    /// Packets that it found in the queue where it waits.
+    /// Packets found in the current queue.
     pub found: u16,
 }
 
@@ -161,18 +161,18 @@ impl Steps {
     }
 }
 
-/// The detour rules of a network's switches.
+/// The detour rules of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DetourModel {
     /// The packets that may be detoured.
     pub detourable: Detourable,
-    /// The state that makes a port hot; `None`: no port is hot, and the rest is as with detour.
+    /// The state of a hot port; `None`: no port is hot, and the rest is as with detour.
     pub hot: Option<Hot>,
     /// The rule that chooses the other port.
     pub pick: Pick,
     /// The ports to choose from.
     pub targets: Targets,
-    /// A packet whose count reached this is not detoured again (OPF: dcc-thresh); `None`: no limit.
+    /// A packet whose count reached this is not detoured (OPF: dcc-thresh); `None`: no limit.
     pub limit: Option<u8>,
     /// The count that `limit` bounds.
     pub counts: Counts,
@@ -181,7 +181,7 @@ pub struct DetourModel {
 }
 
 impl DetourModel {
-    /// Returns OPF with this threshold in packets: at most two detours.
+    /// OPF with this threshold in packets: at most two detours.
     pub const fn opf(threshold: u32) -> DetourModel {
         DetourModel {
             detourable: Detourable::Unscheduled,
@@ -194,7 +194,7 @@ impl DetourModel {
         }
     }
 
-    /// Returns DIBS: any data, only when the port is full, to a port drawn from those with room, without limit.
+    /// DIBS: any data, only at a full port, to a drawn port with room, without limit.
     pub const fn dibs() -> DetourModel {
         DetourModel {
             detourable: Detourable::Data,
@@ -206,13 +206,12 @@ impl DetourModel {
         }
     }
 
-    /// Returns random packet spraying: any data, always, to a port drawn from those that are equally near.
+    /// Random packet spraying: any data, always, to a drawn port among the equally near.
     pub const fn rps() -> DetourModel {
         DetourModel { hot: Some(Hot::Always), targets: Targets::EQUAL_COST, ..DetourModel::dibs() }
     }
 
-    /// Returns whether a packet may be detoured if its port is hot (Algorithm 1, line 3). Headers and control packets
-    /// never are.
+    /// True if a packet may be detoured at a hot port (Algorithm 1, line 3). Headers and control packets never may.
     #[inline]
     pub fn applies(&self, packet: &Packet, steps: Steps) -> bool {
         let is_meant = match self.detourable {
@@ -228,7 +227,7 @@ impl DetourModel {
             && self.limit.is_none_or(|limit| counted < limit)
     }
 
-    /// Returns whether a port is hot whose queue is seen to hold `packets`.
+    /// True if a port with a seen length of `packets` is hot.
     #[inline]
     pub fn is_hot(&self, packets: u32, is_full: impl FnOnce() -> bool) -> bool {
         match self.hot {
@@ -239,8 +238,8 @@ impl DetourModel {
         }
     }
 
-    /// Chooses among `candidates` admitted ports, and returns the index; `None` if there are no candidates. `packets`
-    /// gives a candidate's seen queue length.
+    /// Index of the chosen port among `candidates`; `None` without candidates. `packets` gives a candidate's seen
+    /// length.
     pub fn choose(
         &self,
         candidates: u32,
@@ -259,8 +258,7 @@ impl DetourModel {
 }
 
 impl ServiceModel {
-    /// Returns the limit for whole data packets: of their queue (priority 0 where there are priorities), and of the
-    /// port.
+    /// Capacity for whole data packets, by their queue (of priority 0, with priorities) and the port.
     pub fn room_for_data(&self) -> Limit {
         let whole = self.queues[self.queue_of(Service::Trimmable)].limits[0];
         Limit {

@@ -1,33 +1,32 @@
-//! Applies the dispositions of packets that a port could not keep, in the simulator and in the software switch.
+//! Applies dispositions, in the simulator and in the software switch.
 
 use trimline_packet::{Handle, Packet, PortCounters};
 
 use crate::drop_list::{Disposition, DropList};
 
-/// Actions of a switch on packets that one of its ports could not keep.
+/// Actions of a switch on packets that a port could not keep.
 pub trait SwitchActions {
     /// Records a packet's disposition before it is applied.
     fn record(&mut self, packet: Handle, disposition: Disposition);
-    /// Returns the counters of the port.
+    /// The counters of the port.
     fn counters(&mut self) -> &mut PortCounters;
-    /// Counts payload bytes that were trimmed at the port.
+    /// Counts trimmed payload bytes.
     fn cut(&mut self, bytes: u64);
-    /// Bounces a trimmed header. Returns false if the packet cannot be bounced.
+    /// Bounces a trimmed header. False if it cannot be bounced.
     fn turn_round(&mut self, packet: Handle) -> bool;
-    /// Routes a packet like any other of this switch, at once. Applies resulting dispositions before it returns.
+    /// Routes a packet like any other, at once, and applies the resulting dispositions.
     fn forward(&mut self, packet: Handle);
-    /// Returns whether a packet is a header: a switch has trimmed it.
+    /// True if a packet is a trimmed header.
     fn is_header(&self, packet: Handle) -> bool;
     /// Frees the storage of a dropped packet.
     fn free(&mut self, packet: Handle);
-    /// Makes a packet the notification of its drop. Returns the bytes trimmed, or `None` if this switch does not notify
-    /// of this packet.
+    /// Makes a packet the notification of its drop. Returns the bytes trimmed, or `None` if this switch sends no
+    /// notification of it.
     fn make_notification(&mut self, packet: Handle) -> Option<u16>;
-    /// Sends a notification out of the port of the link over which its packet came, at once. Applies resulting
-    /// dispositions before it returns.
+    /// Sends a notification to the link over which its packet came, at once, and applies the resulting dispositions.
     fn send_back(&mut self, notification: Handle);
-    /// Notifies the sender of a packet that goes on; the notification is routed like any other packet. `header` is the
-    /// packet as it leaves. Returns whether the sender is notified.
+    /// Sends a notification to the sender of a packet that goes on, routed like any other. `header`: the packet as it
+    /// leaves. False if no notification is sent.
     fn quench(&mut self, packet: Handle, header: &Packet) -> bool;
 }
 
@@ -77,7 +76,6 @@ mod tests {
 
     use super::*;
 
-    /// A switch that logs its actions.
     #[derive(Default)]
     struct Written {
         counters: PortCounters,

@@ -1,4 +1,4 @@
-//! A port with two kinds of traffic that share the wire: NDP's and droppable packets (NDP 3.3).
+//! A port with two kinds of traffic on a wire: NDP's and droppable packets (NDP 3.3).
 
 use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
@@ -9,17 +9,17 @@ use crate::output_port::{OutputPort, PortModel, QueueView, Returning};
 use crate::pool::Pool;
 use crate::port_context::PortContext;
 
-/// The models of a port's two kinds of traffic.
+/// Models of the two kinds of traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrrModel {
-    /// For all packets that do not go to `droppable`.
+    /// For all other packets.
     pub main: ServiceModel,
-    /// For packets that may only be dropped ([`Service::Droppable`]); if `None`, they use `main` too.
+    /// For packets that may only be dropped ([`Service::Droppable`]); `None`: `main` too.
     pub droppable: Option<ServiceModel>,
 }
 
 impl DrrModel {
-    /// Returns the model of the droppable port, if packets of this class go there.
+    /// The model of `droppable`, if this class goes there.
     #[inline]
     fn droppable_of(&self, class: ServiceClass) -> Option<&ServiceModel> {
         self.droppable.as_ref().filter(|_| class == Service::Droppable)
@@ -36,7 +36,6 @@ impl PortModel for DrrModel {
         self.main.shares_memory() || self.droppable.as_ref().is_some_and(PortModel::shares_memory)
     }
 
-    /// Headers belong to the main port.
     fn returning(&self) -> Returning {
         self.main.returning()
     }
@@ -57,7 +56,6 @@ where
     A: OutputPort<Model = ServiceModel>,
     B: OutputPort<Model = ServiceModel>,
 {
-    /// Returns the queue's number at the port that holds it: `Ok` for `main`, `Err` for `droppable`.
     #[inline]
     fn split(queue: usize) -> Result<usize, usize> {
         if queue < A::QUEUES { Ok(queue) } else { Err(queue - A::QUEUES) }

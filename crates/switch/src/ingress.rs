@@ -1,31 +1,29 @@
-//! Priority flow control (IEEE 802.1Qbb): the bytes that a switch holds for one input, and the times at which it stops
-//! the sender of that link.
+//! Priority flow control (IEEE 802.1Qbb): counts a switch's bytes per input, and stops the sender of the link.
 //!
-//! A class is a queue of the switch's ports. A packet counts at its input from its arrival until its last bit has left,
-//! at whichever port it waits. Above XOFF the class is stopped; at XON it may go on. The packet that crosses XOFF and
-//! the packets then in flight, the headroom, fit above XOFF.
+//! A class is a queue of the switch's ports. A packet counts at its input from arrival until its last bit has left, at
+//! whichever port it waits. Above XOFF the class stops; at XON it may go on. The packet that crosses XOFF and the
+//! packets then in flight, the headroom, fit above XOFF.
 
-/// The classes that a port can have: its queues.
+/// Max number of classes, the queues of a port.
 pub const CLASSES: usize = 8;
 
-/// The pause thresholds, equal for all inputs of a network.
+/// The pause thresholds of a network's inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PauseModel {
-    /// An input that holds more bytes of a class than this stops it.
+    /// An input with more bytes of a class stops it.
     pub xoff: u32,
-    /// A stopped class goes on when its input holds at most this many bytes of it.
+    /// A stopped class goes on at this many bytes or fewer.
     pub xon: u32,
-    /// Bit mask of the classes that are never dropped; other classes are not counted.
+    /// Bit mask of lossless classes; others are not counted.
     pub lossless: u8,
-    /// Time for which a class stops unless refreshed, in units of 512 bit times.
+    /// Duration of a pause unless refreshed, in units of 512 bit times.
     pub quanta: u16,
 }
 
 impl PauseModel {
-    /// Returns the headroom that a link needs, in bytes, `2 d R + 2 MTU + 64`: what arrives while the pause frame waits
-    /// behind a packet of the reverse direction, is sent, travels and finds the sender at the beginning of a packet,
-    /// plus what was on its way. `flight`: bytes that the link carries in its end-to-end time, both directions
-    /// together.
+    /// Headroom of a link in bytes, `2 d R + 2 MTU + 64`: what arrives while the pause frame waits behind a packet of
+    /// the reverse direction, is sent, travels and finds the sender at the beginning of a packet, plus what was on its
+    /// way. `flight`: bytes that the link carries in its end-to-end time, both directions together.
     pub const fn headroom(flight: u64, largest_packet: u16) -> u64 {
         flight + 2 * largest_packet as u64 + trimline_packet::Pause::BYTES as u64
     }
@@ -38,11 +36,11 @@ pub enum Arrival {
     Counted,
     /// It is counted, and its class must stop.
     Stops,
-    /// The memory of the input is full: the packet is lost.
+    /// The input's memory is full: the packet is lost.
     NoRoom,
 }
 
-/// Bytes that one input of a switch holds.
+/// Bytes held for an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ingress {
     held: [u32; CLASSES],
@@ -50,8 +48,7 @@ pub struct Ingress {
 }
 
 impl Ingress {
-    /// Counts an arriving packet of a lossless class. `above_xoff`: the input's memory above XOFF, for a packet and the
-    /// headroom.
+    /// Counts an arriving packet of a lossless class. `above_xoff`: memory above XOFF, for a packet and the headroom.
     #[inline]
     pub fn arrive(
         &mut self,
@@ -70,7 +67,7 @@ impl Ingress {
         if stops { Arrival::Stops } else { Arrival::Counted }
     }
 
-    /// Removes a packet of a lossless class whose last bit has left. Returns whether its class may now go on.
+    /// Removes a lossless packet whose last bit has left. True if its class may now go on.
     #[inline]
     pub fn leave(&mut self, class: usize, bytes: u16, model: &PauseModel) -> bool {
         self.held[class] -= u32::from(bytes);
@@ -79,18 +76,18 @@ impl Ingress {
         resumes
     }
 
-    /// Returns the bit mask of the stopped classes.
+    /// Bit mask of the stopped classes.
     #[inline]
     pub fn stopped(&self) -> u8 {
         self.stopped
     }
 
-    /// Returns the bytes held of a class.
+    /// Bytes held of a class.
     pub fn held(&self, class: usize) -> u32 {
         self.held[class]
     }
 
-    /// Forgets stopped classes because the link failed: no frame is sent, and a later sender is stopped anew.
+    /// Forgets stopped classes as the link failed: no frame is sent, and a later sender is stopped anew.
     pub fn forget(&mut self) {
         self.stopped = 0;
     }
@@ -135,7 +132,7 @@ mod tests {
     }
 
     proptest! {
-        /// The sender receives exactly the changes of its state, and classes are independent.
+        /// The sender receives exactly its changes of state; classes are independent.
         #[test]
         fn what_the_sender_was_told_is_what_is_held(
             steps in prop::collection::vec((0usize..8, 1u16..3000, any::<bool>()), 1..300),
@@ -177,9 +174,8 @@ mod tests {
         }
     }
 
-    /// Runs a port of a first switch into a port of a second one, which sends a packet to the host in three packet
-    /// times. The second switch pauses the first at once. Returns the packets that arrived at the host, and those
-    /// dropped.
+    /// Connects a port to a port of a second switch, which sends a packet to the host in three packet times and pauses
+    /// the first at once. Returns the packets that arrived at the host, and those dropped.
     fn two_switches(model: &PauseModel) -> (u32, usize) {
         let downstream_model = ServiceModel::drop_tail(8);
         let upstream_model = ServiceModel::drop_tail(100);

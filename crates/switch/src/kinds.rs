@@ -1,4 +1,4 @@
-//! Chooses the kind of port that a network's models need.
+//! Kinds of ports.
 
 use alloc::vec::Vec;
 
@@ -11,17 +11,17 @@ use crate::port::Port;
 use crate::priority_drop::PriorityDrop;
 use crate::rate_limited::RateLimited;
 
-/// A function that is compiled for each kind of port.
+/// A function compiled for each kind of port.
 pub trait PortVisitor {
     /// The return type.
     type Output;
 
-    /// Calls the function for ports of kind `P`, which share `model`.
+    /// Runs for ports of kind `P`, which share `model`.
     fn visit<P: OutputPort + 'static>(self, model: P::Model) -> Self::Output;
 }
 
-/// Calls `visitor` with the cheapest kind of port that these models need. Ports have the model `every`, except ports
-/// with a number ([`OutputPort::with_model`]): that is the index of their model in `others`, counted from 1.
+/// Calls `visitor` with the cheapest kind of port for these models. A port's number ([`OutputPort::with_model`]) is the
+/// index of its model in `others`, counted from 1; all other ports have the model `every`.
 ///
 /// Ports that differ, or have a droppable queue, support no caps, waits or urgencies ([`Demands`]); callers refuse
 /// these.

@@ -1,8 +1,8 @@
 //! Output ports of switches: they queue, trim, mark, drop and send packets.
 //!
-//! An output port ([`Port`]) combines five orthogonal choices ([`ServiceModel`]): queues, classifier, marker,
-//! scheduler, overflow. Each scheme is a configuration, not a type. A port never acts on another port: packets
-//! that it does not keep come back in [`DropList`] with a [`Disposition`], and the switch acts on it.
+//! A [`Port`] combines five orthogonal choices ([`ServiceModel`]): queues, classifier, marker, scheduler, overflow.
+//! Each scheme is a configuration, not a type. A port never acts on another port: packets that it does not keep go to
+//! [`DropList`] with a [`Disposition`] for the switch.
 //!
 //! Sans I/O: time and random numbers are arguments, so that the simulator, the software switch, P4 and RTL can be
 //! tested with the same vectors. The crate knows no transport.
@@ -61,9 +61,9 @@ pub use port_context::PortContext;
 pub use priority_drop::PriorityDrop;
 pub use rate_limited::RateLimited;
 
-/// A source of random numbers, as an argument: a port owns no RNG stream.
+/// Random numbers, as an argument: a port owns no RNG stream.
 ///
-/// Ports draw only when a rule needs it, so that a port without collisions does not advance the stream.
+/// Ports draw only on demand, so that a port without collisions does not advance the stream.
 pub trait Rng {
     /// A fair coin. `true` trims the tail, `false` the arriving packet ([`Action::TrimByCoin`]).
     fn coin(&mut self) -> bool;

@@ -4,15 +4,14 @@ use trimline_packet::{Handle, Packets};
 
 use crate::model::Limit;
 
-/// A FIFO list of waiting packets. Its counters are the queue's occupancy: they include the packet on the wire, which
-/// is no longer in the list.
+/// A FIFO list of waiting packets. Its counters include the packet on the wire, which is no longer in the list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queue {
     pub(crate) head: Handle,
     pub(crate) tail: Handle,
     /// Packets, the one on the wire included.
     pub(crate) packets: u32,
-    /// Bytes of memory, the packet on the wire included, rounded up to cells.
+    /// Bytes of memory, with the packet on the wire, rounded up to cells.
     pub(crate) bytes: u32,
 }
 
@@ -34,7 +33,7 @@ impl Queue {
         self.bytes += bytes;
     }
 
-    /// Takes the first packet out of the list. It stays in the counters until its last bit has left.
+    /// Takes the first packet out of the list. It counts until its last bit has left.
     ///
     /// # Panics
     /// Panics in debug builds if the list is empty.
@@ -46,15 +45,14 @@ impl Queue {
         packet
     }
 
-    /// Takes a packet, or the rest of it, out of the counters.
     #[inline]
     pub(crate) fn release(&mut self, packets: u32, bytes: u32) {
         self.packets -= packets;
         self.bytes -= bytes;
     }
 
-    /// Splits the list after `last` (before the head if [`Handle::NONE`]), and returns the first packet of the rest.
-    /// The counters do not change.
+    /// Splits the list after `last` (before the head if [`Handle::NONE`]), and returns the rest. The counters do not
+    /// change.
     pub(crate) fn split_after<P: Packets>(&mut self, packets: &mut P, last: Handle) -> Handle {
         if last.is_none() {
             return core::mem::replace(&mut self.head, Handle::NONE);
@@ -66,7 +64,6 @@ impl Queue {
     }
 }
 
-/// The occupancy of a queue or a port.
 #[derive(Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) packets: u32,
@@ -74,7 +71,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Returns whether a packet of `bytes` fits behind it.
+    /// True if a packet of `bytes` fits behind it.
     pub(crate) fn fits(self, bytes: u32, limit: Limit) -> bool {
         self.packets < limit.packets
             && u64::from(self.bytes) + u64::from(bytes) <= u64::from(limit.bytes)

@@ -25,8 +25,8 @@ pub const MAX_ACTIONS: usize = 4;
 pub enum Classifier {
     /// One queue for all packets.
     Single,
-    /// NDP 3.1: headers, trimmed or returned, and control packets to queue 0, the header queue; whole data packets to
-    /// queue 1, the data queue.
+    /// NDP 3.1: headers, trimmed or returned, and control packets to queue 0, the header queue; whole data to queue 1,
+    /// the data queue.
     HeaderAndData,
     /// By the class in the packet's header ([`Flags::class`](trimline_packet::Flags::class)), 0 to 3: class 3 to queue
     /// 0, class 0 to queue 3, control packets like data.
@@ -34,19 +34,19 @@ pub enum Classifier {
     /// By priority ([`ServiceClass::priority`]), eight queues: data of priority 7 to queue 0, of priority 0 to queue 7.
     /// Headers and control packets go to queue 0.
     Priority,
-    /// FastLane 3.2: notifications to queue 0, ahead of all other packets in queue 1.
+    /// FastLane 3.2: notifications to queue 0, ahead of all others in queue 1.
     Notifications,
 }
 
 /// Chooses the queue that sends next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// Order of arrival, in a single queue.
+    /// Order of arrival, one queue.
     Fifo,
     /// The waiting queue with the lowest number.
     Strict,
     /// Round robin, `weights[queue]` packets each (NDP 3.1: ten headers to one data packet). While only one queue waits
-    /// the count stands still (chosen; the paper is silent), so a round continues when both wait again.
+    /// the count stands still (chosen; not in the paper), so that the round continues later.
     WeightedRoundRobin {
         /// Packets per queue and round.
         weights: [u32; MAX_QUEUES],
@@ -59,9 +59,9 @@ pub enum Scheduler {
 /// A rate limit for a port's first queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cap {
-    /// Max rate. Each packet waits for the transmission time of the one before at this rate.
+    /// Max rate. Each packet waits for the time of the one before at this rate.
     pub rate: BitRate,
-    /// The queue may exceed it while no other packet of the port may go.
+    /// The queue may exceed it while no other packet may go.
     pub is_work_conserving: bool,
 }
 
@@ -72,7 +72,6 @@ impl Cap {
         Cap { rate, is_work_conserving: true }
     }
 
-    /// Time between the starts of two packets.
     pub(crate) fn spacing(self, wire_bytes: u16) -> TimeDelta {
         self.rate.transmission(ByteCount::new(wire_bytes.into()))
     }
@@ -84,12 +83,11 @@ pub enum Order {
     /// The packet that came first.
     Arrival,
     /// The first packet of the flow with the most urgent packet. A packet without room evicts less urgent ones, the
-    /// least urgent first (pFabric). For the last queue of a port that knows urgencies:
-    /// [`PriorityDrop`](crate::PriorityDrop).
+    /// least urgent first (pFabric). For the last queue of [`PriorityDrop`](crate::PriorityDrop).
     Urgency,
 }
 
-/// The capacity of a queue. A packet that exceeds either bound does not fit.
+/// The capacity of a queue. A packet must fit both bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// Packets, the one on the wire included.
@@ -112,7 +110,7 @@ impl Limit {
     }
 }
 
-/// The rule for the mark "congestion experienced". Only packets with [`Packet::MARK_ECT`] are marked.
+/// The rule for the mark "congestion experienced", for packets with [`Packet::MARK_ECT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// Never.
@@ -129,7 +127,7 @@ pub enum Marker {
         at: MarkAt,
     },
     /// With a probability that rises linearly from 0 at `kmin` bytes to `pmax` at `kmax`, and is 1 above (DCQCN).
-    /// Measured at arrival, without the packet itself.
+    /// Measured at arrival, without the packet.
     Ramp {
         /// Queue bytes up to which no packet is marked.
         kmin: u32,
@@ -138,12 +136,12 @@ pub enum Marker {
         /// Probability at `kmax`, Q0.32.
         pmax: u32,
     },
-    /// By sojourn time, when transmission starts (CoDel, RFC 8289, with signals for drops). For ports with arrival
-    /// times: [`CodelPort`](crate::CodelPort).
+    /// By sojourn time at the start of transmission (CoDel, RFC 8289, with signals for drops). For
+    /// [`CodelPort`](crate::CodelPort).
     CoDel {
         /// Acceptable sojourn time.
         target: TimeDelta,
-        /// Sojourn times above `target` for this time are congestion.
+        /// Time above `target` that counts as congestion.
         interval: TimeDelta,
         /// The kind of signal.
         signal: Signal,
@@ -155,7 +153,7 @@ pub enum Marker {
 pub enum Signal {
     /// The receiver, by the mark "congestion experienced".
     Mark,
-    /// The sender of any data packet, by an additional notification (Source Quench; FastLane 5).
+    /// The sender of any data packet, by a notification (Source Quench; FastLane 5).
     Quench,
 }
 
@@ -168,7 +166,7 @@ pub enum Unit {
     Bytes,
 }
 
-/// The time at which a marker measures the queue.
+/// The time at which a marker measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkAt {
     /// On arrival.
@@ -184,13 +182,13 @@ pub struct QueueChoices {
     pub whole: Limit,
     /// Capacity for an arriving header or control packet.
     pub header: Limit,
-    /// `None`: memory of its own. Otherwise the switch's pool, up to this times its free memory, and up to the limits.
+    /// `None`: memory of its own. Otherwise the switch's pool, up to this times its free memory and the limits.
     pub pool: Option<Alpha>,
     /// The marking rule.
     pub marker: Marker,
     /// Selective dropping (Aeolus, SIGCOMM 2020): drops a whole packet with [`Packet::MARK_UNSCHEDULED`] that finds
-    /// more than this many bytes in the queue (with the packet on the wire, without its own), regardless of the
-    /// overflow list. `None`: off.
+    /// more than this many bytes (with the packet on the wire, without its own), whatever the overflow list. `None`:
+    /// off.
     pub selective_drop: Option<u32>,
     /// The order of its packets.
     pub order: Order,
@@ -199,7 +197,7 @@ pub struct QueueChoices {
 }
 
 impl QueueChoices {
-    /// A queue with memory of its own, without marks, that drops packets on overflow.
+    /// A drop-tail queue with memory of its own, without marks.
     pub fn new(limit: Limit) -> QueueChoices {
         QueueChoices {
             whole: limit,
@@ -246,10 +244,8 @@ pub struct Choices {
     pub is_last_hop: bool,
 }
 
-/// The choices of a queue, flat, for the packet path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueModel {
-    /// Limits for whole packets and for headers.
     pub(crate) limits: [Limit; 2],
     pub(crate) pool: Option<Alpha>,
     pub(crate) overflow: [Action; MAX_ACTIONS],
@@ -260,64 +256,57 @@ pub(crate) struct QueueModel {
 }
 
 impl QueueModel {
-    /// The disposition of a packet without room, in a queue that does not trim: by the first step that applies.
+    /// The disposition of a packet without room, in a queue that does not trim.
     pub(crate) fn disposition(&self, service: Service) -> Disposition {
         let dispositions = self.overflow.iter().find_map(|action| action.disposition(service));
         dispositions.unwrap_or(Disposition::Dropped)
     }
 }
 
-/// The fast path into a queue, by class: a packet within these limits is queued without further checks. The limits are
-/// zero in models that need more checks. With selective dropping, the limit also keeps unscheduled packets below the
-/// threshold.
+/// The fast path into a queue, by class: a packet within these limits is queued without further checks. They are zero
+/// in models with more checks, and below the threshold of selective dropping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(16))]
 pub(crate) struct ClassEntry {
     pub(crate) limit: Limit,
     pub(crate) queue: u8,
-    /// The queue as a bit.
     pub(crate) bit: u8,
 }
 
-/// The round of a port with two queues: `first` turns for the first queue, the rest of `all` for the second. Strict
-/// priority is a round of one turn.
+/// The round of a port with two queues: `first` turns of `all` for the first queue. Strict priority is a round of one
+/// turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Round {
     pub(crate) first: u32,
     pub(crate) all: u32,
 }
 
-/// The five choices of a port, checked and flat; shared by all ports of a profile.
+/// The checked choices of a port, flat; shared by all ports of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceModel {
-    /// Queue and limits of an arriving packet, by its class.
     pub(crate) classes: [ClassEntry; ServiceClass::COUNT],
     pub(crate) round: Round,
     pub(crate) scheduler: Scheduler,
     pub(crate) queues: [QueueModel; MAX_QUEUES],
-    /// Service and size determine a packet's queue and memory: no pool, cells, ramp, classes or order by urgency.
+    /// Service and size determine queue and memory: no pool, cells, ramp, classes or order by urgency.
     pub(crate) has_class_table: bool,
     /// `has_class_table`, and departures drop or quench nothing.
     pub(crate) is_plain: bool,
     /// A queue marks by a threshold.
     pub(crate) has_threshold: bool,
-    /// Capacity of all queues together.
     pub(crate) port: Limit,
     /// A single queue that takes exact sizes from the pool, and marks by a threshold at most.
     pub(crate) is_one_pooled: bool,
-    /// The queue that CoDel manages.
     codel_queue: Option<u8>,
     /// The min factor of queues that take exact sizes from the pool.
     pub(crate) min_alpha: Option<Alpha>,
     pub(crate) classifier: Classifier,
     pub(crate) trimmed_bytes: u16,
-    /// Marks for trimmed packets.
     pub(crate) trim_marks: u8,
     pub(crate) cell_bytes: u16,
     queue_count: u8,
 }
 
-/// Bit `service` is set for headers and control packets.
 const HEADER_SERVICES: u8 = {
     let (mut services, mut place) = (0, 0);
     while place < Service::COUNT {
@@ -333,13 +322,12 @@ const HEADER_SERVICES: u8 = {
     services
 };
 
-/// Returns 1 for a header, notification or control packet, 0 for a whole data packet.
+/// 1 for a header, notification or control packet, 0 for whole data.
 #[inline]
 pub(crate) const fn is_header(service: Service) -> usize {
     (HEADER_SERVICES >> service as u8 & 1) as usize
 }
 
-/// The queue of a service with [`Classifier::Notifications`].
 const fn by_notification(service: Service) -> usize {
     match service {
         Service::Notification => 0,
@@ -351,7 +339,6 @@ const fn by_notification(service: Service) -> usize {
     }
 }
 
-/// The queue of a class with [`Classifier::Priority`].
 fn by_priority(class: ServiceClass) -> usize {
     match is_header(class.service()) {
         0 => usize::from(ServiceClass::TOP_PRIORITY - class.priority()),
@@ -359,7 +346,7 @@ fn by_priority(class: ServiceClass) -> usize {
     }
 }
 
-/// True if a queue in order of urgency can have these choices.
+/// True if these choices allow order by urgency.
 fn may_be_urgent(choices: &QueueChoices) -> bool {
     let only_drops = |action: &Action| match action {
         Action::Drop | Action::Notify => true,
@@ -375,7 +362,7 @@ fn may_be_urgent(choices: &QueueChoices) -> bool {
         && choices.overflow.iter().all(only_drops)
 }
 
-/// Abilities that a model needs beyond [`Port`](crate::Port), at some cost.
+/// Abilities beyond [`Port`](crate::Port) that a model needs, at some cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demands {
     /// A limited rate: [`RateLimited`](crate::RateLimited).
@@ -402,7 +389,7 @@ impl Choices {
         }
     }
 
-    /// [`Choices::build`] without the check of overflow lists: ports handle any.
+    /// [`Choices::build`] without the check of overflow lists.
     pub(crate) fn lay_out(&self) -> Result<ServiceModel, ModelError> {
         let queues = self.queues.len();
         let classifier = match self.classifier {
@@ -542,8 +529,8 @@ impl ServiceModel {
         usize::from(self.queue_count)
     }
 
-    /// True if service and size determine a packet's queue and memory: no shared memory, cells, ramp, classes or order
-    /// by urgency; and departures drop or quench nothing.
+    /// True if service and size determine queue and memory: no shared memory, cells, ramp, classes or order by urgency;
+    /// and departures drop or quench nothing.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.is_plain
@@ -554,12 +541,12 @@ impl ServiceModel {
         self.queues[queue].pool.is_some()
     }
 
-    /// True if any queue takes memory from the pool: decisions then depend on other ports of the switch.
+    /// True if any queue takes memory from the pool: decisions then depend on the switch's other ports.
     pub fn shares_memory(&self) -> bool {
         self.queues.iter().any(|queue| queue.pool.is_some())
     }
 
-    /// The queue for this service and priority. With [`Classifier::Class`]: the queue of class 0.
+    /// The queue for this class. With [`Classifier::Class`]: the queue of class 0.
     pub fn queue_of(&self, class: impl Into<ServiceClass>) -> usize {
         let class = class.into();
         match self.classifier {
@@ -571,7 +558,6 @@ impl ServiceModel {
         }
     }
 
-    /// The rate limit of queue 0, if any.
     #[inline]
     pub(crate) fn cap(&self) -> Option<Cap> {
         match self.scheduler {
@@ -580,13 +566,12 @@ impl ServiceModel {
         }
     }
 
-    /// The queue that CoDel manages, if any.
     #[inline]
     pub(crate) fn codel_queue(&self) -> Option<usize> {
         self.codel_queue.map(usize::from)
     }
 
-    /// Abilities that a port needs for this model.
+    /// Abilities that this model needs.
     pub fn demands(&self) -> Demands {
         Demands {
             clock: self.cap().is_some(),
@@ -595,7 +580,7 @@ impl ServiceModel {
         }
     }
 
-    /// True if a port can return a header to its sender.
+    /// True if a port can return headers.
     pub fn returns_headers(&self) -> bool {
         self.queues[self.queue_of(Service::Trimmed)].overflow.contains(&Action::Return)
     }
@@ -639,7 +624,6 @@ impl ServiceModel {
         }
     }
 
-    /// Memory that a packet of `wire_bytes` takes.
     #[inline]
     pub(crate) fn occupancy(&self, wire_bytes: u16) -> u32 {
         if self.cell_bytes == 1 {

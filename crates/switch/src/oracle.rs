@@ -44,7 +44,6 @@ struct Entry {
     packet: Packet,
 }
 
-/// A plain port.
 #[derive(Clone, Debug)]
 struct Plain {
     queues: Vec<VecDeque<Entry>>,
@@ -54,7 +53,6 @@ struct Plain {
     left: u32,
 }
 
-/// A switch of plain ports.
 #[derive(Clone, Debug)]
 struct PlainSwitch {
     choices: Choices,
@@ -463,7 +461,7 @@ fn any_choices() -> impl Strategy<Value = Choices> {
     prop_oneof![small, custom]
 }
 
-/// Runs the steps on ports of `Q` queues and on plain ports, and compares all visible state.
+/// Runs the steps on ports of `Q` queues and plain ports, and compares their visible state.
 fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps: &[Step]) {
     let model = choices.lay_out().expect("generated choices are valid");
     let mut plain = PlainSwitch::new(choices, pool_bytes, 2, seed);

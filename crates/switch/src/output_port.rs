@@ -9,15 +9,14 @@ use crate::port_context::PortContext;
 
 /// The configuration of a network's ports, as far as drivers read it.
 pub trait PortModel: Clone + Send + Sync {
-    /// True if service and size determine a packet's queue and memory: no shared memory, cells, ramp or classes. Such
-    /// ports drop nothing at [`OutputPort::dequeue`].
+    /// True if service and size determine queue and memory: no shared memory, cells, ramp or classes. Such ports drop
+    /// nothing at [`OutputPort::dequeue`].
     fn is_plain(&self) -> bool;
-    /// True if a queue takes memory from the switch's pool: decisions then depend on other ports of the switch.
+    /// True if a queue takes memory from the pool: decisions then depend on the switch's other ports.
     fn shares_memory(&self) -> bool;
-    /// Source of packets that ports send back by another port of their switch.
+    /// Source of packets that leave by another port of the switch.
     fn returning(&self) -> Returning;
-    /// True if the pool has room for `bytes` more in every queue and in any order: then the switch's ports are
-    /// independent. False if the model cannot tell.
+    /// True if the pool has room for `bytes` more in any queue and order: then ports are independent. False if unknown.
     fn admits_all(&self, _pool: &Pool, _bytes: u64) -> bool {
         false
     }
@@ -36,13 +35,12 @@ pub enum Returning {
         bytes: u32,
         /// Bytes of a trimmed header.
         trimmed_bytes: u16,
-        /// The upper bound of a header's memory beyond its bytes: the last cell is not full.
+        /// Upper bound of a header's memory beyond its bytes, in the last cell.
         cell_bytes: u16,
         /// An arriving packet adds at most one header to the queue.
         adds_one_header: bool,
     },
-    /// Notifications, when this queue overflows: not before its content and the arriving bytes together exceed this. A
-    /// dropped notification causes none.
+    /// Notifications, once this queue's content and the arriving bytes exceed this. A dropped notification causes none.
     WhenFull {
         /// The queue.
         queue: usize,
@@ -60,7 +58,7 @@ pub trait QueueView {
     /// The maximum number of queues.
     const QUEUES: usize;
 
-    /// True if a packet is on the wire whose memory is not released yet.
+    /// True while the memory of a packet on the wire is not released.
     fn is_sending(&self) -> bool;
 
     /// Max occupancy of a queue; `None` if the model has no such queue.
@@ -84,11 +82,11 @@ pub trait QueueView {
     /// Packets of a queue, the one on the wire included.
     fn queue_packets(&self, queue: usize) -> u32;
 
-    /// The queue length that an arriving packet finds, in packets, the one on the wire included. With priority queues:
-    /// the sum over all.
+    /// The queue length that an arriving packet finds, in packets, with the one on the wire. With priority queues: the
+    /// sum over all.
     fn packets_before(&self, model: &Self::Model, packet: &Packet) -> u32;
 
-    /// True if an arriving packet would be queued whole, and no other packet dropped or trimmed.
+    /// True if an arriving packet would be queued whole without a drop or trim.
     fn has_room(&self, model: &Self::Model, packet: &Packet, pool: &Pool) -> bool;
 
     /// Newly marked packets, modulo 2^32.
@@ -168,7 +166,7 @@ impl<W: Wrapper> QueueView for W {
     }
 }
 
-/// An output port: packets enter it, and leave one at a time for the wire.
+/// An output port: packets enter, and leave one at a time for the wire.
 pub trait OutputPort: QueueView + Default + Send + Sync {
     /// An idle port with the model of this number, if ports differ ([`PerPort`](crate::PerPort)).
     fn with_model(_number: u16) -> Self {
@@ -176,7 +174,7 @@ pub trait OutputPort: QueueView + Default + Send + Sync {
     }
 
     /// Queues a packet that fits under a plain model: the first step of [`OutputPort::enqueue`], for drivers that count
-    /// instructions. If it returns false, nothing has changed.
+    /// instructions. False without any change.
     fn enqueue_plainly<K: Packets>(
         &mut self,
         packet: Handle,
@@ -184,8 +182,8 @@ pub trait OutputPort: QueueView + Default + Send + Sync {
         packets: &mut K,
     ) -> bool;
 
-    /// Queues a packet that fits under a model whose only queue is pooled: the second step of [`OutputPort::enqueue`].
-    /// If it returns false, nothing has changed.
+    /// Queues a packet that fits under a model with one pooled queue: the second step of [`OutputPort::enqueue`]. False
+    /// without any change.
     fn enqueue_pooled<K: Packets>(
         &mut self,
         _packet: Handle,
@@ -196,21 +194,21 @@ pub trait OutputPort: QueueView + Default + Send + Sync {
         false
     }
 
-    /// Queues an arriving packet. Packets that are not kept go to [`PortContext::drop_list`], in order.
+    /// Queues an arriving packet. Packets not kept go to [`PortContext::drop_list`], in order.
     fn enqueue<K: Packets, C: Rng>(
         &mut self,
         packet: Handle,
         context: &mut PortContext<'_, Self::Model, K, C>,
     );
 
-    /// Releases the memory of the packet that was on the wire, and starts the next packet that the scheduler chooses;
-    /// `None` if no packet may go.
+    /// Releases the memory of the packet that was on the wire, and starts the scheduler's next; `None` if no packet may
+    /// go.
     fn dequeue<K: Packets, C: Rng>(
         &mut self,
         context: &mut PortContext<'_, Self::Model, K, C>,
     ) -> Option<Handle>;
 
-    /// Releases the memory of the packet that was on the wire, and starts no other.
+    /// Releases the memory of the packet that was on the wire.
     fn release(&mut self, model: &Self::Model, pool: &mut Pool);
 
     /// Stops a queue. Its packet on the wire goes on.
@@ -219,8 +217,8 @@ pub trait OutputPort: QueueView + Default + Send + Sync {
     /// Lets a queue send again.
     fn resume(&mut self, queue: usize);
 
-    /// Time of the port's next start, if no packet arrives before and its transmitter is free at `free_at`: then, or
-    /// later though packets wait (a class with a rate limit), or never.
+    /// Time of the next start without arrivals, if the transmitter is free at `free_at`: then, later though packets
+    /// wait (a class with a rate limit), or never.
     ///
     /// [`OutputPort::dequeue`] at that time returns or drops a packet, so that this moves on.
     fn next_start(&self, free_at: Time) -> Time;

@@ -33,7 +33,7 @@ impl<M: PortModel> PortModel for Models<M> {
         self.0.iter().any(PortModel::shares_memory)
     }
 
-    /// Combines the models: the smallest bound, if all models with returns have the same header queue.
+    /// The smallest bound, if all models with returns have the same header queue.
     fn returning(&self) -> Returning {
         self.0.iter().map(PortModel::returning).fold(Returning::Never, |all, one| {
             match (all, one) {

@@ -2,7 +2,7 @@
 
 use trimline_packet::ByteCount;
 
-/// Factor of a dynamic threshold, Q16.16: a queue may hold up to alpha times the free memory.
+/// Factor of a dynamic threshold, Q16.16: a queue may hold alpha times the free memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Alpha(u32);
 
@@ -28,9 +28,9 @@ impl Alpha {
     }
 }
 
-/// Buffer memory shared by the queues of a switch, with dynamic thresholds (Choudhury and Hahne, "Dynamic Queue Length
-/// Thresholds for Shared-Memory Packet Switches", 1998). A queue admits a packet while it holds at most alpha times the
-/// free memory: a lone hot port gets much, many leave some for the next. Queues with memory of their own do not use it.
+/// Buffer memory of a switch, with dynamic thresholds (Choudhury and Hahne, "Dynamic Queue Length Thresholds for
+/// Shared-Memory Packet Switches", 1998). A queue admits a packet while it holds at most alpha times the free memory: a
+/// lone hot port gets much, many leave some for the next. Queues with memory of their own do not use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
     capacity: u64,
@@ -83,7 +83,7 @@ impl Pool {
         arriving as u64 <= free && queue as u128 + arriving as u128 <= threshold
     }
 
-    /// True if packets of `bytes` in total are all admitted, in any order and whatever leaves meanwhile.
+    /// True if packets of `bytes` in total are all admitted, in any order.
     #[inline]
     pub const fn admits_all(&self, bytes: u64, alpha: Alpha) -> bool {
         // No queue holds more than all together.

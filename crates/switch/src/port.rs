@@ -1,4 +1,4 @@
-//! An output port: its waiting packets, the packet on the wire, and its scheduler.
+//! An output port.
 
 mod marking;
 
@@ -24,13 +24,10 @@ pub struct Port<const Q: usize> {
     queues: [Queue; Q],
     /// Packets sent in this queue's turn; with two queues, completed turns of the round.
     served: u32,
-    /// Packets that this port marked.
     marked: u32,
-    /// Memory of the packet on the wire, or zero.
     wire_bytes: u32,
     /// The queue of the packet on the wire.
     wire_queue: u8,
-    /// The queue whose turn it is.
     turn: u8,
     /// Bit `class` is set unless the class is paused.
     open: u8,
@@ -59,13 +56,12 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// True if a packet waits, besides the one on the wire, and its class is not paused.
+    /// True if a packet waits, besides the one on the wire, and is not paused.
     #[inline]
     pub fn is_backlogged(&self) -> bool {
         self.eligible != 0
     }
 
-    /// Packets on the wire: zero or one.
     #[inline]
     fn wire_packets(&self) -> u32 {
         u32::from(self.wire_bytes != 0)
@@ -83,7 +79,7 @@ impl<const Q: usize> Port<Q> {
         self.queues[queue].release(self.wire_packets(), self.wire_bytes);
     }
 
-    /// Starts the packet that the scheduler chooses; there is an eligible queue. Its memory is not yet known.
+    /// Starts the scheduler's packet; a queue is eligible. Its memory is not yet known.
     #[inline]
     fn start<P: Packets>(&mut self, model: &ServiceModel, packets: &P) -> Handle {
         let queue = self.schedule(self.eligible, model);
@@ -129,7 +125,6 @@ impl<const Q: usize> Port<Q> {
         model.port == Limit::NONE || self.held().fits(bytes, model.port)
     }
 
-    /// Occupancy of all queues, the packet on the wire included.
     fn held(&self) -> Held {
         self.queues.iter().fold(Held { packets: 0, bytes: 0 }, |held, queue| Held {
             packets: held.packets + queue.packets,
@@ -156,7 +151,7 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// The queue of `eligible`, which is not empty, that sends next.
+    /// The queue that sends next, of `eligible`, which is not empty.
     #[inline]
     fn schedule(&mut self, eligible: u8, model: &ServiceModel) -> usize {
         if Q == 2 {
@@ -189,7 +184,7 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// Enqueues a packet that does not fit, or whose model checks more than limits.
+    /// Enqueues a packet that does not fit, or needs more checks.
     #[inline(never)]
     fn enqueue_slowly<K: Packets, C: Rng>(
         &mut self,
@@ -211,7 +206,7 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// Dequeues under a model with cells, a pool or markers, which [`OutputPort::dequeue`] does not inline.
+    /// Dequeues under a model with cells, a pool or markers, outside the inlined [`OutputPort::dequeue`].
     #[inline(never)]
     fn dequeue_slowly<P: Packets>(
         &mut self,
@@ -229,7 +224,7 @@ impl<const Q: usize> Port<Q> {
         Some(packet)
     }
 
-    /// Applies the first applicable overflow step to a packet that does not fit.
+    /// Applies the overflow list to a packet that does not fit.
     fn overflow<K: Packets, C: Rng>(
         &mut self,
         queue: usize,
@@ -276,8 +271,8 @@ impl<const Q: usize> Port<Q> {
         context.drop_list.push(packet, Disposition::Dropped);
     }
 
-    /// Trims a packet that is in no queue and queues its header, by the overflow list of that queue. A header is not
-    /// trimmable, so this happens at most once.
+    /// Trims a packet and queues its header, by the overflow list of that queue. A header is not trimmable, so this
+    /// happens at most once.
     fn trim<K: Packets, C: Rng>(
         &mut self,
         packet: Handle,
@@ -287,7 +282,6 @@ impl<const Q: usize> Port<Q> {
         self.enqueue_slowly(packet, context);
     }
 
-    /// Trims a packet that is in no queue.
     fn cut<K: Packets, C: Rng>(
         &self,
         packet: Handle,
@@ -299,14 +293,14 @@ impl<const Q: usize> Port<Q> {
         context.drop_list.cut_bytes += u64::from(cut);
     }
 
-    /// True if the queue's tail may be trimmed: it is trimmable and not on the wire.
+    /// True if the queue's tail is trimmable and not on the wire.
     fn is_tail_trimmable<P: Packets>(&self, queue: usize, packets: &P) -> bool {
         let list = &self.queues[queue];
         !list.head.is_none() && packets.packet(list.tail).service == Service::Trimmable
     }
 
-    /// Trims tails until the packet fits, and queues it. Returns false, without effect, if it would not fit or an
-    /// untrimmable packet is in the way.
+    /// Trims tails until the packet fits, and queues it. False, without effect, if it would not fit or an untrimmable
+    /// packet is in the way.
     fn trim_tails<K: Packets, C: Rng>(
         &mut self,
         queue: usize,
@@ -343,8 +337,8 @@ impl<const Q: usize> Port<Q> {
         true
     }
 
-    /// The last packet that may stay ([`Handle::NONE`]: no packet) so that `arriving` bytes fit once all later ones are
-    /// trimmed, and the rest's occupancy; `None` if trimming tails cannot make room.
+    /// The last packet that may stay ([`Handle::NONE`]: no packet) so that `arriving` bytes fit once later ones are
+    /// trimmed, and the occupancy then; `None` if trimming cannot make room.
     fn tails<P: Packets>(
         &self,
         queue: usize,
@@ -632,7 +626,7 @@ mod tests {
         Bench::<1>::new(ServiceModel::paper(8, 9000)).arrive(data(0));
     }
 
-    /// Packets that a lone queue of a pool of 100 000 bytes admits at this alpha.
+    /// Packets that a lone queue admits from a pool of 100 000 bytes.
     fn admitted(alpha: Alpha) -> u32 {
         let mut choices = Choices::drop_tail(1000);
         choices.queues[0].pool = Some(alpha);
@@ -697,7 +691,7 @@ mod tests {
         assert_eq!(bench.pool.used(), ByteCount::ZERO);
     }
 
-    /// Bit masks of ten arriving packets with ECN: marked on arrival, and marked on departure.
+    /// Bit masks of ten packets with ECN: marked on arrival, and on departure.
     fn marks(marker: Marker, coins: &[bool]) -> [u32; 2] {
         let queue = QueueChoices::new(Limit::packets(100)).marker(marker);
         let choices = Choices { queues: alloc::vec![queue], ..Choices::drop_tail(1) };

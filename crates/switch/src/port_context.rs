@@ -1,4 +1,4 @@
-//! The context in which a port takes or gives a packet.
+//! The context of calls of a port.
 
 use trimline_packet::{Packets, Time};
 
@@ -6,8 +6,8 @@ use crate::Rng;
 use crate::drop_list::DropList;
 use crate::pool::Pool;
 
-/// State that a port reads or writes and does not own: the argument of
-/// [`OutputPort::enqueue`](crate::OutputPort::enqueue) and [`OutputPort::dequeue`](crate::OutputPort::dequeue).
+/// State that a port uses and does not own: the argument of [`OutputPort::enqueue`](crate::OutputPort::enqueue) and
+/// [`OutputPort::dequeue`](crate::OutputPort::dequeue).
 #[derive(Debug)]
 pub struct PortContext<'a, M: ?Sized, K, C> {
     /// The time of the call. It never falls at a port.
@@ -20,12 +20,12 @@ pub struct PortContext<'a, M: ?Sized, K, C> {
     pub pool: &'a mut Pool,
     /// The port's RNG stream.
     pub rng: &'a mut C,
-    /// Receives the packets that the port does not keep, in order.
+    /// Receives packets that the port does not keep, in order.
     pub drop_list: &'a mut DropList,
 }
 
 impl<K: Packets, C: Rng, M: ?Sized> PortContext<'_, M, K, C> {
-    /// The context of a port inside this one, with its own model.
+    /// The context of a port inside, with its own model.
     #[inline(always)]
     pub fn with<'b, N: ?Sized>(&'b mut self, model: &'b N) -> PortContext<'b, N, K, C> {
         PortContext {

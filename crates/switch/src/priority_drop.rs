@@ -1,4 +1,4 @@
-//! pFabric's port: a small queue that sends the most urgent packet first and drops the least urgent.
+//! pFabric's port: sends the most urgent packet first and drops the least urgent.
 
 use alloc::vec::Vec;
 
@@ -21,7 +21,6 @@ fn rank(packet: &Packet) -> u32 {
     }
 }
 
-/// Scheduling data of a waiting packet, contiguous in memory.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     rank: u32,
@@ -31,13 +30,13 @@ struct Waiting {
     flow: (HostId, HostId, ConnectionId),
 }
 
-/// A port of 1 to `Q` <= 8 queues with strict priority. The last queue of the model is in order of urgency if its
-/// choices say so ([`Order::Urgency`]); other queues, such as for notifications, are drop-tail FIFOs.
+/// A port of 1 to `Q` <= 8 queues with strict priority. The model's last queue is in order of urgency if it says so
+/// ([`Order::Urgency`]); others, such as for notifications, are drop-tail FIFOs.
 ///
 /// - The flow of the most urgent packet sends its first packet, so that flows keep their order (pFabric 4.2, its remark
 ///   on starvation). Of equally urgent packets the first counts.
 /// - A packet without room evicts less urgent ones: the least urgent first, the last among equals, as few as make room.
-///   If all evictions are not enough, only the packet itself is dropped. The packet on the wire stays.
+///   If that is not enough, only the packet itself is dropped. The packet on the wire stays.
 ///
 /// A search scans all waiting packets: tens, of 28 bytes each.
 #[derive(Clone, Debug)]
@@ -49,7 +48,6 @@ pub struct PriorityDrop<const Q: usize> {
     wire_queue: u8,
     /// Bit `queue` is set unless the queue is paused.
     open: u8,
-    /// The queue in order of urgency.
     urgent: u8,
 }
 
@@ -102,7 +100,7 @@ impl<const Q: usize> PriorityDrop<Q> {
         ranks.max_by_key(|&(_, rank)| rank).map_or(0, |(place, _)| place)
     }
 
-    /// Evicts packets less urgent than `rank` until `bytes` fit. Returns false, without effect, if they cannot.
+    /// Evicts packets less urgent than `rank` until `bytes` fit. False, without effect, if they cannot.
     fn make_room<K: Packets, C: Rng>(
         &mut self,
         (rank, bytes): (u32, u32),
@@ -126,7 +124,6 @@ impl<const Q: usize> PriorityDrop<Q> {
         true
     }
 
-    /// The queue that sends next, if any.
     #[inline]
     fn choice(&self) -> Option<usize> {
         (0..Q).find(|&queue| self.open >> queue & 1 != 0 && !self.queues[queue].head.is_none())
@@ -189,7 +186,6 @@ impl<const Q: usize> QueueView for PriorityDrop<Q> {
 }
 
 impl<const Q: usize> OutputPort for PriorityDrop<Q> {
-    /// No packet takes the fast path.
     #[inline]
     fn enqueue_plainly<K: Packets>(
         &mut self,
@@ -278,7 +274,6 @@ mod tests {
     use crate::model::{Cap, Choices, QueueChoices};
     use crate::testing::{World, packet};
 
-    /// A packet of a flow with `rank` bytes to go.
     fn of(flow: u32, rank: u32, bytes: u16, service: Service) -> Packet {
         let mut packet = packet(service, bytes, 0);
         packet.header.connection = ConnectionId::new(flow);
@@ -356,7 +351,7 @@ mod tests {
         assert_eq!(serve_all(&mut port, &mut world, &model), [urgent, small]);
     }
 
-    /// The port, by sorting: all waiting packets, in order of arrival.
+    /// The port, by sorting all waiting packets.
     struct Sorted {
         limits: [u32; 2],
         notified: VecDeque<(Handle, Packet)>,

@@ -41,7 +41,6 @@ fn headers_to_data(ratio: u32) -> Scheduler {
     Scheduler::WeightedRoundRobin { weights: [ratio, 1, 0, 0, 0, 0, 0, 0] }
 }
 
-/// Memory of `packets` payloads.
 fn memory(packets: u32, payload_bytes: u16) -> u32 {
     packets.checked_mul(u32::from(payload_bytes)).expect("a queue holds less than 4 GiB")
 }
@@ -60,7 +59,6 @@ impl Choices {
         }
     }
 
-    /// A queue in order of arrival.
     fn single(queue: QueueChoices) -> Choices {
         let queues: Vec<QueueChoices> = vec![queue];
         Choices {
@@ -431,7 +429,7 @@ macro_rules! profiles {
                 #[doc = concat!("[`Choices::", stringify!($name), "`], checked.")]
                 ///
                 /// # Panics
-                /// A capacity of zero.
+                /// Panics if a capacity is zero.
                 pub fn $name($($argument: $type),*) -> ServiceModel {
                     match Choices::$name($($argument),*).build() {
                         Ok(model) => model,

@@ -1,4 +1,4 @@
-//! A port whose first queue has a rate limit: notifications, which go before all other packets (FastLane 3.3.1).
+//! A port whose first queue has a rate limit: notifications, ahead of all others (FastLane 3.3.1).
 
 use trimline_packet::{Handle, Packets, Service, Time, TimeDelta};
 
@@ -9,8 +9,7 @@ use crate::pool::Pool;
 use crate::port_context::PortContext;
 
 /// A port with a clock for its first queue ([`Scheduler::RateLimited`](crate::Scheduler::RateLimited)): each packet
-/// waits until the one before has had its time at the cap's rate. Without a cap in the model it acts as the port
-/// inside.
+/// waits for the time of the one before at the cap's rate. Without a cap it acts as the port inside.
 ///
 /// Over any time, the queue starts at most the rate's bytes plus one packet; with
 /// [`Cap::is_work_conserving`](crate::Cap::is_work_conserving) this holds while other queues could send.
@@ -33,7 +32,6 @@ impl<P> RateLimited<P> {
     }
 }
 
-/// The queue with the cap.
 const FIRST: usize = 0;
 
 impl<P: OutputPort> Default for RateLimited<P> {
@@ -51,7 +49,7 @@ impl<P: OutputPort<Model = ServiceModel>> RateLimited<P> {
         self.is_strict = model.cap().is_some_and(|cap| !cap.is_work_conserving);
     }
 
-    /// [`OutputPort::dequeue`], while the first queue has packets and is not paused by a caller.
+    /// [`OutputPort::dequeue`] while the first queue has packets and no caller pauses it.
     #[inline(never)]
     fn dequeue_rate_limited<K: Packets, C: Rng>(
         &mut self,
@@ -188,7 +186,7 @@ mod tests {
         ServiceModel::fastlane(128_000, 3_200, cap)
     }
 
-    /// A port on a link of [`LINE`], served whenever it has a packet.
+    /// A port on a link of [`LINE`].
     struct Link<P> {
         port: P,
         world: World,
@@ -202,7 +200,6 @@ mod tests {
             Link { port: P::default(), world: World::new(), free_at: Time::ZERO, left: Vec::new() }
         }
 
-        /// Sends all packets that can start before `until`.
         fn run(&mut self, model: &ServiceModel, until: Time) {
             loop {
                 let now = self.port.next_start(self.free_at);

@@ -104,7 +104,6 @@ impl World {
         World { packets, pool, coins: ScriptedRng::default(), drop_list: DropList::new() }
     }
 
-    /// The context of a port with this model.
     pub(crate) fn context<'a, M>(
         &'a mut self,
         now: Time,
@@ -115,7 +114,6 @@ impl World {
     }
 }
 
-/// A port with its context.
 pub(crate) struct Bench<const Q: usize> {
     pub(crate) model: ServiceModel,
     pub(crate) port: Port<Q>,
@@ -137,7 +135,6 @@ impl<const Q: usize> Bench<Q> {
         }
     }
 
-    /// Enqueues a packet.
     pub(crate) fn arrive(&mut self, packet: Packet) -> Handle {
         let handle = self.packets.add(packet);
         let (port, mut context) = self.split(Time::ZERO);
@@ -145,13 +142,11 @@ impl<const Q: usize> Bench<Q> {
         handle
     }
 
-    /// Dequeues a packet.
     pub(crate) fn serve(&mut self) -> Option<Handle> {
         let (port, mut context) = self.split(Time::ZERO);
         port.dequeue(&mut context)
     }
 
-    /// The port and its context.
     fn split(
         &mut self,
         now: Time,

@@ -6,26 +6,24 @@ use trimline_packet::{Time, TimeDelta};
 
 use super::flow_id::FlowId;
 
-/// One associated flow.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     flow: FlowId,
-    /// Time of the last congestion echo to the sender.
+    /// Time of the last congestion echo.
     echoed: Time,
-    /// Number of its last packet in the limiter's queue, counted from 1.
+    /// Number of its last packet in the limiter's queue, from 1.
     last: u64,
 }
 
 impl Entry {
-    /// Returns whether the association has ended: no echo for `lifetime`, and no packet of the flow waits. A later
-    /// packet would overtake one that waits.
+    /// True if no echo came for `lifetime` and no packet of the flow waits: a later packet would overtake it.
     #[inline]
     fn has_ended(&self, now: Time, left: u64, lifetime: TimeDelta) -> bool {
         now.saturating_since(self.echoed) >= lifetime && self.last <= left
     }
 }
 
-/// A small table that is searched linearly: 64 entries of 32 bytes.
+/// A small table, searched linearly: 64 entries of 32 bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Associations {
     entries: Vec<Entry>,
@@ -38,8 +36,7 @@ impl Associations {
         Associations { entries: Vec::with_capacity(max), max }
     }
 
-    /// Returns the index of a flow, if it is associated; removes an association that has ended. `left`: packets that
-    /// have left the queue of the flow's limiter.
+    /// Index of an associated flow; removes an ended association. `left`: packets that have left the flow's limiter.
     #[inline]
     fn place(&mut self, flow: FlowId, now: Time, left: u64, lifetime: TimeDelta) -> Option<usize> {
         let place = self.entries.iter().position(|entry| entry.flow == flow)?;
@@ -50,7 +47,7 @@ impl Associations {
         Some(place)
     }
 
-    /// Returns the `last` of an associated flow, for the caller to write when it queues a packet of the flow.
+    /// The `last` of an associated flow, to set when a packet of it is queued.
     #[inline]
     pub(super) fn last_of(
         &mut self,
@@ -63,7 +60,7 @@ impl Associations {
         Some(&mut self.entries[place].last)
     }
 
-    /// Records a congestion echo. Returns whether the flow is associated; if so, its lifetime starts anew.
+    /// Records a congestion echo. True if the flow is associated; its lifetime then starts anew.
     #[inline]
     pub(super) fn refresh(
         &mut self,
@@ -81,8 +78,8 @@ impl Associations {
         }
     }
 
-    /// Associates a new flow. Returns false if the table is full; ended associations are removed first. `left` gives
-    /// the packets that have left a flow's limiter.
+    /// Associates a new flow, after removing ended associations. False if the table is full. `left`: packets that have
+    /// left a flow's limiter.
     pub(super) fn insert(
         &mut self,
         flow: FlowId,
@@ -101,7 +98,6 @@ impl Associations {
         true
     }
 
-    /// Returns the number of flows that are associated at `now`.
     pub(super) fn count(
         &self,
         now: Time,

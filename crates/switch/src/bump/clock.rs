@@ -9,13 +9,13 @@ use super::volume::Volume;
 pub enum Clock {
     /// At every instant, exactly.
     Continuous,
-    /// Only at the positive multiples of a period, as hardware does it (HULL 5.1). Events at such an instant see the
-    /// counter after its update.
+    /// Only at the positive multiples of a period, as in hardware (HULL 5.1). Events at such an instant see the updated
+    /// counter.
     Tick(TimeDelta),
 }
 
 impl Clock {
-    /// Returns the volume that a counter moves at a rate after `from` and up to `to`; zero if `to` is earlier.
+    /// The volume moved at a rate after `from` and up to `to`; zero if `to` is earlier.
     #[inline]
     pub(super) fn moved(self, rate: BitRate, from: Time, to: Time) -> Volume {
         match self {
@@ -27,7 +27,7 @@ impl Clock {
         }
     }
 
-    /// Returns the time at which a counter will have moved by `volume` since `from`.
+    /// Time at which a counter will have moved by `volume` since `from`.
     #[inline]
     pub(super) fn reaches(self, volume: Volume, rate: BitRate, from: Time) -> Time {
         match self {
@@ -55,7 +55,7 @@ mod tests {
     }
 
     proptest! {
-        /// A span in two parts moves as much as in one: reading the counter loses nothing.
+        /// Two parts of a span move as much as the whole.
         #[test]
         fn a_cut_loses_nothing(
             clock in clock(),

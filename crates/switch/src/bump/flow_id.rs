@@ -2,28 +2,28 @@
 
 use trimline_packet::{Flags, HostId, Packet};
 
-/// A flow of one host, in both directions: any number that is unique at the host.
+/// A flow of a host, in both directions: any number that is unique at the host.
 ///
-/// [`FlowId::of_sent`] and [`FlowId::of_received`] derive it from packets. A driver of frames derives it from
-/// addresses, protocol and ports.
+/// [`FlowId::of_sent`] and [`FlowId::of_received`] take it from packets; drivers of frames derive it from addresses,
+/// protocol and ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(u128);
 
 impl FlowId {
-    /// Returns the flow with this number.
+    /// The flow with this number.
     #[inline]
     pub const fn new(number: u128) -> FlowId {
         FlowId(number)
     }
 
-    /// Returns the flow of a packet that the host sends: its connection, with all subflows.
+    /// The flow of a packet that the host sends: its connection, with all subflows.
     #[inline]
     pub fn of_sent(packet: &Packet) -> FlowId {
         let opened_here = packet.header.flags.contains(Flags::FROM_OPENER);
         FlowId::of(packet.destination, packet, opened_here)
     }
 
-    /// Returns the flow of a packet that arrived at the host.
+    /// The flow of a packet that arrived at the host.
     #[inline]
     pub fn of_received(packet: &Packet) -> FlowId {
         let opened_here = !packet.header.flags.contains(Flags::FROM_OPENER);
@@ -36,7 +36,7 @@ impl FlowId {
         FlowId(u128::from(peer.get()) << 33 | connection << 1 | u128::from(opened_here))
     }
 
-    /// Hashes the flow to an index below `count`, which is above zero; flows spread about evenly.
+    /// Hashes the flow evenly to an index below `count`, which is above zero.
     #[inline]
     pub(super) const fn place(self, count: u8) -> usize {
         if count == 1 {
@@ -56,8 +56,7 @@ mod tests {
     use crate::testing::packet;
     use trimline_packet::{ConnectionId, Kind, Service};
 
-    /// An answer belongs to the flow of the packet that it answers, whichever side opened the connection, and to no
-    /// other.
+    /// An answer belongs to the flow of its packet, whichever side opened the connection, and to no other.
     #[test]
     fn an_answer_is_of_the_flow_that_it_answers() {
         let mut seen = alloc::collections::BTreeSet::new();

@@ -1,10 +1,10 @@
 //! Bumps on a link: devices between a port or host and its wire that see every packet (HULL, NSDI 2012).
 //!
 //! - A [`PhantomQueue`] keeps no packet: a counter in series with a port, which marks before a queue forms (2.1, 5.1).
-//! - A [`Pacer`] delays the packets of flows that cause congestion, and spaces them out (4.2, 5.1).
+//! - A [`Pacer`] delays and spaces out the packets of flows that cause congestion (4.2, 5.1).
 //!
-//! Many links share one checked configuration ([`PhantomModel`], [`PacerModel`]), as ports share a service model. They
-//! combine with every port, transport and driver. A driver without them pays nothing.
+//! Links share checked configurations ([`PhantomModel`], [`PacerModel`]), as ports share a service model. They combine
+//! with every port, transport and driver. A driver without them pays nothing.
 
 mod associations;
 mod clock;

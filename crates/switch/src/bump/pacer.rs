@@ -11,39 +11,37 @@ use super::pacer_settings::{Measured, PacerModel};
 use crate::Rng;
 use crate::list::Queue;
 
-/// Probabilities are in billionths.
 const BILLION: u32 = 1_000_000_000;
 
-/// The pacer's decision on a packet that the host sends.
+/// The pacer's decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// It goes when the line is free.
     Passes,
     /// It waits for tokens.
     Waits,
-    /// The FIFO is full: the packet is lost, and the caller owns it again.
+    /// The FIFO is full: the caller has the packet again, which is lost.
     Dropped,
 }
 
 /// Counters of a pacer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacerCounters {
-    /// Packets that it let pass.
+    /// Packets passed.
     pub passed: u64,
-    /// Packets that it queued.
+    /// Packets queued.
     pub paced: u64,
-    /// Packets that found its FIFO full.
+    /// Packets dropped at a full FIFO.
     pub dropped: u64,
     /// Bytes of the dropped packets.
     pub dropped_bytes: u64,
-    /// Number of associations made.
+    /// Associations made.
     pub associated: u64,
-    /// Number of associations refused because the table was full.
+    /// Associations refused by a full table.
     pub refused: u64,
 }
 
-/// The pacer of a host. It sees the packets that the host sends, after segmentation, and the congestion echoes among
-/// the packets that arrive.
+/// The pacer of a host, after segmentation. It sees sent packets, and the congestion echoes among arriving ones.
 ///
 /// # The contract
 /// `now` never falls. Early or repeated calls are harmless.
@@ -52,24 +50,24 @@ pub struct PacerCounters {
 /// 2. For an arriving packet that [`echoes congestion`](trimline_packet::Packet::echoes_congestion) the driver calls
 ///    [`Pacer::handle_echo`], and gives the packet to the host at once.
 /// 3. When the line is free and [`Pacer::next_start`] has come, [`Pacer::poll_transmit`] returns the packet to send, or
-///    `None` if the rate, and with it the time, has changed.
+///    `None` if the rate, and so the time, has changed.
 ///
-/// Passing packets go ahead of waiting ones. A flow keeps its order: while one of its packets waits, all later ones
-/// wait behind it.
+/// Passing packets go ahead of waiting ones. While a packet of a flow waits, later ones wait behind it: flows keep
+/// their order.
 ///
 /// Nothing is allocated after [`Pacer::new`]. Packets stay in the caller's storage, threaded into lists.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     passing: Queue,
     limiters: Vec<Limiter>,
-    /// Index of the limiter that is asked first; round robin.
+    /// Index of the next limiter; round robin.
     turn: usize,
     associations: Associations,
     counters: PacerCounters,
 }
 
 impl Pacer {
-    /// Returns an idle pacer: every flow passes, every bucket is full.
+    /// An idle pacer: every flow passes, every bucket is full.
     pub fn new(model: &PacerModel) -> Pacer {
         Pacer {
             passing: Queue::EMPTY,
@@ -112,7 +110,7 @@ impl Pacer {
         Taken::Waits
     }
 
-    /// Records a congestion echo for a flow. Draws only if the flow is not associated yet.
+    /// Records a congestion echo. Draws only if the flow is not associated.
     pub fn handle_echo<C: Rng>(
         &mut self,
         now: Time,
@@ -136,7 +134,7 @@ impl Pacer {
         }
     }
 
-    /// Returns the packet to send now; the line is free.
+    /// The packet to send now; the line is free.
     pub fn poll_transmit<P: Packets>(
         &mut self,
         now: Time,
@@ -159,8 +157,8 @@ impl Pacer {
         None
     }
 
-    /// Returns when to call [`Pacer::poll_transmit`] if nothing happens before and the line is free at `free_at`. Never
-    /// if the pacer holds no packet.
+    /// Time of the next [`Pacer::poll_transmit`] without further packets, if the line is free at `free_at`; never
+    /// without waiting packets.
     #[inline]
     pub fn next_start(&self, free_at: Time, model: &PacerModel) -> Time {
         if !self.is_open() {
@@ -170,19 +168,19 @@ impl Pacer {
         next.unwrap_or(Time::NEVER).max(free_at)
     }
 
-    /// Returns whether the host may hand over a packet: no passing packet waits for the line.
+    /// True if the host may hand over a packet: no passing packet waits for the line.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.passing.head.is_none()
     }
 
-    /// Returns the number of flows that are associated at `now`.
+    /// Number of flows associated at `now`.
     pub fn flows(&self, now: Time, model: &PacerModel) -> usize {
         let left = |flow: FlowId| self.limiters[flow.place(model.buckets)].left();
         self.associations.count(now, model.lifetime, left)
     }
 
-    /// Returns each bucket's rate and backlog. `now` is not before the last call's.
+    /// Rate and backlog of each bucket at `now`, which is not before the last call's.
     pub fn buckets(
         &self,
         now: Time,
@@ -191,7 +189,7 @@ impl Pacer {
         self.limiters.iter().map(move |limiter| limiter.inspect(now, model))
     }
 
-    /// Returns the counters.
+    /// The counters.
     pub fn counters(&self) -> PacerCounters {
         self.counters
     }

@@ -1,4 +1,4 @@
-//! Settings of a pacer, and their check.
+//! Settings of a pacer.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -12,15 +12,14 @@ use super::rate::Law;
 use super::volume::Volume;
 use crate::setting::SettingFault;
 
-/// Shares and probabilities are in billionths.
 const BILLION: u32 = 1_000_000_000;
 
 /// The bytes that the rate follows: M_r of equation (4). The paper gives both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measured {
-    /// Bytes of paced packets, dropped ones included (HULL 4.2, footnote 2).
+    /// Paced packets, dropped ones included (HULL 4.2, footnote 2).
     Paced,
-    /// Bytes of all packets that the host sends (HULL 4.2, the text). With several buckets: each flow at its bucket.
+    /// All packets that the host sends (HULL 4.2, the text); with several buckets, each flow at its bucket.
     FromHost,
 }
 
@@ -31,15 +30,15 @@ pub struct PacerSettings {
     pub interval: TimeDelta,
     /// Weight of the last sample, eta.
     pub gain: u32,
-    /// Rate that each byte of backlog adds with each update, beta, in B/s.
+    /// Rate added per byte of backlog and update, beta, in B/s.
     pub backlog_gain: u64,
     /// The bytes that are measured.
     pub measured: Measured,
-    /// Rate before the first measurement, within the bounds; `None`: the line's.
+    /// First rate, within the bounds; `None`: the line's.
     pub first_rate: Option<BitRate>,
     /// The min rate.
     pub min_rate: BitRate,
-    /// Step of the bucket's rate, which is a multiple of it.
+    /// The bucket's rate is a multiple of this.
     pub rate_step: BitRate,
     /// Tokens that a bucket holds.
     pub bucket: ByteCount,
@@ -58,8 +57,7 @@ pub struct PacerSettings {
 }
 
 impl PacerSettings {
-    /// Returns the testbed's settings, at 1 Gb/s (HULL table 3, 5.1). First rate (chosen; the paper has none): the
-    /// line's.
+    /// The testbed's settings, at 1 Gb/s (HULL table 3, 5.1). First rate: the line's (chosen; not in the paper).
     pub const fn testbed() -> PacerSettings {
         PacerSettings {
             interval: TimeDelta::from_us(64),
@@ -79,8 +77,8 @@ impl PacerSettings {
         }
     }
 
-    /// Returns the large simulation's settings, at 10 Gb/s (HULL 6.3). Values that the paper does not name are the
-    /// testbed's, except the tick: a bucket of 3 KB filled every 16 us would pass at most 1.5 Gb/s.
+    /// The large simulation's settings, at 10 Gb/s (HULL 6.3). Others are the testbed's, except the tick: a bucket of 3
+    /// KB per 16 us would pass at most 1.5 Gb/s.
     pub const fn simulated() -> PacerSettings {
         PacerSettings {
             interval: TimeDelta::from_ns(7_200),
@@ -91,9 +89,8 @@ impl PacerSettings {
         }
     }
 
-    /// Returns the settings for links of this rate: the testbed's below 10 Gb/s, otherwise the large simulation's.
-    /// Above 10 Gb/s a FIFO holds what the link sends while a link of 10 Gb/s sends 128 KB (chosen: the paper has no
-    /// faster link).
+    /// Settings for a link: the testbed's below 10 Gb/s, otherwise the large simulation's. Above 10 Gb/s a FIFO holds
+    /// the time of 128 KB at 10 Gb/s (chosen: the paper has no faster link).
     pub fn for_link(link: BitRate) -> PacerSettings {
         if link < SIMULATED_AT {
             return PacerSettings::testbed();
@@ -186,7 +183,6 @@ impl PacerSettings {
         Ok(())
     }
 
-    /// Returns the FIFO's capacity in bytes.
     fn check_queue(&self, largest_packet: u16) -> Result<u32, SettingFault> {
         let packet = ByteCount::new(largest_packet.into());
         for (key, bytes, reason) in [
@@ -204,7 +200,7 @@ impl PacerSettings {
         })
     }
 
-    /// Returns settings that are allowed but suspicious on a link of this rate.
+    /// Allowed but suspicious settings for a link of this rate.
     pub fn warnings(&self, link: BitRate) -> Vec<SettingFault> {
         let mut warnings = Vec::new();
         // Equation (4) with a backlog that grows by (M / T_r - R) T_r is linear, and stable for beta T_r < eta.
@@ -239,7 +235,7 @@ impl PacerSettings {
     }
 }
 
-/// Checked settings, shared by the pacers of many hosts.
+/// Checked settings, shared by pacers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacerModel {
     pub(super) law: Law,

@@ -9,7 +9,7 @@ use super::clock::Clock;
 use super::volume::Volume;
 use crate::setting::SettingFault;
 
-/// The link rate of HULL's large simulation (6.3): the fastest for which the paper gives settings.
+/// The link rate of HULL's large simulation (6.3): the paper's fastest with settings.
 pub(super) const SIMULATED_AT: BitRate = BitRate::from_gbps(10);
 
 /// Settings of a link's phantom queue.
@@ -24,7 +24,7 @@ pub struct PhantomSettings {
 }
 
 impl PhantomSettings {
-    /// Returns the testbed's settings, for links of 1 Gb/s: 950 Mb/s and 1 KB (HULL table 3), every 800 ns (5.1).
+    /// The testbed's settings, for 1 Gb/s: 950 Mb/s and 1 KB (HULL table 3), every 800 ns (5.1).
     pub const fn testbed() -> PhantomSettings {
         PhantomSettings {
             drain: BitRate::from_bps(950_000_000),
@@ -33,8 +33,8 @@ impl PhantomSettings {
         }
     }
 
-    /// Returns the large simulation's settings, for links of 10 Gb/s: 9.5 Gb/s (HULL 6.3). The paper gives no threshold
-    /// there; chosen: the testbed's. In both it is about a round trip's surplus at a full link.
+    /// The large simulation's settings, for 10 Gb/s: 9.5 Gb/s (HULL 6.3). Threshold: the testbed's (chosen; not in the
+    /// paper), about a round trip's surplus at a full link in both.
     pub const fn simulated() -> PhantomSettings {
         PhantomSettings {
             drain: BitRate::from_bps(9_500_000_000),
@@ -43,8 +43,8 @@ impl PhantomSettings {
         }
     }
 
-    /// Returns the threshold for a link of this rate: 1 KB up to 10 Gb/s; above, the same transmission time as at 10
-    /// Gb/s (chosen: the paper has no faster link).
+    /// The threshold for a link: 1 KB up to 10 Gb/s; above, the time of 1 KB at 10 Gb/s (chosen: the paper has no
+    /// faster link).
     pub fn threshold_for(link: BitRate) -> ByteCount {
         let base = PhantomSettings::simulated().threshold;
         ByteCount::new(link.scale(base.get(), SIMULATED_AT))
@@ -80,7 +80,7 @@ impl PhantomSettings {
         })
     }
 
-    /// Returns settings that are allowed but suspicious.
+    /// Allowed but suspicious settings.
     pub fn warnings(&self) -> Vec<SettingFault> {
         let mut warnings = Vec::new();
         if let Clock::Tick(tick) = self.clock {
@@ -97,7 +97,7 @@ impl PhantomSettings {
     }
 }
 
-/// Checked settings, shared by the phantom queues of many links of one rate.
+/// Checked settings, shared by links of one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhantomModel {
     drain: BitRate,
@@ -116,15 +116,14 @@ pub struct PhantomQueue {
 }
 
 impl PhantomQueue {
-    /// Returns an empty phantom queue.
+    /// An empty phantom queue.
     pub const fn new() -> PhantomQueue {
         PhantomQueue { length: Volume::ZERO, at: Time::ZERO }
     }
 
-    /// Counts a packet whose transmission starts. `now` never falls. Returns whether this marked the packet, unmarked
-    /// until now.
+    /// Counts a packet whose transmission starts. `now` never falls. Returns whether this call marked it.
     ///
-    /// A packet whose transport does not know ECN counts, and is never marked.
+    /// Packets without ECN count, and are never marked.
     #[inline]
     pub fn pass(&mut self, now: Time, packet: &mut Packet, model: &PhantomModel) -> bool {
         let found = self.fill(now, ByteCount::new(packet.wire_bytes.into()), model);
@@ -152,13 +151,13 @@ impl PhantomQueue {
         self.length.saturating_sub(model.clock.moved(model.drain, self.at, now))
     }
 
-    /// Sets the clock back: `now` falls once by `by`, and the counter keeps its value. Ticks start anew unless `by` is
-    /// a multiple of the tick.
+    /// Sets the clock back: `now` falls once by `by`, and the counter stays. Ticks start anew unless `by` is a
+    /// multiple.
     pub const fn set_back(&mut self, by: TimeDelta) {
         self.at = self.at.set_back(by);
     }
 
-    /// Returns the counter in whole bytes. `now` is not before the last packet's.
+    /// The counter in whole bytes. `now` is not before the last packet's.
     pub fn bytes(&self, now: Time, model: &PhantomModel) -> ByteCount {
         self.length_at(now, model).whole_bytes()
     }
@@ -185,7 +184,7 @@ mod tests {
         settings(clock).check(GIGABIT).expect("the paper's")
     }
 
-    /// Returns the numbers, from 1, of the marked ones of `count` packets that are `gap_ns` apart.
+    /// Numbers, from 1, of the marked packets among `count` that are `gap_ns` apart.
     fn marked(clock: Clock, (count, bytes, gap_ns): (u64, u16, u64), marks: u8) -> Vec<u64> {
         let (model, mut phantom) = (model(clock), PhantomQueue::new());
         let mut pass = |number: &u64| {
@@ -199,7 +198,7 @@ mod tests {
         (1..=count).filter(|number| pass(number)).collect()
     }
 
-    /// HULL table 3: with 1 KB a packet on an idle link is not marked, nor is a packet that follows after the first has
+    /// HULL table 3: with 1 KB a packet on an idle link is not marked, nor one that follows after the first has
     /// drained.
     #[test]
     fn a_packet_on_an_idle_link_is_not_marked() {
@@ -207,22 +206,22 @@ mod tests {
         assert_eq!(marked(Clock::Continuous, (100, 1514, 12_749), Packet::MARK_ECT), []);
     }
 
-    /// HULL 2.1: on a full link of 1 Gb/s with a drain of 950 Mb/s the counter gains 52.9 B with each frame of 1514 B
-    /// in 1538 B of time. The twentieth packet finds 1005 B, more than 1 KB, as do all later ones.
+    /// HULL 2.1: at 1 Gb/s with a drain of 950 Mb/s a full link gains 52.9 B per frame of 1514 B in 1538 B of time.
+    /// From the twentieth, which finds 1005 B, all packets find more than 1 KB.
     #[test]
     fn the_twentieth_packet_back_to_back_is_the_first_marked() {
         let found = marked(Clock::Continuous, (100, 1514, 12_304), Packet::MARK_ECT);
         assert_eq!(found, (20..=100).collect::<Vec<_>>());
     }
 
-    /// A packet that finds exactly the threshold is not marked: 1000 B directly behind another 1000 B.
+    /// A packet that finds exactly the threshold is not marked: 1000 B behind 1000 B.
     #[test]
     fn the_threshold_itself_is_not_above_the_threshold() {
         let found = marked(Clock::Continuous, (3, 1000, 0), Packet::MARK_ECT);
         assert_eq!(found, [3]);
     }
 
-    /// Packets without ECN fill the counter too (HULL 2.1: link utilization), and cause marks on others.
+    /// Packets without ECN fill the counter too (HULL 2.1: link utilization).
     #[test]
     fn what_knows_no_ecn_counts_and_is_not_marked() {
         assert_eq!(marked(Clock::Continuous, (100, 1514, 0), 0), []);
@@ -250,7 +249,7 @@ mod tests {
         assert_eq!(bytes(1_000_000_000), 0);
     }
 
-    /// If a driver's clock is set back by a second, the counter is equal at times that are earlier by a second.
+    /// Setting a driver's clock back by a second shifts the counter by a second.
     #[test]
     fn a_clock_that_is_set_back_changes_nothing() {
         let second = TimeDelta::from_ms(1000);
@@ -266,7 +265,7 @@ mod tests {
     }
 
     proptest! {
-        /// Ticks only round: the counter stays within one tick's bytes of the continuous drain at any time.
+        /// The counter stays within one tick's bytes of the continuous drain.
         #[test]
         fn ticks_agree_with_the_continuous_drain(
             steps in prop::collection::vec((0u64..30_000_000, 64u16..=9064), 1..400),
@@ -294,8 +293,7 @@ mod tests {
             }
         }
 
-        /// The counter equals the queue behind a link of the drain rate, which the test computes for the whole past
-        /// with every packet, in parts of a byte.
+        /// The counter equals the queue of a link of the drain rate, computed over the whole past in parts of a byte.
         #[test]
         fn the_counter_is_a_slower_link(
             steps in prop::collection::vec((0u64..20_000_000, 64u16..=1538), 1..200),

@@ -1,11 +1,10 @@
-//! The rate of a token bucket, from the bytes that arrive at it (HULL 4.2, equation 4).
+//! The rate of a token bucket (HULL 4.2, equation 4).
 
 use trimline_packet::units::PICOSECONDS_PER_SECOND;
 use trimline_packet::{BitRate, ByteCount, Time, TimeDelta};
 
-/// The rate is averaged in 2^-16 b/s: an update's rounding is far below a step of the bucket's rate.
+/// Averages in 2^-16 b/s round far below a step of the bucket's rate.
 const FRACTION_BITS: u32 = 16;
-/// Shares are in billionths.
 const BILLION: u64 = 1_000_000_000;
 
 /// The checked constants of equation (4).
@@ -15,15 +14,15 @@ pub(super) struct Law {
     pub(super) interval: TimeDelta,
     /// Weight of a sample, eta, in billionths: above zero, at most a billion.
     pub(super) gain: u32,
-    /// Rate that a byte of backlog adds, beta, in B/s per byte.
+    /// Rate per byte of backlog, beta, in B/s.
     pub(super) backlog_gain: u64,
     pub(super) min: BitRate,
     pub(super) max: BitRate,
-    /// Step of the bucket's rate, which is a multiple of it.
+    /// The bucket's rate is a multiple of this.
     pub(super) step: BitRate,
 }
 
-/// A first-order filter of the arrival rate, raised by the backlog.
+/// A first-order filter of the arrival rate, plus the backlog's share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Estimate {
     /// R_tb in 2^-16 b/s.
@@ -40,20 +39,18 @@ impl Estimate {
         Estimate { rate: parts(first.clamp(law.min, law.max)), measured: 0, next }
     }
 
-    /// Returns the time of the next update.
     #[inline]
     pub(super) fn next_update(&self) -> Time {
         self.next
     }
 
-    /// Adds bytes to this interval.
     #[inline]
     pub(super) fn count(&mut self, bytes: u16) {
         self.measured += u64::from(bytes);
     }
 
-    /// Ends an interval. If the update changes nothing and no bytes came, the updates up to `now` change nothing either
-    /// and are skipped.
+    /// Ends an interval. After an update without change and bytes, the updates up to `now` change nothing and are
+    /// skipped.
     pub(super) fn update(&mut self, backlog: ByteCount, now: Time, law: &Law) {
         let before = self.rate;
         let measured = core::mem::take(&mut self.measured);
@@ -64,8 +61,8 @@ impl Estimate {
         self.next = Time::from_ps(self.next.as_ps().max(ended)).saturating_add(law.interval);
     }
 
-    /// Returns the rate of the bucket: the nearest multiple of the step, within the bounds (HULL 5.1). So a backlog
-    /// below eta step / 2 beta (244 B with the testbed's settings) may stay.
+    /// Rate of the bucket: the nearest multiple of the step, within the bounds (HULL 5.1). So a backlog below eta step
+    /// / 2 beta (244 B with the testbed's settings) may stay.
     #[inline]
     pub(super) fn bucket_rate(&self, law: &Law) -> BitRate {
         let (rate, step) = (self.rate >> FRACTION_BITS, law.step.as_bps());
@@ -122,7 +119,7 @@ mod tests {
         assert_eq!(estimate.measured, 0, "an interval of its own");
     }
 
-    /// The bucket's rate is the nearest multiple of 0.5 Mb/s, at least one step and at most the line's (HULL 5.1).
+    /// The bucket's rate is a multiple of 0.5 Mb/s, at least one step and at most the line's (HULL 5.1).
     #[test]
     fn the_buckets_rate_is_a_multiple_of_the_step() {
         for (rate, bucket) in [
@@ -170,7 +167,7 @@ mod tests {
             }
         }
 
-        /// Skipping updates gives the same rate as performing them in time.
+        /// Skipped updates change nothing.
         #[test]
         fn what_is_passed_over_changes_nothing(
             first in 500_000u64..1_000_000_000,

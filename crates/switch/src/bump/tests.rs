@@ -1,4 +1,4 @@
-//! Tests of the pacer on a line, by the packets that leave it and their times.
+//! Tests of the pacer, by the times at which packets leave its line.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -22,7 +22,6 @@ fn flow(number: u32) -> FlowId {
     FlowId::new(number.into())
 }
 
-/// A packet that has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Left {
     at: Time,
@@ -30,7 +29,7 @@ struct Left {
     bytes: u16,
 }
 
-/// A pacer before a line, and all packets that have left it.
+/// A pacer before a line, and the packets that have left it.
 #[derive(Clone)]
 struct Line {
     model: PacerModel,
@@ -56,7 +55,7 @@ impl Line {
         }
     }
 
-    /// Polls the pacer with a free line and sends its packet. Returns whether there was a packet.
+    /// Sends the pacer's packet, if any; returns whether there was one.
     fn poll(&mut self, now: Time) -> bool {
         let Some(handle) = self.pacer.poll_transmit(now, &self.packets, &self.model) else {
             return false;
@@ -67,7 +66,7 @@ impl Line {
         true
     }
 
-    /// Runs the line up to and including `until`.
+    /// Runs up to and including `until`.
     fn run(&mut self, until: Time) {
         loop {
             let next = self.pacer.next_start(self.free_at, &self.model);
@@ -80,7 +79,7 @@ impl Line {
         }
     }
 
-    /// Sends a packet from the host, after everything that is due before.
+    /// Runs up to `now`, then sends a packet from the host.
     fn send(&mut self, now: Time, of: FlowId, bytes: u16) -> (Taken, Handle) {
         self.run(now);
         let handle = self.packets.add(packet(Service::Droppable, bytes, 0));
@@ -93,7 +92,6 @@ impl Line {
         self.pacer.handle_echo(now, of, &self.model, &mut self.rng);
     }
 
-    /// Returns whether a packet of the flow would be paced now.
     fn is_paced(&self, now: Time, of: FlowId) -> bool {
         self.clone().send(now, of, 64).0 == Taken::Waits
     }
@@ -104,20 +102,20 @@ impl Line {
     }
 }
 
-/// Returns the testbed's settings, with every echo associating its flow.
+/// The testbed's settings, with every echo associating its flow.
 fn sure() -> PacerSettings {
     PacerSettings { association_chance: ALWAYS, ..PacerSettings::testbed() }
 }
 
-/// Returns the settings of [`sure`] with a rate that never changes.
+/// The settings of [`sure`] at a constant rate.
 fn at_rate(bits: u64, clock: Clock) -> PacerSettings {
     let rate = BitRate::from_bps(bits);
     let interval = TimeDelta::from_ms(1_000_000);
     PacerSettings { first_rate: Some(rate), interval, clock, ..sure() }
 }
 
-/// A bucket of 3000 B passes two packets of 1500 B at once, and then one every 24 us at 500 Mb/s (HULL 5.1). Ticks of
-/// 16 us bring 1000 B each.
+/// A bucket of 3000 B passes two packets of 1500 B, and then one every 24 us at 500 Mb/s (HULL 5.1). Ticks of 16 us
+/// bring 1000 B each.
 #[test]
 fn a_bucket_passes_its_depth_and_then_its_rate() {
     let check = |clock, expected: [u64; 6]| {
@@ -178,7 +176,7 @@ fn an_association_ends_when_nothing_was_echoed_for_its_lifetime() {
     assert_eq!(line.pacer.counters().associated, 1);
 }
 
-/// An association does not end while a packet of the flow waits: the next packet would overtake it.
+/// An association stays while a packet of the flow waits: the next packet would overtake it.
 #[test]
 fn an_association_outlives_its_lifetime_while_a_packet_waits() {
     // 1500 B take 24 ms at 0.5 Mb/s, longer than the 10 ms of the association.
@@ -194,7 +192,7 @@ fn an_association_outlives_its_lifetime_while_a_packet_waits() {
     assert_eq!(line.send(us(60_000), flow(1), 1500).0, Taken::Passes);
 }
 
-/// HULL 4.2: one echo in eight associates its flow. An associated flow needs no draw.
+/// HULL 4.2: one echo in eight associates its flow; no draw for an associated flow.
 #[test]
 fn an_echo_associates_with_its_probability() {
     let settings = PacerSettings { flows: 20_000, ..PacerSettings::testbed() };
@@ -236,7 +234,7 @@ fn a_full_table_refuses_and_is_free_again_when_one_has_ended() {
     assert_eq!(line.pacer.flows(us(10_001), &line.model), 64);
 }
 
-/// HULL 5.1: a FIFO of 128 KB drops and counts packets that do not fit; a smaller packet may still fit.
+/// HULL 5.1: a FIFO of 128 KB drops and counts overflow; a smaller packet may still fit.
 #[test]
 fn a_full_fifo_drops_and_counts() {
     let mut line = Line::new(&at_rate(500_000, Clock::Continuous));
@@ -253,7 +251,7 @@ fn a_full_fifo_drops_and_counts() {
     assert_eq!(counters.dropped_bytes, 4 * 1500 + 501);
 }
 
-/// A packet larger than the bucket is dropped, and blocks no other packet.
+/// A packet larger than the bucket is dropped, and blocks no other.
 #[test]
 fn a_packet_longer_than_was_said_is_dropped() {
     let mut line = Line::new(&sure());
@@ -264,7 +262,7 @@ fn a_packet_longer_than_was_said_is_dropped() {
     assert_eq!(line.left.len(), 1);
 }
 
-/// M_r counts the paced bytes (HULL 4.2, footnote 2) or all bytes of the host (the text), as set.
+/// M_r counts paced bytes (HULL 4.2, footnote 2) or all bytes of the host (the text).
 #[test]
 fn bytes_that_pass_count_where_all_are_measured() {
     let rate = |measured| {
@@ -279,8 +277,7 @@ fn bytes_that_pass_count_where_all_are_measured() {
     assert_eq!(rate(Measured::FromHost), 500_000_000);
 }
 
-/// HULL 4.2: the backlog of a burst at a low rate drains: beta raises the rate above the flow's until the backlog is
-/// gone.
+/// HULL 4.2: the backlog of a burst at a low rate drains, as beta raises the rate above the flow's.
 #[test]
 fn the_backlog_of_a_burst_goes() {
     let mut line = Line::new(&sure());
@@ -303,7 +300,7 @@ fn the_backlog_of_a_burst_goes() {
     assert_eq!(line.bucket(us(16 * 40_000)), (BitRate::from_bps(500_000_000), 0));
 }
 
-/// Each flow stays with one bucket, and buckets have rates of their own (HULL 4.2, remark 4).
+/// Flows stay with one bucket, and each bucket has its own rate (HULL 4.2, remark 4).
 #[test]
 fn buckets_do_not_touch_each_other() {
     let settings = PacerSettings { buckets: 2, ..at_rate(500_000_000, Clock::Continuous) };
@@ -335,7 +332,7 @@ fn buckets_do_not_touch_each_other() {
     assert_eq!(line.left.len(), 8);
 }
 
-/// A pacer that is not called for a while equals one that is called all the time.
+/// A pacer without calls for a while equals one that is called all the time.
 #[test]
 fn an_idle_pacer_needs_no_calls() {
     let rates = [us(64), us(640), us(10_000), us(1_000_000)].map(|end| {
@@ -355,7 +352,6 @@ fn an_idle_pacer_needs_no_calls() {
     assert_eq!(rates, [898_500_000, 270_000_000, 500_000, 500_000]);
 }
 
-/// A step of a test: a packet, an echo, or a look.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Send { flow: u32, bytes: u16 },
@@ -397,7 +393,7 @@ fn settings() -> impl Strategy<Value = PacerSettings> {
     )
 }
 
-/// A packet that the pacer took; listed in order of arrival.
+/// A packet that the pacer took.
 #[derive(Clone, Copy, Debug)]
 struct Came {
     at: Time,
@@ -409,7 +405,7 @@ struct Came {
 /// The rate of each bucket from each update on.
 type Rates = Vec<(Time, Vec<BitRate>)>;
 
-/// Performs the steps, and then runs until the pacer is empty.
+/// Performs the steps until the pacer is empty.
 fn perform(settings: &PacerSettings, seed: u64, steps: &[(u64, Step)]) -> (Line, Vec<Came>, Rates) {
     let mut line = Line::new(settings);
     line.rng = SplitMix(seed);
@@ -440,7 +436,7 @@ fn perform(settings: &PacerSettings, seed: u64, steps: &[(u64, Step)]) -> (Line,
     (line, came, rates)
 }
 
-/// Returns the sum of a bucket's rate up to a time, in parts of a byte.
+/// Sum of a bucket's rate up to a time, in parts of a byte.
 fn granted(rates: &Rates, place: usize, to: Time) -> i128 {
     let ends = rates.iter().skip(1).map(|&(at, _)| at).chain([Time::NEVER]);
     let part = |((start, each), end): (&(Time, Vec<BitRate>), Time)| {
@@ -452,7 +448,7 @@ fn granted(rates: &Rates, place: usize, to: Time) -> i128 {
 
 proptest! {
     /// HULL 4.2, 5.1: in any span a bucket passes at most its rate's bytes plus its depth, with ticks one tick's tokens
-    /// more; so at most R_max t + 3 KB. The rate stays within its bounds.
+    /// more: R_max t + 3 KB. The rate keeps its bounds.
     #[test]
     fn no_span_has_more_than_the_rate_and_the_depth(
         settings in settings(), seed: u64, steps in steps(),
@@ -495,8 +491,7 @@ proptest! {
         }
     }
 
-    /// Packets are conserved: a packet taken leaves once, a dropped one never. A flow's packets leave in order of
-    /// arrival, also if its association begins or ends between them.
+    /// Packets are conserved, and flows keep their order, also if an association begins or ends between packets.
     #[test]
     fn all_leave_once_and_those_of_a_flow_in_order(
         settings in settings(), seed: u64, steps in steps(),
@@ -519,7 +514,7 @@ proptest! {
         );
     }
 
-    /// HULL 4.2: passing packets are sent immediately: no waiting packet starts while a passing one is here.
+    /// HULL 4.2: passing packets are sent immediately: no waiting packet starts before them.
     #[test]
     fn what_passes_goes_ahead(settings in settings(), seed: u64, steps in steps()) {
         let (line, came, _) = perform(&settings, seed, &steps);
@@ -536,8 +531,7 @@ proptest! {
         }
     }
 
-    /// Additional polls change nothing. The pacer names the first instant at which a packet can go: earlier polls
-    /// return no packet.
+    /// Additional polls change nothing. The pacer names the first instant at which a packet can go.
     #[test]
     fn a_look_between_changes_nothing(
         settings in settings(), seed: u64, steps in steps(),
@@ -569,8 +563,8 @@ proptest! {
     }
 }
 
-/// Sends `steps_of_rate` times 4 B every 8 us, eight packets in each interval of 64 us. Checks the rate after a second,
-/// and that the backlog is worth at most half a step of the rate (beta Q / eta).
+/// Sends `steps_of_rate` times 4 B every 8 us, eight packets per interval of 64 us. After a second the rate is right,
+/// and the backlog worth at most half a step of the rate (beta Q / eta).
 fn converges(
     steps_of_rate: u64,
     first: u64,
@@ -602,14 +596,14 @@ fn converges(
     Ok(())
 }
 
-/// A stable backlog stays: beta Q / eta is less than half a step, and the rate is a multiple of a step. So the rate
-/// does not rise for the packet of 256 B that waits: a backlog of at most 256.04 B stays.
+/// beta Q / eta is less than half a step, and the rate is a multiple of a step: it does not rise for a packet of 256 B,
+/// as a backlog of at most 256.04 B stays.
 #[test]
 fn a_packet_of_256_bytes_waits_for_ever() {
     converges(64, 500_000, 131_090_749, 16, Clock::Continuous).unwrap();
 }
 
-/// A backlog of at most 284 B stays, since beta Q / eta is less than half a step; a packet has 168 B.
+/// beta Q / eta is less than half a step: a backlog of at most 284 B stays; a packet has 168 B.
 #[test]
 fn a_packet_of_168_bytes_waits_for_ever() {
     converges(42, 500_000, 145_654_731, 16, Clock::Continuous).unwrap();
@@ -618,9 +612,8 @@ fn a_packet_of_168_bytes_waits_for_ever() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// HULL 4.2, footnote 2: where paced bytes come at a fixed rate R*, the rate settles at R* and the backlog at zero
-    /// from any start, as long as beta T_r < eta. With a rate in steps (HULL 5.1) the backlog is at most half a step's
-    /// worth.
+    /// HULL 4.2, footnote 2: with paced bytes at a fixed rate R*, the rate settles at R* and the backlog at zero from
+    /// any start, if beta T_r < eta. With a rate in steps (HULL 5.1) the backlog is at most half a step's worth.
     #[test]
     fn the_rate_settles_where_the_bytes_come(
         steps_of_rate in 1u64..=249,

@@ -5,7 +5,7 @@ use trimline_packet::{BitRate, ByteCount, Time};
 use super::clock::Clock;
 use super::volume::Volume;
 
-/// Tokens of a bucket: a rate brings them up to the bucket's depth, and packets take them.
+/// Tokens of a bucket: a rate brings them up to the depth, and packets take them.
 ///
 /// Between two instants at most the rate's bytes plus the depth leave; with ticks, one tick's tokens more.
 #[derive(Clone, Copy, Debug)]
@@ -15,12 +15,11 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Returns a full bucket.
     pub(super) const fn full(depth: Volume) -> Tokens {
         Tokens { held: depth, at: Time::ZERO }
     }
 
-    /// Brings the tokens up to date. The rate has not changed since the last call.
+    /// Updates the tokens. The rate has not changed since the last call.
     #[inline]
     pub(super) fn accrue(&mut self, until: Time, rate: BitRate, depth: Volume, clock: Clock) {
         let brought = clock.moved(rate, self.at, until);
@@ -28,7 +27,7 @@ impl Tokens {
         self.at = self.at.max(until);
     }
 
-    /// Takes the tokens of a packet. Returns whether there were enough; if not, the bucket is unchanged.
+    /// Takes the tokens of a packet. Returns false, without change, if there are too few.
     #[inline]
     pub(super) fn take(&mut self, bytes: u16) -> bool {
         let needed = Volume::of(ByteCount::new(bytes.into()));
@@ -39,7 +38,7 @@ impl Tokens {
         is_enough
     }
 
-    /// Returns when there will be enough tokens for a packet, if the rate does not change.
+    /// Time at which there are tokens for a packet at this rate.
     #[inline]
     pub(super) fn due(&self, bytes: u16, rate: BitRate, clock: Clock) -> Time {
         let needed = Volume::of(ByteCount::new(bytes.into()));

@@ -1,10 +1,10 @@
-//! Exact amounts of a fluid, for a counter that a rate fills or empties.
+//! Exact amounts of a fluid.
 
 use trimline_packet::units::PICOSECONDS_PER_SECOND;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
-/// An amount of fluid in parts of a byte. A rate in b/s moves a whole number of parts per picosecond, so nothing is
-/// rounded and nothing drifts.
+/// An amount in parts of a byte. A rate in b/s moves a whole number of parts per picosecond, so nothing is rounded or
+/// drifts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Volume(u128);
 
@@ -18,13 +18,12 @@ impl Volume {
         Volume(bytes.get() as u128 * Volume::PER_BYTE)
     }
 
-    /// Returns what flows at a rate in a time. A product of two 64-bit numbers: it always fits.
+    /// The amount that flows at a rate in a time. A product of two 64-bit numbers: it always fits.
     #[inline]
     pub(super) const fn flowed(rate: BitRate, span: TimeDelta) -> Volume {
         Volume(rate.as_bps() as u128 * span.as_ps() as u128)
     }
 
-    /// Multiplies by `count`, and saturates.
     #[inline]
     pub(super) const fn times(self, count: u64) -> Volume {
         Volume(self.0.saturating_mul(count as u128))
@@ -40,13 +39,13 @@ impl Volume {
         Volume(self.0.saturating_sub(other.0))
     }
 
-    /// Returns how many times `other`, which is above zero, makes at least this amount.
+    /// How many times `other`, which is above zero, makes at least this amount.
     #[inline]
     pub(super) fn in_portions_of(self, other: Volume) -> u64 {
         u64::try_from(self.0.div_ceil(other.0)).unwrap_or(u64::MAX)
     }
 
-    /// Returns the time in which this amount flows at a rate, rounded up.
+    /// Time in which this amount flows at a rate, rounded up.
     #[inline]
     pub(super) fn time_at(self, rate: BitRate) -> TimeDelta {
         let rate = rate.as_bps();
@@ -58,7 +57,6 @@ impl Volume {
         TimeDelta::from_ps(ps)
     }
 
-    /// Returns whole bytes, rounded down.
     pub(super) fn whole_bytes(self) -> ByteCount {
         ByteCount::new(u64::try_from(self.0 / Volume::PER_BYTE).unwrap_or(u64::MAX))
     }

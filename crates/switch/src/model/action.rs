@@ -4,25 +4,22 @@ use trimline_packet::Service;
 
 use crate::drop_list::Disposition;
 
-/// A step of an overflow list. The first step that applies to the packet is taken; if none applies, the packet is
-/// dropped.
+/// A step of an overflow list. The first applicable step is taken; otherwise the packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Any packet: drop it.
     Drop,
-    /// A trimmable packet: trim it, and send the header where the classifier sends headers (CP; NDP's NetFPGA and P4
-    /// switches).
+    /// A trimmable packet: trim it, and queue the header where the classifier says (CP; NDP's NetFPGA and P4 switches).
     TrimArriving,
     /// A trimmable packet (NDP 3.1): a fair coin decides whether to trim it or the tail of its queue. Tails are trimmed
-    /// until the packet fits. Without a draw the packet itself is trimmed if no tails would make room: the queue holds
-    /// only the packet on the wire, or the tails include a packet that may not be trimmed.
+    /// until the packet fits. The packet itself is trimmed, without a draw, if no tails make room: the queue holds only
+    /// the packet on the wire, or untrimmable tails.
     TrimByCoin,
-    /// A trimmable packet: trim it, and return the header to its sender at once (trim to sender, in switches'
-    /// management interfaces).
+    /// A trimmable packet: trim it, and return the header at once (trim to sender, in switches' management interfaces).
     TrimToSender,
     /// A trimmable packet: trim it, forward the header, and notify its sender.
     TrimToBoth,
-    /// A trimmed header (NDP 3.2.4): return it to its sender. Never a returned header or a control packet.
+    /// A trimmed header (NDP 3.2.4): return it to its sender. Never a returned header or control packet.
     Return,
     /// Any packet that no switch has bounced: drop it and notify its sender (FastLane 3.2, 3.4.1).
     Notify,
@@ -40,7 +37,7 @@ impl Action {
         }
     }
 
-    /// True if the step trims a packet and sends a packet to its sender at once.
+    /// True if the step trims, and sends a packet to the sender at once.
     pub fn trims_towards_sender(self) -> bool {
         match self {
             Action::TrimToSender | Action::TrimToBoth => true,
@@ -52,7 +49,7 @@ impl Action {
         }
     }
 
-    /// The disposition of a packet that the step does not trim; `None`: it does not apply.
+    /// The disposition of an untrimmed packet; `None`: the step does not apply.
     pub(crate) fn disposition(self, service: Service) -> Option<Disposition> {
         match self {
             Action::Drop => Some(Disposition::Dropped),

@@ -1,15 +1,15 @@
-//! Queries on a model's notifications to senders (FastLane 3, RFC 896).
+//! A model's notifications to senders (FastLane 3, RFC 896).
 
 use super::{Action, Limit, Marker, QueueModel, ServiceModel, Signal};
 
 impl ServiceModel {
-    /// True if a port sends a packet to the sender of each packet that it trims.
+    /// True if a port sends a packet to the sender of each trimmed packet.
     pub(crate) fn trims_towards_senders(&self) -> bool {
         let does = |queue: &QueueModel| queue.overflow.iter().any(|a| a.trims_towards_sender());
         self.queues.iter().any(does)
     }
 
-    /// True if a port can notify senders: by an overflow step, or by CoDel's quench.
+    /// True if a port can notify senders, by overflow or CoDel.
     pub fn notifies(&self) -> bool {
         let notifies = |queue: &QueueModel| {
             queue.overflow.contains(&Action::Notify)
@@ -18,7 +18,7 @@ impl ServiceModel {
         self.queues.iter().any(notifies)
     }
 
-    /// The only queue that notifies senders, and the bytes up to which it takes every packet. `None` unless exact bytes
+    /// The only queue that notifies senders, and the bytes up to which it takes every packet; `None` unless exact bytes
     /// alone bound it and no queue quenches.
     pub(crate) fn notifying_queue(&self) -> Option<(usize, u32)> {
         let quenches = |queue: &QueueModel| {

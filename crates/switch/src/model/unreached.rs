@@ -1,4 +1,4 @@
-//! Settings of a port that its queues can never reach: such a port never marks, or never drops selectively.
+//! Settings that a port's queues can never reach: such a port never marks, or never drops selectively.
 
 use alloc::format;
 use alloc::string::String;
@@ -9,7 +9,7 @@ use trimline_packet::BitRate;
 use super::{Limit, Marker, QueueModel, ServiceModel, Unit};
 use crate::setting::SettingFault;
 
-/// The network around a port, as far as it limits the port's queues.
+/// The network around a port, as far as it limits the queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
     /// Bytes of a full packet on the wire.
@@ -30,7 +30,7 @@ struct Room {
 }
 
 impl ServiceModel {
-    /// Settings that full packets can never reach, because a queue holds too little. Duplicates are removed.
+    /// Settings that full packets can never reach, as a queue holds too little; each once.
     pub fn unreached(&self, around: &Surroundings) -> Vec<SettingFault> {
         let mut faults: Vec<SettingFault> = Vec::new();
         let queues = &self.queues[..self.queue_count()];

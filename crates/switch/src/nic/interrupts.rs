@@ -3,7 +3,7 @@
 use trimline_packet::units::PICOSECONDS_PER_SECOND;
 use trimline_packet::{Time, TimeDelta};
 
-/// Interrupt coalescing: the event that a NIC awaits while frames are in its ring.
+/// Interrupt coalescing: the event that a NIC with frames awaits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupts {
     /// No wait (the paper's rx-frames 0).
@@ -19,8 +19,8 @@ pub enum Interrupts {
     Adaptive(Adaptive),
 }
 
-/// A time that follows the frame rate: linear between two rates, constant below and above. The paper names the setting,
-/// not the rule; this is the rule of its NIC's driver (Linux, mlx4_en).
+/// A time that follows the frame rate: linear between two rates, constant beyond. The paper has no rule; this is its
+/// NIC's driver's (Linux, mlx4_en).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adaptive {
     /// Frames that end the wait: above zero.
@@ -51,7 +51,6 @@ impl Adaptive {
         }
     }
 
-    /// The time at a rate, in frames per second.
     fn time_at(&self, rate: u64) -> TimeDelta {
         if rate <= self.low {
             return self.min;
@@ -67,7 +66,7 @@ impl Adaptive {
     }
 }
 
-/// Coalescing state: frames not yet taken, and their rate.
+/// Coalescing state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moderation {
     frames: u32,
@@ -89,7 +88,7 @@ impl Moderation {
         Moderation { frames: 0, due: Time::NEVER, measured: 0, since: Time::ZERO, adapted }
     }
 
-    /// Counts an arriving frame; dropped frames count too.
+    /// Counts an arriving frame, also a dropped one.
     pub(super) fn measure(&mut self, now: Time, interrupts: &Interrupts) {
         let adaptive = match interrupts {
             Interrupts::EachFrame | Interrupts::Coalesced { .. } => return,
@@ -105,7 +104,6 @@ impl Moderation {
         self.measured += 1;
     }
 
-    /// Adds a waiting frame.
     pub(super) fn wait(&mut self, now: Time, interrupts: &Interrupts) {
         let (max, time) = match interrupts {
             Interrupts::EachFrame => (1, TimeDelta::ZERO),
@@ -126,12 +124,11 @@ impl Moderation {
         self.due
     }
 
-    /// Resets the wait: a processor takes the frames.
     pub(super) fn interrupt(&mut self) {
         (self.frames, self.due) = (0, Time::NEVER);
     }
 
-    /// Makes the interrupt due now: the remaining frames have waited.
+    /// Makes the interrupt due now.
     pub(super) fn wait_no_longer(&mut self, now: Time) {
         (self.frames, self.due) = (1, now);
     }

@@ -1,4 +1,4 @@
-//! The path from wire to transport: frames wait for an interrupt and for a processor (HULL 4.1).
+//! The path from wire to transport (HULL 4.1).
 
 use alloc::vec::Vec;
 
@@ -13,10 +13,10 @@ use crate::list::Queue;
 pub struct ReceiverSettings {
     /// Interrupt coalescing.
     pub interrupts: Interrupts,
-    /// Frames that the NIC holds until a processor takes them; further frames are dropped.
+    /// Frames that the NIC holds for a processor; further ones are dropped.
     pub ring: u32,
-    /// Max frames that a processor takes from the ring at once (Linux: 64). After a full round it polls again;
-    /// otherwise it waits for an interrupt, even if further frames have come.
+    /// Max frames that a processor takes at once (Linux: 64). After a full round it polls again; otherwise it waits for
+    /// an interrupt, even if frames have come.
     pub round: u32,
     /// Max bytes of merged frames (generic receive offload; the paper's largest ACK ratios are 64 KB). Zero: no
     /// merging.
@@ -138,7 +138,7 @@ pub struct ReceiverCounters {
 pub struct Delivered {
     /// The packet.
     pub packet: Handle,
-    /// More packets merged with it follow now: the transport answers after the last.
+    /// More merged packets follow now: the transport answers after the last.
     pub is_followed: bool,
 }
 
@@ -148,24 +148,22 @@ struct Job {
     flow: FlowId,
     /// Merged frames in progress.
     packets: Queue,
-    /// End of the processor's work.
     until: Time,
-    /// Delivery time: `until`, or later if another processor has earlier frames of the flow.
+    /// Delivery time: `until`, or later behind the flow's frames at other processors.
     done: Time,
-    /// Rest of the round.
     rest: Queue,
-    /// The round was full: the processor polls again at its end.
+    /// The round was full: the processor polls again.
     inspects_again: bool,
 }
 
-/// The receive path of a host. A frame enters the ring and waits for an interrupt. The interrupt waits for an idle
-/// processor, which takes a round of frames.
+/// The receive path of a host. A frame enters the ring and waits for an interrupt, which waits for an idle processor,
+/// which takes a round of frames.
 ///
 /// # The contract
 /// `now` never falls.
 /// 1. At [`Receiver::poll_timeout`], before anything later, call [`Receiver::poll_delivery`] until it returns `None`;
 ///    each packet goes to the transport.
-/// 2. Give an arriving frame to [`Receiver::handle_frame`]; at the same instant, before or after deliveries.
+/// 2. Give an arriving frame to [`Receiver::handle_frame`], at the same instant before or after deliveries.
 ///
 /// Nothing is allocated after [`Receiver::new`].
 #[derive(Clone, Debug)]
@@ -194,8 +192,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a frame whose last bit arrives. Returns false if the ring is full: the frame is lost, and the caller owns
-    /// it again.
+    /// Takes a frame whose last bit arrives. False if the ring is full: the caller has the frame again, which is lost.
     ///
     /// # Panics
     /// Panics if an earlier event is still due.
@@ -232,7 +229,6 @@ impl Receiver {
         self.next_done().min(self.next_interrupt(model))
     }
 
-    /// Time of the first completion.
     #[inline]
     fn next_done(&self) -> Time {
         self.jobs.iter().map(|job| job.done).min().unwrap_or(Time::NEVER)
@@ -276,8 +272,8 @@ impl Receiver {
         ReceiverCounters { busy: self.counters.busy.saturating_sub(left), ..self.counters }
     }
 
-    /// Delivers a processor's finished group. The processor continues its round, polls again after a full one, or
-    /// becomes idle.
+    /// Delivers a finished group. The processor then continues its round, polls again after a full one, or becomes
+    /// idle.
     fn complete<P: Packets>(&mut self, at: Time, packets: &mut P, model: &ReceiverModel) {
         let place = self.jobs.iter().position(|job| job.done == at);
         let job = self.jobs.remove(place.expect("a job that is due"));
@@ -311,7 +307,6 @@ impl Receiver {
         self.work(at, extra, round, inspects_again, packets, model);
     }
 
-    /// Starts on the next merged frames of a round.
     fn work<P: Packets>(
         &mut self,
         at: Time,
@@ -339,7 +334,7 @@ impl Receiver {
     }
 }
 
-/// Takes the first frames that can be merged, up to `max` bytes: at least one frame.
+/// Takes the first frames that can be merged, up to `max` bytes: at least one.
 fn take_as_one<P: Packets>(frames: &mut Queue, packets: &mut P, max: u32) -> Queue {
     let first = *packets.packet(frames.head);
     let (mut taken, mut before) = (Queue::EMPTY, first);
@@ -356,7 +351,6 @@ fn take_as_one<P: Packets>(frames: &mut Queue, packets: &mut P, max: u32) -> Que
     taken
 }
 
-/// Moves the first frame of a list to the end of another.
 fn move_first<P: Packets>(from: &mut Queue, to: &mut Queue, packets: &mut P) {
     let packet = from.pop(packets);
     let bytes = u32::from(packets.packet(packet).wire_bytes);
@@ -364,9 +358,9 @@ fn move_first<P: Packets>(from: &mut Queue, to: &mut Queue, packets: &mut P) {
     to.push(packets, packet, bytes);
 }
 
-/// True if `next` merges with the frames from `first` to `before`: data of the same flow that follows in order, with
-/// equal marks and not larger, after frames of equal size without the end of a message (as generic receive offload in
-/// Linux, so that a congestion mark is never merged with unmarked frames).
+/// True if `next` merges with `first` to `before`: data of the same flow in order, with equal marks and not larger,
+/// after frames of equal size without the end of a message (as generic receive offload in Linux, so that a congestion
+/// mark never merges with unmarked frames).
 fn joins(first: &Packet, before: &Packet, next: &Packet) -> bool {
     let is_whole = |packet: &Packet| match packet.header.kind {
         Kind::Data => packet.service == Service::Droppable || packet.service == Service::Trimmable,

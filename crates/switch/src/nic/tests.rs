@@ -1,4 +1,4 @@
-//! Tests of a host's receive path, by the deliveries to its transport and their times.
+//! Tests of a host's receive path, by deliveries and their times.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -30,7 +30,6 @@ fn ns(ns: u64) -> Time {
     Time::from_ps(ns * 1_000)
 }
 
-/// A packet delivered to the transport, its time, and whether another follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Received {
     at: Time,
@@ -68,7 +67,6 @@ impl Host {
         }
     }
 
-    /// Delivers earlier packets, then a frame arrives.
     fn arrive(&mut self, now: Time, arriving: Packet) -> Option<Handle> {
         self.run(Time::from_ps(now.as_ps().saturating_sub(1)));
         let handle = self.packets.add(arriving);
@@ -76,7 +74,7 @@ impl Host {
         self.receiver.handle_frame(now, handle, packets, model).then_some(handle)
     }
 
-    /// Delivery times in ns of the packets that the transport answers.
+    /// Delivery times in ns of answered packets.
     fn answered(&mut self) -> Vec<u64> {
         self.run(Time::from_ps(u64::MAX - 1));
         let ends = self.received.iter().filter(|received| !received.is_followed);
@@ -104,7 +102,7 @@ fn a_frame_costs_an_interrupt_a_packet_and_an_answer() {
     assert_eq!(counters.busy, TimeDelta::from_ns(6_460 + 1_260 + 1_260));
 }
 
-/// Work under way counts as it is done, so that busy time never exceeds elapsed time.
+/// Work under way counts as it is done: busy time never exceeds elapsed time.
 #[test]
 fn work_under_way_counts_by_and_by() {
     let mut host = Host::new(PLAIN);
@@ -331,8 +329,7 @@ fn settings() -> impl Strategy<Value = ReceiverSettings> {
 }
 
 proptest! {
-    /// Each accepted frame is delivered once, in the order of its flow and after its work. Processors do exactly the
-    /// work needed, and the number of busy ones keeps its bound.
+    /// Accepted frames are delivered once, in flow order and after their work. Processors do exactly the work needed.
     #[test]
     fn all_is_heard_once_in_order_and_for_its_work(
         settings in settings(),

@@ -1,4 +1,4 @@
-//! The NIC's transmit queue, and the bursts that fill it (HULL 4.1, 6.2.2).
+//! The NIC's transmit queue (HULL 4.1, 6.2.2).
 
 use trimline_packet::{ByteCount, Handle, Packets, Time, TimeDelta};
 
@@ -10,7 +10,7 @@ use crate::list::Queue;
 pub struct TransmitterSettings {
     /// Bytes of the queue, which all connections share.
     pub queue: ByteCount,
-    /// Bytes handed over at once, for the NIC to segment (large send offload; the paper: 64 KB). Zero: single packets.
+    /// Bytes handed over at once and segmented by the NIC (large send offload; the paper: 64 KB). Zero: single packets.
     pub burst: ByteCount,
     /// Processor time per burst.
     pub per_burst: TimeDelta,
@@ -64,7 +64,6 @@ pub struct TransmitterCounters {
     pub dropped_bytes: u64,
 }
 
-/// Packets that the host hands over at once.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     flow: FlowId,
@@ -77,8 +76,8 @@ struct Burst {
 ///
 /// # The contract
 /// `now` never falls.
-/// 1. At [`Transmitter::takes_at`] the driver polls the host and gives its packet to [`Transmitter::handle_packet`]; it
-///    repeats this while the host has packets and the time has come.
+/// 1. At [`Transmitter::takes_at`] the driver polls the host and gives its packet to [`Transmitter::handle_packet`],
+///    repeatedly while the host has packets and the time has come.
 /// 2. If the host has no packet, the driver calls [`Transmitter::end_burst`].
 /// 3. When the line is free, [`Transmitter::poll_transmit`] returns the packet to send.
 #[derive(Clone, Debug)]
@@ -104,8 +103,8 @@ impl Transmitter {
     }
 
     /// Time from which the host can hand over a packet: the start of the current burst while it has room, otherwise its
-    /// end of processing. A packet of another flow that comes earlier starts a burst early by the remaining work; no
-    /// further burst can.
+    /// end of processing. A packet of another flow before that starts a burst early by the remaining work; no further
+    /// burst can.
     #[inline]
     pub fn takes_at(&self, model: &TransmitterModel) -> Time {
         match self.burst {
@@ -118,8 +117,7 @@ impl Transmitter {
         }
     }
 
-    /// Queues a packet from the host. Returns false if the queue is full: the packet is lost, and the caller owns it
-    /// again.
+    /// Queues a packet from the host. False if the queue is full: the caller has the packet again, which is lost.
     pub fn handle_packet<P: Packets>(
         &mut self,
         now: Time,
@@ -140,7 +138,6 @@ impl Transmitter {
         true
     }
 
-    /// The current burst extended by the packet, or a new one.
     #[inline]
     fn burst_of(&mut self, now: Time, flow: FlowId, bytes: u16, model: &TransmitterModel) -> Burst {
         let bytes = u32::from(bytes);
@@ -165,7 +162,7 @@ impl Transmitter {
         self.burst = None;
     }
 
-    /// Returns the packet to send now; the line is free.
+    /// The packet to send now; the line is free.
     #[inline]
     pub fn poll_transmit<P: Packets>(&mut self, packets: &P) -> Option<Handle> {
         if self.queue.head.is_none() {
@@ -176,7 +173,7 @@ impl Transmitter {
         Some(packet)
     }
 
-    /// Start of the next packet, if no packet is handed over before and the line is free at `free_at`.
+    /// Next start without further packets, if the line is free at `free_at`.
     #[inline]
     pub fn next_start(&self, free_at: Time) -> Time {
         if self.queue.head.is_none() { Time::NEVER } else { free_at }
@@ -271,7 +268,7 @@ mod tests {
     }
 
     proptest! {
-        /// Accepted packets leave once and in order, the queue keeps its bound, and drops happen only on overflow.
+        /// Packets leave once and in order, the queue keeps its bound, and only overflow drops.
         #[test]
         fn what_is_taken_leaves_in_order_and_the_rest_did_not_fit(
             steps in prop::collection::vec((any::<bool>(), (1u16..=15).prop_map(|n| 100 * n)), 1..300),
