@@ -1,14 +1,13 @@
-//! The baseline of a finding: results of the authors' published program. A finding that misses the paper does so as the
-//! baseline does, or misses the baseline too.
+//! The baseline of a finding: results of the authors' published program.
 
 use serde::{Deserialize, Serialize};
 
-/// Results of the authors' published program, or why there are none: exactly one of `value`, `from` with `to`, and
-/// `none`.
+/// Results of the authors' published program: exactly one of `value`, `from` with `to`, and `none`, the reason for no
+/// result.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Baseline {
-    /// Of a single run, or equal in all.
+    /// Value of the only run, or of all runs.
     value: Option<f64>,
     /// Min of several runs.
     from: Option<f64>,
@@ -20,7 +19,6 @@ pub(crate) struct Baseline {
     none: Option<String>,
 }
 
-/// Min and max of the baseline's runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Span {
     pub(crate) from: f64,
@@ -45,7 +43,6 @@ impl Baseline {
         None
     }
 
-    /// The baseline's range, if any.
     pub(crate) fn span(&self) -> Option<Span> {
         let (from, to) = self.value.map(|value| (value, value)).or(self.from.zip(self.to))?;
         Some(Span { from, to })
@@ -58,16 +55,16 @@ impl Baseline {
 pub(crate) enum Missed {
     /// The baseline is beyond the same bound.
     AsBaseline,
-    /// The baseline is within the bound, so our runs miss paper and baseline.
+    /// The baseline is within the bound: our runs miss both.
     Both,
     /// No published program does this work.
     NoProgram,
-    /// The authors' program was not run for this work. expected.toml gives the cause of the miss.
+    /// The authors' program was not run for this work; expected.toml gives the cause.
     CauseKnown,
 }
 
 impl Missed {
-    /// Compares a value beyond a bound with the baseline. `None` without `baseline` and without a reference.
+    /// Compares a value beyond a bound with the baseline. `None` without `baseline` and reference.
     pub(crate) fn of(
         ours: f64,
         [lo, hi]: [Option<f64>; 2],
@@ -80,7 +77,6 @@ impl Missed {
         Some(if below || above { Missed::AsBaseline } else { Missed::Both })
     }
 
-    /// The text in the table.
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Missed::AsBaseline => "MISSES THE PAPER, AS THEIRS DOES",

@@ -1,8 +1,8 @@
 //! `trimline bench`: packet-hops per second on the standard workloads.
 //!
-//! Each measurement has its own process, for its own peak memory; the best of several counts, since other load only
-//! adds time. With several threads, each is paired with a run on one thread just before; the median of the pairs gives
-//! the speed-up.
+//! Each measurement has its own process, for its peak memory; the best of several counts, since other load only adds
+//! time. With several threads, each is paired with a run on one thread just before; the median of the pairs gives the
+//! speed-up.
 
 use std::ops::ControlFlow;
 use std::process::{Command, ExitCode, Stdio};
@@ -48,7 +48,6 @@ pub(crate) struct Options {
     engine: Option<String>,
 }
 
-/// A line of the result.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Measurement {
     workload: String,
@@ -57,11 +56,9 @@ struct Measurement {
     hops: u64,
     /// CPU time from the scenario's text to the complete network.
     set_up_seconds: f64,
-    /// CPU time of the run, all threads, without set-up.
     seconds: f64,
-    /// Wall time of the run.
     wall_seconds: f64,
-    /// From CPU time with one thread, which other load disturbs less; from wall time with several.
+    /// From CPU time with one thread, as it varies less with other load; from wall time with several.
     ns_per_hop: f64,
     /// Wall time with one thread over wall time with several: median of the pairs.
     speed_up: Option<f64>,
@@ -72,7 +69,7 @@ struct Measurement {
     bytes_per_host: Option<f64>,
 }
 
-/// A standard workload: 10 Gb/s, 1 us a link, 9000 B, initial window 23. HULL's and Homa's use their papers' networks.
+/// A standard workload: 10 Gb/s, 1 us a link, 9000 B, initial window 23. HULL's use their paper's network.
 struct Workload {
     name: &'static str,
     hosts: u32,
@@ -82,7 +79,6 @@ struct Workload {
 }
 
 impl Workload {
-    /// Every host sends to one other, without end.
     const fn permutation(name: &'static str, hosts: u32, duration: &'static str) -> Workload {
         let flows = "permutation = {}\nsize = \"long-lived\"";
         Workload { name, hosts, duration: Some(duration), flows }
@@ -182,8 +178,8 @@ const STANDARD: [Workload; 5] = [
 ];
 
 /// The permutation with the TCP family, as measured in the authors' simulator: queues of 100 packets, every segment
-/// answered; DCTCP also where the ports of a switch share as much memory. Then lossless networks, whose inputs stop at
-/// 15 packets: with DCQCN, and with DCTCP as NDP's authors had it in DCQCN's place. Part of the standard workloads.
+/// answered; DCTCP also with as much memory shared by a switch's ports. Then lossless networks, whose inputs stop at 15
+/// packets: with DCQCN, and with DCTCP as NDP's authors had it in DCQCN's place. Part of the standard workloads.
 const FAMILY: [Workload; 6] = [
     Workload::permutation("tcp-432", 432, "100.1ms"),
     Workload::permutation("dctcp-432", 432, "100.1ms"),
@@ -196,7 +192,7 @@ const FAMILY: [Workload; 6] = [
 /// The permutation with pHost, with its own switch of eight packets a port. Part of the standard workloads.
 const PHOST: [Workload; 1] = [Workload::permutation("phost-432", 432, "20.1ms")];
 
-/// W2 at 80 % on the network of Homa's authors: with Homa as they have it, and with NDP. Part of the standard workloads.
+/// W2 at 80 % on the network of Homa's authors: their Homa, and NDP. Part of the standard workloads.
 const HOMA: [Workload; 2] = [Workload::homa("homa-144"), Workload::homa("ndp-144")];
 
 /// Incasts into a pod over random traffic with NDP: with and without detour. Part of the standard workloads.
@@ -210,7 +206,7 @@ const FASTLANE: [Workload; 3] = [
     Workload::fastlane("tcp-128"),
 ];
 
-/// FatTrees of 4 to 64 ports a switch, each for about the same work: above half a millisecond mostly steady state, as
+/// FatTrees of 4 to 64 ports a switch, each for about the same work: from half a millisecond on mostly steady state, as
 /// the first windows are pushed in 0.17 ms.
 const SCALE: [Workload; 9] = [
     Workload::permutation("scale-16", 16, "100ms"),
@@ -260,7 +256,6 @@ impl Workload {
         })
     }
 
-    /// Transport and switch.
     fn transport(&self) -> &'static str {
         match self.name {
             "tcp-432" => {
@@ -387,7 +382,6 @@ fn by_time(a: &Measurement, b: &Measurement) -> std::cmp::Ordering {
     a.ns_per_hop.total_cmp(&b.ns_per_hop)
 }
 
-/// The best of several measurements.
 fn best(workload: &Workload, options: &Options, repeat: usize) -> Result<Measurement, Failure> {
     let mut measurements = (0..repeat)
         .map(|_| in_child(workload, options, 1))
@@ -396,7 +390,7 @@ fn best(workload: &Workload, options: &Options, repeat: usize) -> Result<Measure
     Ok(measurements.swap_remove(0))
 }
 
-/// The median of several measurements with several threads, and of their speed-ups over one.
+/// The median measurement with several threads, and the median speed-up.
 fn pairs(workload: &Workload, options: &Options, repeat: usize) -> Result<Measurement, Failure> {
     let (mut measurements, mut speed_ups) = (Vec::new(), Vec::new());
     for _ in 0..repeat {
@@ -433,7 +427,6 @@ fn in_child(
     serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
 }
 
-/// Runs a workload in this process.
 fn once(workload: &Workload, options: &Options) -> Result<Measurement, Failure> {
     let before = memory("VmRSS:");
     let start = cpu();

@@ -1,5 +1,5 @@
-//! `trimline reproduce --cached FILE`: results of runs made elsewhere. So an experiment of days runs on several
-//! machines or evenings, and is judged as one. scripts/cached_runs.py writes such files.
+//! `trimline reproduce --cached FILE`: results of runs made elsewhere, so that an experiment of days runs on several
+//! machines or evenings. scripts/cached_runs.py writes such files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,6 @@ use crate::outcome::{Measures, Outcome};
 #[derive(Deserialize)]
 struct Line {
     experiment: String,
-    /// The run's name.
     run: String,
     /// [`series_hash`] of its series.
     series_sha256: String,
@@ -25,10 +24,8 @@ struct Line {
     measures: Measures,
 }
 
-/// The runs of a file.
 pub(crate) struct Cached {
     file: PathBuf,
-    /// By experiment and name.
     runs: BTreeMap<(String, String), Line>,
 }
 
@@ -36,7 +33,7 @@ impl Cached {
     /// Reads a file.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, a line is not a run, or a run occurs twice.
+    /// Returns an error if the file is unreadable, a line is not a run, or a run occurs twice.
     pub(crate) fn read(file: &Path) -> Result<Cached, Failure> {
         let text = fs::read_to_string(file).map_err(|error| Failure::io(file, &error))?;
         Cached::parse(file, &text).map_err(Failure::message)
@@ -96,8 +93,8 @@ impl Line {
     }
 }
 
-/// SHA-256 of a scenario's text for one series, as JSON with sorted keys. It ignores comments, the order of keys, other
-/// series and other schemes. `None` if the scenario names files, whose content is unknown here.
+/// SHA-256 of a scenario's text for one series, as sorted JSON, without comments, other series and other schemes.
+/// `None` if the scenario names files, whose content is unknown.
 fn series_hash(text: &str, series: &str) -> Option<String> {
     let mut table: toml::Table = text.parse().ok()?;
     if table.iter().any(|(key, value)| names_file(key, value)) {
@@ -124,7 +121,7 @@ fn has_schemes(table: &toml::Table) -> bool {
     tables.any(|table| SCHEMES.iter().any(|key| table.contains_key(*key)))
 }
 
-/// Keeps the entries of a list that may have made the series: names, or tables with a name.
+/// Keeps list entries that may have made the series: names, or tables with a name.
 fn keep(table: &mut toml::Table, key: &str, is_cached: impl Fn(&str) -> bool) {
     let Some(toml::Value::Array(all)) = table.get_mut(key) else { return };
     all.retain(|one| one.get("name").unwrap_or(one).as_str().is_some_and(&is_cached));
@@ -135,7 +132,6 @@ fn stands_before(name: &str, series: &str) -> bool {
     series.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
 }
 
-/// True if SERIES-SCHEME may belong to this scheme.
 fn stands_behind(name: &str, series: &str) -> bool {
     series.strip_suffix(name).is_some_and(|rest| rest.ends_with('-'))
 }

@@ -14,25 +14,20 @@ use crate::run::{self, run_scenario};
 use crate::scenario_file::{default_folder, parse_scenario, scenario_text};
 use crate::toml_text;
 
-/// The compared things, and the output.
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) compared: Compared,
-    /// A preset of TCP's timers.
     pub(crate) timers: Option<String>,
     pub(crate) run: run::Options,
 }
 
-/// The transports or schemes to compare.
 #[derive(Debug)]
 pub(crate) enum Compared {
-    /// Names with commas.
     Transports(String),
-    /// Names with commas, or a file.
     Schemes(String),
 }
 
-/// Runs the scenario at `path` with each transport or scheme, and shows table and figure.
+/// Runs the scenario at `path` with each transport or scheme; shows table and figure.
 pub(crate) fn compare(
     path: &Path,
     format: Option<FlowFormat>,
@@ -80,7 +75,7 @@ pub(crate) fn compare(
     }
 }
 
-/// Returns the scenario with a series for each transport, and the names of its own series.
+/// Returns the scenario with a series per transport, and the names of its own.
 fn of_transports(
     path: &Path,
     text: &str,
@@ -111,8 +106,7 @@ fn own_series(text: &str) -> Vec<String> {
     own.into_iter().flatten().filter_map(named).collect()
 }
 
-/// True if series can be appended to a scenario: not after `series = [...]`. Invalid TOML is left for the parser to
-/// refuse.
+/// True if series can be appended: not after `series = [...]`. Invalid TOML is left to the parser.
 fn can_be_added_to(text: &str) -> bool {
     let is_toml = |text: &str| text.parse::<toml::Table>().is_ok();
     !is_toml(text) || is_toml(&format!("{text}\n[[series]]\nname = \"one\"\n"))
@@ -145,8 +139,7 @@ fn of_schemes(
     Ok((scenario, own_series(text)))
 }
 
-/// Text for the result, which runs again with the same schemes. A list of names goes before all tables, tables go to
-/// the end.
+/// Text for the result, which runs again with the same schemes. Names go before all tables, tables to the end.
 fn with_schemes(text: &str, said: &str) -> String {
     let base = toml_text::without(text, &["series", "scheme", "schemes"]);
     let (names, tables) = toml_text::parts(said, &[]);
@@ -154,13 +147,12 @@ fn with_schemes(text: &str, said: &str) -> String {
     format!("{names}{}{tables}", base.trim_start_matches('\u{feff}'))
 }
 
-/// Converts names with commas to a scenario key.
 fn list_of(names: &str) -> String {
     let quoted = names.split(',').map(|name| serde_json::Value::from(name.trim()).to_string());
     format!("schemes = [{}]\n", quoted.collect::<Vec<_>>().join(", "))
 }
 
-/// Splits a list of names. Each must be a transport, and occur once.
+/// Splits a list of distinct transports.
 fn names<'a>(list: &'a str, transports: &Transports) -> Result<Vec<&'a str>, Failure> {
     let names: Vec<&str> = list.split(',').map(str::trim).collect();
     for (place, &name) in names.iter().enumerate() {
@@ -181,7 +173,7 @@ fn names<'a>(list: &'a str, transports: &Transports) -> Result<Vec<&'a str>, Fai
     Ok(names)
 }
 
-/// Appends a series for each transport, with these timers if it has any.
+/// Appends a series per transport, with these timers if it has any.
 fn with_series(
     text: &str,
     names: &[&str],
@@ -232,7 +224,6 @@ fn unequal_payloads(runs: &[&Run]) -> Option<String> {
     ))
 }
 
-/// Warns of timers made for other networks, unless all transports have such.
 fn slow_timers<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
     let mut of: Vec<(&str, Option<String>)> = Vec::new();
     for chosen in runs.into_iter().flat_map(|run| &run.plan.transports) {
@@ -255,7 +246,7 @@ fn slow_timers<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
     of.iter().filter_map(note).collect()
 }
 
-/// Settings that the table needs: utilisation of links, and queues over time unless the scenario sets an interval.
+/// Settings that the table needs: link utilisation, and queues over time unless the scenario sets an interval.
 fn asked(text: &str) -> Vec<String> {
     let is_sampled =
         || Some(text.parse::<toml::Table>().ok()?.get("output")?.get("series").is_some());
@@ -351,7 +342,6 @@ mod tests {
         assert!(matches!(read("none.toml"), Err(Failure::Message(_))));
     }
 
-    /// The stored scenario text gives the same runs.
     #[track_caller]
     fn runs_again(scenario: &Scenario) {
         let again = Scenario::parse("kept.toml", &scenario.text, &[])

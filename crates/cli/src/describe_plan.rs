@@ -22,7 +22,6 @@ const MARGIN: usize = 13;
 /// Max number of workloads that are listed singly.
 const MAX: usize = 40;
 
-/// A line: its subject and its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) about: String,
@@ -55,7 +54,6 @@ impl Line {
     }
 }
 
-/// Describes all active settings of a run.
 pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
     let mut lines = vec![Line::new("topology", shape_words(&plan.topology))];
     lines.push(Line::new("links", link_words(&plan.topology)));
@@ -126,7 +124,7 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
     lines
 }
 
-/// Lines of `other` that differ from `first`: a later series shows only these.
+/// Lines of `other` that differ from `first`, for later series.
 pub(crate) fn different(first: &[Line], other: &[Line]) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut about = "";
@@ -169,14 +167,12 @@ fn shape_words(clos: &Clos) -> String {
     }
 }
 
-/// The links of each tier.
 fn tiers(clos: &Clos) -> impl Iterator<Item = (&'static str, LinkSpec)> {
     let links =
         [("host", clos.host_link), ("ToR", clos.tor_link), ("aggregation", clos.aggregation_link)];
     links.into_iter().take(usize::from(clos.tiers.max(1)))
 }
 
-/// Lossless classes, and the pause thresholds of inputs.
 fn lossless_words(plan: &Plan) -> Option<Line> {
     let lossless = plan.lossless?;
     let all = (1u16 << plan.switch.queue_count()) - 1;
@@ -216,7 +212,6 @@ fn link_words(clos: &Clos) -> String {
     links.collect::<Vec<_>>().join("; ")
 }
 
-/// Impairments of links, if any.
 fn impairment_words(plan: &Plan) -> Option<Line> {
     let impairment = &plan.impairment;
     let share = |share: Share| format!("{} %", f64::from(share.billionths()) / 1e7);
@@ -269,7 +264,6 @@ fn describe_detour(plan: &Plan) -> Option<Line> {
     (!some.is_empty()).then(|| Line::new("detours", format!("{}{more}", some.join(", "))))
 }
 
-/// Phantom queues, grouped by equal settings.
 fn describe_phantom(plan: &Plan) -> Vec<Line> {
     let mut groups: Vec<(PhantomSettings, Vec<LinkId>)> = Vec::new();
     for phantom in &plan.bumps.phantoms {
@@ -293,7 +287,6 @@ fn describe_phantom(plan: &Plan) -> Vec<Line> {
     groups.iter().map(said).collect()
 }
 
-/// The update period of a counter.
 fn clock_words(clock: Clock) -> String {
     match clock {
         Clock::Continuous => String::new(),
@@ -398,7 +391,6 @@ pub(crate) fn link_changes(plan: &Plan) -> Vec<manifest::LinkChange> {
     plan.link_events.iter().take(MAX).map(change).collect()
 }
 
-/// The names of links, by their senders.
 fn names_of(plan: &Plan, links: &[LinkId]) -> String {
     let all = topology::links(&plan.topology);
     let name = |link: &LinkId| all.iter().find(|(_, known)| known == link).map(|(name, _)| &**name);
@@ -409,7 +401,7 @@ fn names_of(plan: &Plan, links: &[LinkId]) -> String {
     }
 }
 
-/// Describes a port: its profile, order and queues; then the profile's lines that they replace.
+/// Describes a port: profile, order and queues; then the profile's lines that they replace.
 fn switch_words(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
     let changed = if base.model == *model { "" } else { ", changed" };
     let mut lines = model_words(about, &format!("profile {}{changed}: ", base.name), model);
@@ -419,7 +411,6 @@ fn switch_words(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
     lines
 }
 
-/// A port's order, after `head`, and its queues.
 fn model_words(about: &str, head: &str, model: &ServiceModel) -> Vec<Line> {
     let mut described = model.describe().into_iter();
     let first = Line::new(about, format!("{head}{}", described.next().unwrap_or_default()));
@@ -490,7 +481,6 @@ pub(crate) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// Processing delays of hosts and switches, if any.
 fn processing_words(clos: &Clos) -> Option<Line> {
     let processing = &clos.processing;
     if *processing == Processing::default() {

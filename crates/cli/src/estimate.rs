@@ -10,8 +10,8 @@ use trimline_sim::plan::{
 };
 use trimline_sim::topology::Clos;
 
-/// Hosts, and nanoseconds per packet-hop: permutations measured on one core of a server (docs/performance-log.md).
-/// Memory beyond the caches makes the difference.
+/// Hosts, and nanoseconds per packet-hop: permutations on one core of a server (docs/performance-log.md). Memory beyond
+/// the caches makes the difference.
 const NANOSECONDS_PER_HOP: [(f64, f64); 8] = [
     (16.0, 49.0),
     (128.0, 49.0),
@@ -25,13 +25,10 @@ const NANOSECONDS_PER_HOP: [(f64, f64); 8] = [
 /// Time ratio of the heap engine to the windows engine.
 const HEAP_FACTOR: f64 = 4.0;
 
-/// The estimate for a run, or several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Estimate {
     pub(crate) hops: f64,
-    /// On one core.
     pub(crate) seconds: f64,
-    /// At its peak.
     pub(crate) megabytes: f64,
 }
 
@@ -70,8 +67,7 @@ impl Estimate {
     }
 }
 
-/// The share of a group's hops by flows that a timeline watches: of listed flows their number, otherwise at most all
-/// hops of their sources.
+/// Share of a group's hops by watched flows: of listed flows their number, otherwise at most all hops of their sources.
 fn share_of_flows(plan: &Plan, workload: &Workload, group: &Group, watch: &Watch) -> f64 {
     let watched: BTreeSet<u32> = watch.flows.iter().map(|flow| flow.0).collect();
     match &workload.matrix {
@@ -99,8 +95,7 @@ fn share_of_flows(plan: &Plan, workload: &Workload, group: &Group, watch: &Watch
     }
 }
 
-/// Hops that a timeline stores: hops of its flows, and for each place as many as fit its link, with a header per
-/// packet.
+/// Hops that a timeline stores: of its flows, and for each place as many as fit its link, with a header per packet.
 fn recorded_hops(plan: &Plan, watch: &Watch, of_flows: f64, all: f64) -> f64 {
     let time = |time: TimeDelta| time.as_ps() as f64 / 1e12;
     let Some(duration) = plan.duration.map(time) else {
@@ -119,7 +114,7 @@ fn recorded_hops(plan: &Plan, watch: &Watch, of_flows: f64, all: f64) -> f64 {
     (of_flows * seconds / duration + of_places).min(all)
 }
 
-/// Interpolates between the measured sizes by the logarithm of the number of hosts.
+/// Interpolates between measured sizes by the logarithm of the hosts.
 fn nanoseconds_per_hop(hosts: f64) -> f64 {
     let (first, last) =
         (NANOSECONDS_PER_HOP[0], NANOSECONDS_PER_HOP[NANOSECONDS_PER_HOP.len() - 1]);
@@ -129,17 +124,14 @@ fn nanoseconds_per_hop(hosts: f64) -> f64 {
     few + (many - few) * (hosts / small).ln() / (large / small).ln()
 }
 
-/// Both sides of a connection, and the sender's state of each path.
 fn bytes_per_flow(clos: &Clos) -> f64 {
     3000.0 + 22.0 * paths(clos)
 }
 
-/// Paths between hosts of different pods.
 fn paths(clos: &Clos) -> f64 {
     f64::from(clos.aggregations_per_pod.max(1) * clos.cores_per_aggregation.max(1))
 }
 
-/// Seconds from a workload's start to the end of the run.
 fn seconds_of(plan: &Plan, workload: &Workload) -> f64 {
     plan.duration.map_or(f64::INFINITY, |duration| {
         duration.as_ps().saturating_sub(workload.start.as_ps()) as f64 / 1e12
@@ -249,7 +241,7 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
     }
 }
 
-/// Max number of hosts that successive flows of a source go to.
+/// Max number of destinations of successive flows of a source.
 fn partners(workload: &Workload, hosts: u32) -> f64 {
     match workload.matrix {
         Matrix::Random { .. }
@@ -266,7 +258,6 @@ fn partners(workload: &Workload, hosts: u32) -> f64 {
     }
 }
 
-/// Seconds for which an ended flow is remembered.
 fn remembered(plan: &Plan) -> f64 {
     let time_wait = plan.transports.iter().map(|chosen| chosen.time_wait()).max();
     let time_wait = time_wait.unwrap_or(TimeDelta::ZERO);
@@ -274,7 +265,6 @@ fn remembered(plan: &Plan) -> f64 {
     time_wait.as_ps() as f64 / 1e12 + 0.4e-3
 }
 
-/// Number of successive flows of a connection.
 fn rounds(plan: &Plan, workload: &Workload, seconds: f64, packets: f64) -> f64 {
     let (clos, transport) = (&plan.topology, plan.transport_of(workload));
     let (payload, framing) = (transport.payload_bytes(), transport.framing());
@@ -298,7 +288,6 @@ fn rounds(plan: &Plan, workload: &Workload, seconds: f64, packets: f64) -> f64 {
     rounds.max(1.0)
 }
 
-/// Mean number of links between a host and the hosts of a range.
 fn mean_links(clos: &Clos, one: u32, others: std::ops::Range<u32>) -> f64 {
     let count = others.len() as f64;
     clos.links_to(one, others) as f64 / count
@@ -310,7 +299,6 @@ mod tests {
     use std::ops::ControlFlow;
     use trimline_sim::scenario::Scenario;
 
-    /// Compares the estimate with a run.
     fn check(text: &str) {
         let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
         let plan = &scenario.runs[0].plan;
@@ -334,7 +322,7 @@ mod tests {
         check(&(permutation(54, 23) + "[switch]\nprofile = \"csg-htsim\"\n"));
     }
 
-    /// Persistent connections are as many as pairs of hosts, also where each flow draws its destination.
+    /// Persistent connections are as many as pairs of hosts, also with drawn destinations.
     #[test]
     fn kept_connections_are_as_many_as_pairs() {
         let alive = |matrix: &str, connection: &str| {
@@ -353,7 +341,7 @@ mod tests {
         assert!(alive("permutation = {}", "new") > 1000.0);
     }
 
-    /// A timeline stores only what it watches: one flow, one port or a tenth of the time, not the whole run.
+    /// A timeline stores only its flow, port or tenth of the time, not the whole run.
     #[test]
     fn timelines_take_the_memory_of_what_they_watch() {
         let whole = |matrix: &str| {

@@ -1,4 +1,4 @@
-//! Runs plans: several at a time on worker threads, with progress on a terminal and a clean stop.
+//! Runs plans on worker threads, with progress on a terminal and a clean stop.
 
 use std::io::IsTerminal;
 use std::num::NonZero;
@@ -18,7 +18,7 @@ use trimline_sim::{Division, Progress};
 
 use crate::failure::Failure;
 
-/// Set by Ctrl-C and by a request to terminate, once they are caught.
+/// Set by Ctrl-C and requests to terminate, once caught.
 static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Exit status of a command that was stopped (128 + SIGINT).
@@ -40,7 +40,6 @@ pub(crate) fn catch_interrupts() -> Result<(), Failure> {
     Ok(())
 }
 
-/// True if the runs were asked to stop.
 pub(crate) fn is_stopped() -> bool {
     STOP.get().is_some_and(|stop| stop.load(Ordering::Relaxed))
 }
@@ -49,9 +48,7 @@ pub(crate) fn is_stopped() -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Threads {
     count: usize,
-    /// The user gave the number.
     is_wanted: bool,
-    /// Max number of parallel runs.
     at_once: usize,
     is_quiet: bool,
 }
@@ -60,7 +57,6 @@ impl Threads {
     /// Hosts per thread from which several threads are faster than one (`trimline bench --scale --threads 2`).
     const HOSTS_EACH: usize = 128;
 
-    /// Uses `wanted` threads, or all cores.
     pub(crate) fn new(wanted: Option<usize>) -> Result<Threads, Failure> {
         let count = match wanted {
             Some(0) => return Err(Failure::message("0 threads run nothing; at least 1")),
@@ -71,22 +67,18 @@ impl Threads {
         Ok(Threads { count, is_wanted, at_once: usize::MAX, is_quiet: false })
     }
 
-    /// Limits the number of parallel runs.
     pub(crate) fn at_most(self, runs: usize) -> Threads {
         Threads { at_once: runs.max(1), ..self }
     }
 
-    /// Hides progress on the terminal.
     pub(crate) fn quiet(self, is_quiet: bool) -> Threads {
         Threads { is_quiet, ..self }
     }
 
-    /// Number of parallel runs, of `runs`.
     pub(crate) fn workers(self, runs: usize) -> usize {
         self.count.min(runs).min(self.at_once)
     }
 
-    /// The threads of a run, of `runs` runs.
     fn of(self, run: &Run, runs: usize) -> Division {
         let max = self.count / self.workers(runs).max(1);
         let hosts = run.plan.topology.hosts() as usize;
@@ -105,15 +97,14 @@ impl Threads {
     }
 }
 
-/// A completed run.
 pub(crate) struct Done {
     pub(crate) record: RunRecord,
     pub(crate) wall: Duration,
     pub(crate) threads: usize,
 }
 
-/// Runs `runs` at the indices `pending`, several at a time, and calls `done` with each index and result. Runs that had
-/// not begun at a stop are left out.
+/// Runs `runs` at the indices `pending` in parallel, and calls `done` with each index and result. Runs not begun at a
+/// stop are left out.
 ///
 /// # Errors
 /// Returns the first failure of a run or of `done`; runs in progress then stop.
@@ -175,14 +166,13 @@ fn one(
     Ok(Done { record, wall: start.elapsed(), threads })
 }
 
-/// A bar for all runs, in thousandths of a run; hidden unless stderr is a terminal.
+/// A bar for all runs, in thousandths of a run; hidden without a terminal.
 struct Display {
     bar: ProgressBar,
     hops: AtomicU64,
     start: Instant,
 }
 
-/// A run's progress that the bar has counted.
 struct Seen {
     hops: u64,
     permille: u64,

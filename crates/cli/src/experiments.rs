@@ -14,10 +14,8 @@ mod embedded {
     include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 }
 
-/// An experiment, as read.
 #[derive(Clone, Debug)]
 pub(crate) struct Experiment {
-    /// `paper/figure`.
     pub(crate) id: String,
     /// Source of the scenario's text, for errors.
     pub(crate) scenario_name: String,
@@ -27,7 +25,7 @@ pub(crate) struct Experiment {
     pub(crate) expected: Expected,
 }
 
-/// Loads all experiments of `directory`, otherwise of ./experiments, otherwise the built-in ones.
+/// Loads the experiments of `directory`, otherwise of ./experiments, otherwise the built-in ones.
 pub(crate) fn load(directory: Option<&Path>) -> Result<Vec<Experiment>, Failure> {
     let local = Path::new("experiments");
     let directory = match directory {
@@ -87,8 +85,7 @@ pub(crate) fn reference(directory: Option<&Path>, file: &str) -> Option<String> 
     })
 }
 
-/// Selects experiments by `ids`: an experiment, a figure that it also shows, all of a paper, or `all`; each once, in
-/// the order of `experiments`.
+/// Selects experiments by `ids`: an experiment, a figure that it also shows, a paper, or `all`; each once, in order.
 pub(crate) fn choose(
     experiments: Vec<Experiment>,
     ids: &[String],

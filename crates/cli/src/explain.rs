@@ -62,7 +62,7 @@ fn title(series: &str, more: &str) -> String {
     if series.is_empty() { String::new() } else { format!("\nseries {series}{more}\n") }
 }
 
-/// The warnings of runs; with several runs, each names the first run that has it.
+/// The warnings of runs, with the first run of each.
 fn warnings(runs: &[Run]) -> String {
     let line = |(warning, run): &(Warning, &Run)| {
         let of = if runs.len() > 1 { format!(" ({})", run.name) } else { String::new() };
@@ -73,7 +73,6 @@ fn warnings(runs: &[Run]) -> String {
     if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 
-/// The total cost of all runs, and the max memory of a run.
 fn cost(runs: &[Run]) -> String {
     let mut total = Estimate::default();
     for run in runs {
@@ -90,7 +89,6 @@ fn cost(runs: &[Run]) -> String {
     )
 }
 
-/// The sweep and the seeds of a series.
 fn varied(runs: &[Run]) -> String {
     let mut text = String::new();
     for (place, (key, _)) in runs[0].point.iter().enumerate() {
@@ -134,7 +132,6 @@ mod tests {
         text(&scenario)
     }
 
-    /// The output as a person sees it; a file has the expected text.
     #[test]
     fn a_scenario_in_words_fits_a_terminal() {
         let shown = of("name = \"mixed\"\nseeds = \"1..3\"\nduration = \"1ms\"\n\

@@ -5,12 +5,9 @@ use std::process::ExitCode;
 
 use trimline_sim::scenario::ScenarioError;
 
-/// An error that the user can correct.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A mistake in a scenario.
     Scenario(Box<ScenarioError>),
-    /// Any other error, in one line.
     Message(String),
 }
 
@@ -19,7 +16,6 @@ impl Failure {
         Failure::Message(text.into())
     }
 
-    /// An I/O error, with its file.
     pub(crate) fn io(what: &Path, error: &std::io::Error) -> Failure {
         Failure::Message(format!("{}: {error}", what.display()))
     }
@@ -40,7 +36,7 @@ impl From<ScenarioError> for Failure {
     }
 }
 
-/// Shows the line with the mistake, and marks below it, without the message.
+/// Shows the line with the mistake, and marks below it.
 fn shown(error: &ScenarioError) -> String {
     const ROOM: usize = 72;
     let (_, line, column) = error.position();

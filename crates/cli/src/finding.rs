@@ -7,7 +7,7 @@ use trimline_metrics::Measure;
 
 use crate::baseline::{Baseline, Span};
 
-/// A finding. It holds if the measure of each of its runs, or the mean over seeds, lies within the bounds.
+/// A finding. It holds if the measure of its runs, or the mean over seeds, lies within the bounds.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Finding<M = Measure> {
@@ -20,29 +20,24 @@ pub(crate) struct Finding<M = Measure> {
     pub(crate) source: String,
     /// Series of the scenario; default: all.
     pub(crate) series: Option<String>,
-    /// The judged measure.
     pub(crate) measure: M,
-    /// Only runs with this many flows.
     pub(crate) flows: Option<usize>,
-    /// Only runs with at least this many flows.
     pub(crate) flows_from: Option<usize>,
     /// Only runs at these places of the sweep: key, and value or range.
     #[serde(default)]
     pub(crate) at: BTreeMap<String, At>,
-    /// Judge max minus min of the measure among runs that differ only in this key of the sweep.
+    /// Judge max minus min among runs that differ only in this key of the sweep.
     pub(crate) spread_over: Option<String>,
-    /// Judge R squared: the share of the measure's variance, among runs that differ only in this key of the sweep, that
-    /// a straight line over the key's numbers explains (max 1). Needs three runs.
+    /// Judge R squared, the share of the variance among runs that differ only in this key of the sweep that a straight
+    /// line over the key's numbers explains (max 1). Needs three runs.
     pub(crate) linear_over: Option<String>,
-    /// Judge by how many percent the measure exceeds this series' at the same place of the sweep and with the same
-    /// seed.
+    /// Judge by how many percent the measure exceeds this series' with the same place of the sweep and seed.
     pub(crate) against: Option<String>,
     /// Unit of the judged number; default: the measure's.
     pub(crate) unit: Option<String>,
     /// The value over seeds that must hold.
     #[serde(default)]
     pub(crate) over_seeds: OverSeeds,
-    /// The paper's value.
     pub(crate) paper: Option<f64>,
     /// The value of the authors' files.
     pub(crate) reference: Option<f64>,
@@ -52,12 +47,11 @@ pub(crate) struct Finding<M = Measure> {
     pub(crate) cause: Option<String>,
     pub(crate) lo: Option<f64>,
     pub(crate) hi: Option<f64>,
-    /// The finding about the same series that a network without deliveries would fail, if it would satisfy this
-    /// finding.
+    /// For a finding that a network without deliveries would satisfy: a finding about the same series that it would
+    /// fail.
     pub(crate) companion: Option<String>,
 }
 
-/// Places of a sweep.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum At {
@@ -90,19 +84,15 @@ impl At {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OverSeeds {
-    /// Every seed holds.
     #[default]
     Each,
-    /// The mean over the seeds holds.
     Mean,
-    /// The min over the seeds holds.
     Min,
-    /// The max over the seeds holds.
     Max,
 }
 
 impl<M> Finding<M> {
-    /// True for a comparison whose only bound is 0: it asks which series is larger, and not by how much.
+    /// True for a comparison whose only bound is 0: it asks only which series is larger.
     pub(crate) fn is_sign(&self) -> bool {
         let is_at_zero = match (self.lo, self.hi) {
             (Some(bound), None) | (None, Some(bound)) => bound == 0.0,

@@ -1,4 +1,4 @@
-//! Reads expected.toml, the findings of a paper with bounds, and judges our runs by them.
+//! Reads expected.toml, the findings of a paper, and judges our runs.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::outcome::Outcome;
 use crate::quick::Quick;
 use crate::verdicts::{Tier, Verdict};
 
-/// The content of expected.toml, or of testbed.toml, whose measures are names from a testbed program.
+/// The content of expected.toml, or of testbed.toml with a testbed program's measures.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expected<M = Measure> {
@@ -26,7 +26,6 @@ pub(crate) struct Expected<M = Measure> {
     /// Files of experiments/reference that the figure shows.
     #[serde(default)]
     pub(crate) reference_files: Vec<String>,
-    /// The runs of the quick tier.
     #[serde(default)]
     pub(crate) quick: Quick,
     pub(crate) finding: Vec<Finding<M>>,
@@ -72,8 +71,7 @@ impl<M: DeserializeOwned> Expected<M> {
 }
 
 impl Expected {
-    /// Checks that runs of this scenario can judge every finding. A finding about an unknown series would never be
-    /// refuted.
+    /// Checks that runs of this scenario can judge every finding: an unknown series would never be refuted.
     pub(crate) fn check(&self, file: &str, scenario: &Scenario) -> Result<(), Failure> {
         for finding in &self.finding {
             let asked = |run: &&Run| finding.is_asked_of(&run.plan.series);
@@ -109,7 +107,6 @@ impl Expected {
 }
 
 impl Finding {
-    /// The unit of the judged number.
     pub(crate) fn unit(&self) -> &str {
         match (&self.unit, &self.against) {
             (Some(unit), _) => unit,
@@ -118,14 +115,12 @@ impl Finding {
         }
     }
 
-    /// The verdict on runs; `place` is the finding's index.
     pub(crate) fn verdict(&self, runs: &[Outcome], place: usize, tier: Tier) -> Verdict {
         self.judge(self.unit(), runs, place, tier)
     }
 }
 
 impl Finding<String> {
-    /// The verdict on a testbed program's measures.
     pub(crate) fn of_testbed(&self, measures: &BTreeMap<String, f64>) -> Verdict {
         let value = measures.get(&self.measure).copied().filter(|value| value.is_finite());
         let run = Outcome { values: vec![value], ..Outcome::default() };
@@ -182,9 +177,8 @@ impl<M> Finding<M> {
             .collect()
     }
 
-    /// A run without a value, or no run at all, refutes the finding: an experiment that did not happen confirms
-    /// nothing. Only the quick tier and a partial run may lack runs; the quick tier lacks the seeds for a mean, min or
-    /// max.
+    /// A run without a value, or no run, refutes the finding: an experiment that did not happen confirms nothing. Only
+    /// the quick tier and a partial run may lack runs; the quick tier lacks seeds for a mean, min or max.
     fn judge(&self, unit: &str, runs: &[Outcome], place: usize, tier: Tier) -> Verdict {
         let is_of_all = match self.over_seeds {
             OverSeeds::Each => false,
@@ -271,7 +265,7 @@ fn spread(group: &[(Option<f64>, f64)]) -> Option<f64> {
     (group.len() > 1).then(|| largest - values().fold(f64::INFINITY, f64::min))
 }
 
-/// The share of the values' variance that a straight line over their places explains.
+/// Share of the values' variance that a straight line over their places explains.
 fn straightness(group: &[(Option<f64>, f64)]) -> Option<f64> {
     let points =
         group.iter().map(|&(place, value)| Some((place?, value))).collect::<Option<Vec<_>>>()?;

@@ -29,8 +29,8 @@ pub(crate) fn format_of(path: &Path, format: Option<FlowFormat>) -> Option<FlowF
     format.or_else(by_name).or_else(|| format_by_first_line(path))
 }
 
-/// Detects the format of a file that begins with `Nodes` (htsim), or with a lone number in its line (HPCC). No scenario
-/// begins so.
+/// The format of a file that begins with `Nodes` (htsim), or with a lone number in its line (HPCC). No scenario begins
+/// so.
 fn format_by_first_line(path: &Path) -> Option<FlowFormat> {
     let file = fs::File::open(path).ok()?;
     let lines = BufReader::new(file.take(1 << 16)).lines().map_while(Result::ok);
@@ -45,8 +45,8 @@ fn format_by_first_line(path: &Path) -> Option<FlowFormat> {
     }
 }
 
-/// Converts a file of flows to a scenario. A connection matrix of htsim becomes flows on a FatTree with as many hosts.
-/// HPCC's flows have no number of hosts: the settings must give it. `None` for a scenario.
+/// Converts a file of flows to a scenario: htsim's connection matrix to flows on a FatTree with as many hosts. For
+/// HPCC's flows the settings must give the hosts. `None` for a scenario.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read.
@@ -72,7 +72,6 @@ pub(crate) fn scenario_of(
     Ok(Some(flows_of(path, "htsim", &topology)))
 }
 
-/// Returns the error for flows without a topology: HPCC's, or a matrix whose hosts fit no FatTree.
 pub(crate) fn lacks_topology(
     path: &Path,
     format: Option<FlowFormat>,
@@ -102,7 +101,7 @@ fn flows_of(path: &Path, format: &str, topology: &str) -> String {
     format!("{topology}[[workload]]\nname = \"flows\"\nfile = {name}\nformat = \"{format}\"\n")
 }
 
-/// The FatTree with `hosts` hosts, preferably of three tiers, otherwise of two.
+/// The FatTree with `hosts` hosts, if possible of three tiers, otherwise of two.
 fn fattree(hosts: u32) -> Option<String> {
     let is_k =
         |hosts_of: fn(u64) -> u64| (2..=128u64).step_by(2).any(|k| hosts_of(k) == u64::from(hosts));

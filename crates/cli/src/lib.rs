@@ -1,12 +1,11 @@
 //! The `trimline` command: reads scenarios, runs them, and reports results.
 //!
-//! `trimline-sim` and `trimline-metrics` have scenarios, runs and results, `trimline-stack` hosts and switches. This
-//! crate has the commands, judges findings and runs the testbed's programs. Exit status: 0 done; 1 a finding does not
+//! This crate has the commands, judges findings and runs the testbed's programs; `trimline-sim` and `trimline-metrics`
+//! have scenarios, runs and results, `trimline-stack` hosts and switches. Exit status: 0 done; 1 a finding does not
 //! hold; 2 a mistake in the command, a file or a scenario; 130 stopped by Ctrl-C, with the results so far written.
 //!
-//! It is a library so that the Python package contains the command ([`command`]), and so that crates with their own
-//! transport get every command with it ([`command_with`]). The Python package's single runs are in [`single`];
-//! `trimline-switch` uses [`switch_ports`], [`terminal`], [`log`], [`openmetrics`] and [`writer`].
+//! It is a library for the Python package ([`command`], [`single`]), crates with their own transport
+//! ([`command_with`]), and `trimline-switch` ([`switch_ports`], [`terminal`], [`log`], [`openmetrics`] and [`writer`]).
 #![forbid(unsafe_code)]
 
 mod baseline;
@@ -91,7 +90,6 @@ struct Settings {
 }
 
 impl Settings {
-    /// Returns the options as `KEY=VALUE` texts.
     fn texts(&self) -> Vec<String> {
         let mut texts = self.set.clone();
         texts.extend(self.seeds.as_deref().map(seeds_setting));
@@ -139,7 +137,7 @@ impl Runs {
     }
 }
 
-/// Converts `--seeds` to a setting: "1,4,7" is a list, "1..5" a range; a bare number is refused unless it is 1, as in a
+/// Converts `--seeds` to a setting: "1,4,7" is a list, "1..5" a range; of bare numbers only 1 is accepted, as in a
 /// scenario.
 fn seeds_setting(seeds: &str) -> String {
     match (seeds.contains(','), seeds.contains("..")) {
@@ -365,7 +363,7 @@ struct Library {
     directory: Option<PathBuf>,
 }
 
-/// Runs a command line; its first word is the program's name. Help and misuse end the process.
+/// Runs a command line with the program's name first. Help and misuse end the process.
 pub fn command(described: impl IntoIterator<Item = OsString>) -> ExitCode {
     perform(described, &Transports::built_in())
 }

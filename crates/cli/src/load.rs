@@ -1,4 +1,4 @@
-//! Warnings about more load than the network can carry, before a run: its results would show only the overload.
+//! Warnings before a run about more load than the network can carry: results would show only the overload.
 //!
 //! Clocked arrivals (Poisson, periodic) come even if the network does not keep up. Flows that wait for each other, or
 //! start once, never overload it.
@@ -9,9 +9,7 @@ use trimline_sim::topology::{Clos, UpLinks};
 /// Load of a workload on links, in bit/s on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Demand {
-    /// Out of the busiest host.
     out_of: f64,
-    /// Into the busiest host.
     into: f64,
     /// Out of every host, if all send alike: then also the load of up-links.
     everywhere: f64,
@@ -49,7 +47,6 @@ pub(crate) fn overload(plan: &Plan) -> Vec<String> {
     said
 }
 
-/// Warns of overloaded up-links that many hosts share.
 fn upwards(clos: &Clos, each: f64) -> Vec<String> {
     let hosts = f64::from(clos.hosts());
     let times = |links: &UpLinks| {
@@ -122,7 +119,6 @@ fn demand(plan: &Plan, place: usize, workload: &Workload) -> Option<Demand> {
     })
 }
 
-/// The load of the busiest hosts in a list of pairs.
 fn of_pairs(pairs: &[(u32, u32)], one: f64, is_clocked_each: bool) -> Demand {
     let mut senders: Vec<u32> = pairs.iter().map(|pair| pair.0).collect();
     let mut receivers: Vec<u32> = pairs.iter().map(|pair| pair.1).collect();

@@ -30,12 +30,12 @@ impl Default for Log {
 }
 
 impl Log {
-    /// Returns the log of a program.
+    /// The log of a program.
     pub fn new(program: &'static str, format: Format) -> Log {
         Log { program, format }
     }
 
-    /// Returns whether programs read the log.
+    /// True if programs read the log.
     pub fn is_json(&self) -> bool {
         self.format == Format::Json
     }

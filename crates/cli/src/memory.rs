@@ -1,4 +1,4 @@
-//! Checks before the start that runs fit into memory: the kernel kills a run that does not.
+//! Checks that runs fit into memory: the kernel kills a run that does not.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::estimate::Estimate;
 use crate::execute::Threads;
 use crate::failure::Failure;
 
-/// Limits the number of parallel runs to what memory holds.
+/// Limits parallel runs to what memory holds.
 ///
 /// # Errors
 /// Returns an error if a single run needs more memory than available, unless `ignore`.
@@ -25,10 +25,10 @@ pub(crate) fn fitted(runs: &[&Run], threads: Threads, ignore: bool) -> Result<Th
     Ok(threads.at_most(fitting))
 }
 
-/// Returns how many of these runs fit into memory together, at most `at_once`.
+/// Number of these runs that fit into memory together, at most `at_once`.
 ///
 /// # Errors
-/// Returns an error that names the run if a single one needs more memory than available, and how much.
+/// Returns an error with the run and its needs if a single one does not fit.
 pub(crate) fn fit(runs: &[&Run], at_once: usize) -> Result<usize, String> {
     match available_megabytes() {
         Some(available) => fit_into(runs, at_once, available),
@@ -51,7 +51,6 @@ fn fit_into(runs: &[&Run], at_once: usize, available: f64) -> Result<usize, Stri
     Ok(at_once.min((available / needed) as usize).max(1))
 }
 
-/// Describes megabytes.
 pub(crate) fn human_bytes(megabytes: f64) -> String {
     match megabytes {
         megabytes if megabytes < 1000.0 => format!("{megabytes:.0} MB"),
@@ -74,7 +73,6 @@ fn available_megabytes() -> Option<f64> {
     Some(left.fold(machine, f64::min))
 }
 
-/// Megabytes from the text of /proc/meminfo.
 fn of_machine(text: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -35,10 +35,10 @@ use server::Server;
 /// Max time that a client waits for an answer.
 const STALL_TIMEOUT: TimeDelta = TimeDelta::from_ms(2000);
 
-/// Interval at which a command prints news, writes statistics and checks for a stop.
+/// Interval of news, statistics and checks for a stop.
 const GLANCE: TimeDelta = TimeDelta::from_ms(100);
 
-/// Time in which a command sends its RESETs at its end.
+/// Time for RESETs at the end of a command.
 const GOODBYE: TimeDelta = TimeDelta::from_ms(5);
 
 /// The service that answers requests.
@@ -99,7 +99,6 @@ impl Interface {
         Log::new("trimline", self.log)
     }
 
-    /// The name of the interface in messages.
     fn name(&self) -> &str {
         self.interface.as_deref().unwrap_or("udp")
     }
@@ -190,7 +189,7 @@ pub(crate) struct Ping {
     gap: u64,
 }
 
-/// Parses a retransmission time-out. The max keeps its back-off below the peer's memory.
+/// Parses a retransmission time-out. Its max keeps the back-off below the peer's memory.
 fn time_out(text: &str) -> Result<TimeDelta, String> {
     let time = quantity::duration(text)?;
     match (TimeDelta::from_us(100)..=TimeDelta::from_ms(5000)).contains(&time) {
@@ -199,7 +198,6 @@ fn time_out(text: &str) -> Result<TimeDelta, String> {
     }
 }
 
-/// A host over any interface.
 type AnyHost = Host<Box<dyn PacketIo>>;
 
 /// Opens a host for a command. At the end it resets open connections and writes statistics.
@@ -241,7 +239,6 @@ fn status(
     })
 }
 
-/// Abandons open connections.
 fn say_goodbye(host: &mut AnyHost) -> io::Result<()> {
     if host.core().connections() > 0 {
         let now = host.now();
@@ -251,7 +248,7 @@ fn say_goodbye(host: &mut AnyHost) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs until `is_done`, the deadline or a request to stop. Returns whether it is done.
+/// Runs until `is_done`, the deadline or a stop. Returns whether it is done.
 fn wait(
     host: &mut AnyHost,
     until: Time,
@@ -266,7 +263,6 @@ fn wait(
     Ok(false)
 }
 
-/// Opens a host that knows the peer.
 fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
     let Interface { address, mtu, window, rto, paths, poll, .. } = *interface;
     let rate = interface.rate;
@@ -327,7 +323,6 @@ fn broken(peer: IpAddr, failure: Broken) -> io::Error {
     io::Error::new(io::Error::from(failure).kind(), text)
 }
 
-/// Sends a message and waits for the answer.
 fn request(host: &mut AnyHost, peer: IpAddr, message: &[u8]) -> io::Result<Duration> {
     let start = Instant::now();
     let connection = host.connect(peer, PING_SERVICE, Options::default())?;

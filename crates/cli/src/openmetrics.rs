@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Max time of a request (chosen), so that a silent reader does not block others for longer.
+/// Max time of a request (chosen): a silent reader blocks others no longer.
 const STALL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Max bytes of a request.
 const LONGEST_REQUEST: usize = 8192;
 
 /// The kind of a metric.
@@ -85,8 +84,8 @@ impl Endpoint {
     /// Opens the socket of a target such as "unix:/run/trimline.sock". Replaces a socket without a listener.
     ///
     /// # Errors
-    /// Returns an error that names the target if its form is wrong, another process answers there, the file is not a
-    /// socket, or permission is missing.
+    /// Returns an error with the target if its form is wrong, another process answers, the file is not a socket, or
+    /// permission is missing.
     pub fn open(target: &str) -> io::Result<Endpoint> {
         let Some(path) = target.strip_prefix("unix:").filter(|path| !path.is_empty()) else {
             let text = format!("--metrics {target:?}: expected unix:PATH, a socket to make");
@@ -171,8 +170,8 @@ pub(crate) mod tests {
     use super::*;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// Parses an exposition by the rules of OpenMetrics 1.0: a metric is described before its samples, which are
-    /// adjacent; names have the suffix of their kind and end with their unit; samples are unique; the end is marked.
+    /// Parses an exposition by the rules of OpenMetrics 1.0: a metric comes before its adjacent samples; names have the
+    /// suffix of their kind and end with their unit; samples are unique; the end is marked.
     pub(crate) fn parse(text: &str) -> Result<BTreeMap<String, u64>, String> {
         let body = text.strip_suffix("# EOF\n").ok_or("no # EOF at the end")?;
         let (mut name, mut kind, mut known) = ("", "", BTreeSet::new());
@@ -229,7 +228,6 @@ pub(crate) mod tests {
         Ok(samples)
     }
 
-    /// Checks that operators can look up every metric.
     pub(crate) fn are_documented(text: &str) {
         let documents = include_str!("../../../docs/operators.md");
         for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
@@ -265,7 +263,6 @@ pub(crate) mod tests {
         }
     }
 
-    /// Sends a request and returns the answer.
     fn asked(path: &Path, request: &[u8]) -> String {
         let mut stream = UnixStream::connect(path).unwrap();
         stream.write_all(request).unwrap();

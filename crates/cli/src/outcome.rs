@@ -1,5 +1,5 @@
-//! A run's answers to the findings of an experiment. They are computed at the end of the run, so that its record can be
-//! dropped, and stored in its directory for later reproductions.
+//! A run's answers to the findings of an experiment, computed at its end, so that its record can be dropped, and stored
+//! for later reproductions.
 
 use serde::{Deserialize, Serialize};
 use trimline_metrics::{Measure, RunRecord};
@@ -10,7 +10,6 @@ use crate::finding::Finding;
 /// The file in a run's directory.
 pub(crate) const FILE: &str = "measures.json";
 
-/// The answers of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) series: String,
@@ -21,7 +20,6 @@ pub(crate) struct Outcome {
     pub(crate) values: Vec<Option<f64>>,
 }
 
-/// The content of measures.json.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Measures {
     flows: usize,
@@ -94,7 +92,6 @@ impl Outcome {
         })
     }
 
-    /// The point without one of its keys.
     pub(crate) fn point_without(&self, key: &str) -> Vec<&(String, String)> {
         self.point.iter().filter(|(name, _)| name != key).collect()
     }

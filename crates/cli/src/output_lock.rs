@@ -1,5 +1,4 @@
-//! Locks a command's output directory: no other command writes there meanwhile, and no run of an earlier command
-//! remains to be averaged in.
+//! Locks a command's output directory: no other command writes there, and no earlier run remains to be averaged in.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -27,11 +26,9 @@ pub struct OutputLock {
     _lock: Lock,
 }
 
-/// A run, and the folder of its result.
 pub(crate) type Place<'a> = (PathBuf, &'a Run);
 
-/// The result folder of a run below a command's folder: series, sweep point, seed. It does not depend on the number of
-/// runs.
+/// The result folder of a run below a command's folder: series, sweep point, seed, for any number of runs.
 pub(crate) fn directory(folder: &Path, run: &Run) -> PathBuf {
     folder.join(&run.name)
 }
@@ -70,8 +67,8 @@ impl OutputLock {
         Ok(OutputLock { folder: folder.to_owned(), _lock: lock })
     }
 
-    /// Removes results of earlier commands for this scenario that do not match the current `runs`; returns their names.
-    /// Runs of the same scenario, settings and program stay until they are repeated.
+    /// Removes results of earlier commands for this scenario that do not match `runs`; returns their names. Results of
+    /// the same scenario, settings and program stay until repeated.
     ///
     /// # Errors
     /// Returns an error if the folder has results of another scenario, or other files where a result will be.
@@ -134,7 +131,7 @@ impl OutputLock {
         Ok(stale)
     }
 
-    /// True if a command wrote a result for this scenario into this folder.
+    /// True if a command wrote a result for this scenario here.
     fn is_ours(&self, origin: &Origin, scenario: &str, place: &Path) -> bool {
         let name = self.name_of(place);
         origin.scenario == scenario
@@ -170,7 +167,7 @@ impl OutputLock {
         Ok(())
     }
 
-    /// Checks that every run can be written to its place, after the removal of `stale`.
+    /// Checks that every run can be written, after the removal of `stale`.
     fn check(&self, runs: &[Place<'_>], stale: &[PathBuf]) -> Result<(), Failure> {
         if self.folder.exists() && !self.folder.is_dir() {
             return Err(Failure::message(format!("{}: not a folder", self.folder.display())));
@@ -206,7 +203,7 @@ impl OutputLock {
         Ok(())
     }
 
-    /// A file not written by a command, in a folder where a result will be and is not yet.
+    /// A file not written by a command, where a result will be and is not yet.
     fn other(&self, place: &Path, stale: &[PathBuf]) -> io::Result<Option<PathBuf>> {
         if !place.exists() || Origin::of(place).is_some() {
             return Ok(None);
@@ -312,7 +309,7 @@ impl Lock {
     /// Takes the lock of a folder, which need not exist yet.
     ///
     /// # Errors
-    /// Returns `WouldBlock` if another process has it, or an error of the file system.
+    /// Returns `WouldBlock` if another process has it, or the file system's error.
     fn take(folder: &Path) -> io::Result<Lock> {
         let (beside, inside) = Lock::paths(folder)?;
         match Lock::take_at(&beside) {
@@ -384,7 +381,6 @@ mod tests {
         scenario.runs.iter().map(|run| (folder.join(&run.name), run)).collect()
     }
 
-    /// Writes a result with only its origin.
     fn result(folder: &Path, scenario: &str, run: &str) {
         fs::create_dir_all(folder).unwrap();
         let manifest = serde_json::json!({ "scenario": scenario, "run": run });

@@ -1,7 +1,6 @@
 //! The quick tier of an experiment: some of its runs, each exactly as in the full tier.
 //!
-//! No run is shortened, so a finding means the same in both tiers. It is judged by fewer runs, or not at all if its
-//! runs are left out.
+//! No run is shortened, so a finding means the same in both tiers. It is judged by fewer runs, or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +27,7 @@ impl Quick {
     /// Removes all other runs.
     ///
     /// # Errors
-    /// Returns an error for a series, key or place that the scenario does not have.
+    /// Returns an error for an unknown series, key or place.
     pub(crate) fn choose(&self, id: &str, scenario: &mut Scenario) -> Result<(), Failure> {
         let mistake =
             |what: String| Failure::message(format!("{id}: [quick] of expected.toml: {what}"));
@@ -83,7 +82,6 @@ mod tests {
         incast = { receiver = 0, senders = 1 }\nsize = \"9KB\"\n[sweep]\n\
         workload.w.incast.senders = [1, 3, 5]\n[[series]]\nname = \"a\"\n[[series]]\nname = \"b\"\n";
 
-    /// Series, senders and seed of the remaining runs; or the error.
     fn chosen(quick: &str) -> Result<Vec<String>, String> {
         let quick: Quick = toml::from_str(quick).map_err(|error| error.to_string())?;
         let mut scenario =

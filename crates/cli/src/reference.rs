@@ -32,7 +32,6 @@ pub(crate) fn reference(transports: &Transports) -> String {
     text
 }
 
-/// Example topologies for the names of links.
 const SHAPES: [(&str, &str); 4] = [
     ("topology.star.hosts = 2", "a star of two hosts"),
     (
@@ -66,7 +65,6 @@ fn links() -> String {
     text
 }
 
-/// The files of a run, column by column.
 fn files() -> String {
     let mut text = String::from(
         "\n## Files of a run\n\n\
@@ -94,7 +92,6 @@ fn files() -> String {
     text
 }
 
-/// The transports, with their labels in figures.
 fn transports_known(transports: &Transports) -> String {
     let mut text =
         String::from("\n## Transports\n\n| transport | in figures | what it is |\n|---|---|---|\n");

@@ -36,7 +36,6 @@ pub(crate) fn report(
     }
 }
 
-/// Prints the tables of all runs at or below `folders`.
 fn tables_of(folders: &[PathBuf]) -> Result<(), Failure> {
     let here = [PathBuf::from(".")];
     let mut runs = Vec::new();

@@ -28,7 +28,6 @@ use crate::verdicts::{self, Tier, Verdict};
 
 pub(crate) struct Options {
     pub(crate) json: bool,
-    /// Print every finding in a table.
     pub(crate) verbose: bool,
     pub(crate) settings: Vec<String>,
     pub(crate) jobs: Option<usize>,
@@ -40,20 +39,18 @@ pub(crate) struct Options {
     /// File of cached results: such runs are not repeated.
     pub(crate) cached: Option<PathBuf>,
     pub(crate) no_plot: bool,
-    /// Start runs that seem not to fit in memory.
     pub(crate) ignore_memory: bool,
     pub(crate) library: Option<PathBuf>,
     pub(crate) transports: Transports,
 }
 
 impl Options {
-    /// True if a run is to be made.
     fn wants(&self, run: &Run) -> bool {
         self.tier != Tier::Partial || self.series.contains(&run.plan.series)
     }
 }
 
-/// Runs the experiments that `ids` name, one after the other, each on all threads.
+/// Runs the experiments `ids` in sequence, each on all threads.
 pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, Failure> {
     let threads = Threads::new(options.jobs)?;
     let library = options.library.as_deref();
@@ -172,7 +169,7 @@ fn run_directory(out: &Path, run: &Run) -> PathBuf {
     out.join("runs").join(&run.name)
 }
 
-/// Outcomes of finished runs of an earlier reproduction by the same program, unless they must be repeated.
+/// Outcomes of finished runs of an earlier reproduction, unless to be repeated.
 fn found(
     scenario: &Scenario,
     findings: &[Finding],
@@ -209,8 +206,7 @@ fn found(
     found
 }
 
-/// Removes the verdict and runs of an earlier reproduction except `stay`: runs of other seeds or series would be drawn
-/// beside the new ones. Other files stay.
+/// Removes the earlier verdict and runs except `stay`: they would be drawn beside the new ones. Other files stay.
 fn forget(out: &Path, stay: &BTreeSet<PathBuf>) -> std::io::Result<()> {
     let findings = out.join("findings.json");
     if findings.exists() {
@@ -225,7 +221,7 @@ fn forget(out: &Path, stay: &BTreeSet<PathBuf>) -> std::io::Result<()> {
 }
 
 /// Refuses to delete results that will not be made again: with `--series`, results not in `stay` and of no requested
-/// run. Interrupted runs may be deleted.
+/// run. Interrupted runs may go.
 fn check_loss(
     scenario: &Scenario,
     out: &Path,
@@ -260,8 +256,8 @@ fn check_loss(
     )))
 }
 
-/// Runs all runs not `found`, writes each below `out`/runs, and reduces it to the findings' answers: full records of
-/// hundreds of runs would hold thousands of flows and ports each.
+/// Runs all runs not `found`, writes each below `out`/runs, and reduces it to the findings' answers: full records hold
+/// thousands of flows and ports each.
 fn run_all(
     scenario: &Scenario,
     found: Vec<Option<Outcome>>,
@@ -288,7 +284,6 @@ fn run_all(
     Ok(outcomes.into_iter().flatten().collect())
 }
 
-/// Writes findings.json and the reference files beside the runs, for the figure.
 fn write_findings(
     experiment: &Experiment,
     findings: &serde_json::Value,
@@ -328,7 +323,7 @@ fn draw(id: &str, out: &Path, options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Calls `main` of a module of the Python package, and returns its exit status; without the package, prints that and
+/// Calls `main` of a Python module of the package, and returns its exit status; without the package, says so and
 /// returns `None`.
 pub(crate) fn call_package(
     module: &str,

@@ -16,7 +16,6 @@ use crate::describe_plan::link_changes;
 use crate::execute::Done;
 use crate::failure::Failure;
 
-/// The manifest of a run before it begins.
 fn manifest(scenario: &Scenario, settings: &[String], run: &Run) -> Manifest {
     Manifest {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -142,7 +141,6 @@ pub(crate) enum Earlier {
     Missing,
     /// A result of another scenario, other settings or another program.
     Imported,
-    /// The result of this run.
     Finished(Box<Summary>),
 }
 
@@ -170,7 +168,7 @@ pub(crate) fn earlier(
     }
 }
 
-/// Prints the number of finished runs that a resumed command has found, and of results of another scenario or program.
+/// Prints the number of finished runs that a resumed command found, and of results of another scenario or program.
 pub(crate) fn say_resumed(finished: usize, import: usize, runs: usize) {
     eprintln!("resumed: {finished} of {runs} runs are there");
     if import > 0 {

@@ -1,4 +1,4 @@
-//! Rows of JSON: as text in columns, and in a file that `trimline stats` prints.
+//! Rows of JSON: as text in columns, and in a file for `trimline stats`.
 
 use std::io;
 use std::path::Path;
@@ -36,10 +36,10 @@ pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
     out
 }
 
-/// Checks that a file may be replaced: it is a regular file or does not exist. Root could otherwise replace a device.
+/// Checks that a path is a regular file or does not exist. Root could otherwise replace a device.
 ///
 /// # Errors
-/// Returns an error that names the path if it is anything else.
+/// Returns an error with the path if it is anything else.
 pub fn check_target(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(about) if !about.is_file() => {
@@ -54,7 +54,7 @@ pub fn check_target(path: &Path) -> io::Result<()> {
 /// Writes a file atomically, for concurrent readers.
 ///
 /// # Errors
-/// Returns an error that names the file if it cannot be written.
+/// Returns an error with the file's name if it cannot be written.
 pub(crate) fn write_file(path: &Path, json: &Value) -> io::Result<()> {
     check_target(path)?;
     let named =
@@ -77,7 +77,6 @@ mod tests {
     use serde_json::json;
     use std::path::PathBuf;
 
-    /// A folder for a test, removed at its end.
     struct Folder(PathBuf);
 
     impl Folder {

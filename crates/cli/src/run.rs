@@ -21,23 +21,18 @@ use crate::scenario_file::{default_folder, read_scenario};
 use crate::terminal::print;
 use crate::warnings::once;
 
-/// Options of a run and its reports.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) threads: Option<usize>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) resume: bool,
-    /// Print JSON instead of tables.
     pub(crate) json: bool,
-    /// Print neither tables nor progress.
     pub(crate) quiet: bool,
-    /// Interrupted runs enter means.
     pub(crate) include_stopped: bool,
-    /// Start runs that seem not to fit in memory.
     pub(crate) ignore_memory: bool,
 }
 
-/// Runs a scenario and writes its results: a folder per run below `out`, and summary.json over seeds. `resume` skips
+/// Runs a scenario and writes its results: a folder per run in `out`, and summary.json over seeds. `resume` skips
 /// finished runs.
 pub(crate) fn run(
     path: &Path,
@@ -115,7 +110,6 @@ pub(crate) fn run_scenario(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Summaries of finished runs.
 fn found(
     scenario: &Scenario,
     settings: &[String],
@@ -135,7 +129,6 @@ fn found(
     found
 }
 
-/// Groups runs that differ only in their seed.
 fn groups(done: &[(&Run, &Summary)], counting: Counting) -> Vec<Aggregate> {
     let is_one = |(a, _): &(&Run, &Summary), (b, _): &(&Run, &Summary)| {
         (&a.plan.series, &a.point) == (&b.plan.series, &b.point)
@@ -193,7 +186,6 @@ fn say_given_up(done: &[(&Run, &Summary)]) {
     }
 }
 
-/// Warns of runs in which some flows did not start.
 fn say_not_started(done: &[(&Run, &Summary)]) {
     let are_left =
         |(_, summary): &&(&Run, &Summary)| summary.flows.not_started > 0 && !summary.interrupted;
@@ -206,7 +198,6 @@ fn say_not_started(done: &[(&Run, &Summary)]) {
     }
 }
 
-/// Warns of deadlocked runs.
 fn say_deadlocks(done: &[(&Run, &Summary)]) {
     for (run, summary) in done.iter().filter(|(_, summary)| summary.is_deadlocked()) {
         let links = summary.pauses.as_ref().map_or(&[][..], |pauses| &pauses.deadlock);

@@ -1,5 +1,5 @@
-//! The tables of `trimline run`: a row for each workload of each run, and means over seeds, in eighty columns.
-//! Long-lived and sized flows have separate tables, because their numbers differ.
+//! The tables of `trimline run`, in eighty columns: a row per workload and run, and means over seeds. Long-lived and
+//! sized flows have separate tables for their different numbers.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,11 @@ use trimline_metrics::{
 
 use crate::terminal::columns;
 
-/// Columns of a terminal.
 const WIDTH: usize = 80;
 /// Max workloads shown per run; summary.json has all.
 const MAX: usize = 16;
-/// Marks interrupted runs.
 const MARK: &str = "*";
 
-/// A row: run, workload and numbers.
 struct Row {
     run: String,
     workload: String,
@@ -51,7 +48,7 @@ pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String 
     text
 }
 
-/// Requested and measured load of Poisson arrivals: of one run, or the range over several.
+/// Requested and measured load of Poisson arrivals, or its range over runs.
 fn loads(runs: &[(&str, &Summary)]) -> String {
     let mut of: BTreeMap<&str, Vec<&Load>> = BTreeMap::new();
     for one in runs.iter().flat_map(|(_, run)| &run.workloads) {
@@ -77,7 +74,7 @@ fn loads(runs: &[(&str, &Summary)]) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// Packets lost on links, by cause: a transport that resends for them is no slower than its links.
+/// Packets lost on links, by cause: a transport that resends them is no slower than its links.
 fn losses(runs: &[(&str, &Summary)]) -> String {
     let mut lost = LinkCounters::default();
     runs.iter().for_each(|(_, run)| lost.add(&run.links));
@@ -91,7 +88,6 @@ fn losses(runs: &[(&str, &Summary)]) -> String {
     }
 }
 
-/// Pauses by priority flow control, and deadlocks.
 fn pauses(runs: &[(&str, &Summary)]) -> String {
     let with = || runs.iter().filter_map(|(name, run)| Some((*name, run.pauses.as_ref()?)));
     let count = with().count();
@@ -163,7 +159,7 @@ fn of_runs(runs: &[(&str, &Summary)]) -> String {
     joined(&[&long, &sized, &slowdowns(runs)])
 }
 
-/// Median and 99 % of the slowdown: of all flows, and by size if there are several sizes.
+/// Median and 99 % of the slowdown: of all flows, and by size if there are several.
 fn slowdowns(runs: &[(&str, &Summary)]) -> Vec<Row> {
     const CLASSES: [(Option<u64>, &str); 4] = [
         (Some(10_000), "to 10 KB"),
@@ -203,7 +199,6 @@ fn slowdowns(runs: &[(&str, &Summary)]) -> Vec<Row> {
     std::iter::once(head).chain(with().map(row)).collect()
 }
 
-/// Formats three digits.
 fn short(number: f64) -> String {
     let decimals = if number < 10.0 { 2 } else { usize::from(number < 100.0) };
     format!("{number:.decimals$}")
@@ -276,7 +271,6 @@ fn head(kind: &str, names: &[&str]) -> Row {
     Row { run: format!("flows {kind}"), workload: String::new(), numbers }
 }
 
-/// Joins non-empty tables.
 fn joined(tables: &[&[Row]]) -> String {
     let tables = tables.iter().filter(|rows| rows.len() > 1);
     tables.map(|rows| narrowed(rows)).collect::<Vec<_>>().join("\n")
@@ -296,7 +290,7 @@ fn narrowed(rows: &[Row]) -> String {
     columns(&lines)
 }
 
-/// A run and its workload within `room` characters: beginning and end of each, where names differ.
+/// A run and its workload within `room` characters: beginning and end of each.
 fn labelled(run: &str, workload: &str, room: usize) -> String {
     if run.is_empty() || workload.is_empty() {
         return shortened(&format!("{run}{workload}"), room);
@@ -308,7 +302,7 @@ fn labelled(run: &str, workload: &str, room: usize) -> String {
     format!("{} {}", shortened(run, of_run), shortened(workload, of_workload))
 }
 
-/// The beginning and the end of a name within `max` characters: where names of runs differ.
+/// The beginning and the end of a name within `max` characters: where runs differ.
 fn shortened(name: &str, max: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= max {
@@ -375,7 +369,6 @@ mod tests {
         [[series]]\nname = \"round\"\nfixed_route = [ { over = \"tor 0 up 0\", by = \"spine 0 down 1\" },\n\
         { over = \"tor 1 up 0\", by = \"spine 0 down 2\" }, { over = \"tor 2 up 0\", by = \"spine 0 down 0\" } ]\n";
 
-    /// The output as a person sees it; a file has the expected text.
     #[test]
     fn the_tables_fit_a_terminal() {
         let shown = |scenario: &Scenario, summaries: &[Summary]| {

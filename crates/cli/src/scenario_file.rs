@@ -1,4 +1,4 @@
-//! Reads the scenario that a command names: a scenario file or a file of another simulator, with overlays.
+//! Reads the scenario that a command names, or converts a file of another simulator, with overlays.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -87,8 +87,7 @@ pub(crate) fn parse_scenario(
     Ok(scenario)
 }
 
-/// True if a text looks like the configuration of a software switch: it has its lists, and no key that every scenario
-/// has.
+/// True if a text looks like a configuration of `trimline-switch`: its lists, and no key that every scenario has.
 fn is_of_switches(text: &str) -> bool {
     let Ok(read) = text.parse::<toml::Table>() else { return false };
     let is_list = |key: &&str| read.get(*key).is_some_and(toml::Value::is_array);
@@ -96,8 +95,8 @@ fn is_of_switches(text: &str) -> bool {
         && !["topology", "workload"].iter().any(|key| read.contains_key(*key))
 }
 
-/// The default folder for results of the scenario at `path`: the file's place below this folder, so that each file has
-/// its own. `what` names another command, such as `trace`; empty for runs.
+/// The default folder for results of the scenario at `path`: the file's place below this folder. `what` names another
+/// command, such as `trace`; empty for runs.
 pub(crate) fn default_folder(path: &Path, what: &str) -> PathBuf {
     folder_from(path, what, &std::env::current_dir().unwrap_or_default())
 }

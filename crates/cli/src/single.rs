@@ -105,7 +105,7 @@ impl Named {
     }
 
     /// Locks `folder` for the runs at `places` until the lock is dropped, and removes earlier results of the scenario
-    /// that do not match these runs. Returns a sentence about the removed results.
+    /// that do not match. Returns a sentence about them.
     ///
     /// # Errors
     /// Returns one line if another command is writing there, the folder has other content, or a run does not exist.
@@ -121,10 +121,10 @@ impl Named {
         Ok((lock, output_lock::describe_removed(folder, &removed)))
     }
 
-    /// Returns how many of the runs at `places` fit into memory together, at most `at_once`.
+    /// Number of the runs at `places` that fit into memory together, at most `at_once`.
     ///
     /// # Errors
-    /// Returns one line if a single run needs more memory than available, or does not exist.
+    /// Returns one line if a single run does not fit, or does not exist.
     pub fn fit(&self, places: &[usize], at_once: usize) -> Result<usize, String> {
         memory::fit(&self.runs_at(places)?, at_once)
     }

@@ -20,11 +20,10 @@ use crate::writer::Writer;
 /// Interval of writes while a command runs.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Max rows of the scoreboard.
 const ROWS: usize = 1024;
 
-/// Statistics output of a running command: a file and a socket, both optional. Threads write and answer, so that
-/// packets do not wait for a disk.
+/// Statistics output of a running command: an optional file and socket. Threads write and answer, so that packets do
+/// not wait for a disk.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     log: Log,
@@ -58,7 +57,7 @@ impl Account {
         &self.log
     }
 
-    /// Reports interface events, and writes if the interval has passed. Failures are reported, and the command goes on.
+    /// Reports interface events, and writes if the interval has passed. Failures are only reported.
     pub(crate) fn update<I: PacketIo>(&mut self, host: &mut Host<I>) {
         while let Some(news) = host.news() {
             let about = [("interface", json!(self.interface))];
@@ -118,7 +117,6 @@ impl Account {
     }
 }
 
-/// Counters of a host and its paths, for OpenMetrics.
 fn exposition<I: PacketIo>(host: &mut Host<I>) -> Exposition {
     let (seen, now, mut text) = (*host.statistics(), host.now(), Exposition::default());
     let plain = |value: u64| [(Labels::new(), value)];
@@ -186,10 +184,8 @@ fn exposition<I: PacketIo>(host: &mut Host<I>) -> Exposition {
     text
 }
 
-/// A counter of a path: name, help, reader.
 type PathCounter = (&'static str, &'static str, fn(&PathStatus) -> u64);
 
-/// The counters of a path in OpenMetrics.
 const PATH_COUNTERS: [PathCounter; 5] = [
     ("sent", "Packets that were sent on a path.", |path| path.counters.sent),
     ("acked", "Packets of a path that were ACKed.", |path| path.counters.acked),
@@ -198,7 +194,6 @@ const PATH_COUNTERS: [PathCounter; 5] = [
     ("lost", "Packets of a path that were given up as lost.", |path| path.counters.lost),
 ];
 
-/// The name of an event in logs for programs.
 fn event_of(news: News) -> &'static str {
     match news {
         News::Down => "link_down",
@@ -225,7 +220,6 @@ fn path_entry(path: &PathStatus) -> Value {
     })
 }
 
-/// Columns of the scoreboard.
 const COLUMNS: [&str; 11] = [
     "peer",
     "path",
@@ -240,7 +234,6 @@ const COLUMNS: [&str; 11] = [
     "removed",
 ];
 
-/// A line per counter, then the scoreboard, then the ports.
 fn table(path: &Path) -> Result<String, Failure> {
     let wrong =
         |what: &dyn std::fmt::Display| Failure::message(format!("{}: {what}", path.display()));

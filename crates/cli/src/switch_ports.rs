@@ -17,7 +17,6 @@ pub(crate) const KEY: &str = "ports";
 /// Marks by a phantom queue, among all marks.
 const BY_PHANTOM: &str = "marked_by_phantom";
 
-/// Columns of a row.
 pub(crate) fn columns() -> Vec<&'static str> {
     ["switch", "port"].into_iter().chain(PortCounters::NAMES).chain([BY_PHANTOM]).collect()
 }
@@ -59,7 +58,6 @@ pub fn state(config: &Config, fabric: &Fabric, losses: &Losses) -> Value {
     Value::Object(state)
 }
 
-/// The name of a port's counter in OpenMetrics, and its unit.
 fn metric_of(counter: &str) -> (String, &'static str) {
     match counter {
         "bytes" => ("trimline_switch_port_sent_bytes".to_owned(), "bytes"),
@@ -149,7 +147,6 @@ mod tests {
     use trimline_stack::host::Idle;
     use trimline_stack::io::mem;
 
-    /// A switch with one port.
     fn one_port() -> (Config, Fabric) {
         let text = "rate = \"1Gbps\"\n[[switch]]\nname = \"s\"\n[[host]]\nswitch = \"s\"\n\
                     interface = \"p\"\naddresses = [{ address = \"10.0.0.1\" }]\n";

@@ -80,7 +80,6 @@ fn holds_words(rows: &[Vec<String>], column: usize) -> bool {
     below.clone().any(|first| first.is_alphabetic() || first == '%') && below.all(is_word)
 }
 
-/// A list, without its middle if it is long.
 pub(crate) fn shortened(values: &[&str]) -> String {
     match values {
         [first, second, .., last] if values.len() > 8 => {

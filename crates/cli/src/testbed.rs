@@ -44,7 +44,6 @@ pub(crate) enum Figure {
     Fastlane,
 }
 
-/// A figure of HULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum HullFigure {
     /// Throughput, and how long frames wait at the port: TCP, TCP with ECN, a phantom queue.
@@ -133,7 +132,6 @@ const DELAY: TimeDelta = TimeDelta::from_us(250);
 /// Max answer of an incast: a host's max message.
 const LONGEST_ANSWER: ByteCount = ByteCount::new(64_000_000);
 
-/// Parses the size of an answer.
 fn answer_size(text: &str) -> Result<ByteCount, String> {
     let size = quantity::size(text)?;
     match size.get() >= 1 && size <= LONGEST_ANSWER {
@@ -226,7 +224,6 @@ struct Part<'a> {
     run: Box<dyn Fn() -> io::Result<Report> + 'a>,
 }
 
-/// Reads the expectations of the figure's folder.
 fn expected(directory: &Path, part: &Part<'_>) -> Result<Option<Expected<String>>, Failure> {
     let path = directory.join(part.paper).join(&part.figure).join("testbed.toml");
     match fs::read_to_string(&path) {
@@ -236,7 +233,7 @@ fn expected(directory: &Path, part: &Part<'_>) -> Result<Option<Expected<String>
     }
 }
 
-/// Runs figures and judges them. If a capability is missing, it prints that, judges nothing and does not fail.
+/// Runs figures and judges them. Without a capability it says so and judges nothing.
 pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
     let name = options.figure.to_possible_value().expect("every figure has a name");
     let name = name.get_name();
@@ -311,7 +308,6 @@ fn judge(
     Ok(!judged.iter().any(is_missed))
 }
 
-/// The program `trimline`, which this process runs.
 fn own_program() -> io::Result<PathBuf> {
     let program = std::env::current_exe()?;
     match program.file_stem().is_some_and(|name| name == "trimline") {

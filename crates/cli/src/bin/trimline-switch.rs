@@ -94,7 +94,6 @@ fn say(log: &Log, config: &Config, news: &PortNews) {
     log.event(news.event.name(), &about, &format!("{name}: {}", news.event));
 }
 
-/// Reads the configuration. An error names the file.
 fn read(options: &Options) -> Result<Config, String> {
     let path = options.config.display();
     let text =
@@ -102,7 +101,7 @@ fn read(options: &Options) -> Result<Config, String> {
     Config::parse(&text).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Reloads the configuration file; on an error, keeps the old configuration and reports the error.
+/// Reloads the configuration; on an error, reports it and keeps the old one.
 fn reload(options: &Options, runner: &mut Runner<AfPacket>, config: &mut Config) {
     let path = options.config.display().to_string();
     let changed = read(options).and_then(|new| {
@@ -205,9 +204,9 @@ fn run(options: &Options) -> Result<(), String> {
     account.finish(&runner, &config).map_err(|error| error.to_string())
 }
 
-/// Reports of the running switch, from threads of their own: a slow reader does not stop the switch.
+/// Reports of the running switch, from threads: a slow reader does not stop the switch.
 struct Account {
-    /// Counters are printed every second, not at the end alone.
+    /// Print counters every second, not only at the end.
     prints: bool,
     printer: Writer<String>,
     file: Option<Writer<Value>>,
@@ -248,7 +247,6 @@ impl Account {
         }
     }
 
-    /// Reports the final state.
     fn finish(self, runner: &Runner<AfPacket>, config: &Config) -> io::Result<()> {
         let state = switch_ports::state(config, runner.fabric(), &runner.losses());
         let written = self.file.map_or(Ok(()), |file| file.finish(state));

@@ -14,7 +14,7 @@ use crate::verdicts::Tier;
 
 const US: u64 = 1_000_000;
 
-/// A record of hosts that send to each other through ports that drop every packet, without notification.
+/// A record of hosts behind ports that drop every packet, without notification.
 fn record(finding: &Finding, size: Option<u64>) -> RunRecord {
     let pairs = (0..8).flat_map(|source| (0..8).map(move |destination| (source, destination)));
     let flow = |(source, destination): (u32, u32)| {
@@ -79,7 +79,7 @@ fn record(finding: &Finding, size: Option<u64>) -> RunRecord {
     }
 }
 
-/// Runs that the finding is about, at different places of the sweep, and runs that it compares with.
+/// Runs of the finding at different places of the sweep, and runs that it compares with.
 fn outcomes(finding: &Finding, size: Option<u64>) -> Vec<Outcome> {
     let label = |at: &At| match at {
         At::Number(number) => number.to_string(),

@@ -1,12 +1,12 @@
 //! `trimline cat`: standard input to a peer's standard output.
 //!
 //! Standard output has a thread, and standard input too unless it is a regular file, so that the protocol runs while
-//! they block. The threads wake the host, which waits for frames, timers and wake-ups together.
+//! they block. They wake the host, which waits for frames, timers and threads together.
 //!
-//! The sender appends the CRC-32C of its bytes to the stream and closes it. The listener writes all bytes, compares,
-//! and answers with a message: the CRC-32C of its output, and the text of an error, if any. The sender succeeds only by
-//! this answer. The listener stays until the answer is ACKed. As the ACK may be lost and the sender gone, it also ends
-//! after [`LINGER`] without a frame.
+//! The sender appends the CRC-32C of its bytes and closes the stream. The listener writes, compares, and answers with
+//! the CRC-32C of its output and the text of an error, if any. The sender succeeds only by this answer. The listener
+//! stays until the answer is ACKed; as the ACK may be lost and the sender gone, it also ends after [`LINGER`] without a
+//! frame.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -28,33 +28,29 @@ use crate::stats::Account;
 
 const SERVICE: u16 = 8;
 
-/// Bytes per write.
 const OUTPUT: usize = 1 << 19;
 
-/// After a smaller chunk the writing thread waits, so that more bytes gather: a wake-up per packet takes longer than
-/// the packet.
+/// After a smaller chunk the writing thread waits for more bytes: a wake-up per packet takes longer than the packet.
 const FEW: usize = 1 << 18;
 
-/// The wait of the writing thread.
 const GATHER: Duration = Duration::from_micros(300);
 
 /// Bytes per read: a pipe has 64 KB, and a regular file's stay in the nearest caches.
 const INPUT: usize = 1 << 16;
 
-/// Chunks of input that wait for the host.
 const INPUTS: usize = 16;
 
 /// Bytes of the checksum behind the stream.
 const SUM: usize = 4;
 
-/// A listener without an ACK of its answer ends after this time without a frame (chosen: it sends its answer five times
-/// meanwhile, with a first time-out of 200 ms; not all are lost).
+/// A listener without an ACK ends after this time without a frame (chosen: it sends its answer five times meanwhile,
+/// with a first time-out of 200 ms; not all are lost).
 const LINGER: TimeDelta = TimeDelta::from_ms(4000);
 
-/// A listener that failed, was interrupted or has a blocked output ends after this time without a frame.
+/// End of a listener that failed, was interrupted or has a blocked output: after this time without a frame.
 const SHORT_LINGER: TimeDelta = TimeDelta::from_ms(500);
 
-/// Max time that a listener stays for its answer, whatever it receives.
+/// Max time that a listener stays for its answer.
 const LONGEST_LINGER: TimeDelta = TimeDelta::from_ms(30_000);
 
 /// Sends or receives a stream: `trimline cat`.
@@ -83,13 +79,12 @@ pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
     status("cat", interface, outcome)
 }
 
-/// Counts bytes since the first, and reports them at an interval.
 #[derive(Clone, Copy, Debug)]
 struct Meter {
     every: Option<Duration>,
     /// Time at which the first bytes were seen.
     begin: Option<Instant>,
-    /// End of the last interval, since the first bytes, and the bytes until then.
+    /// End of the last interval, since the first bytes, and its bytes.
     last: (Duration, u64),
 }
 
@@ -116,20 +111,17 @@ impl Meter {
         self.begin.map_or(Duration::ZERO, |begin| begin.elapsed())
     }
 
-    /// Reports the whole transfer.
     fn finish(&self, account: &Account, all: u64) {
         say(account, Report::Whole, (Duration::ZERO, self.elapsed()), all);
     }
 }
 
-/// A report on a transfer.
 #[derive(Clone, Copy, Debug)]
 enum Report {
     Interval,
     Whole,
 }
 
-/// Reports the bytes between two times, and their rate.
 fn say(account: &Account, report: Report, (begin, end): (Duration, Duration), bytes: u64) {
     let [from, to] = [begin, end].map(|time| time.as_secs_f64());
     let gbps = bytes as f64 * 8e-9 / (to - from).max(1e-9);
@@ -148,23 +140,19 @@ fn say(account: &Account, report: Report, (begin, end): (Duration, Duration), by
     account.log().event(event, &about, &text);
 }
 
-/// The error of Ctrl-C or a request to terminate.
 fn interrupted() -> io::Error {
     io::Error::new(io::ErrorKind::Interrupted, "interrupted")
 }
 
-/// An output, with its waiting bytes.
 struct Output {
-    /// To the writing thread: chunks, each with its number of valid bytes. `None` after the last chunk.
+    /// To the writing thread: chunks with their valid bytes. `None` after the last.
     filled: Option<SyncSender<(Vec<u8>, usize)>>,
     /// Written chunks, for reuse.
     written: Receiver<Vec<u8>>,
-    /// CRC-32C of all written bytes, at the end.
     outcome: Receiver<io::Result<u32>>,
     /// Bytes read since the last chunk: the first `count`.
     chunk: Vec<u8>,
     count: usize,
-    /// Bytes that were handed over.
     all: u64,
 }
 
@@ -199,8 +187,8 @@ impl Output {
         Output { filled: Some(filled), written, outcome, chunk, count: 0, all: 0 }
     }
 
-    /// Reads arrived bytes while there is room. Returns true once all but the checksum was handed over, or the writing
-    /// thread has ended.
+    /// Reads arrived bytes while there is room. True once all but the checksum was handed over, or the thread has
+    /// ended.
     fn take(&mut self, core: &mut Core, connection: Connection) -> Result<bool, Broken> {
         loop {
             if !self.offer(SUM) {
@@ -215,8 +203,8 @@ impl Output {
         }
     }
 
-    /// Hands the chunk without its last `keep` bytes to the writing thread, if the thread has room. Returns false if
-    /// the thread has ended.
+    /// Hands the chunk without its last `keep` bytes to the writing thread, if it has room. False if the thread has
+    /// ended.
     fn offer(&mut self, keep: usize) -> bool {
         let (Some(filled), true) = (&self.filled, self.count > keep) else { return true };
         let count = self.count - keep;
@@ -237,7 +225,7 @@ impl Output {
         true
     }
 
-    /// Hands over the rest except `keep` bytes. Returns the CRC-32C of the output once all is written.
+    /// Hands over all but `keep` bytes. Returns the CRC-32C of the output once written.
     fn end(&mut self, keep: usize) -> Option<io::Result<u32>> {
         self.offer(keep);
         if self.count <= keep {
@@ -250,13 +238,11 @@ impl Output {
         }
     }
 
-    /// The checksum that the sender appended, if the stream was long enough.
     fn sum(&self) -> Option<u32> {
         self.chunk[..self.count].first_chunk().map(|&bytes| u32::from_be_bytes(bytes))
     }
 }
 
-/// A host that receives a stream.
 struct Listener<'a> {
     host: &'a mut AnyHost,
     account: &'a mut Account,
@@ -266,7 +252,7 @@ struct Listener<'a> {
 }
 
 impl Listener<'_> {
-    /// Runs for [`GLANCE`], or until the connection exists and `is_done`.
+    /// Runs for [`GLANCE`], or until a connection `is_done`.
     fn glance(
         &mut self,
         mut is_done: impl FnMut(&mut Core, Connection) -> bool,
@@ -281,7 +267,6 @@ impl Listener<'_> {
         Ok(done)
     }
 
-    /// Receives the whole stream.
     fn take(&mut self, output: &mut Output) -> io::Result<()> {
         loop {
             let mut taken = Ok(false);
@@ -325,7 +310,6 @@ impl Listener<'_> {
         }
     }
 
-    /// Sends the result to the sender, and waits for the ACK.
     fn answer(&mut self, connection: Connection, sum: u32, wrong: &str) -> io::Result<()> {
         let message = [&sum.to_be_bytes()[..], wrong.as_bytes()].concat();
         // A failed connection takes no answer.
@@ -380,8 +364,7 @@ fn receive(
 /// The error at both ends if the checksums differ.
 const ALTERED: &str = "what arrived is not what was sent: its CRC-32C is another";
 
-/// Accepts the first connection of a wanted peer. All others, later ones too, are refused: their bytes would not be
-/// read.
+/// Accepts the first connection of a wanted peer. All others are refused: their bytes would not be read.
 fn welcome(core: &mut Core, now: Time, from: Option<IpAddr>, taken: &mut Option<Connection>) {
     while let Some(connection) = core.accept() {
         let peer = core.peer(connection);
@@ -393,13 +376,12 @@ fn welcome(core: &mut Core, now: Time, from: Option<IpAddr>, taken: &mut Option<
     }
 }
 
-/// An input, with the CRC-32C of the bytes read.
 struct Summed {
     input: Box<dyn Read + Send>,
     sum: u32,
 }
 
-/// Memory, and its number of bytes read. At the end the number is 0 and the memory has the checksum.
+/// Memory, and its bytes read. At the end it is the checksum, with 0.
 type Chunk = (Vec<u8>, usize);
 
 impl Summed {
@@ -411,11 +393,9 @@ impl Summed {
     }
 }
 
-/// The way to read an input.
 enum Source {
     /// The host reads a regular file between frames: it waits for the disk at most.
     File(Summed),
-    /// A thread reads any other input, which may block.
     Thread {
         read: Receiver<io::Result<Chunk>>,
         /// Memory of sent chunks, for reuse.
@@ -445,7 +425,7 @@ impl Source {
         Source::Thread { read, sent }
     }
 
-    /// Returns the next chunk, if available, and reuses the last one's memory.
+    /// Returns the next chunk, if any, and reuses the last one's memory.
     fn next(&mut self, last: &mut Vec<u8>) -> io::Result<Option<Chunk>> {
         match self {
             Source::File(input) => input.read(std::mem::take(last)).map(Some),
@@ -462,19 +442,13 @@ impl Source {
     }
 }
 
-/// An input, with its unsent bytes.
 struct Input {
     source: Source,
     chunk: Vec<u8>,
-    /// Valid bytes of the chunk.
     count: usize,
-    /// Sent bytes of the chunk.
     given: usize,
-    /// All sent bytes.
     all: u64,
-    /// The checksum, after the last read.
     sum: Option<[u8; SUM]>,
-    /// The connection was closed after the checksum.
     is_closed: bool,
 }
 
@@ -485,7 +459,7 @@ impl Input {
     }
 
     /// Writes input to a connection while it has room, and closes it after the checksum. Returns the peer's answer, if
-    /// it has come.
+    /// any.
     fn go_on(
         &mut self,
         core: &mut Core,
@@ -530,7 +504,7 @@ impl Input {
     /// Compares the listener's answer with the checksum of the sent bytes.
     ///
     /// # Errors
-    /// Returns an error if the listener reports one, or the checksums differ.
+    /// Returns the listener's error, or an error if the checksums differ.
     fn judge(&self, peer: IpAddr, answer: &[u8]) -> io::Result<()> {
         let (sum, wrong) = answer.split_at(answer.len().min(SUM));
         let wrong: String = match (wrong.is_empty(), self.sum.is_some_and(|own| own == sum)) {
@@ -543,7 +517,6 @@ impl Input {
     }
 }
 
-/// Sends an input, and waits for the answer.
 fn send(
     host: &mut AnyHost,
     account: &mut Account,

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use trimline_stack::host::Key;
 
-/// Bytes of a key, written as twice as many hexadecimal digits.
 const KEY_BYTES: usize = 16;
 
 /// Max bytes of a file: two keys and some white space.
@@ -26,7 +25,7 @@ fn wrong(file: &Path, kind: io::ErrorKind, what: &dyn std::fmt::Display) -> io::
 /// Reads one key, or two on a line each, from a file that only its owner may read.
 ///
 /// # Errors
-/// Returns an error that names the file if it cannot be read, has other content, or others may read or write it.
+/// Returns an error with the file's name if it is unreadable, has other content, or others may read or write it.
 pub(super) fn read(file: &Path) -> io::Result<Keys> {
     let named = |error: io::Error| wrong(file, error.kind(), &error);
     let open = File::open(file).map_err(named)?;
@@ -60,7 +59,7 @@ pub(super) fn read(file: &Path) -> io::Result<Keys> {
 /// Writes a new key to a new file, for its owner alone: `trimline key new`.
 ///
 /// # Errors
-/// Returns an error that names the file if it exists or cannot be written.
+/// Returns an error with the file's name if it exists or cannot be written.
 pub(crate) fn create(file: &Path) -> io::Result<()> {
     let mut bytes = [0; KEY_BYTES];
     let random = Path::new("/dev/urandom");

@@ -10,7 +10,6 @@ pub(super) struct Pair {
     pub(super) now: Time,
     pub(super) client: Core,
     pub(super) server: Core,
-    /// Frames are lost.
     pub(super) is_cut: bool,
 }
 
@@ -36,7 +35,6 @@ impl Pair {
         Pair { now, client, server, is_cut: false }
     }
 
-    /// Runs both hosts for `time`.
     pub(super) fn run_for(&mut self, time: TimeDelta) {
         let until = self.now.saturating_add(time);
         loop {

@@ -5,14 +5,12 @@ use std::collections::BTreeSet;
 use trimline_packet::{Time, TimeDelta};
 use trimline_stack::host::{Connection, Core, Failure};
 
-/// Max time that a server waits for the rest of a request, or for the ACKs of its answer.
+/// Max time for the rest of a request, or for the ACKs of its answer.
 const LONGEST_REQUEST: TimeDelta = TimeDelta::from_ms(60_000);
 
-/// A server that echoes requests.
 #[derive(Debug, Default)]
 pub(super) struct Server {
-    /// Connections whose request waits because its answer has no room. It is not received before: a peer that does not
-    /// read its answers is not pulled.
+    /// Connections whose request waits for room for its answer: a peer that does not read its answers is not pulled.
     waiting: BTreeSet<Connection>,
 }
 
@@ -34,7 +32,7 @@ impl Server {
         any
     }
 
-    /// Answers the requests of a connection while there is room. Returns whether it sent anything.
+    /// Answers requests while there is room. Returns whether it sent anything.
     fn go_on(&mut self, core: &mut Core, now: Time, connection: Connection) -> bool {
         let mut any = false;
         loop {
@@ -63,7 +61,7 @@ impl Server {
     }
 }
 
-/// Ends a connection without further requests. Answers are still delivered, unless the connection failed.
+/// Ends a connection. Answers are still delivered, unless it failed.
 fn end(core: &mut Core, now: Time, connection: Connection, failure: Failure) {
     if failure == Failure::Closed {
         core.close(connection);

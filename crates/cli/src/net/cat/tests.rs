@@ -80,11 +80,9 @@ fn host(io: impl PacketIo + 'static, address: [u8; 4], peer: [u8; 4]) -> AnyHost
     host.boxed()
 }
 
-/// The outcome of a transfer at both ends.
 struct Outcome {
     sender: Result<(), String>,
     listener: Result<(), String>,
-    /// Exactly the sent bytes were written.
     is_whole: bool,
     time: Duration,
 }
