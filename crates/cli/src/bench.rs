@@ -56,6 +56,7 @@ struct Measurement {
     hops: u64,
     /// CPU time from the scenario's text to the complete network.
     set_up_seconds: f64,
+    /// CPU time of the run, all threads, without set-up.
     seconds: f64,
     wall_seconds: f64,
     /// From CPU time with one thread, as it varies less with other load; from wall time with several.
@@ -79,6 +80,7 @@ struct Workload {
 }
 
 impl Workload {
+    /// Every host sends to one other, without end.
     const fn permutation(name: &'static str, hosts: u32, duration: &'static str) -> Workload {
         let flows = "permutation = {}\nsize = \"long-lived\"";
         Workload { name, hosts, duration: Some(duration), flows }

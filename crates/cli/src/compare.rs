@@ -17,6 +17,7 @@ use crate::toml_text;
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) compared: Compared,
+    /// A preset of TCP's timers.
     pub(crate) timers: Option<String>,
     pub(crate) run: run::Options,
 }
@@ -224,6 +225,7 @@ fn unequal_payloads(runs: &[&Run]) -> Option<String> {
     ))
 }
 
+/// Warns of timers made for other networks, unless all transports have such.
 fn slow_timers<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
     let mut of: Vec<(&str, Option<String>)> = Vec::new();
     for chosen in runs.into_iter().flat_map(|run| &run.plan.transports) {

@@ -128,6 +128,7 @@ fn bytes_per_flow(clos: &Clos) -> f64 {
     3000.0 + 22.0 * paths(clos)
 }
 
+/// Number of paths between hosts of different pods.
 fn paths(clos: &Clos) -> f64 {
     f64::from(clos.aggregations_per_pod.max(1) * clos.cores_per_aggregation.max(1))
 }
@@ -258,6 +259,7 @@ fn partners(workload: &Workload, hosts: u32) -> f64 {
     }
 }
 
+/// Seconds for which an ended flow is remembered.
 fn remembered(plan: &Plan) -> f64 {
     let time_wait = plan.transports.iter().map(|chosen| chosen.time_wait()).max();
     let time_wait = time_wait.unwrap_or(TimeDelta::ZERO);
@@ -265,6 +267,7 @@ fn remembered(plan: &Plan) -> f64 {
     time_wait.as_ps() as f64 / 1e12 + 0.4e-3
 }
 
+/// Number of successive flows of a connection.
 fn rounds(plan: &Plan, workload: &Workload, seconds: f64, packets: f64) -> f64 {
     let (clos, transport) = (&plan.topology, plan.transport_of(workload));
     let (payload, framing) = (transport.payload_bytes(), transport.framing());
@@ -288,6 +291,7 @@ fn rounds(plan: &Plan, workload: &Workload, seconds: f64, packets: f64) -> f64 {
     rounds.max(1.0)
 }
 
+/// Mean number of links between a host and the hosts of a range.
 fn mean_links(clos: &Clos, one: u32, others: std::ops::Range<u32>) -> f64 {
     let count = others.len() as f64;
     clos.links_to(one, others) as f64 / count

@@ -72,6 +72,7 @@ pub(crate) fn scenario_of(
     Ok(Some(flows_of(path, "htsim", &topology)))
 }
 
+/// Returns the error for flows without a topology: HPCC's, or a matrix whose hosts fit no FatTree.
 pub(crate) fn lacks_topology(
     path: &Path,
     format: Option<FlowFormat>,

@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(by_load(star, "60%"), [""; 0]);
         let twice = by_load(star, "200%");
         assert!(twice.len() == 1 && twice[0].contains("workload w: 201 %"), "{twice:?}");
-        // Two workloads, each of which fits alone.
+        // Two workloads that fit alone.
         let both = ["a", "b"].map(|name| {
             format!(
                 "[[workload]]\nname = \"{name}\"\npermutation = {{}}\nsize = \"90KB\"\n\

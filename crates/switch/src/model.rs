@@ -264,7 +264,7 @@ impl QueueModel {
 }
 
 /// The fast path into a queue, by class: a packet within these limits is queued without further checks. They are zero
-/// in models with more checks, and below the threshold of selective dropping.
+/// in models with more checks, and at most the threshold of selective dropping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(16))]
 pub(crate) struct ClassEntry {

@@ -332,7 +332,7 @@ fn a_sign_is_the_one_bound_at_zero_of_a_comparison() {
     let is_sign = |bounds: &str| parse(&format!("{HEAD}{bounds}"))[0].is_sign();
     assert!(is_sign("against = \"other\"\nhi = 0"));
     assert!(is_sign("against = \"other\"\nlo = 0.0"));
-    // For a number without a comparison, 0 is the only possible question.
+    // Without a comparison, a bound of 0 asks for the number itself.
     assert!(!is_sign("hi = 0"));
     assert!(!is_sign("against = \"other\"\nhi = -1"));
     assert!(!is_sign("against = \"other\"\nlo = 0\nhi = 0"));

@@ -149,6 +149,7 @@ struct Output {
     filled: Option<SyncSender<(Vec<u8>, usize)>>,
     /// Written chunks, for reuse.
     written: Receiver<Vec<u8>>,
+    /// CRC-32C of all written bytes, at the end.
     outcome: Receiver<io::Result<u32>>,
     /// Bytes read since the last chunk: the first `count`.
     chunk: Vec<u8>,

@@ -156,7 +156,7 @@ mod tests {
         pair.is_cut = true;
         assert!(server.answer(&mut pair.server, pair.now));
         assert_eq!(pair.server.connections(), 20);
-        // Longer than the dead-peer timeout.
+        // Longer than `LONGEST_REQUEST`.
         for _ in 0..700 {
             pair.run_for(ms(100));
             server.answer(&mut pair.server, pair.now);

@@ -90,7 +90,7 @@ impl PacerSettings {
     }
 
     /// Settings for a link: the testbed's below 10 Gb/s, otherwise the large simulation's. Above 10 Gb/s a FIFO holds
-    /// the time of 128 KB at 10 Gb/s (chosen: the paper has no faster link).
+    /// what the link sends in the time of 128 KB at 10 Gb/s (chosen: the paper has no faster link).
     pub fn for_link(link: BitRate) -> PacerSettings {
         if link < SIMULATED_AT {
             return PacerSettings::testbed();

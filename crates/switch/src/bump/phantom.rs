@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(found, [3]);
     }
 
-    /// Packets without ECN fill the counter too (HULL 2.1: link utilization).
+    /// Packets without ECN fill the counter too (HULL 2.1: link utilization), and others are marked for it.
     #[test]
     fn what_knows_no_ecn_counts_and_is_not_marked() {
         assert_eq!(marked(Clock::Continuous, (100, 1514, 0), 0), []);

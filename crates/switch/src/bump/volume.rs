@@ -24,6 +24,7 @@ impl Volume {
         Volume(rate.as_bps() as u128 * span.as_ps() as u128)
     }
 
+    /// Multiplies, and saturates.
     #[inline]
     pub(super) const fn times(self, count: u64) -> Volume {
         Volume(self.0.saturating_mul(count as u128))
@@ -39,7 +40,7 @@ impl Volume {
         Volume(self.0.saturating_sub(other.0))
     }
 
-    /// How many times `other`, which is above zero, makes at least this amount.
+    /// Number of portions `other`, which is above zero, that make at least this amount.
     #[inline]
     pub(super) fn in_portions_of(self, other: Volume) -> u64 {
         u64::try_from(self.0.div_ceil(other.0)).unwrap_or(u64::MAX)
@@ -57,6 +58,7 @@ impl Volume {
         TimeDelta::from_ps(ps)
     }
 
+    /// Whole bytes, rounded down.
     pub(super) fn whole_bytes(self) -> ByteCount {
         ByteCount::new(u64::try_from(self.0 / Volume::PER_BYTE).unwrap_or(u64::MAX))
     }
