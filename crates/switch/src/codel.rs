@@ -26,7 +26,7 @@ impl CoDel {
         target: TimeDelta,
         interval: TimeDelta,
     ) -> bool {
-        // RFC 8289 5.4, dodequeue: a queue of a packet is not a standing queue.
+        // RFC 8289 5.4, dodequeue: a queue of a packet is none that stands.
         if is_short || sojourn < target {
             self.above_until = None;
             self.is_signalling = false;
@@ -46,7 +46,7 @@ impl CoDel {
             self.next = self.next.saturating_add(self.step(interval));
             return;
         }
-        // RFC 8289 5.5, deque: a spell soon after another continues at about its rate.
+        // RFC 8289 5.5, deque: a spell soon after another one goes on at about its rate.
         let is_soon = now.saturating_since(self.next).as_ps() / 16 < interval.as_ps();
         let given = self.count - self.first_count;
         self.count = if is_soon && given > 1 { given } else { 1 };
@@ -99,7 +99,7 @@ mod tests {
         let mut law = CoDel::default();
         let waits = (0..1000).map(|at| if at == 199 { 19 } else { 50 });
         assert_eq!(signals(&mut law, 0, waits), [400, 600, 742, 857, 957]);
-        // RFC 8289 5.5: a spell soon after another starts at the count that the last one added.
+        // RFC 8289 5.5: soon after it, a spell goes on with as many signals as the last one gave more.
         let waits = (1000..2000).map(|at| if at == 1000 { 19 } else { 50 });
         let times = signals(&mut law, 1000, waits);
         assert_eq!(times[..3], [1201, 1301, 1391]);

@@ -47,7 +47,7 @@ pub fn apply_dispositions(drop_list: &mut DropList, switch: &mut impl SwitchActi
                 }
                 is_turned
             }
-            // FastLane 3.2: the packet is trimmed to its header, bounced, and leaves by its input port.
+            // FastLane 3.2: the packet is cut to its header, turned round, and leaves by its input port.
             Disposition::Notify => match switch.make_notification(packet) {
                 None => false,
                 Some(cut) => {

@@ -735,7 +735,7 @@ mod tests {
         ]
         .map(|service| model.queue_of(service));
         assert_eq!(queues, [1, 1, 0, 0, 0, 0]);
-        // FastLane 3.3: TCP's ACKs share a queue with data, notifications do not.
+        // FastLane 3.3: what TCP's ACKs share with data, notifications do not.
         let line = BitRate::from_gbps(10);
         let model = ServiceModel::fastlane(128_000, 3_200, Cap::of_line(line));
         assert_eq!(Service::ALL.map(|service| model.queue_of(service)), [1, 1, 1, 1, 1, 0]);

@@ -237,7 +237,7 @@ impl<const Q: usize> Port<Q> {
             match action {
                 Action::TrimArriving if is_trimmable => return self.trim(packet, context),
                 Action::TrimByCoin if is_trimmable => {
-                    // NDP 3.1: the arriving packet or the tail, 50 % each.
+                    // NDP 3.1: the newcomer or the tail, 50 % each.
                     if !self.is_tail_trimmable(queue, context.packets)
                         || !context.rng.coin()
                         || !self.trim_tails(queue, packet, context)

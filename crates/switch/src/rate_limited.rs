@@ -73,7 +73,7 @@ impl<P: OutputPort<Model = ServiceModel>> RateLimited<P> {
     /// True if the first queue may send at `now`.
     fn may_send(&self, now: Time, model: &ServiceModel) -> bool {
         let Some(cap) = model.cap() else { return true };
-        // FastLane 3.3.1: idle time may be used.
+        // FastLane 3.3.1: what others leave may be used.
         let is_alone = cap.is_work_conserving && self.port.next_start(now) == Time::NEVER;
         self.ready_at <= now || is_alone
     }
@@ -321,7 +321,7 @@ mod tests {
             now += TimeDelta::from_ns(wait);
             link.arrive(&model, now, service, bytes);
             arrived += 1;
-            // FastLane 3.3.2: each has its own memory.
+            // FastLane 3.3.2: the memory of each is its own.
             assert!(link.port.queue_bytes(0) <= max_notified && link.port.queue_bytes(1) <= max);
         }
         link.run(&model, Time::NEVER);
@@ -339,7 +339,7 @@ mod tests {
         for (place, &(from, _)) in notified.iter().enumerate() {
             let mut bits = 0u128;
             for &(at, bytes) in &notified[place..] {
-                // FastLane 3.3.1: the rate's bytes, and one packet.
+                // FastLane 3.3.1: what the rate brings, and one packet.
                 let span = u128::from((at - from).as_ps());
                 let brought = u128::from(cap.rate.as_bps()) * span;
                 assert!(bits * 1_000_000_000_000 <= brought, "{bits} bits in {span} ps");

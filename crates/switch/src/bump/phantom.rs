@@ -127,8 +127,8 @@ impl PhantomQueue {
     #[inline]
     pub fn pass(&mut self, now: Time, packet: &mut Packet, model: &PhantomModel) -> bool {
         let found = self.fill(now, ByteCount::new(packet.wire_bytes.into()), model);
-        // HULL 2.1: packets are marked when the counter is above the threshold. The packet's own bytes do not count:
-        // with table 3's 1 KB every full packet would be marked.
+        // HULL 2.1: packets are marked when the counter is above the threshold. What the packet finds is compared, not
+        // what it leaves: table 3's 1 KB would else mark every full packet.
         let is_new = found > model.threshold
             && packet.marks & (Packet::MARK_ECT | Packet::MARK_CE) == Packet::MARK_ECT;
         if is_new {
