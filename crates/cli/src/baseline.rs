@@ -1,25 +1,24 @@
-//! What the authors' published program gives for the work of a finding, and what follows for a finding that is missed:
-//! it may miss the paper as theirs does, or miss the paper and baseline.
+//! The baseline of a finding: results of the authors' published program.
 
 use serde::{Deserialize, Serialize};
 
-/// What the authors' published program gives, or that none can say: exactly one of `value`, `from` with `to`, and `none`.
+/// Results of the authors' published program: exactly one of `value`, `from` with `to`, and `none`, the reason for no
+/// result.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Baseline {
-    /// Of one run, or of all.
+    /// Value of the only run, or of all runs.
     value: Option<f64>,
-    /// The least of several runs.
+    /// Min of several runs.
     from: Option<f64>,
-    /// The greatest of several runs.
+    /// Max of several runs.
     to: Option<f64>,
-    /// Which program, and how it was run.
+    /// The program, and how it was run.
     source: Option<String>,
     /// Why no published program does this work.
     none: Option<String>,
 }
 
-/// The least and the greatest of their runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Span {
     pub(crate) from: f64,
@@ -27,7 +26,7 @@ pub(crate) struct Span {
 }
 
 impl Baseline {
-    /// What is wrong with it.
+    /// Checks the fields. Returns a mistake, if any.
     pub(crate) fn mistake(&self) -> Option<&'static str> {
         let said = [self.value.is_some(), self.from.or(self.to).is_some(), self.none.is_some()];
         if said.iter().filter(|is_said| **is_said).count() != 1 {
@@ -44,30 +43,28 @@ impl Baseline {
         None
     }
 
-    /// Their numbers, where there are some.
     pub(crate) fn span(&self) -> Option<Span> {
         let (from, to) = self.value.map(|value| (value, value)).or(self.from.zip(self.to))?;
         Some(Span { from, to })
     }
 }
 
-/// What is known of a finding that our runs miss.
+/// The state of a finding that our runs miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Missed {
-    /// Theirs is beyond the same bound.
+    /// The baseline is beyond the same bound.
     AsBaseline,
-    /// Theirs is within the bound, so ours misses the paper and baseline.
+    /// The baseline is within the bound: our runs miss both.
     Both,
     /// No published program does this work.
     NoProgram,
-    /// The authors' program was not run for this work. expected.toml gives the cause of the miss.
+    /// The authors' program was not run for this work; expected.toml gives the cause.
     CauseKnown,
 }
 
 impl Missed {
-    /// Compares a value beyond a bound with what the authors' program gives. `None` without `baseline` and without a
-    /// reference.
+    /// Compares a value beyond a bound with the baseline. `None` without `baseline` and reference.
     pub(crate) fn of(
         ours: f64,
         [lo, hi]: [Option<f64>; 2],
@@ -80,7 +77,6 @@ impl Missed {
         Some(if below || above { Missed::AsBaseline } else { Missed::Both })
     }
 
-    /// As the table has it.
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Missed::AsBaseline => "MISSES THE PAPER, AS THEIRS DOES",

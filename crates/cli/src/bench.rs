@@ -1,8 +1,8 @@
 //! `trimline bench`: packet-hops per second on the standard workloads.
 //!
-//! Each measurement is a process of its own, so that its peak memory is its own; the best of several
-//! counts, since other load only ever adds time. With several threads each is one of a pair, the other with one
-//! thread just before; the pairs give the speed-up, and their median counts.
+//! Each measurement has its own process, for its peak memory; the best of several counts, since other load only adds
+//! time. With several threads, each is paired with a run on one thread just before; the median of the pairs gives the
+//! speed-up.
 
 use std::ops::ControlFlow;
 use std::process::{Command, ExitCode, Stdio};
@@ -48,35 +48,33 @@ pub(crate) struct Options {
     engine: Option<String>,
 }
 
-/// One line of the result.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Measurement {
     workload: String,
     hosts: u32,
     threads: usize,
     hops: u64,
-    /// CPU time from the scenario's text until the network stands.
+    /// CPU time from the scenario's text to the complete network.
     set_up_seconds: f64,
-    /// CPU time of the run, all threads, without the set-up of the network.
+    /// CPU time of the run, all threads, without set-up.
     seconds: f64,
-    /// Wall time of the same.
     wall_seconds: f64,
-    /// Of CPU time with one thread, which other load on the machine disturbs less; of wall time with several.
+    /// From CPU time with one thread, as it varies less with other load; from wall time with several.
     ns_per_hop: f64,
-    /// Wall time with one thread over wall time with these: the median of pairs.
+    /// Wall time with one thread over wall time with several: median of the pairs.
     speed_up: Option<f64>,
     /// Counted under callgrind by `make bench-instructions`; never by this command.
     instructions_per_hop: Option<f64>,
     peak_rss_bytes: Option<u64>,
-    /// Memory at the peak, less what the process had before, for each host with its ports and its flows.
+    /// Peak memory less the process's before, per host with its ports and flows.
     bytes_per_host: Option<f64>,
 }
 
-/// A standard workload: 10 Gb/s, 1 us a link, 9000 B, initial window 23; those of HULL have their paper's network.
+/// A standard workload: 10 Gb/s, 1 us a link, 9000 B, initial window 23. HULL's use their paper's network.
 struct Workload {
     name: &'static str,
     hosts: u32,
-    /// Simulated time; without it until every flow has ended.
+    /// Simulated time; `None`: until every flow has ended.
     duration: Option<&'static str>,
     flows: &'static str,
 }
@@ -88,7 +86,7 @@ impl Workload {
         Workload { name, hosts, duration: Some(duration), flows }
     }
 
-    /// Poisson arrivals of Pareto's sizes; 13.9 s of them are five million flows.
+    /// Poisson arrivals with Pareto sizes; 13.9 s are five million flows.
     const fn hull(name: &'static str) -> Workload {
         let flows = "random = {}\nsize.pareto = { shape = \"1.05\", mean = \"100KB\" }\n\
                      arrivals.poisson = { every = \"533.333us\", until = \"13.9s\" }\n\
@@ -181,10 +179,9 @@ const STANDARD: [Workload; 5] = [
     },
 ];
 
-/// The permutation with the TCP family, as it was measured in the authors' simulator: queues of 100 packets, every
-/// segment answered; DCTCP also where the ports of a switch share as much memory. Then lossless networks, whose inputs
-/// stop at 15 packets: with DCQCN, and with DCTCP as NDP's authors had it in DCQCN's place. Part of the standard
-/// workloads.
+/// The permutation with the TCP family, as measured in the authors' simulator: queues of 100 packets, every segment
+/// answered; DCTCP also with as much memory shared by a switch's ports. Then lossless networks, whose inputs stop at 15
+/// packets: with DCQCN, and with DCTCP as NDP's authors had it in DCQCN's place. Part of the standard workloads.
 const FAMILY: [Workload; 6] = [
     Workload::permutation("tcp-432", 432, "100.1ms"),
     Workload::permutation("dctcp-432", 432, "100.1ms"),
@@ -197,22 +194,22 @@ const FAMILY: [Workload; 6] = [
 /// The permutation with pHost, with its own switch of eight packets a port. Part of the standard workloads.
 const PHOST: [Workload; 1] = [Workload::permutation("phost-432", 432, "20.1ms")];
 
-/// W2 at 80 % on the network of Homa's authors: with Homa as they have it, and with NDP. Part of the standard workloads.
+/// W2 at 80 % on the network of Homa's authors: their Homa, and NDP. Part of the standard workloads.
 const HOMA: [Workload; 2] = [Workload::homa("homa-144"), Workload::homa("ndp-144")];
 
-/// Incasts into a pod over random traffic with NDP: with switches that detour, and without. Part of the standard workloads.
+/// Incasts into a pod over random traffic with NDP: with and without detour. Part of the standard workloads.
 const OPF: [Workload; 2] = [Workload::opf("opf-432"), Workload::opf("opf-432-off")];
 
-/// FastLane's groups at 60 %: TCP over switches that tell senders of drops, pFabric over its own, and TCP over neither.
-/// Part of the standard workloads.
+/// FastLane's groups at 60 %: TCP over switches that notify senders of drops, pFabric over its own, and TCP over plain
+/// switches. Part of the standard workloads.
 const FASTLANE: [Workload; 3] = [
     Workload::fastlane("fastlane-128"),
     Workload::fastlane("pfabric-128"),
     Workload::fastlane("tcp-128"),
 ];
 
-/// FatTrees of 4 to 64 ports a switch, for as long as about the same work takes: from half a millisecond on most of
-/// it is the steady state, the first windows being pushed in 0.17 ms.
+/// FatTrees of 4 to 64 ports a switch, each for about the same work: from half a millisecond on mostly steady state, as
+/// the first windows are pushed in 0.17 ms.
 const SCALE: [Workload; 9] = [
     Workload::permutation("scale-16", 16, "100ms"),
     Workload::permutation("scale-54", 54, "50ms"),
@@ -234,7 +231,7 @@ const LARGE: [Workload; 4] = [
         duration: None,
         flows: "incast = { receiver = 0, senders = 60000 }\nsize = \"9KB\"",
     },
-    // The storm at its beginning: all of it is 22 seconds of the receiver's link, hours of computing.
+    // The storm's beginning: all of it is 22 seconds of the receiver's link, hours of computing.
     Workload {
         name: "incast-60000x450KB",
         hosts: 65536,
@@ -243,8 +240,8 @@ const LARGE: [Workload; 4] = [
     },
 ];
 
-/// HULL's large simulation (NSDI 2012, 6.3), once each unless told otherwise: five million flows of heavy-tailed sizes between
-/// 192 servers, by HULL, DCTCP and TCP. The sizes of seed 1 add up to 267 GB.
+/// HULL's large simulation (NSDI 2012, 6.3), once each unless told otherwise: five million flows of heavy-tailed sizes
+/// between 192 servers, by HULL, DCTCP and TCP. The sizes of seed 1 add up to 267 GB.
 const HULL: [Workload; 3] =
     [Workload::hull("hull-192"), Workload::hull("hull-192-dctcp"), Workload::hull("hull-192-tcp")];
 
@@ -261,7 +258,6 @@ impl Workload {
         })
     }
 
-    /// Transport and switch.
     fn transport(&self) -> &'static str {
         match self.name {
             "tcp-432" => {
@@ -388,7 +384,6 @@ fn by_time(a: &Measurement, b: &Measurement) -> std::cmp::Ordering {
     a.ns_per_hop.total_cmp(&b.ns_per_hop)
 }
 
-/// The best of several measurements.
 fn best(workload: &Workload, options: &Options, repeat: usize) -> Result<Measurement, Failure> {
     let mut measurements = (0..repeat)
         .map(|_| in_child(workload, options, 1))
@@ -397,7 +392,7 @@ fn best(workload: &Workload, options: &Options, repeat: usize) -> Result<Measure
     Ok(measurements.swap_remove(0))
 }
 
-/// The median of several measurements with several threads, and of their speed-ups over one.
+/// The median measurement with several threads, and the median speed-up.
 fn pairs(workload: &Workload, options: &Options, repeat: usize) -> Result<Measurement, Failure> {
     let (mut measurements, mut speed_ups) = (Vec::new(), Vec::new());
     for _ in 0..repeat {
@@ -434,7 +429,6 @@ fn in_child(
     serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
 }
 
-/// Runs a workload in this process.
 fn once(workload: &Workload, options: &Options) -> Result<Measurement, Failure> {
     let before = memory("VmRSS:");
     let start = cpu();
@@ -445,7 +439,7 @@ fn once(workload: &Workload, options: &Options) -> Result<Measurement, Failure> 
     let [run] = &scenario.runs[..] else {
         return Err(Failure::message(format!("{}: not one run", workload.name)));
     };
-    // The first look at the progress comes when the network stands.
+    // The first progress report comes when the network is complete.
     let division = trimline_sim::division(&run.plan, options.threads);
     if let Some(reason) = &division.reason {
         eprintln!(
@@ -485,14 +479,12 @@ fn once(workload: &Workload, options: &Options) -> Result<Measurement, Failure> 
     })
 }
 
-/// Seconds of CPU time of this process.
 fn cpu() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Bytes of this process's resident set, now (`VmRSS:`) or at its largest (`VmHWM:`), where the system says
-/// it (Linux).
+/// Bytes of this process's resident set, now (`VmRSS:`) or at its peak (`VmHWM:`), on Linux.
 fn memory(which: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(which))?;

@@ -1,5 +1,5 @@
-//! `trimline reproduce --cached FILE`: runs that were made elsewhere, by what the findings asked of them. An experiment of
-//! days is run on several machines, or on several evenings, and judged as one. scripts/cached_runs.py writes such files.
+//! `trimline reproduce --cached FILE`: results of runs made elsewhere, so that an experiment of days runs on several
+//! machines or evenings. scripts/cached_runs.py writes such files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,22 +13,19 @@ use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::outcome::{Measures, Outcome};
 
-/// One line of the file, a JSON object: one run.
+/// A line of the file, a JSON object: a run.
 #[derive(Deserialize)]
 struct Line {
     experiment: String,
-    /// Its name.
     run: String,
-    /// [`series_hash`] of what was run.
+    /// [`series_hash`] of its series.
     series_sha256: String,
     #[serde(flatten)]
     measures: Measures,
 }
 
-/// The runs of a file.
 pub(crate) struct Cached {
     file: PathBuf,
-    /// By experiment and name.
     runs: BTreeMap<(String, String), Line>,
 }
 
@@ -36,7 +33,7 @@ impl Cached {
     /// Reads a file.
     ///
     /// # Errors
-    /// The file cannot be read; a line is no run; two lines are about the same one.
+    /// Returns an error if the file is unreadable, a line is not a run, or a run occurs twice.
     pub(crate) fn read(file: &Path) -> Result<Cached, Failure> {
         let text = fs::read_to_string(file).map_err(|error| Failure::io(file, &error))?;
         Cached::parse(file, &text).map_err(Failure::message)
@@ -58,7 +55,7 @@ impl Cached {
         Ok(Cached { file: file.to_owned(), runs })
     }
 
-    /// Fills in what was not found otherwise, of an experiment. Gives how many runs that were.
+    /// Fills in missing outcomes of an experiment. Returns how many.
     pub(crate) fn fill(
         &self,
         id: &str,
@@ -96,8 +93,8 @@ impl Line {
     }
 }
 
-/// SHA-256 of what a scenario says of one series, as JSON with sorted keys: comments, the order of keys and other
-/// series and schemes change nothing. `None` where the scenario names files: what is in them is not known here.
+/// SHA-256 of a scenario's text for one series, as sorted JSON, without comments, other series and other schemes.
+/// `None` if the scenario names files, whose content is unknown.
 fn series_hash(text: &str, series: &str) -> Option<String> {
     let mut table: toml::Table = text.parse().ok()?;
     if table.iter().any(|(key, value)| names_file(key, value)) {
@@ -124,23 +121,22 @@ fn has_schemes(table: &toml::Table) -> bool {
     tables.any(|table| SCHEMES.iter().any(|key| table.contains_key(*key)))
 }
 
-/// Leaves those of a list that may have made the series: names, or tables with a name.
+/// Keeps list entries that may have made the series: names, or tables with a name.
 fn keep(table: &mut toml::Table, key: &str, is_cached: impl Fn(&str) -> bool) {
     let Some(toml::Value::Array(all)) = table.get_mut(key) else { return };
     all.retain(|one| one.get("name").unwrap_or(one).as_str().is_some_and(&is_cached));
 }
 
-/// Whether SERIES-SCHEME may be of this series. One too many is kept rather than one too few.
+/// True if SERIES-SCHEME may belong to this series. In doubt it keeps too much.
 fn stands_before(name: &str, series: &str) -> bool {
     series.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
 }
 
-/// Whether it may be of this scheme.
 fn stands_behind(name: &str, series: &str) -> bool {
     series.strip_suffix(name).is_some_and(|rest| rest.ends_with('-'))
 }
 
-/// Whether a file is named at a key or below it, also in a sweep.
+/// True if a file is named at a key or below, also in a sweep.
 fn names_file(key: &str, value: &toml::Value) -> bool {
     key.split('.').next_back() == Some("file") || holds_file(value)
 }
@@ -206,7 +202,7 @@ mod tests {
         assert_eq!(filled(&line("b/seed-1", &a), vec![None; 4]), (0, vec![None; 4]));
         let b = series_hash(SCENARIO, "b").expect("a scenario");
         assert_eq!(filled(&line("b/seed-1", &b), vec![None; 4]).0, 1);
-        // Nor is one that was not asked the same.
+        // Nor is a run with other questions.
         let other = line("b/seed-1", &b).replace("hops", "path_removals");
         assert_eq!(filled(&other, vec![None; 4]).0, 0);
     }
@@ -226,7 +222,7 @@ mod tests {
         );
     }
 
-    /// The run's series is SERIES-SCHEME then.
+    /// The run's series is then SERIES-SCHEME.
     #[test]
     fn the_hash_is_of_a_series_with_its_scheme() {
         let text = "schemes = [\"ndp\", \"s-x\"]\n[[scheme]]\nname = \"s-x\"\nlike = \"tcp\"\n[[series]]\n\
@@ -245,7 +241,7 @@ mod tests {
         assert!(!differs("1ms", "2ms", "b-ndp"));
         assert!(!differs("like = \"tcp\"", "like = \"hull\"", "a-ndp"));
         assert!(!differs("\"ndp\", ", "\"ndp\", \"hull\", ", "a-ndp"));
-        // Those of a series count too.
+        // A series' own schemes count too.
         let own = "[[series]]\nname = \"a\"\nschemes = [\"ndp\"]\nduration = \"1ms\"\n";
         assert_ne!(hash(own, "a-ndp"), hash(&own.replace("1ms", "2ms"), "a-ndp"));
         // python/tests/test_cached_runs.py has the same.

@@ -1,5 +1,5 @@
-//! `trimline compare`: a scenario with one transport after the other, or with one scheme after the other. The runs are
-//! those of `run`, a series for each; the Python package makes the table and the figure.
+//! `trimline compare`: runs a scenario with several transports or schemes in turn, as series of `run`. The Python
+//! package makes the table and the figure.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,26 +14,21 @@ use crate::run::{self, run_scenario};
 use crate::scenario_file::{default_folder, parse_scenario, scenario_text};
 use crate::toml_text;
 
-/// What is compared, and where it goes.
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) compared: Compared,
     /// A preset of TCP's timers.
     pub(crate) timers: Option<String>,
-    /// How the runs are done, and where.
     pub(crate) run: run::Options,
 }
 
-/// What a scenario runs with, one after the other.
 #[derive(Debug)]
 pub(crate) enum Compared {
-    /// Names with commas.
     Transports(String),
-    /// Names with commas, or a file.
     Schemes(String),
 }
 
-/// Runs the scenario at `path` with each transport or scheme, and shows table and figure.
+/// Runs the scenario at `path` with each transport or scheme; shows table and figure.
 pub(crate) fn compare(
     path: &Path,
     format: Option<FlowFormat>,
@@ -59,7 +54,7 @@ pub(crate) fn compare(
             names.push(&run.plan.series);
         }
     }
-    // What the table needs is known before the runs, not behind them. Without it the tables of the runs are there.
+    // Check the table's requirements before the runs. Without them the tables of the runs remain.
     let package = check_package("plot.comparison");
     if let Err(problem) = &package {
         eprintln!("note: no table and no figure of the comparison: {problem}");
@@ -81,7 +76,7 @@ pub(crate) fn compare(
     }
 }
 
-/// The scenario with a series for each transport, and the names of its own.
+/// Returns the scenario with a series per transport, and the names of its own.
 fn of_transports(
     path: &Path,
     text: &str,
@@ -95,7 +90,7 @@ fn of_transports(
     let base = if stays {
         text.to_owned()
     } else {
-        // Its mistakes are of the file, whose lines the other text does not have.
+        // Report mistakes by the lines of the file, which the other text does not have.
         parse_scenario(path, text, settings, transports)?;
         toml_text::without(text, &["series"])
     };
@@ -105,7 +100,6 @@ fn of_transports(
     Ok((scenario, own))
 }
 
-/// The names of the series that a scenario has.
 fn own_series(text: &str) -> Vec<String> {
     let read: Option<toml::Table> = text.parse().ok();
     let own = read.as_ref().and_then(|read| read.get("series")?.as_array());
@@ -113,14 +107,13 @@ fn own_series(text: &str) -> Vec<String> {
     own.into_iter().flatten().filter_map(named).collect()
 }
 
-/// Whether a scenario can have more series at its end: not behind `series = [...]`. One that is no TOML is refused as it
-/// is.
+/// True if series can be appended: not after `series = [...]`. Invalid TOML is left to the parser.
 fn can_be_added_to(text: &str) -> bool {
     let is_toml = |text: &str| text.parse::<toml::Table>().is_ok();
     !is_toml(text) || is_toml(&format!("{text}\n[[series]]\nname = \"one\"\n"))
 }
 
-/// The scenario with these schemes, and the names of its own series.
+/// Returns the scenario with these schemes, and the names of its own series.
 fn of_schemes(
     path: &Path,
     text: &str,
@@ -147,22 +140,20 @@ fn of_schemes(
     Ok((scenario, own_series(text)))
 }
 
-/// The text that a result keeps: it runs again with the same schemes. A list of names stands before all tables, tables
-/// behind everything.
+/// Text for the result, which runs again with the same schemes. Names go before all tables, tables to the end.
 fn with_schemes(text: &str, said: &str) -> String {
     let base = toml_text::without(text, &["series", "scheme", "schemes"]);
     let (names, tables) = toml_text::parts(said, &[]);
-    // A mark of the byte order stands at the beginning alone.
+    // A byte-order mark is allowed at the beginning alone.
     format!("{names}{}{tables}", base.trim_start_matches('\u{feff}'))
 }
 
-/// Names with commas as the key of a scenario.
 fn list_of(names: &str) -> String {
     let quoted = names.split(',').map(|name| serde_json::Value::from(name.trim()).to_string());
     format!("schemes = [{}]\n", quoted.collect::<Vec<_>>().join(", "))
 }
 
-/// The names of a list with commas: each that of a transport, each once.
+/// Splits a list of distinct transports.
 fn names<'a>(list: &'a str, transports: &Transports) -> Result<Vec<&'a str>, Failure> {
     let names: Vec<&str> = list.split(',').map(str::trim).collect();
     for (place, &name) in names.iter().enumerate() {
@@ -183,7 +174,7 @@ fn names<'a>(list: &'a str, transports: &Transports) -> Result<Vec<&'a str>, Fai
     Ok(names)
 }
 
-/// The scenario's text with a series for each transport, with these timers where it has any.
+/// Appends a series per transport, with these timers if it has any.
 fn with_series(
     text: &str,
     names: &[&str],
@@ -198,7 +189,7 @@ fn with_series(
     std::iter::once(text.to_owned()).chain(series).collect()
 }
 
-/// Whether a transport has timers that a preset sets.
+/// True if a transport has timers that a preset sets.
 pub(crate) fn has_timers(name: &str, transports: &Transports) -> bool {
     let known = transports.find(name);
     known.is_some_and(|known| known.grammar().keys.iter().any(|key| key.name == "timers"))
@@ -212,7 +203,7 @@ pub(crate) fn cautions<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<Strin
     sentences
 }
 
-/// Transports of a comparison with different payloads at one point of the sweep.
+/// Warns of different payloads at one point of the sweep.
 fn unequal_payloads(runs: &[&Run]) -> Option<String> {
     let payload = |run: &Run| run.plan.transports.iter().map(|one| one.payload_bytes()).max();
     let first = runs.first()?;
@@ -234,7 +225,7 @@ fn unequal_payloads(runs: &[&Run]) -> Option<String> {
     ))
 }
 
-/// Timers made for other networks, where another transport of the comparison has none such.
+/// Warns of timers made for other networks, unless all transports have such.
 fn slow_timers<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
     let mut of: Vec<(&str, Option<String>)> = Vec::new();
     for chosen in runs.into_iter().flat_map(|run| &run.plan.transports) {
@@ -257,8 +248,7 @@ fn slow_timers<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
     of.iter().filter_map(note).collect()
 }
 
-/// What the table needs of every run: utilisation of links, and queues over time where the scenario does not say how
-/// often.
+/// Settings that the table needs: link utilisation, and queues over time unless the scenario sets an interval.
 fn asked(text: &str) -> Vec<String> {
     let is_sampled =
         || Some(text.parse::<toml::Table>().ok()?.get("output")?.get("series").is_some());
@@ -354,7 +344,6 @@ mod tests {
         assert!(matches!(read("none.toml"), Err(Failure::Message(_))));
     }
 
-    /// What is kept gives the same runs.
     #[track_caller]
     fn runs_again(scenario: &Scenario) {
         let again = Scenario::parse("kept.toml", &scenario.text, &[])

@@ -1,9 +1,9 @@
-//! Detour in words.
+//! Describes the detour setting.
 
 use trimline_sim::plan::Plan;
 use trimline_sim::plan::detour::{Counts, Detourable, Hot, Pick, Seen};
 
-/// Which packets leave a switch by another port, when, and by which.
+/// Describes the packets that detour, when, and to which port.
 pub(crate) fn describe(plan: &Plan) -> Option<String> {
     let model = plan.detour?;
     let what = match model.detourable {

@@ -1,4 +1,4 @@
-//! A plan in words: every setting that acts, a line each.
+//! Describes a plan for people: every active setting, a line each.
 
 use trimline_metrics::manifest;
 use trimline_packet::TimeDelta;
@@ -16,13 +16,12 @@ use trimline_sim::{offered, self_pairs};
 use crate::describe_detour;
 use crate::terminal::shortened;
 
-/// Columns of a terminal, and where the words of a line begin.
+/// Columns of a terminal, and the column where a line's words begin.
 const WIDTH: usize = 80;
 const MARGIN: usize = 13;
-/// Workloads that are said one by one.
+/// Max number of workloads that are listed singly.
 const MAX: usize = 40;
 
-/// One line: what it is about, and its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) about: String,
@@ -34,7 +33,7 @@ impl Line {
         Line { about: about.to_owned(), described: described.into() }
     }
 
-    /// As a terminal shows it, in as many rows as it takes.
+    /// Wraps the line for a terminal.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("  {:<10} ", self.about);
         let mut column = MARGIN;
@@ -55,14 +54,13 @@ impl Line {
     }
 }
 
-/// Everything that acts in a run.
 pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
     let mut lines = vec![Line::new("topology", shape_words(&plan.topology))];
     lines.push(Line::new("links", link_words(&plan.topology)));
     lines.extend(processing_words(&plan.topology));
     lines.extend(impairment_words(plan));
     lines.extend(event_words(plan));
-    lines.extend(describe_detour(plan));
+    lines.extend(describe_fixed_routes(plan));
     lines.extend(describe_phantom(plan));
     lines.extend(nic_words(plan));
     lines.extend(pacer_words(plan));
@@ -126,7 +124,7 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
     lines
 }
 
-/// What of a plan's lines differs from those of another: only this is said of a later series.
+/// Lines of `other` that differ from `first`, for later series.
 pub(crate) fn different(first: &[Line], other: &[Line]) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut about = "";
@@ -135,7 +133,7 @@ pub(crate) fn different(first: &[Line], other: &[Line]) -> Vec<Line> {
             about = &line.about;
         }
         if !first.contains(line) {
-            // The first of them says what they are about.
+            // The first line of a subject names it.
             lines.push(Line::new(about, &*line.described));
             about = "";
         }
@@ -169,14 +167,12 @@ fn shape_words(clos: &Clos) -> String {
     }
 }
 
-/// The links of each tier.
 fn tiers(clos: &Clos) -> impl Iterator<Item = (&'static str, LinkSpec)> {
     let links =
         [("host", clos.host_link), ("ToR", clos.tor_link), ("aggregation", clos.aggregation_link)];
     links.into_iter().take(usize::from(clos.tiers.max(1)))
 }
 
-/// What is lossless, and when inputs stop their senders.
 fn lossless_words(plan: &Plan) -> Option<Line> {
     let lossless = plan.lossless?;
     let all = (1u16 << plan.switch.queue_count()) - 1;
@@ -216,7 +212,6 @@ fn link_words(clos: &Clos) -> String {
     links.collect::<Vec<_>>().join("; ")
 }
 
-/// What links do to packets, where they do anything.
 fn impairment_words(plan: &Plan) -> Option<Line> {
     let impairment = &plan.impairment;
     let share = |share: Share| format!("{} %", f64::from(share.billionths()) / 1e7);
@@ -240,13 +235,12 @@ fn impairment_words(plan: &Plan) -> Option<Line> {
     Some(Line::new("impairment", format!("{} {on}", parts.join(", "))))
 }
 
-/// Links that change.
 fn event_words(plan: &Plan) -> Option<Line> {
     if plan.link_events.is_empty() {
         return None;
     }
     let said = |event: &LinkEvent| format!("{} at {}", change_words(plan, event), time(event.at));
-    // Every name takes a look at all links: of many events some are said.
+    // Naming a link scans all links, so only some events are named.
     let some: Vec<String> = plan.link_events.iter().take(6).map(said).collect();
     let more = match plan.link_events.len() - some.len() {
         0 => String::new(),
@@ -256,8 +250,8 @@ fn event_words(plan: &Plan) -> Option<Line> {
     Some(Line::new("events", format!("{}{more}; routing knows {known} later", some.join(", "))))
 }
 
-/// Packets that do not go up and down.
-fn describe_detour(plan: &Plan) -> Option<Line> {
+/// Fixed routes of packets that do not go up and down.
+fn describe_fixed_routes(plan: &Plan) -> Option<Line> {
     let said = |fixed_route: &FixedRoute| {
         let names = [fixed_route.over, fixed_route.by].map(|link| names_of(plan, &[link]));
         format!("what comes over {} leaves by {}", names[0], names[1])
@@ -270,11 +264,10 @@ fn describe_detour(plan: &Plan) -> Option<Line> {
     (!some.is_empty()).then(|| Line::new("detours", format!("{}{more}", some.join(", "))))
 }
 
-/// Phantom queues, alike ones together.
 fn describe_phantom(plan: &Plan) -> Vec<Line> {
     let mut groups: Vec<(PhantomSettings, Vec<LinkId>)> = Vec::new();
     for phantom in &plan.bumps.phantoms {
-        // Of two for a link the later one holds.
+        // For a link with two the later one holds.
         groups.iter_mut().for_each(|(_, links)| links.retain(|link| *link != phantom.link));
         match groups.iter_mut().find(|(settings, _)| *settings == phantom.settings) {
             Some((_, links)) => links.push(phantom.link),
@@ -294,7 +287,6 @@ fn describe_phantom(plan: &Plan) -> Vec<Line> {
     groups.iter().map(said).collect()
 }
 
-/// When a counter moves, behind what it does.
 fn clock_words(clock: Clock) -> String {
     match clock {
         Clock::Continuous => String::new(),
@@ -302,7 +294,6 @@ fn clock_words(clock: Clock) -> String {
     }
 }
 
-/// Which hosts have something.
 fn whose(hosts: Option<&Vec<u32>>) -> String {
     match hosts {
         None => "of every host".to_owned(),
@@ -310,7 +301,6 @@ fn whose(hosts: Option<&Vec<u32>>) -> String {
     }
 }
 
-/// The NICs and processors of hosts.
 fn nic_words(plan: &Plan) -> Vec<Line> {
     let costs = |costs: &[(TimeDelta, &str)]| -> String {
         let said = costs.iter().filter(|(cost, _)| *cost > TimeDelta::ZERO);
@@ -364,15 +354,14 @@ fn nic_words(plan: &Plan) -> Vec<Line> {
     fifo.into_iter().chain(cpu).collect()
 }
 
-/// The pacers of hosts.
 fn pacer_words(plan: &Plan) -> Option<Line> {
     let PacedHosts { hosts, settings, .. } = plan.bumps.paced.as_ref()?;
     let whose = whose(hosts.as_ref());
     let percent = |billionths: u32| f64::from(billionths) / 1e7;
-    let rng = percent(settings.association_chance);
+    let probability = percent(settings.association_chance);
     let lifetime = time(settings.association_lifetime);
     let text = format!(
-        "{whose}: {rng} % of the echoes of congestion make their flow a paced one until {lifetime} behind the last; its rate follows every {} with weight {} % and {} B/s a byte that waits; {} tokens{}",
+        "{whose}: {probability} % of the echoes of congestion make their flow a paced one until {lifetime} behind the last; its rate follows every {} with weight {} % and {} B/s a byte that waits; {} tokens{}",
         time(settings.interval),
         percent(settings.gain),
         settings.backlog_gain,
@@ -382,7 +371,6 @@ fn pacer_words(plan: &Plan) -> Option<Line> {
     Some(Line::new("pacer", text))
 }
 
-/// What becomes of a link.
 fn change_words(plan: &Plan, event: &LinkEvent) -> String {
     let what = match event.change {
         LinkChange::Rate(rate) => format!("sends at {rate}"),
@@ -393,7 +381,7 @@ fn change_words(plan: &Plan, event: &LinkEvent) -> String {
     format!("{}{both} {what}", names_of(plan, &[event.link]))
 }
 
-/// The changes of links for a manifest: of very many the first.
+/// Link changes for a manifest: the first 64.
 pub(crate) fn link_changes(plan: &Plan) -> Vec<manifest::LinkChange> {
     const MAX: usize = 64;
     let change = |event: &LinkEvent| manifest::LinkChange {
@@ -403,7 +391,6 @@ pub(crate) fn link_changes(plan: &Plan) -> Vec<manifest::LinkChange> {
     plan.link_events.iter().take(MAX).map(change).collect()
 }
 
-/// The names of links, by who sends on them.
 fn names_of(plan: &Plan, links: &[LinkId]) -> String {
     let all = topology::links(&plan.topology);
     let name = |link: &LinkId| all.iter().find(|(_, known)| known == link).map(|(name, _)| &**name);
@@ -414,7 +401,7 @@ fn names_of(plan: &Plan, links: &[LinkId]) -> String {
     }
 }
 
-/// A port: its profile, its order, its queues; then the lines that the profile has in place of these.
+/// Describes a port: profile, order and queues; then the profile's lines that they replace.
 fn switch_words(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
     let changed = if base.model == *model { "" } else { ", changed" };
     let mut lines = model_words(about, &format!("profile {}{changed}: ", base.name), model);
@@ -424,7 +411,6 @@ fn switch_words(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
     lines
 }
 
-/// A port's order, behind `head`, and its queues.
 fn model_words(about: &str, head: &str, model: &ServiceModel) -> Vec<Line> {
     let mut described = model.describe().into_iter();
     let first = Line::new(about, format!("{head}{}", described.next().unwrap_or_default()));
@@ -495,7 +481,6 @@ pub(crate) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// What hosts and switches take for a packet, where they take any time.
 fn processing_words(clos: &Clos) -> Option<Line> {
     let processing = &clos.processing;
     if *processing == Processing::default() {

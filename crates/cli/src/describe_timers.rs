@@ -1,10 +1,9 @@
-//! Time-outs that are over before an answer can be there: said before a run, because its senders then send again what was
-//! not lost.
+//! Warnings about time-outs shorter than a round trip, which retransmit packets that are not lost.
 
 use trimline_sim::plan::Plan;
 use trimline_sim::transports::time;
 
-/// The transports whose first time-out is shorter than a round trip of the idle network, one sentence each.
+/// Warns of each transport whose first time-out is below a round trip of the idle network.
 pub(crate) fn hasty(plan: &Plan) -> Vec<String> {
     let said = plan.transports.iter().filter_map(|chosen| {
         let (key, timeout) = chosen.first_timeout()?;

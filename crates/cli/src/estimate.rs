@@ -1,5 +1,5 @@
-//! What a run will take, before it begins: packet-hops, time on one core, memory. Within a factor of one and a
-//! half where the tests and docs/performance-log.md look.
+//! Estimates a run before it starts: packet-hops, time on one core, memory. Accurate to a factor of 1.5 where the tests
+//! and docs/performance-log.md check.
 
 use std::collections::BTreeSet;
 use trimline_metrics::flow_store;
@@ -10,8 +10,8 @@ use trimline_sim::plan::{
 };
 use trimline_sim::topology::Clos;
 
-/// Measured on one core of a server, permutations (docs/performance-log.md): hosts, and nanoseconds for each
-/// packet-hop. Memory that no cache holds makes the difference.
+/// Hosts, and nanoseconds per packet-hop: permutations on one core of a server (docs/performance-log.md). Memory beyond
+/// the caches makes the difference.
 const NANOSECONDS_PER_HOP: [(f64, f64); 8] = [
     (16.0, 49.0),
     (128.0, 49.0),
@@ -22,21 +22,17 @@ const NANOSECONDS_PER_HOP: [(f64, f64); 8] = [
     (27648.0, 240.0),
     (65536.0, 320.0),
 ];
-/// The heap engine's time over that of the windows engine.
+/// Time ratio of the heap engine to the windows engine.
 const HEAP_FACTOR: f64 = 4.0;
 
-/// What a run, or several, will take.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Estimate {
     pub(crate) hops: f64,
-    /// On one core.
     pub(crate) seconds: f64,
-    /// At its peak.
     pub(crate) megabytes: f64,
 }
 
 impl Estimate {
-    /// What one run will take.
     pub(crate) fn of(plan: &Plan) -> Estimate {
         let (mut hops, mut slow_hops, mut bytes) = (0.0, 0.0, 0.0);
         let (mut flows, mut alive, mut seen) = (0.0, 0.0, 0.0);
@@ -55,9 +51,9 @@ impl Estimate {
         }
         let hosts = f64::from(plan.topology.hosts());
         let engine = if plan.engine == EngineChoice::Heap { HEAP_FACTOR } else { 1.0 };
-        // Building the network, each host and its ports; the path lists of both halves of a flow.
+        // Building the network, each host and its ports; the path lists of both sides of a flow.
         let set_up = hosts * 1.2e-6 + flows * paths(&plan.topology) * 11e-9;
-        // Records in memory, and one number of each flow for the quantiles of the summary.
+        // Records in memory, and a number per flow for the summary's quantiles.
         let records = flows.min(flow_store::IN_MEMORY as f64) * 220.0 + flows * 8.0;
         bytes += 4.5e6 + hosts * 2500.0 + alive * bytes_per_flow(&plan.topology) + records;
         if let Some(watch) = &plan.timeline {
@@ -71,8 +67,7 @@ impl Estimate {
     }
 }
 
-/// The share of a group's hops that is of the flows which a timeline watches: of listed flows their number, of others
-/// at most all that their sources send.
+/// Share of a group's hops by watched flows: of listed flows their number, otherwise at most all hops of their sources.
 fn share_of_flows(plan: &Plan, workload: &Workload, group: &Group, watch: &Watch) -> f64 {
     let watched: BTreeSet<u32> = watch.flows.iter().map(|flow| flow.0).collect();
     match &workload.matrix {
@@ -81,7 +76,7 @@ fn share_of_flows(plan: &Plan, workload: &Workload, group: &Group, watch: &Watch
                 |flow: &&ListedFlow| watch.flows.contains(&(flow.source, flow.destination));
             listed.flows.iter().filter(is_watched).count() as f64 / listed.flows.len() as f64
         }
-        // How many servers share the answers, the group does not say.
+        // The group does not say how many servers share the answers.
         Matrix::Responses => f64::from(u8::from(!watched.is_empty())),
         Matrix::Permutation
         | Matrix::Random { .. }
@@ -100,8 +95,7 @@ fn share_of_flows(plan: &Plan, workload: &Workload, group: &Group, watch: &Watch
     }
 }
 
-/// Hops that a timeline keeps until the run ends: those of the flows, and of each place as many as fit its link,
-/// with a header for each packet.
+/// Hops that a timeline stores: of its flows, and for each place as many as fit its link, with a header per packet.
 fn recorded_hops(plan: &Plan, watch: &Watch, of_flows: f64, all: f64) -> f64 {
     let time = |time: TimeDelta| time.as_ps() as f64 / 1e12;
     let Some(duration) = plan.duration.map(time) else {
@@ -120,7 +114,7 @@ fn recorded_hops(plan: &Plan, watch: &Watch, of_flows: f64, all: f64) -> f64 {
     (of_flows * seconds / duration + of_places).min(all)
 }
 
-/// Between the measured sizes by the logarithm of the number of hosts.
+/// Interpolates between measured sizes by the logarithm of the hosts.
 fn nanoseconds_per_hop(hosts: f64) -> f64 {
     let (first, last) =
         (NANOSECONDS_PER_HOP[0], NANOSECONDS_PER_HOP[NANOSECONDS_PER_HOP.len() - 1]);
@@ -130,17 +124,15 @@ fn nanoseconds_per_hop(hosts: f64) -> f64 {
     few + (many - few) * (hosts / small).ln() / (large / small).ln()
 }
 
-/// Both halves of a connection, and what its sender knows of each path.
 fn bytes_per_flow(clos: &Clos) -> f64 {
     3000.0 + 22.0 * paths(clos)
 }
 
-/// Between hosts of different pods.
+/// Number of paths between hosts of different pods.
 fn paths(clos: &Clos) -> f64 {
     f64::from(clos.aggregations_per_pod.max(1) * clos.cores_per_aggregation.max(1))
 }
 
-/// From a workload's start to the end of the run.
 fn seconds_of(plan: &Plan, workload: &Workload) -> f64 {
     plan.duration.map_or(f64::INFINITY, |duration| {
         duration.as_ps().saturating_sub(workload.start.as_ps()) as f64 / 1e12
@@ -155,7 +147,7 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
     let seconds = seconds_of(plan, workload);
     let bytes = workload.size.mean_millibytes().map(|size| size as f64 / 1000.0);
     let packets = bytes.map_or(f64::INFINITY, |bytes| (bytes / payload).ceil());
-    // Flows that follow each other do not meet their like; all together they have the whole time.
+    // Consecutive flows do not overlap; together they have the whole time.
     let rounds = rounds(plan, workload, seconds, packets);
     let group = |flows: f64, into: f64, out_of: f64, links: f64| Group {
         flows: flows * rounds,
@@ -181,7 +173,7 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
         Matrix::Permutation => vec![group(all, 1.0, 1.0, anywhere)],
         Matrix::Random { flows, excluding } => {
             let all = all - excluding.len() as f64;
-            // So many receivers have a flow at all.
+            // The number of flows per receiver that has any.
             let flows = f64::from(*flows);
             let into = flows / (1.0 - (-flows).exp());
             vec![group(all * flows, into, flows, anywhere)]
@@ -189,7 +181,7 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
         Matrix::RandomPairs { total, not_source, not_destination, .. } => {
             let total = f64::from(*total);
             let each = |excluded: &[u32]| (total / (all - excluded.len() as f64)).max(1e-9);
-            // So many of those that have one at all.
+            // The mean number per host that has any.
             let several = |mean: f64| mean / (1.0 - (-mean).exp());
             let (out_of, into) = (several(each(not_source)), several(each(not_destination)));
             vec![group(total, into, out_of, anywhere)]
@@ -228,7 +220,7 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
             let servers = queries.mean_servers_thousandths() as f64 / 1e3;
             vec![group(clients * servers, 1.0, servers, anywhere)]
         }
-        // As many as the requests of the workload before.
+        // Equally many as the requests of the workload before.
         Matrix::Responses => {
             let before = plan.workloads.iter().position(|other| std::ptr::eq(other, workload));
             let asked = before.and_then(|place| plan.workloads.get(place.checked_sub(1)?));
@@ -250,7 +242,7 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
     }
 }
 
-/// Hosts that one flow after another of a source goes to, at most.
+/// Max number of destinations of successive flows of a source.
 fn partners(workload: &Workload, hosts: u32) -> f64 {
     match workload.matrix {
         Matrix::Random { .. }
@@ -267,7 +259,7 @@ fn partners(workload: &Workload, hosts: u32) -> f64 {
     }
 }
 
-/// Seconds for which a flow that has ended is remembered.
+/// Seconds for which an ended flow is remembered.
 fn remembered(plan: &Plan) -> f64 {
     let time_wait = plan.transports.iter().map(|chosen| chosen.time_wait()).max();
     let time_wait = time_wait.unwrap_or(TimeDelta::ZERO);
@@ -275,7 +267,7 @@ fn remembered(plan: &Plan) -> f64 {
     time_wait.as_ps() as f64 / 1e12 + 0.4e-3
 }
 
-/// How many flows of a connection follow each other.
+/// Number of successive flows of a connection.
 fn rounds(plan: &Plan, workload: &Workload, seconds: f64, packets: f64) -> f64 {
     let (clos, transport) = (&plan.topology, plan.transport_of(workload));
     let (payload, framing) = (transport.payload_bytes(), transport.framing());
@@ -299,7 +291,7 @@ fn rounds(plan: &Plan, workload: &Workload, seconds: f64, packets: f64) -> f64 {
     rounds.max(1.0)
 }
 
-/// Links between a host and those of a range, on the average.
+/// Mean number of links between a host and the hosts of a range.
 fn mean_links(clos: &Clos, one: u32, others: std::ops::Range<u32>) -> f64 {
     let count = others.len() as f64;
     clos.links_to(one, others) as f64 / count
@@ -311,7 +303,6 @@ mod tests {
     use std::ops::ControlFlow;
     use trimline_sim::scenario::Scenario;
 
-    /// The estimate over what a run takes.
     fn check(text: &str) {
         let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
         let plan = &scenario.runs[0].plan;
@@ -335,7 +326,7 @@ mod tests {
         check(&(permutation(54, 23) + "[switch]\nprofile = \"csg-htsim\"\n"));
     }
 
-    /// Persistent connections are those of pairs of hosts, also where each flow draws its destination.
+    /// Persistent connections are as many as pairs of hosts, also with drawn destinations.
     #[test]
     fn kept_connections_are_as_many_as_pairs() {
         let alive = |matrix: &str, connection: &str| {
@@ -354,7 +345,7 @@ mod tests {
         assert!(alive("permutation = {}", "new") > 1000.0);
     }
 
-    /// A timeline keeps what it watches: of one flow, one port or a tenth of the time, not the whole run.
+    /// A timeline stores only its flow, port or tenth of the time, not the whole run.
     #[test]
     fn timelines_take_the_memory_of_what_they_watch() {
         let whole = |matrix: &str| {

@@ -1,4 +1,4 @@
-//! Runs plans: several at a time on worker threads, with progress on a terminal and a clean stop.
+//! Runs plans on worker threads, with progress on a terminal and a clean stop.
 
 use std::io::IsTerminal;
 use std::num::NonZero;
@@ -18,7 +18,7 @@ use trimline_sim::{Division, Progress};
 
 use crate::failure::Failure;
 
-/// Set by Ctrl-C and by a request to terminate, once somebody catches them.
+/// Set by Ctrl-C and requests to terminate, once caught.
 static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Exit status of a command that was stopped (128 + SIGINT).
@@ -40,29 +40,23 @@ pub(crate) fn catch_interrupts() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the runs were asked to stop.
 pub(crate) fn is_stopped() -> bool {
     STOP.get().is_some_and(|stop| stop.load(Ordering::Relaxed))
 }
 
-/// Cores to compute on: runs at the same time, and what is left over within each.
+/// Cores for parallel runs; spare cores go to threads within each run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Threads {
     count: usize,
-    /// The user gave the number.
     is_wanted: bool,
-    /// Runs at the same time, at most.
     at_once: usize,
-    /// No progress is shown.
     is_quiet: bool,
 }
 
 impl Threads {
-    /// Hosts of a network for each thread from which on several threads are faster than one (`trimline bench
-    /// --scale --threads 2`).
+    /// Hosts per thread from which several threads are faster than one (`trimline bench --scale --threads 2`).
     const HOSTS_EACH: usize = 128;
 
-    /// As many as `wanted`, or as there are cores.
     pub(crate) fn new(wanted: Option<usize>) -> Result<Threads, Failure> {
         let count = match wanted {
             Some(0) => return Err(Failure::message("0 threads run nothing; at least 1")),
@@ -73,22 +67,18 @@ impl Threads {
         Ok(Threads { count, is_wanted, at_once: usize::MAX, is_quiet: false })
     }
 
-    /// Not more than so many runs at the same time.
     pub(crate) fn at_most(self, runs: usize) -> Threads {
         Threads { at_once: runs.max(1), ..self }
     }
 
-    /// Without progress on the terminal.
     pub(crate) fn quiet(self, is_quiet: bool) -> Threads {
         Threads { is_quiet, ..self }
     }
 
-    /// How many of `runs` are worked on at the same time.
     pub(crate) fn workers(self, runs: usize) -> usize {
         self.count.min(runs).min(self.at_once)
     }
 
-    /// The threads of one of `runs` runs.
     fn of(self, run: &Run, runs: usize) -> Division {
         let max = self.count / self.workers(runs).max(1);
         let hosts = run.plan.topology.hosts() as usize;
@@ -96,7 +86,7 @@ impl Threads {
         trimline_sim::division(&run.plan, count.max(1))
     }
 
-    /// Says on the terminal why a single run does not use the threads that the user wants.
+    /// Prints why a single run does not use all wanted threads.
     fn explain(self, run: &Run) {
         if let Division { threads, reason: Some(reason) } = self.of(run, 1)
             && self.is_wanted
@@ -107,18 +97,17 @@ impl Threads {
     }
 }
 
-/// A run that was done.
 pub(crate) struct Done {
     pub(crate) record: RunRecord,
     pub(crate) wall: Duration,
     pub(crate) threads: usize,
 }
 
-/// Runs those of `runs` at the places `pending`, several at a time. `done` takes each as it comes, with its place
-/// in `runs`; runs that had not begun at a stop are left out.
+/// Runs `runs` at the indices `pending` in parallel, and calls `done` with each index and result. Runs not begun at a
+/// stop are left out.
 ///
 /// # Errors
-/// The first failure, of a run or of `done`; runs that have begun then stop.
+/// Returns the first failure of a run or of `done`; runs in progress then stop.
 pub(crate) fn execute(
     runs: &[Run],
     pending: &[usize],
@@ -177,14 +166,13 @@ fn one(
     Ok(Done { record, wall: start.elapsed(), threads })
 }
 
-/// One bar for all runs, in thousandths of a run; hidden unless stderr is a terminal.
+/// A bar for all runs, in thousandths of a run; hidden without a terminal.
 struct Display {
     bar: ProgressBar,
     hops: AtomicU64,
     start: Instant,
 }
 
-/// What of one run the bar has counted.
 struct Seen {
     hops: u64,
     permille: u64,
@@ -230,7 +218,7 @@ impl Display {
     }
 }
 
-/// A time in the unit in which it has one to three digits before the point.
+/// A time in the unit that gives one to three digits before the point.
 fn readable(time: TimeDelta) -> String {
     const UNITS: [(u64, &str); 4] =
         [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];

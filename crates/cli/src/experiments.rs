@@ -1,4 +1,4 @@
-//! The experiments: a scenario and what its paper says about it.
+//! The experiments: scenarios with the findings of their papers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,20 +14,18 @@ mod embedded {
     include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 }
 
-/// One experiment, as read.
 #[derive(Clone, Debug)]
 pub(crate) struct Experiment {
-    /// `paper/figure`.
     pub(crate) id: String,
-    /// Where the scenario's text is from, for errors.
+    /// Source of the scenario's text, for errors.
     pub(crate) scenario_name: String,
     pub(crate) scenario: String,
-    /// Where the expectation's text is from, for errors.
+    /// Source of the expectation's text, for errors.
     pub(crate) expected_name: String,
     pub(crate) expected: Expected,
 }
 
-/// Every experiment of `directory`, of ./experiments, or built in: the first that there is.
+/// Loads the experiments of `directory`, otherwise of ./experiments, otherwise the built-in ones.
 pub(crate) fn load(directory: Option<&Path>) -> Result<Vec<Experiment>, Failure> {
     let local = Path::new("experiments");
     let directory = match directory {
@@ -78,7 +76,7 @@ pub(crate) fn load(directory: Option<&Path>) -> Result<Vec<Experiment>, Failure>
     Ok(experiments)
 }
 
-/// A file of experiments/reference: of `directory`, of ./experiments, or built in.
+/// A file of experiments/reference: of `directory`, otherwise of ./experiments, otherwise built in.
 pub(crate) fn reference(directory: Option<&Path>, file: &str) -> Option<String> {
     let directory = directory.unwrap_or(Path::new("experiments"));
     fs::read_to_string(directory.join("reference").join(file)).ok().or_else(|| {
@@ -87,8 +85,7 @@ pub(crate) fn reference(directory: Option<&Path>, file: &str) -> Option<String> 
     })
 }
 
-/// Those of `experiments` that `ids` name: an experiment, one of the figures that it also shows, all of a paper, or
-/// `all`; each once, in the order of `experiments`.
+/// Selects experiments by `ids`: an experiment, a figure that it also shows, a paper, or `all`; each once, in order.
 pub(crate) fn choose(
     experiments: Vec<Experiment>,
     ids: &[String],
@@ -115,7 +112,7 @@ pub(crate) fn choose(
     Ok(experiments.into_iter().filter(chosen).collect())
 }
 
-/// `trimline list`.
+/// Lists the experiments: `trimline list`.
 pub(crate) fn list(directory: Option<&Path>, as_json: bool) -> Result<ExitCode, Failure> {
     let experiments = load(directory)?;
     if as_json {
@@ -202,7 +199,7 @@ mod tests {
         let every = ids(&["all"]).unwrap();
         let papers: BTreeSet<&str> = every.iter().filter_map(|id| id.split('/').next()).collect();
         assert_eq!(ids(&Vec::from_iter(papers)).unwrap(), every);
-        // A figure that another experiment shows is that experiment, in its own paper alone.
+        // The id of a figure that another experiment shows selects that experiment, in its own paper alone.
         assert_eq!(
             ids(&["hull/fig13", "hull/fig12", "hull/fig11"]).unwrap(),
             ["hull/fig12", "hull/table4"]

@@ -1,4 +1,4 @@
-//! `trimline explain`: a scenario in words, and roughly what its runs will take.
+//! `trimline explain`: describes a scenario, and estimates its runs.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ fn text(scenario: &Scenario) -> String {
     let runs = scenario.runs.len();
     text += &format!("{runs} run{}\n", plural(runs));
     let mut first: Option<(&str, Vec<Line>)> = None;
-    // One description for each series: seeds and the sweep follow it.
+    // A description per series, then its sweep and seeds.
     for of_series in scenario.runs.chunk_by(|a, b| a.plan.series == b.plan.series) {
         let run = &of_series[0];
         let lines = describe(&run.plan, &run.output);
@@ -62,7 +62,7 @@ fn title(series: &str, more: &str) -> String {
     if series.is_empty() { String::new() } else { format!("\nseries {series}{more}\n") }
 }
 
-/// The warnings of runs, with the first run of each where there are several.
+/// The warnings of runs, with the first run of each.
 fn warnings(runs: &[Run]) -> String {
     let line = |(warning, run): &(Warning, &Run)| {
         let of = if runs.len() > 1 { format!(" ({})", run.name) } else { String::new() };
@@ -73,7 +73,6 @@ fn warnings(runs: &[Run]) -> String {
     if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 
-/// What all runs take together, and the largest of them of memory.
 fn cost(runs: &[Run]) -> String {
     let mut total = Estimate::default();
     for run in runs {
@@ -90,7 +89,6 @@ fn cost(runs: &[Run]) -> String {
     )
 }
 
-/// The sweep and the seeds of a series.
 fn varied(runs: &[Run]) -> String {
     let mut text = String::new();
     for (place, (key, _)) in runs[0].point.iter().enumerate() {
@@ -134,7 +132,6 @@ mod tests {
         text(&scenario)
     }
 
-    /// What a person sees; the file beside is what it should be.
     #[test]
     fn a_scenario_in_words_fits_a_terminal() {
         let shown = of("name = \"mixed\"\nseeds = \"1..3\"\nduration = \"1ms\"\n\

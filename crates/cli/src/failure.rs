@@ -1,16 +1,13 @@
-//! What went wrong, shown to the user: exit status 2.
+//! Errors shown to the user: exit status 2.
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use trimline_sim::scenario::ScenarioError;
 
-/// Something that the user can put right.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A mistake in a scenario.
     Scenario(Box<ScenarioError>),
-    /// Anything else, in one line.
     Message(String),
 }
 
@@ -19,16 +16,14 @@ impl Failure {
         Failure::Message(text.into())
     }
 
-    /// An input or output error, with what it was about.
     pub(crate) fn io(what: &Path, error: &std::io::Error) -> Failure {
         Failure::Message(format!("{}: {error}", what.display()))
     }
 
-    /// Prints the failure to stderr.
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Failure::Message(text) => eprintln!("error: {text}"),
-            // The first line is whole, whatever the terminal: programs read it too.
+            // The first line is whole at any terminal width: programs read it too.
             Failure::Scenario(error) => eprint!("error: {error}\n{}", shown(&error)),
         }
         ExitCode::from(2)
@@ -41,7 +36,7 @@ impl From<ScenarioError> for Failure {
     }
 }
 
-/// The line with the mistake, and a mark below it. What is wrong was said.
+/// Shows the line with the mistake, and marks below it.
 fn shown(error: &ScenarioError) -> String {
     const ROOM: usize = 72;
     let (_, line, column) = error.position();
@@ -49,7 +44,7 @@ fn shown(error: &ScenarioError) -> String {
     if text.trim().is_empty() {
         return String::new();
     }
-    // Of a long line the part around the mistake.
+    // Show only the part of a long line around the mistake.
     let first = if column > ROOM { column - ROOM / 2 } else { 1 };
     let part: String = text.chars().skip(first - 1).take(ROOM).map(plain).collect();
     let length = error.offending().chars().count().clamp(1, ROOM);
@@ -60,7 +55,7 @@ fn shown(error: &ScenarioError) -> String {
     format!(" {number} | {part}\n {margin} | {indent}{marks}\n")
 }
 
-/// Tabs and what a terminal would obey take one column.
+/// Shows control characters, such as tabs, as a space.
 fn plain(letter: char) -> char {
     if letter.is_control() { ' ' } else { letter }
 }

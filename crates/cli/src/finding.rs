@@ -1,4 +1,4 @@
-//! One finding of expected.toml, as the file has it.
+//! A finding of expected.toml.
 
 use std::collections::BTreeMap;
 
@@ -7,59 +7,51 @@ use trimline_metrics::Measure;
 
 use crate::baseline::{Baseline, Span};
 
-/// One finding. It holds when the measure of every run that it is about lies within the bounds, or
-/// its mean over the seeds.
+/// A finding. It holds if the measure of its runs, or the mean over seeds, lies within the bounds.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Finding<M = Measure> {
     pub(crate) name: String,
-    /// Where it stands, or how it follows.
+    /// Its place in the paper, or its derivation.
     #[allow(
         dead_code,
         reason = "for the reader of the file; required, so that no bound lacks one"
     )]
     pub(crate) source: String,
-    /// Series of the scenario; all without it.
+    /// Series of the scenario; default: all.
     pub(crate) series: Option<String>,
-    /// The number that is judged.
     pub(crate) measure: M,
-    /// Only runs with this many flows.
     pub(crate) flows: Option<usize>,
-    /// Only runs with at least this many flows.
     pub(crate) flows_from: Option<usize>,
     /// Only runs at these places of the sweep: key, and value or range.
     #[serde(default)]
     pub(crate) at: BTreeMap<String, At>,
-    /// Not the measure itself, but the largest less the smallest among runs that differ in this key of
-    /// the sweep alone.
+    /// Judge max minus min among runs that differ only in this key of the sweep.
     pub(crate) spread_over: Option<String>,
-    /// Not the measure itself, but how much of its variance among runs that differ in this key of the sweep alone a
-    /// straight line over the key's numbers explains (R squared): 1 for all of it. Three runs at least.
+    /// Judge R squared, the share of the variance among runs that differ only in this key of the sweep that a straight
+    /// line over the key's numbers explains (max 1). Needs three runs.
     pub(crate) linear_over: Option<String>,
-    /// Not the measure itself, but by how many percent it exceeds that of this series, at the same
-    /// place of the sweep and with the same seed.
+    /// Judge by how many percent the measure exceeds this series' with the same place of the sweep and seed.
     pub(crate) against: Option<String>,
-    /// Unit of what is judged; that of the measure without it.
+    /// Unit of the judged number; default: the measure's.
     pub(crate) unit: Option<String>,
-    /// Whether every seed must hold, the mean over the seeds, or the least or greatest of them.
+    /// The value over seeds that must hold.
     #[serde(default)]
     pub(crate) over_seeds: OverSeeds,
-    /// What the paper says.
     pub(crate) paper: Option<f64>,
-    /// What the authors' files say.
+    /// The value of the authors' files.
     pub(crate) reference: Option<f64>,
-    /// What their published program gives for this work, or that none does it; without it `reference`.
+    /// Results of their published program; default: `reference`.
     pub(crate) baseline: Option<Baseline>,
-    /// Why our runs miss it, where they do and the cause is known. docs/validation.md shows it below the table.
+    /// Cause of a known miss. docs/validation.md shows it below the table.
     pub(crate) cause: Option<String>,
     pub(crate) lo: Option<f64>,
     pub(crate) hi: Option<f64>,
-    /// Where a network that delivers nothing would satisfy the bounds: the finding about the same series that it
-    /// would not satisfy.
+    /// For a finding that a network without deliveries would satisfy: a finding about the same series that it would
+    /// fail.
     pub(crate) companion: Option<String>,
 }
 
-/// Places of a sweep.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum At {
@@ -68,7 +60,7 @@ pub(crate) enum At {
     Range(Range),
 }
 
-/// Both ends included.
+/// A range, both ends included.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Range {
@@ -88,23 +80,19 @@ impl At {
     }
 }
 
-/// What a finding says of several seeds.
+/// The values of several seeds that a finding judges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OverSeeds {
-    /// Every seed holds.
     #[default]
     Each,
-    /// The mean over the seeds holds.
     Mean,
-    /// The least value of all seeds holds.
     Min,
-    /// The greatest value of all seeds holds.
     Max,
 }
 
 impl<M> Finding<M> {
-    /// Whether the only bound of a comparison is 0: it asks which series is larger, and not by how much.
+    /// True for a comparison whose only bound is 0: it asks only which series is larger.
     pub(crate) fn is_sign(&self) -> bool {
         let is_at_zero = match (self.lo, self.hi) {
             (Some(bound), None) | (None, Some(bound)) => bound == 0.0,
@@ -113,7 +101,7 @@ impl<M> Finding<M> {
         is_at_zero && self.against.is_some()
     }
 
-    /// What the authors' program gives: as it was measured, else as their files say.
+    /// The baseline: as measured, otherwise from the authors' files.
     pub(crate) fn span_of_baseline(&self) -> Option<Span> {
         match &self.baseline {
             Some(baseline) => baseline.span(),
@@ -121,7 +109,7 @@ impl<M> Finding<M> {
         }
     }
 
-    /// Whether it is about runs of this series, or compares with them.
+    /// True if it is about runs of this series, or compares with them.
     pub(crate) fn is_asked_of(&self, series: &str) -> bool {
         self.series.as_deref().is_none_or(|own| own == series)
             || self.against.as_deref() == Some(series)

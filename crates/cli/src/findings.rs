@@ -1,4 +1,4 @@
-//! expected.toml: what a paper found, with bounds, and whether our runs agree.
+//! Reads expected.toml, the findings of a paper, and judges our runs.
 
 use std::collections::BTreeMap;
 
@@ -15,25 +15,23 @@ use crate::outcome::Outcome;
 use crate::quick::Quick;
 use crate::verdicts::{Tier, Verdict};
 
-/// expected.toml, and testbed.toml, whose measures are names of what a testbed program measures.
+/// The content of expected.toml, or of testbed.toml with a testbed program's measures.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expected<M = Measure> {
     pub(crate) title: String,
-    /// Other figures and tables of the paper that these runs show, by the names under which somebody looks for them.
+    /// Other figures and tables of the paper that these runs show, by the names that users look for.
     #[serde(default)]
     pub(crate) also: Vec<String>,
-    /// Files of experiments/reference that belong into the figure.
+    /// Files of experiments/reference that the figure shows.
     #[serde(default)]
     pub(crate) reference_files: Vec<String>,
-    /// What the quick tier runs.
     #[serde(default)]
     pub(crate) quick: Quick,
     pub(crate) finding: Vec<Finding<M>>,
 }
 
 impl<M: DeserializeOwned> Expected<M> {
-    /// Reads expected.toml or testbed.toml.
     pub(crate) fn parse(file: &str, text: &str) -> Result<Expected<M>, Failure> {
         let expected: Expected<M> = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
@@ -73,8 +71,7 @@ impl<M: DeserializeOwned> Expected<M> {
 }
 
 impl Expected {
-    /// Whether every finding can be judged by runs of this scenario. A finding about a series that does not exist would
-    /// never be refuted.
+    /// Checks that runs of this scenario can judge every finding: an unknown series would never be refuted.
     pub(crate) fn check(&self, file: &str, scenario: &Scenario) -> Result<(), Failure> {
         for finding in &self.finding {
             let asked = |run: &&Run| finding.is_asked_of(&run.plan.series);
@@ -110,7 +107,6 @@ impl Expected {
 }
 
 impl Finding {
-    /// The unit of what is judged.
     pub(crate) fn unit(&self) -> &str {
         match (&self.unit, &self.against) {
             (Some(unit), _) => unit,
@@ -119,14 +115,12 @@ impl Finding {
         }
     }
 
-    /// What the runs say; `place` is the finding's own among the findings.
     pub(crate) fn verdict(&self, runs: &[Outcome], place: usize, tier: Tier) -> Verdict {
         self.judge(self.unit(), runs, place, tier)
     }
 }
 
 impl Finding<String> {
-    /// What a testbed program says that measured these numbers.
     pub(crate) fn of_testbed(&self, measures: &BTreeMap<String, f64>) -> Verdict {
         let value = measures.get(&self.measure).copied().filter(|value| value.is_finite());
         let run = Outcome { values: vec![value], ..Outcome::default() };
@@ -145,7 +139,7 @@ impl<M> Finding<M> {
             && self.at.iter().all(is_at)
     }
 
-    /// Seed and number of each run, or group of runs, that the finding is about.
+    /// Seed and value of each run, or group of runs, that the finding is about.
     fn values(&self, runs: &[Outcome], place: usize) -> Option<Vec<(u64, f64)>> {
         let about: Vec<&Outcome> = runs.iter().filter(|run| self.is_about(run)).collect();
         if let Some(key) = self.spread_over.as_ref().or(self.linear_over.as_ref()) {
@@ -183,9 +177,8 @@ impl<M> Finding<M> {
             .collect()
     }
 
-    /// A run without a value, or no run at all, refutes the finding: an experiment that did not happen confirms
-    /// nothing. Only the quick tier and a part may have none of its runs, and the quick tier has not the seeds that a mean, a least or
-    /// a greatest is over.
+    /// A run without a value, or no run, refutes the finding: an experiment that did not happen confirms nothing. Only
+    /// the quick tier and a partial run may lack runs; the quick tier lacks seeds for a mean, min or max.
     fn judge(&self, unit: &str, runs: &[Outcome], place: usize, tier: Tier) -> Verdict {
         let is_of_all = match self.over_seeds {
             OverSeeds::Each => false,
@@ -251,7 +244,7 @@ impl<M> Finding<M> {
         }
     }
 
-    /// The value with the least room to a bound. Without bounds the mean.
+    /// The value closest to a bound, or beyond it. Without bounds the mean.
     fn worst(&self, values: &[f64]) -> Option<f64> {
         let room = |value: f64| {
             let below = self.lo.map_or(f64::INFINITY, |lo| value - lo);
@@ -265,14 +258,14 @@ impl<M> Finding<M> {
     }
 }
 
-/// The largest value less the smallest.
+/// Max minus min.
 fn spread(group: &[(Option<f64>, f64)]) -> Option<f64> {
     let values = || group.iter().map(|&(_, value)| value);
     let largest = values().fold(f64::NEG_INFINITY, f64::max);
     (group.len() > 1).then(|| largest - values().fold(f64::INFINITY, f64::min))
 }
 
-/// The share of the values' variance that a straight line over their places explains.
+/// Share of the values' variance that a straight line over their places explains.
 fn straightness(group: &[(Option<f64>, f64)]) -> Option<f64> {
     let points =
         group.iter().map(|&(place, value)| Some((place?, value))).collect::<Option<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! Files of other simulators on the command line: a connection matrix as a scenario, `trimline formats`.
+//! Imports files of other simulators: a connection matrix as a scenario, `trimline formats`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -22,19 +22,19 @@ pub(crate) enum FlowFormat {
     Hpcc,
 }
 
-/// The format of a file: the one given, or by the file's name and first line. `None`: a scenario.
+/// The given format, or the format by the file's name and first line. `None`: a scenario.
 pub(crate) fn format_of(path: &Path, format: Option<FlowFormat>) -> Option<FlowFormat> {
     let is = |extension: &OsStr| ["cm", "tm"].iter().any(|is| extension.eq_ignore_ascii_case(is));
     let by_name = || path.extension().is_some_and(is).then_some(FlowFormat::Htsim);
     format.or_else(by_name).or_else(|| format_by_first_line(path))
 }
 
-/// The format of a file that begins with `Nodes` (htsim), or with a number and nothing else in its line (HPCC). No scenario
-/// begins like either.
+/// The format of a file that begins with `Nodes` (htsim), or with a lone number in its line (HPCC). No scenario begins
+/// so.
 fn format_by_first_line(path: &Path) -> Option<FlowFormat> {
     let file = fs::File::open(path).ok()?;
     let lines = BufReader::new(file.take(1 << 16)).lines().map_while(Result::ok);
-    // A mark of the byte order is no part of the first line.
+    // A byte-order mark is not part of the first line.
     let lines = lines.map(|line| line.trim_start_matches('\u{feff}').to_owned());
     let mut lines = lines.filter(|line| !line.trim_start().starts_with('#'));
     let first = lines.find(|line| !line.trim().is_empty())?;
@@ -45,11 +45,11 @@ fn format_by_first_line(path: &Path) -> Option<FlowFormat> {
     }
 }
 
-/// The scenario of a file of flows: htsim's connection matrix becomes its flows on a FatTree with as many hosts. HPCC's
-/// flows do not say how many hosts there are: the settings must. `None` for a scenario.
+/// Converts a file of flows to a scenario: htsim's connection matrix to flows on a FatTree with as many hosts. For
+/// HPCC's flows the settings must give the hosts. `None` for a scenario.
 ///
 /// # Errors
-/// The file cannot be read.
+/// Returns an error if the file cannot be read.
 pub(crate) fn scenario_of(
     path: &Path,
     format: Option<FlowFormat>,
@@ -66,13 +66,13 @@ pub(crate) fn scenario_of(
         Some(topology) => {
             format!("# On a FatTree with as many hosts as the file has.\n[topology]\n{topology}\n")
         }
-        // The topology is then said with --topology or --set.
+        // The topology then comes from --topology or --set.
         None => String::new(),
     };
     Ok(Some(flows_of(path, "htsim", &topology)))
 }
 
-/// The error of a file of flows without a topology: of HPCC's flows, and of a matrix whose hosts no FatTree has.
+/// Returns the error for flows without a topology: HPCC's, or a matrix whose hosts fit no FatTree.
 pub(crate) fn lacks_topology(
     path: &Path,
     format: Option<FlowFormat>,
@@ -97,12 +97,12 @@ pub(crate) fn lacks_topology(
 
 fn flows_of(path: &Path, format: &str, topology: &str) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // A TOML string of its own, whatever the file is called.
+    // A quoted TOML string, for any file name.
     let name = serde_json::to_string(&name).unwrap_or_default();
     format!("{topology}[[workload]]\nname = \"flows\"\nfile = {name}\nformat = \"{format}\"\n")
 }
 
-/// The FatTree with so many hosts, of three tiers before one of two.
+/// The FatTree with `hosts` hosts, if possible of three tiers, otherwise of two.
 fn fattree(hosts: u32) -> Option<String> {
     let is_k =
         |hosts_of: fn(u64) -> u64| (2..=128u64).step_by(2).any(|k| hosts_of(k) == u64::from(hosts));
@@ -115,7 +115,7 @@ fn fattree(hosts: u32) -> Option<String> {
     }
 }
 
-/// `trimline formats`.
+/// Prints the formats: `trimline formats`.
 pub(crate) fn formats() -> Result<ExitCode, Failure> {
     print(FILES)?;
     let head = ["distribution", "mean B", "largest B", "interpolation", "file"];

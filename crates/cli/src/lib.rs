@@ -1,14 +1,11 @@
-//! The `trimline` command: reads scenarios, runs them, and says what came of it.
+//! The `trimline` command: reads scenarios, runs them, and reports results.
 //!
-//! Scenarios, runs and results are those of `trimline-sim` and `trimline-metrics`, hosts and switches those of
-//! `trimline-stack`; here are the commands, the judging of findings and the programs of the testbed. Exit status: 0 done;
-//! 1 a finding does not hold; 2 a mistake in the command, a file or a scenario; 130 stopped by
-//! Ctrl-C, with what there was until then written.
+//! This crate has the commands, judges findings and runs the testbed's programs; `trimline-sim` and `trimline-metrics`
+//! have scenarios, runs and results, `trimline-stack` hosts and switches. Exit status: 0 done; 1 a finding does not
+//! hold; 2 a mistake in the command, a file or a scenario; 130 stopped by Ctrl-C, with the results so far written.
 //!
-//! A library, so that the Python package has the same command inside: [`command`]; and so that a crate with a
-//! transport of its own has every command with that transport: [`command_with`]. What the Python package does run by
-//! run is in [`single`]; what `trimline-switch` says of its ports is in [`switch_ports`], and how it prints in
-//! [`terminal`], [`log`], [`openmetrics`] and [`writer`].
+//! It is a library for the Python package ([`command`], [`single`]), crates with their own transport
+//! ([`command_with`]), and `trimline-switch` ([`switch_ports`], [`terminal`], [`log`], [`openmetrics`] and [`writer`]).
 #![forbid(unsafe_code)]
 
 mod baseline;
@@ -68,7 +65,7 @@ use trimline_sim::transports::{AnyTransport, Transports};
 use failure::Failure;
 use import::FlowFormat;
 
-/// What a scenario is laid over with.
+/// Options that override a scenario.
 #[derive(Args, Clone, Debug, Default)]
 struct Settings {
     /// Override a scenario key in every series and scheme, e.g. `--set payload=1460B` or `--set workload.incast.size=90KB`.
@@ -93,7 +90,6 @@ struct Settings {
 }
 
 impl Settings {
-    /// As `KEY=VALUE` texts.
     fn texts(&self) -> Vec<String> {
         let mut texts = self.set.clone();
         texts.extend(self.seeds.as_deref().map(seeds_setting));
@@ -108,7 +104,7 @@ impl Settings {
     }
 }
 
-/// How runs are done.
+/// Options of runs.
 #[derive(Args, Clone, Debug, Default)]
 struct Runs {
     /// Threads: as many runs at the same time, and what is left over within each; the results are the same
@@ -141,8 +137,8 @@ impl Runs {
     }
 }
 
-/// Seeds of the command line as a setting: "1,4,7" and "1..5" are a list and a range; a bare number is refused unless
-/// it is 1, as in a scenario.
+/// Converts `--seeds` to a setting: "1,4,7" is a list, "1..5" a range; of bare numbers only 1 is accepted, as in a
+/// scenario.
 fn seeds_setting(seeds: &str) -> String {
     match (seeds.contains(','), seeds.contains("..")) {
         (true, _) => format!("seeds=[{seeds}]"),
@@ -246,7 +242,7 @@ enum Verb {
         /// Names of transports with commas, such as ndp,dctcp.
         #[arg(long, value_name = "NAMES")]
         transports: Option<String>,
-        // The list of names is the simulator's.
+        // The simulator has the list of names.
         #[arg(long, value_name = "NAMES|FILE", conflicts_with = "timers", help = schemes_help())]
         schemes: Option<String>,
         /// Timers of TCP, DCTCP and MPTCP: presets of their `timers`. Default: what the scenario says.
@@ -359,7 +355,7 @@ enum KeyVerb {
     },
 }
 
-/// Where experiments are.
+/// Options for the place of experiments.
 #[derive(Args, Clone, Debug, Default)]
 struct Library {
     /// Directory of experiments; default: ./experiments, or those built in.
@@ -367,13 +363,12 @@ struct Library {
     directory: Option<PathBuf>,
 }
 
-/// Does what the words of a command line say; the first is the program's name. Help and misuse end the process, as
-/// everywhere.
+/// Runs a command line with the program's name first. Help and misuse end the process.
 pub fn command(described: impl IntoIterator<Item = OsString>) -> ExitCode {
     perform(described, &Transports::built_in())
 }
 
-/// The same in a program that knows more transports: every command takes their names.
+/// Runs a command line in a program with more transports: every command accepts their names.
 ///
 /// ```no_run
 /// # use trimline_sim::transports::Ndp as Mine;
@@ -484,7 +479,7 @@ fn perform(described: impl IntoIterator<Item = OsString>, transports: &Transport
 mod tests {
     use clap::CommandFactory;
 
-    /// Every help, of all words, is of lines that a terminal of 80 columns shows whole.
+    /// Every help text fits a terminal of 80 columns.
     #[test]
     fn help_fits_a_terminal() {
         fn check(command: &mut clap::Command) {

@@ -1,23 +1,21 @@
-//! More work than the network can carry: said before a run, because its results then tell of the overload alone.
+//! Warnings before a run about more load than the network can carry: results would show only the overload.
 //!
-//! What arrives by a clock (Poisson, periodic) comes whether the network keeps up or not. Flows that wait for each
-//! other, or start once, are no overload however many they are.
+//! Clocked arrivals (Poisson, periodic) come even if the network does not keep up. Flows that wait for each other, or
+//! start once, never overload it.
 
 use trimline_sim::plan::{Arrivals, Matrix, Plan, Receivers, Workload};
 use trimline_sim::topology::{Clos, UpLinks};
 
-/// What one workload asks of the links, in bit/s on the wire.
+/// Load of a workload on links, in bit/s on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Demand {
-    /// Out of the busiest host.
     out_of: f64,
-    /// Into the busiest host.
     into: f64,
-    /// Of every host, when all of them send alike: it is then also what switches must carry upwards.
+    /// Out of every host, if all send alike: then also the load of up-links.
     everywhere: f64,
 }
 
-/// Where more is asked than the links have, one sentence each; empty where there is room.
+/// Warns of each overload.
 pub(crate) fn overload(plan: &Plan) -> Vec<String> {
     let clos = &plan.topology;
     let rate = clos.host_link.rate.as_bps() as f64;
@@ -49,7 +47,6 @@ pub(crate) fn overload(plan: &Plan) -> Vec<String> {
     said
 }
 
-/// Up-links that many hosts share.
 fn upwards(clos: &Clos, each: f64) -> Vec<String> {
     let hosts = f64::from(clos.hosts());
     let times = |links: &UpLinks| {
@@ -65,7 +62,7 @@ fn upwards(clos: &Clos, each: f64) -> Vec<String> {
         .collect()
 }
 
-/// What a workload asks; `None` unless it arrives by a clock.
+/// The load of a workload; `None` without clocked arrivals.
 fn demand(plan: &Plan, place: usize, workload: &Workload) -> Option<Demand> {
     let (gap, is_clocked_each) = match workload.arrivals {
         Arrivals::Poisson { mean, .. } => (mean, false),
@@ -77,7 +74,7 @@ fn demand(plan: &Plan, place: usize, workload: &Workload) -> Option<Demand> {
     let on_wire = f64::from(chosen.full_wire_bytes()) / payload;
     let bits = workload.size.mean_millibytes()? as f64 / 1000.0 * 8.0 * on_wire;
     let one = bits / (gap.as_ps().max(1) as f64 / 1e12);
-    // A periodic flow comes again on every pair, a Poisson process is that of its source.
+    // A periodic flow repeats on every pair; a Poisson process belongs to its source.
     let times = |pairs: f64| if is_clocked_each { pairs } else { 1.0 };
     let hosts = f64::from(plan.topology.hosts());
     let all = |rate: f64| Demand { out_of: rate, into: rate, everywhere: rate };
@@ -122,7 +119,6 @@ fn demand(plan: &Plan, place: usize, workload: &Workload) -> Option<Demand> {
     })
 }
 
-/// The busiest of a list of pairs.
 fn of_pairs(pairs: &[(u32, u32)], one: f64, is_clocked_each: bool) -> Demand {
     let mut senders: Vec<u32> = pairs.iter().map(|pair| pair.0).collect();
     let mut receivers: Vec<u32> = pairs.iter().map(|pair| pair.1).collect();
@@ -131,7 +127,7 @@ fn of_pairs(pairs: &[(u32, u32)], one: f64, is_clocked_each: bool) -> Demand {
     Demand { out_of: one * out_of, into: one * into, everywhere: 0.0 }
 }
 
-/// How often the most frequent one occurs.
+/// Count of the most frequent host.
 fn max(hosts: &mut [u32]) -> f64 {
     hosts.sort_unstable();
     hosts.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(0) as f64

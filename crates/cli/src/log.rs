@@ -1,4 +1,4 @@
-//! Events of commands that go on by themselves, on standard error: a line each, for people or for programs.
+//! Events of long-running commands on standard error: a line each, for people or programs.
 
 use std::time::SystemTime;
 
@@ -35,12 +35,12 @@ impl Log {
         Log { program, format }
     }
 
-    /// Says whether programs read the log.
+    /// True if programs read the log.
     pub fn is_json(&self) -> bool {
         self.format == Format::Json
     }
 
-    /// Writes the line of an event, with what the event is about.
+    /// Writes an event's line; `about` names its subject.
     pub fn event(&self, event: &str, about: &[(&str, Value)], message: &str) {
         terminal::say(&self.line(SystemTime::now(), event, about, message));
     }

@@ -1,4 +1,4 @@
-//! Whether runs fit into memory, said before they begin: the kernel's answer to a run that does not is to kill it.
+//! Checks that runs fit into memory: the kernel kills a run that does not.
 
 use std::fs;
 
@@ -8,10 +8,10 @@ use crate::estimate::Estimate;
 use crate::execute::Threads;
 use crate::failure::Failure;
 
-/// As many threads, and only so many of these runs at a time as memory holds.
+/// Limits parallel runs to what memory holds.
 ///
 /// # Errors
-/// One of them alone needs more than there is, unless `ignore`.
+/// Returns an error if a single run needs more memory than available, unless `ignore`.
 pub(crate) fn fitted(runs: &[&Run], threads: Threads, ignore: bool) -> Result<Threads, Failure> {
     if ignore {
         return Ok(threads);
@@ -25,10 +25,10 @@ pub(crate) fn fitted(runs: &[&Run], threads: Threads, ignore: bool) -> Result<Th
     Ok(threads.at_most(fitting))
 }
 
-/// How many of these runs may be under way at the same time, at most `at_once`.
+/// Number of these runs that fit into memory together, at most `at_once`.
 ///
 /// # Errors
-/// One of them alone needs more than there is: how much, and which.
+/// Returns an error with the run and its needs if a single one does not fit.
 pub(crate) fn fit(runs: &[&Run], at_once: usize) -> Result<usize, String> {
     match available_megabytes() {
         Some(available) => fit_into(runs, at_once, available),
@@ -51,7 +51,6 @@ fn fit_into(runs: &[&Run], at_once: usize, available: f64) -> Result<usize, Stri
     Ok(at_once.min((available / needed) as usize).max(1))
 }
 
-/// Megabytes in words.
 pub(crate) fn human_bytes(megabytes: f64) -> String {
     match megabytes {
         megabytes if megabytes < 1000.0 => format!("{megabytes:.0} MB"),
@@ -61,7 +60,7 @@ pub(crate) fn human_bytes(megabytes: f64) -> String {
     }
 }
 
-/// What this process may still take: of the machine, and of the control group that it is in.
+/// Memory available to this process: of the machine, and of its control group.
 fn available_megabytes() -> Option<f64> {
     let machine = of_machine(&fs::read_to_string("/proc/meminfo").ok()?)?;
     let number = |file: &str| fs::read_to_string(file).ok()?.trim().parse::<f64>().ok();
@@ -74,7 +73,6 @@ fn available_megabytes() -> Option<f64> {
     Some(left.fold(machine, f64::min))
 }
 
-/// Megabytes from the text of /proc/meminfo.
 fn of_machine(text: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

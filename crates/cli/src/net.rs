@@ -1,4 +1,4 @@
-//! Real packets from the command line: `trimline ping`, `rpc` and `cat`.
+//! Commands with real packets: `trimline ping`, `rpc` and `cat`.
 
 mod cat;
 pub(crate) mod key;
@@ -32,19 +32,19 @@ use crate::terminal;
 pub(crate) use cat::cat;
 use server::Server;
 
-/// The longest that a client waits for an answer.
+/// Max time that a client waits for an answer.
 const STALL_TIMEOUT: TimeDelta = TimeDelta::from_ms(2000);
 
-/// The interval at which a command prints news, writes statistics and looks whether it was asked to stop.
+/// Interval of news, statistics and checks for a stop.
 const GLANCE: TimeDelta = TimeDelta::from_ms(100);
 
-/// The time that a command takes at its end to send its RESETs.
+/// Time for RESETs at the end of a command.
 const GOODBYE: TimeDelta = TimeDelta::from_ms(5);
 
-/// Where requests are answered.
+/// The service that answers requests.
 const PING_SERVICE: u16 = 7;
 
-/// The interface and how it is used.
+/// Options of the interface.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Interface {
     /// Interface of this host; `--udp` needs none.
@@ -99,7 +99,6 @@ impl Interface {
         Log::new("trimline", self.log)
     }
 
-    /// The name of the interface in messages.
     fn name(&self) -> &str {
         self.interface.as_deref().unwrap_or("udp")
     }
@@ -190,7 +189,7 @@ pub(crate) struct Ping {
     gap: u64,
 }
 
-/// A retransmission time-out. The maximum keeps its back-off below what the peer remembers.
+/// Parses a retransmission time-out. Its max keeps the back-off below the peer's memory.
 fn time_out(text: &str) -> Result<TimeDelta, String> {
     let time = quantity::duration(text)?;
     match (TimeDelta::from_us(100)..=TimeDelta::from_ms(5000)).contains(&time) {
@@ -199,11 +198,9 @@ fn time_out(text: &str) -> Result<TimeDelta, String> {
     }
 }
 
-/// A host over any interface.
 type AnyHost = Host<Box<dyn PacketIo>>;
 
-/// Opens a host for a command. At its end the peers of connections that are still open are told, and what went through is
-/// written.
+/// Opens a host for a command. At the end it resets open connections and writes statistics.
 fn with_host(
     interface: &Interface,
     peer: Option<IpAddr>,
@@ -226,7 +223,7 @@ fn with_host(
     }
 }
 
-/// The status of a command. A failure is an event of the log where programs read it.
+/// The status of a command. A failure is a log event if programs read the log.
 fn status(
     command: &str,
     interface: &Interface,
@@ -242,7 +239,6 @@ fn status(
     })
 }
 
-/// Abandons what is still open.
 fn say_goodbye(host: &mut AnyHost) -> io::Result<()> {
     if host.core().connections() > 0 {
         let now = host.now();
@@ -252,7 +248,7 @@ fn say_goodbye(host: &mut AnyHost) -> io::Result<()> {
     Ok(())
 }
 
-/// Goes on until `is_done`, the deadline or a request to stop. Gives whether it is done.
+/// Runs until `is_done`, the deadline or a stop. Returns whether it is done.
 fn wait(
     host: &mut AnyHost,
     until: Time,
@@ -267,7 +263,6 @@ fn wait(
     Ok(false)
 }
 
-/// A host, to which the peer is known that it will call.
 fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
     let Interface { address, mtu, window, rto, paths, poll, .. } = *interface;
     let rate = interface.rate;
@@ -311,7 +306,7 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
     Ok(host)
 }
 
-/// A connection that failed, in words: with whom, and since when the peer was not heard.
+/// Describes a failed connection: the peer, and how long it was silent.
 fn broken(peer: IpAddr, failure: Broken) -> io::Error {
     let text = match failure {
         Broken::DeadPeer(quiet) => {
@@ -328,7 +323,6 @@ fn broken(peer: IpAddr, failure: Broken) -> io::Error {
     io::Error::new(io::Error::from(failure).kind(), text)
 }
 
-/// One message there and back.
 fn request(host: &mut AnyHost, peer: IpAddr, message: &[u8]) -> io::Result<Duration> {
     let start = Instant::now();
     let connection = host.connect(peer, PING_SERVICE, Options::default())?;
@@ -352,7 +346,7 @@ fn request(host: &mut AnyHost, peer: IpAddr, message: &[u8]) -> io::Result<Durat
     }
 }
 
-/// `trimline ping`.
+/// Pings a host: `trimline ping`.
 pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
     catch_interrupts()?;
     let outcome = with_host(&options.interface, Some(options.peer), |host, account| {
@@ -383,7 +377,7 @@ pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
     status("ping", &options.interface, outcome)
 }
 
-/// `trimline rpc`.
+/// Serves or loads: `trimline rpc`.
 pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
     catch_interrupts()?;
     let (interface, outcome) = match what {
@@ -492,13 +486,13 @@ fn load(
             failed += waiting.len() as u64;
             break;
         }
-        // A long answer takes its time while frames arrive; connections fail by themselves where none of it is baseline.
+        // A long answer takes time while frames arrive; connections without frames fail by themselves.
         let is_quiet = host.statistics().frames_in == frames;
         if waiting.len() == before && host.now() >= stall_timeout && is_quiet {
             is_gone = true;
             why = why.or(Some(Broken::DeadPeer(STALL_TIMEOUT)));
         }
-        // Who is not heard is asked nothing more.
+        // A silent peer gets no more requests.
         if is_gone {
             failed += waiting.len() as u64;
             break;

@@ -1,4 +1,4 @@
-//! Counters in the text format of OpenMetrics 1.0, and the socket where programs read them over HTTP.
+//! Counters in the text format of OpenMetrics 1.0, and their socket, which serves HTTP.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest that a request may take (chosen): a reader that says nothing keeps others waiting no longer.
+/// Max time of a request (chosen): a silent reader blocks others no longer.
 const STALL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Bytes of the longest request.
 const LONGEST_REQUEST: usize = 8192;
 
 /// The kind of a metric.
@@ -24,18 +23,18 @@ pub enum Kind {
     Gauge,
 }
 
-/// Labels of a sample, each with its value.
+/// Labels of a sample, with values.
 pub type Labels = Vec<(&'static str, String)>;
 
-/// An exposition in the making.
+/// An exposition under construction.
 #[derive(Debug, Default)]
 pub struct Exposition(String);
 
 impl Exposition {
-    /// Adds a metric with its samples. The name ends with the unit, if there is one.
+    /// Adds a metric with its samples. The name ends with the unit, if any.
     ///
     /// # Panics
-    /// The name does not end with the unit: a mistake of the caller.
+    /// Panics if the name does not end with the unit.
     pub fn add(
         &mut self,
         (name, unit, help): (&str, &str, &str),
@@ -61,7 +60,7 @@ impl Exposition {
         }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn finish(mut self) -> String {
         let version = env!("CARGO_PKG_VERSION");
         self.0 += "# TYPE trimline_build info\n# HELP trimline_build The program.\n";
@@ -74,7 +73,7 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// A socket where the newest exposition is read. It vanishes with this.
+/// A socket that serves the newest exposition. Dropping it removes the socket.
 #[derive(Debug)]
 pub struct Endpoint {
     path: PathBuf,
@@ -82,10 +81,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Opens the socket of a target such as "unix:/run/trimline.sock". A socket that nobody answers is replaced.
+    /// Opens the socket of a target such as "unix:/run/trimline.sock". Replaces a socket without a listener.
     ///
     /// # Errors
-    /// Another form, another process that answers there, a file that is no socket, or no right; the error names it.
+    /// Returns an error with the target if its form is wrong, another process answers, the file is not a socket, or
+    /// permission is missing.
     pub fn open(target: &str) -> io::Result<Endpoint> {
         let Some(path) = target.strip_prefix("unix:").filter(|path| !path.is_empty()) else {
             let text = format!("--metrics {target:?}: expected unix:PATH, a socket to make");
@@ -113,14 +113,14 @@ impl Endpoint {
         thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
                 let text = Arc::clone(&shared.lock().unwrap_or_else(PoisonError::into_inner));
-                // A reader that went away is no matter of this process.
+                // A reader that went away does not matter here.
                 let _ = answer(&mut stream, &text);
             }
         });
         Ok(Endpoint { path: path.to_owned(), newest })
     }
 
-    /// Makes this the text that readers are given.
+    /// Publishes an exposition to readers.
     pub fn publish(&self, exposition: Exposition) {
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = exposition.finish().into();
     }
@@ -133,7 +133,6 @@ impl Drop for Endpoint {
     }
 }
 
-/// Answers one request.
 fn answer(stream: &mut UnixStream, text: &str) -> io::Result<()> {
     let start = Instant::now();
     stream.set_write_timeout(Some(STALL_TIMEOUT))?;
@@ -171,9 +170,8 @@ pub(crate) mod tests {
     use super::*;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// The samples of an exposition by name and labels, read by the rules of OpenMetrics 1.0: a metric is described
-    /// before its samples, which stand together; names have the suffix of their kind and end with their unit; no sample
-    /// is there twice; the end is marked.
+    /// Parses an exposition by the rules of OpenMetrics 1.0: a metric comes before its adjacent samples; names have the
+    /// suffix of their kind and end with their unit; samples are unique; the end is marked.
     pub(crate) fn parse(text: &str) -> Result<BTreeMap<String, u64>, String> {
         let body = text.strip_suffix("# EOF\n").ok_or("no # EOF at the end")?;
         let (mut name, mut kind, mut known) = ("", "", BTreeSet::new());
@@ -230,7 +228,6 @@ pub(crate) mod tests {
         Ok(samples)
     }
 
-    /// Checks that operators can look up every metric.
     pub(crate) fn are_documented(text: &str) {
         let documents = include_str!("../../../docs/operators.md");
         for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
@@ -266,12 +263,11 @@ pub(crate) mod tests {
         }
     }
 
-    /// Sends a request and gives the answer.
     fn asked(path: &Path, request: &[u8]) -> String {
         let mut stream = UnixStream::connect(path).unwrap();
         stream.write_all(request).unwrap();
         let mut answer = String::new();
-        // A connection that is dropped is an error, or the end.
+        // A dropped connection is an error, or the end.
         let _ = stream.read_to_string(&mut answer);
         answer
     }
@@ -286,12 +282,12 @@ pub(crate) mod tests {
         assert!(refused(&target).contains("a file is there"));
         std::fs::remove_file(&path).unwrap();
         assert!(refused("/run/x").contains("expected unix:PATH"));
-        // Nobody answers at this one.
+        // A socket without a listener.
         drop(UnixListener::bind(&path).unwrap());
         let endpoint = Endpoint::open(&target).unwrap();
         assert!(refused(&target).contains("another process answers"));
         endpoint.publish(exposition());
-        // Readers that say nothing, or too much, keep nobody waiting for long.
+        // Silent or long requests do not block other readers for long.
         let silent = UnixStream::connect(&path).unwrap();
         let answer = asked(&path, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();

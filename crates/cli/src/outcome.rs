@@ -1,5 +1,5 @@
-//! What the findings of an experiment ask of one run: taken when the run ends, so that its record need not be kept,
-//! and left in its directory, so that a reproduction can go on without it.
+//! A run's answers to the findings of an experiment, computed at its end, so that its record can be dropped, and stored
+//! for later reproductions.
 
 use serde::{Deserialize, Serialize};
 use trimline_metrics::{Measure, RunRecord};
@@ -7,10 +7,9 @@ use trimline_sim::scenario::Run;
 
 use crate::finding::Finding;
 
-/// The file of a run's directory.
+/// The file in a run's directory.
 pub(crate) const FILE: &str = "measures.json";
 
-/// The answers of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) series: String,
@@ -21,7 +20,6 @@ pub(crate) struct Outcome {
     pub(crate) values: Vec<Option<f64>>,
 }
 
-/// measures.json.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Measures {
     flows: usize,
@@ -35,7 +33,7 @@ struct Answer {
 }
 
 impl Outcome {
-    /// What `findings` ask of a run at `point` of the sweep.
+    /// Computes the findings' answers for a run at `point` of the sweep.
     pub(crate) fn new(
         findings: &[Finding],
         point: &[(String, String)],
@@ -57,7 +55,7 @@ impl Outcome {
         }
     }
 
-    /// measures.json: each question once, with its answer.
+    /// The text of measures.json: each question once, with its answer.
     pub(crate) fn to_json(&self, findings: &[Finding]) -> String {
         let mut measures: Vec<Answer> = Vec::new();
         for (finding, &value) in findings.iter().zip(&self.values) {
@@ -71,12 +69,12 @@ impl Outcome {
         text + "\n"
     }
 
-    /// What measures.json says of a run; `None` when it does not answer all that the findings ask.
+    /// Reads measures.json of a run; `None` if an answer is missing.
     pub(crate) fn from_json(findings: &[Finding], run: &Run, text: &str) -> Option<Outcome> {
         Outcome::of(findings, run, &serde_json::from_str(text).ok()?)
     }
 
-    /// What the answers of a run say; `None` when it was not asked all that the findings ask.
+    /// Converts the answers of a run; `None` if an answer is missing.
     pub(crate) fn of(findings: &[Finding], run: &Run, measures: &Measures) -> Option<Outcome> {
         let value = |finding: &Finding| {
             if !finding.is_asked_of(&run.plan.series) {
@@ -94,7 +92,6 @@ impl Outcome {
         })
     }
 
-    /// The point without one of its keys.
     pub(crate) fn point_without(&self, key: &str) -> Vec<&(String, String)> {
         self.point.iter().filter(|(name, _)| name != key).collect()
     }
@@ -151,7 +148,7 @@ mod tests {
         let text = outcome.to_json(&first);
         assert_eq!(text.matches("goodput").count(), 1, "{text}");
         assert_eq!(Outcome::from_json(&first, &run, &text), Some(outcome));
-        // Of series "b" nothing was asked here; another pair is another question.
+        // Series "b" had no question; another pair is another question.
         let other = findings(&[&last("[2, 1]")]);
         assert_eq!(Outcome::from_json(&other, &run, &text), None);
         assert_eq!(Outcome::from_json(&first, &run, "{}"), None);

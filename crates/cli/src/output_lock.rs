@@ -1,5 +1,4 @@
-//! The folder of a command's results belongs to that command: nobody else writes there meanwhile, and no run of an
-//! earlier command stays to be averaged in.
+//! Locks a command's output directory: no other command writes there, and no earlier run remains to be averaged in.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,9 +14,9 @@ use trimline_sim::scenario::{Run, Scenario};
 use crate::failure::Failure;
 use crate::results::{Earlier, earlier};
 
-/// Over all runs of a folder; it is written anew with them.
+/// Summary over all runs of a folder; rewritten with them.
 const SUMMARY: &str = "summary.json";
-/// Runs lie at series/point/seed; beyond that nothing is looked for.
+/// Max search depth: runs are at series/point/seed.
 const DEPTH: usize = 5;
 
 /// A folder of results that belongs to this command until the value is dropped.
@@ -27,16 +26,14 @@ pub struct OutputLock {
     _lock: Lock,
 }
 
-/// A run, and where its result will be.
 pub(crate) type Place<'a> = (PathBuf, &'a Run);
 
-/// The folder of one run's result below the folder of a command: series, sweep point, seed. It is the same however many
-/// runs there are.
+/// The result folder of a run below a command's folder: series, sweep point, seed, for any number of runs.
 pub(crate) fn directory(folder: &Path, run: &Run) -> PathBuf {
     folder.join(&run.name)
 }
 
-/// A sentence that names what was removed from a folder; the folder's own result has no name there. `None`: nothing.
+/// Describes the results removed from a folder; an empty name is the folder's own result. `None` if empty.
 pub(crate) fn describe_removed(folder: &Path, removed: &[String]) -> Option<String> {
     const MAX: usize = 4;
     let named = |name: &String| if name.is_empty() { "its own result" } else { name }.to_owned();
@@ -55,10 +52,10 @@ pub(crate) fn describe_removed(folder: &Path, removed: &[String]) -> Option<Stri
 }
 
 impl OutputLock {
-    /// Takes the folder.
+    /// Locks the folder.
     ///
     /// # Errors
-    /// Another command has it, or nothing can be written there.
+    /// Returns an error if another command has it, or it cannot be written.
     pub(crate) fn take(folder: &Path) -> Result<OutputLock, Failure> {
         let lock = Lock::take(folder).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => Failure::message(format!(
@@ -70,11 +67,11 @@ impl OutputLock {
         Ok(OutputLock { folder: folder.to_owned(), _lock: lock })
     }
 
-    /// Removes what earlier commands left of this scenario and is not of the `runs` as they are now; gives its names.
-    /// Runs of the same scenario, settings and program stay until they are done again.
+    /// Removes results of earlier commands for this scenario that do not match `runs`; returns their names. Results of
+    /// the same scenario, settings and program stay until repeated.
     ///
     /// # Errors
-    /// The folder holds results of something else, or something that is no result stands where one will.
+    /// Returns an error if the folder has results of another scenario, or other files where a result will be.
     pub(crate) fn clear(
         &self,
         scenario: &Scenario,
@@ -92,10 +89,10 @@ impl OutputLock {
         Ok(stale.iter().map(|place| self.name_of(place).display().to_string()).collect())
     }
 
-    /// What [`OutputLock::clear`] would remove. Nothing is removed before all is known to be well.
+    /// Finds the results that [`OutputLock::clear`] would remove. It removes nothing, so all checks come first.
     ///
     /// # Errors
-    /// As there.
+    /// See [`OutputLock::clear`].
     pub(crate) fn survey(
         &self,
         scenario: &Scenario,
@@ -117,10 +114,10 @@ impl OutputLock {
                     continue;
                 }
             }
-            // One result takes the place of another, and what lies beside its files stays.
+            // A new result replaces an old one, and other files beside it stay.
             let stays = own.get(&*place).is_some_and(|run| {
                 place == self.folder
-                    || earlier(&place, scenario, settings, run) != Earlier::Imported
+                    || earlier(&place, scenario, settings, run) != Earlier::Different
                     || result_folder::has_others(&place).unwrap_or(true)
             });
             if !stays {
@@ -134,7 +131,7 @@ impl OutputLock {
         Ok(stale)
     }
 
-    /// Whether a command wrote a result for this scenario into this folder.
+    /// True if a command wrote a result for this scenario here.
     fn is_ours(&self, origin: &Origin, scenario: &str, place: &Path) -> bool {
         let name = self.name_of(place);
         origin.scenario == scenario
@@ -158,7 +155,7 @@ impl OutputLock {
         ))
     }
 
-    /// Removes a result, and folders that are then empty. Files of others stay.
+    /// Removes a result, and folders that are then empty. Other files stay.
     fn remove(&self, place: &Path) -> io::Result<()> {
         result_folder::remove(place)?;
         let above = place.ancestors().skip(usize::from(!place.exists()));
@@ -170,7 +167,7 @@ impl OutputLock {
         Ok(())
     }
 
-    /// Whether every run can be written where it belongs, once what is `stale` has gone.
+    /// Checks that every run can be written, after the removal of `stale`.
     fn check(&self, runs: &[Place<'_>], stale: &[PathBuf]) -> Result<(), Failure> {
         if self.folder.exists() && !self.folder.is_dir() {
             return Err(Failure::message(format!("{}: not a folder", self.folder.display())));
@@ -206,7 +203,7 @@ impl OutputLock {
         Ok(())
     }
 
-    /// What no command wrote into a folder where a result will stand, and no result is now.
+    /// A file not written by a command, where a result will be and is not yet.
     fn other(&self, place: &Path, stale: &[PathBuf]) -> io::Result<Option<PathBuf>> {
         if !place.exists() || Origin::of(place).is_some() {
             return Ok(None);
@@ -225,10 +222,10 @@ impl OutputLock {
         Ok(None)
     }
 
-    /// Whether there is an earlier summary over runs.
+    /// Returns whether there is a summary over runs.
     ///
     /// # Errors
-    /// There is a file of that name that is none.
+    /// Returns an error if `summary.json` exists but is not a summary written by Trimline.
     fn has_summary_of_runs(&self) -> Result<bool, Failure> {
         let file = self.folder.join(SUMMARY);
         if !file.exists() || self.folder.join(MANIFEST).exists() {
@@ -242,9 +239,9 @@ impl OutputLock {
     }
 }
 
-/// Refuses a link to what is not there: nothing can be renamed to its place.
+/// Refuses a dangling link: no folder can be renamed to its place.
 fn leads_somewhere(path: &Path) -> Result<(), Failure> {
-    // Without a `/` at its end, behind which is what it leads to.
+    // Without a trailing `/`, which would follow the link.
     let path: PathBuf = path.components().collect();
     if path.is_symlink() && !path.exists() {
         return Err(Failure::message(format!(
@@ -255,7 +252,7 @@ fn leads_somewhere(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether nothing of a path is left when the `stale` results are removed.
+/// True if a path is empty once the `stale` results are removed.
 fn will_go(path: &Path, stale: &[PathBuf]) -> io::Result<bool> {
     if !path.is_dir() {
         return Ok(false);
@@ -273,7 +270,7 @@ fn will_go(path: &Path, stale: &[PathBuf]) -> io::Result<bool> {
     Ok(!is_empty)
 }
 
-/// Every result at or below a folder, sorted. Hidden folders are results in the making.
+/// All results at or below a folder, sorted. Hidden folders are unfinished results.
 pub(crate) fn results_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![(folder.to_owned(), 0)];
@@ -301,7 +298,7 @@ fn is_refused(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-/// A lock beside a folder. The kernel takes it back from a command that was killed.
+/// A lock beside a folder. The kernel releases it when the command dies.
 #[derive(Debug)]
 struct Lock {
     path: PathBuf,
@@ -309,20 +306,20 @@ struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a folder, which need not be there yet.
+    /// Takes the lock of a folder, which need not exist yet.
     ///
     /// # Errors
-    /// `WouldBlock`: somebody else has it. Otherwise the file system refuses.
+    /// Returns `WouldBlock` if another process has it, or the file system's error.
     fn take(folder: &Path) -> io::Result<Lock> {
         let (beside, inside) = Lock::paths(folder)?;
         match Lock::take_at(&beside) {
-            // The parent is somebody else's, such as that of a mounted volume.
+            // The parent belongs to another user, for example of a mounted volume.
             Err(error) if is_refused(&error) && folder.is_dir() => Lock::take_at(&inside),
             taken => taken,
         }
     }
 
-    /// The same folder has the same lock, however it is named.
+    /// Paths of the lock, the same for every name of a folder.
     fn paths(folder: &Path) -> io::Result<(PathBuf, PathBuf)> {
         let absolute = std::path::absolute(folder)?;
         let whole = match (absolute.parent(), absolute.file_name()) {
@@ -343,7 +340,7 @@ impl Lock {
         loop {
             let file = File::options().create(true).truncate(false).write(true).open(path)?;
             flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-            // Whoever had it may have removed the file since it was opened.
+            // Another holder may have removed the file since it was opened.
             let is_there = fs::metadata(path)
                 .is_ok_and(|there| file.metadata().is_ok_and(|ours| there.ino() == ours.ino()));
             if is_there {
@@ -355,7 +352,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Before the lock is given back: who comes next makes a file of its own.
+        // Remove before release: the next holder makes its own file.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -366,7 +363,7 @@ mod tests {
 
     fn scratch(test: &str) -> PathBuf {
         let path =
-            std::env::temp_dir().join(format!("trimline-claim-{test}-{}", std::process::id()));
+            std::env::temp_dir().join(format!("trimline-lock-{test}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         path
@@ -384,7 +381,6 @@ mod tests {
         scenario.runs.iter().map(|run| (folder.join(&run.name), run)).collect()
     }
 
-    /// A result as far as its origin goes.
     fn result(folder: &Path, scenario: &str, run: &str) {
         fs::create_dir_all(folder).unwrap();
         let manifest = serde_json::json!({ "scenario": scenario, "run": run });
@@ -447,7 +443,7 @@ mod tests {
         assert_eq!(clear().unwrap(), [""]);
         let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap()).collect();
         assert_eq!(left.iter().map(fs::DirEntry::file_name).collect::<Vec<_>>(), ["notes.txt"]);
-        // The result of a run that is no more goes; what lies beside its files does not.
+        // The result of an obsolete run goes; other files beside it stay.
         result(&folder.join("seed-9"), "x", "seed-9");
         fs::write(folder.join("seed-9/notes.txt"), "mine").unwrap();
         assert_eq!(clear().unwrap(), ["seed-9"]);
@@ -484,7 +480,7 @@ mod tests {
             let lock = OutputLock::take(&folder)?;
             lock.clear(&scenario, &[], &[(folder.clone(), &scenario.runs[0])])
         };
-        // That of another scenario is refused.
+        // A result of another scenario is refused.
         result(&folder, "y", "");
         match clear() {
             Err(Failure::Message(text)) => assert!(text.contains("(y)"), "{text}"),
@@ -495,7 +491,7 @@ mod tests {
         result(&folder, "x", "seed-3");
         assert!(clear().unwrap().is_empty());
         assert!(folder.join(MANIFEST).is_file());
-        // Several become one, unless something of somebody else is among them: then all of them stay.
+        // Several become one, unless other files are among them: then all stay.
         fs::remove_file(folder.join(MANIFEST)).unwrap();
         result(&folder.join("seed-1"), "x", "seed-1");
         result(&folder.join("a/seed-2"), "x", "a/seed-2");

@@ -1,4 +1,4 @@
-//! Some series of an experiment: `trimline reproduce --series`. What other commands have left of the others stays.
+//! Runs some series of an experiment: `trimline reproduce --series`. Results of other series stay.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use trimline_sim::scenario::Scenario;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
-/// Whether the scenario has each of these series.
+/// Checks that the scenario has each of these series.
 ///
 /// # Errors
-/// The first that it does not have, and those that it has.
+/// Returns the first unknown series, and the known ones.
 pub(crate) fn check(id: &str, scenario: &Scenario, series: &[String]) -> Result<(), Failure> {
     let there: BTreeSet<&str> = scenario.runs.iter().map(|run| run.plan.series.as_str()).collect();
     match series.iter().find(|name| !there.contains(name.as_str())) {
@@ -22,7 +22,7 @@ pub(crate) fn check(id: &str, scenario: &Scenario, series: &[String]) -> Result<
     }
 }
 
-/// The series of which every run is there.
+/// The series whose runs are all complete.
 pub(crate) fn whole_series(scenario: &Scenario, outcomes: &[Outcome]) -> BTreeSet<String> {
     let asked = |name: &str| scenario.runs.iter().filter(|run| run.plan.series == name).count();
     let found = |name: &str| outcomes.iter().filter(|outcome| outcome.series == name).count();

@@ -3,28 +3,28 @@
 use trimline_packet::quantity::{self, A_DURATION, A_RATE, A_SIZE};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
-/// A rate with its unit; a bare number counts Mb/s.
+/// Parses a rate; a bare number is in Mb/s.
 ///
 /// # Errors
-/// What is wrong with the text, and what was expected.
+/// Returns the fault of the text, and the expected form.
 pub(crate) fn rate(text: &str) -> Result<BitRate, String> {
     let bare = text.bytes().all(|byte| byte.is_ascii_digit());
     let read = if bare { quantity::rate(&format!("{text}Mbps")) } else { quantity::rate(text) };
     read.map_err(|fault| format!("it {fault}; expected {A_RATE}, or a number of Mb/s"))
 }
 
-/// A time with its unit.
+/// Parses a time.
 ///
 /// # Errors
-/// What is wrong with the text, and what was expected.
+/// Returns the fault of the text, and the expected form.
 pub(crate) fn duration(text: &str) -> Result<TimeDelta, String> {
     quantity::duration(text).map_err(|fault| format!("it {fault}; expected {A_DURATION}"))
 }
 
-/// A size with its unit; a bare number counts bytes.
+/// Parses a size; a bare number is in bytes.
 ///
 /// # Errors
-/// What is wrong with the text, and what was expected.
+/// Returns the fault of the text, and the expected form.
 pub(crate) fn size(text: &str) -> Result<ByteCount, String> {
     let bare = text.bytes().all(|byte| byte.is_ascii_digit());
     let read = if bare { quantity::bytes(&format!("{text}B")) } else { quantity::bytes(text) };

@@ -1,7 +1,6 @@
 //! The quick tier of an experiment: some of its runs, each exactly as in the full tier.
 //!
-//! Nothing is shortened or made smaller, so a finding means the same in both tiers; it is judged by fewer runs, and
-//! one about runs that are left out is not judged.
+//! No run is shortened, so a finding means the same in both tiers. It is judged by fewer runs, or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +10,13 @@ use trimline_sim::scenario::{Run, Scenario};
 use crate::failure::Failure;
 use crate::finding::At;
 
-/// `[quick]` of expected.toml: what is run. Without it the least seed of everything.
+/// `[quick]` of expected.toml. Default: the lowest seed of every series.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Quick {
-    /// Only these series; without it all.
+    /// Only these series; default: all.
     series: Option<Vec<String>>,
-    /// Of each series the least so many seeds; without it one.
+    /// Number of seeds per series, lowest first; default: 1.
     seeds: Option<usize>,
     /// Only these places of the sweep, by key; series without the key stay.
     #[serde(default)]
@@ -25,10 +24,10 @@ pub(crate) struct Quick {
 }
 
 impl Quick {
-    /// Leaves the runs of the quick tier.
+    /// Removes all other runs.
     ///
     /// # Errors
-    /// A series, a key or a place that the scenario does not have, so that nothing is chosen by it.
+    /// Returns an error for an unknown series, key or place.
     pub(crate) fn choose(&self, id: &str, scenario: &mut Scenario) -> Result<(), Failure> {
         let mistake =
             |what: String| Failure::message(format!("{id}: [quick] of expected.toml: {what}"));
@@ -70,7 +69,7 @@ impl Quick {
     }
 }
 
-/// Where a run is in the sweep over `key`.
+/// The place of a run in the sweep over `key`.
 fn label<'a>(run: &'a Run, key: &str) -> Option<&'a str> {
     run.point.iter().find(|(name, _)| name == key).map(|(_, label)| label.as_str())
 }
@@ -83,7 +82,6 @@ mod tests {
         incast = { receiver = 0, senders = 1 }\nsize = \"9KB\"\n[sweep]\n\
         workload.w.incast.senders = [1, 3, 5]\n[[series]]\nname = \"a\"\n[[series]]\nname = \"b\"\n";
 
-    /// Series, senders and seed of the runs that are left; or the problem.
     fn chosen(quick: &str) -> Result<Vec<String>, String> {
         let quick: Quick = toml::from_str(quick).map_err(|error| error.to_string())?;
         let mut scenario =
@@ -112,7 +110,7 @@ mod tests {
     fn series_places_and_seeds_are_chosen() {
         let runs = chosen("series = [\"b\"]\nseeds = 2\nat.senders = [1, { from = 5 }]").unwrap();
         assert_eq!(runs, ["b 1 4", "b 1 2", "b 5 4", "b 5 2"]);
-        // A series that is not swept over a key has nothing to choose by it.
+        // A series that is not swept over a key cannot be chosen by it.
         assert!(chosen("at.size = [1]").unwrap_err().contains("no run at `size`"));
     }
 

@@ -1,5 +1,5 @@
 //! `trimline reference`: every key of a scenario, the switch profiles, the names of links, the columns of every file.
-//! docs/reference.md is what it prints.
+//! docs/reference.md is its output.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use trimline_sim::scenario::{self, Scenario};
 use trimline_sim::topology;
 use trimline_sim::transports::Transports;
 
-/// The reference of a program that knows these transports, as Markdown.
+/// The reference for a program with these transports, as Markdown.
 pub(crate) fn reference(transports: &Transports) -> String {
     let mut text = String::from(
         "# Reference\n\n\
@@ -32,7 +32,6 @@ pub(crate) fn reference(transports: &Transports) -> String {
     text
 }
 
-/// Topologies whose links are shown.
 const SHAPES: [(&str, &str); 4] = [
     ("topology.star.hosts = 2", "a star of two hosts"),
     (
@@ -43,7 +42,7 @@ const SHAPES: [(&str, &str); 4] = [
     ("topology.back_to_back = {}", "two hosts and a cable"),
 ];
 
-/// How links are named, with all names of some small networks.
+/// The rules for names of links, with all names of some small networks.
 fn links() -> String {
     let mut text = String::from(
         "\n## Names of links\n\n\
@@ -66,7 +65,6 @@ fn links() -> String {
     text
 }
 
-/// The files of a run, column by column.
 fn files() -> String {
     let mut text = String::from(
         "\n## Files of a run\n\n\
@@ -94,7 +92,6 @@ fn files() -> String {
     text
 }
 
-/// The transports, with their labels in figures.
 fn transports_known(transports: &Transports) -> String {
     let mut text =
         String::from("\n## Transports\n\n| transport | in figures | what it is |\n|---|---|---|\n");
@@ -124,7 +121,7 @@ mod tests {
         }
         let page = std::fs::read_to_string(file).unwrap_or_default();
         assert_eq!(text, page, "docs/reference.md is old: `trimline reference` prints it");
-        // Every key of the grammar is in it, and the names of every network that is shown.
+        // It has every key of the grammar, and the names of every example network.
         assert!(text.matches("`host 0`").count() >= SHAPES.len());
         assert!(!text.contains("| `` |"));
     }

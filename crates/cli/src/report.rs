@@ -30,13 +30,12 @@ pub(crate) fn report(
     let arguments: Vec<OsString> = option.into_iter().chain(paths).collect();
     match call_package("reporting", &arguments, false)? {
         Some(0) => Ok(ExitCode::SUCCESS),
-        // Without the package there is no report, but the numbers of the runs are there.
+        // Without the package, print the numbers of the runs instead of a report.
         None => tables_of(folders).map(|()| ExitCode::from(2)),
         Some(_) => Ok(ExitCode::from(2)),
     }
 }
 
-/// Prints the tables of all runs at or below `folders`.
 fn tables_of(folders: &[PathBuf]) -> Result<(), Failure> {
     let here = [PathBuf::from(".")];
     let mut runs = Vec::new();

@@ -28,37 +28,34 @@ use crate::verdicts::{self, Tier, Verdict};
 
 pub(crate) struct Options {
     pub(crate) json: bool,
-    /// Every finding in a table.
     pub(crate) verbose: bool,
     pub(crate) settings: Vec<String>,
     pub(crate) jobs: Option<usize>,
     pub(crate) out: PathBuf,
     pub(crate) tier: Tier,
-    /// The series that are run, with [`Tier::Partial`].
+    /// The series to run, with [`Tier::Partial`].
     pub(crate) series: Vec<String>,
     pub(crate) resume: bool,
-    /// Runs that were made elsewhere: they are not made again.
+    /// File of cached results: such runs are not repeated.
     pub(crate) cached: Option<PathBuf>,
     pub(crate) no_plot: bool,
-    /// Runs that seem not to fit begin all the same.
     pub(crate) ignore_memory: bool,
     pub(crate) library: Option<PathBuf>,
     pub(crate) transports: Transports,
 }
 
 impl Options {
-    /// Whether a run is to be made.
     fn wants(&self, run: &Run) -> bool {
         self.tier != Tier::Partial || self.series.contains(&run.plan.series)
     }
 }
 
-/// Runs the experiments that `ids` name, one after the other, each on all threads.
+/// Runs the experiments `ids` in sequence, each on all threads.
 pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, Failure> {
     let threads = Threads::new(options.jobs)?;
     let library = options.library.as_deref();
     let experiments = choose(load(library)?, ids)?;
-    // Every mistake is found before the first run.
+    // Find every mistake before the first run.
     let scenarios = experiments
         .iter()
         .map(|experiment| {
@@ -78,7 +75,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             Ok(scenario)
         })
         .collect::<Result<Vec<Scenario>, Failure>>()?;
-    // What is kept says nothing of runs with settings of their own.
+    // Cached results do not apply to runs with other settings.
     if options.cached.is_some() && !options.settings.is_empty() {
         return Err(Failure::message(format!(
             "--cached beside other settings ({}): kept runs are those of the experiment as it is",
@@ -120,7 +117,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             );
             return Ok(interrupted());
         }
-        // Fewer seeds than a finding is about would judge it otherwise.
+        // Fewer seeds than a finding needs would change its verdict.
         let series = partial_run::whole_series(scenario, &outcomes);
         let is_partial = outcomes.len() < scenario.runs.len();
         outcomes.retain(|outcome| series.contains(&outcome.series));
@@ -172,8 +169,7 @@ fn run_directory(out: &Path, run: &Run) -> PathBuf {
     out.join("runs").join(&run.name)
 }
 
-/// The outcomes of the runs that an earlier reproduction of the same scenario by the same program has
-/// finished, if they are not to be run again.
+/// Outcomes of finished runs of an earlier reproduction, unless to be repeated.
 fn found(
     scenario: &Scenario,
     findings: &[Finding],
@@ -183,7 +179,7 @@ fn found(
     if !options.resume && options.tier != Tier::Partial {
         return vec![None; scenario.runs.len()];
     }
-    let mut import = 0;
+    let mut different = 0;
     let outcome = |run: &Run| {
         if options.wants(run) && !options.resume {
             return None;
@@ -194,8 +190,8 @@ fn found(
                 let text = fs::read_to_string(directory.join(outcome::FILE)).ok()?;
                 Outcome::from_json(findings, run, &text)
             }
-            Earlier::Imported => {
-                import += 1;
+            Earlier::Different => {
+                different += 1;
                 None
             }
             Earlier::Missing => None,
@@ -203,15 +199,14 @@ fn found(
     };
     let found: Vec<Option<Outcome>> = scenario.runs.iter().map(outcome).collect();
     let finished = found.iter().flatten().count();
-    // With `--series` alone what other series left stays, and is judged too.
+    // With `--series` alone results of other series stay, and are judged too.
     if options.resume || finished > 0 {
-        say_resumed(finished, import, found.len());
+        say_resumed(finished, different, found.len());
     }
     found
 }
 
-/// Removes the verdict and the runs of an earlier reproduction but those that `stay`: one of other seeds or series
-/// would otherwise be drawn beside the new ones. Only files of results go.
+/// Removes the earlier verdict and runs except `stay`: they would be drawn beside the new ones. Other files stay.
 fn forget(out: &Path, stay: &BTreeSet<PathBuf>) -> std::io::Result<()> {
     let findings = out.join("findings.json");
     if findings.exists() {
@@ -225,8 +220,8 @@ fn forget(out: &Path, stay: &BTreeSet<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Refuses to lose results that nobody makes again: with `--series` those that do not `stay` and are of no run asked for.
-/// A run that was stopped before its end is no loss.
+/// Refuses to delete results that will not be made again: with `--series`, results not in `stay` and of no requested
+/// run. Interrupted runs may go.
 fn check_loss(
     scenario: &Scenario,
     out: &Path,
@@ -261,8 +256,8 @@ fn check_loss(
     )))
 }
 
-/// Every run of the scenario that was not `found`, each written to its own directory below `out`/runs and
-/// reduced to what the findings ask: hundreds of runs would keep thousands of flows and ports each.
+/// Runs all runs not `found`, writes each below `out`/runs, and reduces it to the findings' answers: full records hold
+/// thousands of flows and ports each.
 fn run_all(
     scenario: &Scenario,
     found: Vec<Option<Outcome>>,
@@ -289,7 +284,6 @@ fn run_all(
     Ok(outcomes.into_iter().flatten().collect())
 }
 
-/// findings.json and the reference files, beside the runs: all that a figure needs.
 fn write_findings(
     experiment: &Experiment,
     findings: &serde_json::Value,
@@ -309,18 +303,18 @@ fn write_findings(
     Ok(())
 }
 
-/// Draws with the Python package where there is one. The verdict stands either way.
+/// Draws with the Python package, if present. The verdict does not depend on it.
 fn draw(id: &str, out: &Path, options: &Options) -> Result<(), Failure> {
     let is_quiet = options.json || !options.verbose;
     match call_package("plot.__main__", &[id.into(), out.into()], is_quiet) {
-        // In a summary the picture for the screen alone.
+        // In a summary, name only the picture for the screen.
         Ok(Some(0)) if is_quiet && !options.json => {
             let picture = out.join(format!("{}.png", id.replace('/', "-")));
             if picture.exists() {
                 print(&format!("  {}\n", picture.display()))?;
             }
         }
-        // It says itself why it draws nothing.
+        // The package reports itself why it draws nothing.
         Ok(Some(0..=2)) => {}
         Ok(Some(status)) => eprintln!("no figure: trimline.plot ended with {status}"),
         Ok(None) => eprintln!("no figure without trimline.plot"),
@@ -329,8 +323,8 @@ fn draw(id: &str, out: &Path, options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Calls `main` of a module of the Python package with these arguments, and gives its exit status; `None` where
-/// there is no package, which is said.
+/// Calls `main` of a Python module of the package, and returns its exit status; without the package, says so and
+/// returns `None`.
 pub(crate) fn call_package(
     module: &str,
     arguments: &[std::ffi::OsString],
@@ -353,10 +347,10 @@ pub(crate) fn call_package(
     Ok(Some(status.code().unwrap_or(2)))
 }
 
-/// Whether there is a Python with this module of the package.
+/// Checks that Python has this module of the package.
 ///
 /// # Errors
-/// What is missing, and what brings it.
+/// Returns what is missing, and how to install it.
 pub(crate) fn check_package(module: &str) -> Result<(), String> {
     let python = python();
     let probe = format!("import trimline.{module}");
@@ -377,7 +371,7 @@ pub(crate) fn check_package(module: &str) -> Result<(), String> {
     ))
 }
 
-/// TRIMLINE_PYTHON; else that of .venv here or above; else python3.
+/// TRIMLINE_PYTHON; otherwise Python of .venv here or above; otherwise python3.
 fn python() -> PathBuf {
     if let Some(python) = std::env::var_os("TRIMLINE_PYTHON") {
         return PathBuf::from(python);

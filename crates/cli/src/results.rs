@@ -16,7 +16,6 @@ use crate::describe_plan::link_changes;
 use crate::execute::Done;
 use crate::failure::Failure;
 
-/// The manifest of a run before it begins.
 fn manifest(scenario: &Scenario, settings: &[String], run: &Run) -> Manifest {
     Manifest {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -44,7 +43,7 @@ fn manifest(scenario: &Scenario, settings: &[String], run: &Run) -> Manifest {
     }
 }
 
-/// Writes the directory of one run, whole or not at all; `more` are files beside the usual ones.
+/// Writes the directory of a run, whole or not at all; `more` are additional files.
 pub(crate) fn write_run(
     directory: &Path,
     scenario: &Scenario,
@@ -118,7 +117,7 @@ pub(crate) fn write_run(
     Ok(summary)
 }
 
-/// Writes the flows that ended as HPCC's simulations do, in the order of flows.csv.
+/// Writes completed flows in the format of HPCC's simulations, in the order of flows.csv.
 fn write_fct(record: &RunRecord, out: &mut impl Write) -> std::io::Result<()> {
     let completion = |flow: &FlowRecord| {
         Some(hpcc::completion(&Completion {
@@ -135,18 +134,17 @@ fn write_fct(record: &RunRecord, out: &mut impl Write) -> std::io::Result<()> {
     ended.try_for_each(|line| out.write_all(line.as_bytes()))
 }
 
-/// What stands where the result of a run belongs.
+/// The state of a run's result directory.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Earlier {
-    /// Nothing, or a run that was stopped before its end.
+    /// No result, or an interrupted run.
     Missing,
-    /// The result of something else: another scenario, other settings, another program.
-    Imported,
-    /// The result of this very run.
+    /// A result of another scenario, other settings or another program.
+    Different,
     Finished(Box<Summary>),
 }
 
-/// What an earlier command left of a run.
+/// Checks for an earlier result of a run.
 pub(crate) fn earlier(
     directory: &Path,
     scenario: &Scenario,
@@ -155,12 +153,12 @@ pub(crate) fn earlier(
 ) -> Earlier {
     let text = |name| fs::read_to_string(directory.join(name)).unwrap_or_default();
     let Some(found) = Manifest::from_json(&text("manifest.json")) else {
-        // A manifest that cannot be read is one of another program.
+        // An unreadable manifest belongs to another program.
         let is_result = directory.join("manifest.json").exists();
-        return if is_result { Earlier::Imported } else { Earlier::Missing };
+        return if is_result { Earlier::Different } else { Earlier::Missing };
     };
     if !found.is_of_the_same_run(&manifest(scenario, settings, run)) {
-        return Earlier::Imported;
+        return Earlier::Different;
     }
     match Summary::from_json(&text("summary.json")) {
         Some(summary) if !found.interrupted || summary.is_deadlocked() => {
@@ -170,11 +168,12 @@ pub(crate) fn earlier(
     }
 }
 
-/// Says on the terminal what a command that goes on has found: how many runs of how many, and how many results
-/// of something else.
-pub(crate) fn say_resumed(finished: usize, import: usize, runs: usize) {
+/// Prints the number of finished runs that a resumed command found, and of results of another scenario or program.
+pub(crate) fn say_resumed(finished: usize, different: usize, runs: usize) {
     eprintln!("resumed: {finished} of {runs} runs are there");
-    if import > 0 {
-        eprintln!("{import} results are of another scenario or program: these runs are done again");
+    if different > 0 {
+        eprintln!(
+            "{different} results are of another scenario or program: these runs are done again"
+        );
     }
 }

@@ -1,11 +1,11 @@
-//! Rows of JSON: as text in columns, and in a file that `trimline stats` prints.
+//! Rows of JSON: as text in columns, and in a file for `trimline stats`.
 
 use std::io;
 use std::path::Path;
 
 use serde_json::Value;
 
-/// Rows of a JSON array as columns: words from the left, numbers from the right. Nothing if there are none.
+/// Aligns the rows of a JSON array in columns: words left, numbers right. Empty without rows.
 pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
     if entries.is_empty() {
         return String::new();
@@ -36,10 +36,10 @@ pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
     out
 }
 
-/// Checks that a file may be replaced: it is a regular file or does not exist. Root could otherwise replace a device.
+/// Checks that a path is a regular file or does not exist. Root could otherwise replace a device.
 ///
 /// # Errors
-/// It is something else; the error names it.
+/// Returns an error with the path if it is anything else.
 pub fn check_target(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(about) if !about.is_file() => {
@@ -51,21 +51,21 @@ pub fn check_target(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes the file: whole or not at all, so that readers never see half of it.
+/// Writes a file atomically, for concurrent readers.
 ///
 /// # Errors
-/// It cannot be written; the error names it.
+/// Returns an error with the file's name if it cannot be written.
 pub(crate) fn write_file(path: &Path, json: &Value) -> io::Result<()> {
     check_target(path)?;
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    // Other processes write their files beside this one, and perhaps the same one.
+    // Other processes write beside this file, perhaps to the same name.
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".new.{}", std::process::id()));
     let beside = Path::new(&beside);
     std::fs::write(beside, format!("{json:#}\n")).map_err(named)?;
     std::fs::rename(beside, path).map_err(|error| {
-        // Nobody else knows that it is there.
+        // No other process knows the file.
         let _ = std::fs::remove_file(beside);
         named(error)
     })
@@ -77,7 +77,6 @@ mod tests {
     use serde_json::json;
     use std::path::PathBuf;
 
-    /// A folder of this test's own, which goes with it.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -102,7 +101,7 @@ mod tests {
     #[test]
     fn files_of_like_names_are_written_side_by_side() {
         let folder = Folder::new("like");
-        // In the way of all who would write to one name before they rename it.
+        // Blocks writers that share one temporary name.
         std::fs::create_dir(folder.0.join("10.0.0.new")).unwrap();
         for name in ["10.0.0.1", "10.0.0.11"] {
             write_file(&folder.0.join(name), &json!({ "name": name })).unwrap();

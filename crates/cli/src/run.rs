@@ -1,4 +1,4 @@
-//! `trimline run`.
+//! Runs scenarios: `trimline run`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,24 +21,19 @@ use crate::scenario_file::{default_folder, read_scenario};
 use crate::terminal::print;
 use crate::warnings::once;
 
-/// How a scenario is run, and what is said of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) threads: Option<usize>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) resume: bool,
-    /// The numbers as JSON, and no tables.
     pub(crate) json: bool,
-    /// Neither tables nor progress.
     pub(crate) quiet: bool,
-    /// Runs that were stopped enter means.
     pub(crate) include_stopped: bool,
-    /// Runs that seem not to fit begin all the same.
     pub(crate) ignore_memory: bool,
 }
 
-/// Runs a scenario and writes its results: a folder a run below `out`, and summary.json over their seeds. With `resume`
-/// runs whose result is there are left out.
+/// Runs a scenario and writes its results: a folder per run in `out`, and summary.json over seeds. `resume` skips
+/// finished runs.
 pub(crate) fn run(
     path: &Path,
     format: Option<FlowFormat>,
@@ -51,7 +46,6 @@ pub(crate) fn run(
     run_scenario(&scenario, settings, &out, options)
 }
 
-/// Runs a scenario that was read.
 pub(crate) fn run_scenario(
     scenario: &Scenario,
     settings: &[String],
@@ -76,9 +70,9 @@ pub(crate) fn run_scenario(
     {
         eprintln!("note: {described}");
     }
-    // With files of the user beside it a result stays until its run has ended.
+    // A result with the user's files beside it stays until its run has ended.
     for (place, run) in &places {
-        if earlier(place, scenario, settings, run) == Earlier::Imported {
+        if earlier(place, scenario, settings, run) == Earlier::Different {
             let place = place.display();
             eprintln!(
                 "note: {place} holds a result of other settings or another program: it is replaced, other files stay"
@@ -116,27 +110,25 @@ pub(crate) fn run_scenario(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The runs whose results are there.
 fn found(
     scenario: &Scenario,
     settings: &[String],
     directory: &dyn Fn(&Run) -> PathBuf,
 ) -> Vec<Option<Summary>> {
-    let mut import = 0;
+    let mut different = 0;
     let of = |run: &Run| match earlier(&directory(run), scenario, settings, run) {
         Earlier::Finished(summary) => Some(*summary),
-        Earlier::Imported => {
-            import += 1;
+        Earlier::Different => {
+            different += 1;
             None
         }
         Earlier::Missing => None,
     };
     let found: Vec<Option<Summary>> = scenario.runs.iter().map(of).collect();
-    say_resumed(found.iter().flatten().count(), import, found.len());
+    say_resumed(found.iter().flatten().count(), different, found.len());
     found
 }
 
-/// Runs that differ in their seed alone.
 fn groups(done: &[(&Run, &Summary)], counting: Counting) -> Vec<Aggregate> {
     let is_one = |(a, _): &(&Run, &Summary), (b, _): &(&Run, &Summary)| {
         (&a.plan.series, &a.point) == (&b.plan.series, &b.point)
@@ -178,7 +170,7 @@ fn say(
     Ok(())
 }
 
-/// Says which runs without a duration ended before their flows did.
+/// Warns of runs without a duration that ended before their flows.
 fn say_given_up(done: &[(&Run, &Summary)]) {
     let ended_early = |(run, summary): &&(&Run, &Summary)| {
         let left = summary.flows.run_ended + summary.flows.not_started;
@@ -194,7 +186,6 @@ fn say_given_up(done: &[(&Run, &Summary)]) {
     }
 }
 
-/// Warns of runs in which some flows did not start.
 fn say_not_started(done: &[(&Run, &Summary)]) {
     let are_left =
         |(_, summary): &&(&Run, &Summary)| summary.flows.not_started > 0 && !summary.interrupted;
@@ -207,7 +198,6 @@ fn say_not_started(done: &[(&Run, &Summary)]) {
     }
 }
 
-/// Says beside other output which runs waited for themselves.
 fn say_deadlocks(done: &[(&Run, &Summary)]) {
     for (run, summary) in done.iter().filter(|(_, summary)| summary.is_deadlocked()) {
         let links = summary.pauses.as_ref().map_or(&[][..], |pauses| &pauses.deadlock);
@@ -215,7 +205,7 @@ fn say_deadlocks(done: &[(&Run, &Summary)]) {
     }
 }
 
-/// Writes the warnings of all runs to the terminal, each sentence once.
+/// Prints the warnings of all runs, each sentence once.
 fn say_warnings(scenario: &Scenario) {
     const MAX: usize = 8;
     let said = once(&scenario.runs);

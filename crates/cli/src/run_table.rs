@@ -1,5 +1,5 @@
-//! What `trimline run` says of its runs: a row for each workload of each run, and means over seeds, in eighty columns.
-//! Long-lived flows and flows of a size have tables of their own, because they have other numbers.
+//! The tables of `trimline run`, in eighty columns: a row per workload and run, and means over seeds. Long-lived and
+//! sized flows have separate tables for their different numbers.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,18 @@ use trimline_metrics::{
 
 use crate::terminal::columns;
 
-/// Columns of a terminal.
 const WIDTH: usize = 80;
-/// Workloads of one run that are shown; summary.json has all.
+/// Max workloads shown per run; summary.json has all.
 const MAX: usize = 16;
-/// Beside the name of a run that did not come to its end.
 const MARK: &str = "*";
 
-/// A name in front, of a run and one of its workloads, and numbers.
 struct Row {
     run: String,
     workload: String,
     numbers: Vec<String>,
 }
 
-/// The tables of runs by name, and of their groups of several seeds.
+/// The tables of runs by name, and of groups with several seeds.
 pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String {
     let mut text = of_runs(runs);
     let several: Vec<&Aggregate> = groups.iter().filter(|group| group.seeds.len() > 1).collect();
@@ -51,7 +48,7 @@ pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String 
     text
 }
 
-/// The load that Poisson arrivals were to bring and brought: of one run each, of several their range.
+/// Requested and measured load of Poisson arrivals, or its range over runs.
 fn loads(runs: &[(&str, &Summary)]) -> String {
     let mut of: BTreeMap<&str, Vec<&Load>> = BTreeMap::new();
     for one in runs.iter().flat_map(|(_, run)| &run.workloads) {
@@ -77,7 +74,7 @@ fn loads(runs: &[(&str, &Summary)]) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// What links did not bring, by cause: a transport that resends for that is no slower than its links.
+/// Packets lost on links, by cause: a transport that resends them is no slower than its links.
 fn losses(runs: &[(&str, &Summary)]) -> String {
     let mut lost = LinkCounters::default();
     runs.iter().for_each(|(_, run)| lost.add(&run.links));
@@ -91,7 +88,6 @@ fn losses(runs: &[(&str, &Summary)]) -> String {
     }
 }
 
-/// What priority flow control did, and what waited for itself.
 fn pauses(runs: &[(&str, &Summary)]) -> String {
     let with = || runs.iter().filter_map(|(name, run)| Some((*name, run.pauses.as_ref()?)));
     let count = with().count();
@@ -143,7 +139,6 @@ fn hosts(runs: &[(&str, &Summary)]) -> String {
     }
 }
 
-/// The name of a run in the tables.
 fn marked(name: &str, run: &Summary) -> String {
     format!("{name}{}", if run.interrupted { MARK } else { "" })
 }
@@ -164,7 +159,7 @@ fn of_runs(runs: &[(&str, &Summary)]) -> String {
     joined(&[&long, &sized, &slowdowns(runs)])
 }
 
-/// Median and 99 % of the slowdown: of all flows, and by size where there are several sizes.
+/// Median and 99 % of the slowdown: of all flows, and by size if there are several.
 fn slowdowns(runs: &[(&str, &Summary)]) -> Vec<Row> {
     const CLASSES: [(Option<u64>, &str); 4] = [
         (Some(10_000), "to 10 KB"),
@@ -204,7 +199,6 @@ fn slowdowns(runs: &[(&str, &Summary)]) -> Vec<Row> {
     std::iter::once(head).chain(with().map(row)).collect()
 }
 
-/// Three digits.
 fn short(number: f64) -> String {
     let decimals = if number < 10.0 { 2 } else { usize::from(number < 100.0) };
     format!("{number:.decimals$}")
@@ -265,7 +259,7 @@ fn intervals(one: &WorkloadAggregate) -> Vec<String> {
         .to_vec()
 }
 
-/// A decimal less for each digit beyond three: a large number needs no fraction.
+/// Drops a decimal for each digit beyond three.
 fn fixed(number: f64, decimals: usize) -> String {
     let digits = if number.abs() < 1.0 { 0 } else { number.abs().log10() as usize };
     let decimals = decimals.min(5usize.saturating_sub(digits));
@@ -277,13 +271,12 @@ fn head(kind: &str, names: &[&str]) -> Row {
     Row { run: format!("flows {kind}"), workload: String::new(), numbers }
 }
 
-/// Tables, without those that have no rows.
 fn joined(tables: &[&[Row]]) -> String {
     let tables = tables.iter().filter(|rows| rows.len() > 1);
     tables.map(|rows| narrowed(rows)).collect::<Vec<_>>().join("\n")
 }
 
-/// Rows in columns, their names as short as a terminal wants them.
+/// Aligns rows in columns, with names short enough for a terminal.
 fn narrowed(rows: &[Row]) -> String {
     let count = rows.first().map_or(0, |row| row.numbers.len());
     let width = |column: usize| rows.iter().map(|row| row.numbers[column].chars().count()).max();
@@ -297,19 +290,19 @@ fn narrowed(rows: &[Row]) -> String {
     columns(&lines)
 }
 
-/// A run and its workload in so many characters: of each its ends, where names differ.
+/// A run and its workload within `room` characters: beginning and end of each.
 fn labelled(run: &str, workload: &str, room: usize) -> String {
     if run.is_empty() || workload.is_empty() {
         return shortened(&format!("{run}{workload}"), room);
     }
     let length = |name: &str| name.chars().count();
-    // What the one does not need is the other's.
+    // Room that one name does not need goes to the other.
     let of_workload = length(workload).min(room.saturating_sub(1 + length(run)).max(room / 2));
     let of_run = room - 1 - of_workload;
     format!("{} {}", shortened(run, of_run), shortened(workload, of_workload))
 }
 
-/// The beginning and the end of a name, in so many characters: where names of runs differ.
+/// The beginning and the end of a name within `max` characters: where runs differ.
 fn shortened(name: &str, max: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= max {
@@ -368,7 +361,7 @@ mod tests {
         incast = { receiver = 0, senders = 8 }\n\
         [[series]]\nname = \"as-in-the-paper-with-a-long-name\"\n";
 
-    /// Three leaves whose packets go round, and the same without detours.
+    /// Three leaves with packets that circle, and the same without fixed routes.
     const RING: &str = "topology.leafspine = { leaves = 3, spines = 1, hosts_per_leaf = 2 }\nduration = \"10ms\"\n\
         transport.cbr = {}\nswitch = { profile = \"drop-tail\", pfc = { xoff = \"5pkt\" } }\n\
         [[workload]]\nname = \"w\"\npairs = [[0, 4], [2, 0], [4, 2]]\nsize = \"long-lived\"\n\
@@ -376,7 +369,6 @@ mod tests {
         [[series]]\nname = \"round\"\nfixed_route = [ { over = \"tor 0 up 0\", by = \"spine 0 down 1\" },\n\
         { over = \"tor 1 up 0\", by = \"spine 0 down 2\" }, { over = \"tor 2 up 0\", by = \"spine 0 down 0\" } ]\n";
 
-    /// What a person sees; the file beside is what it should be.
     #[test]
     fn the_tables_fit_a_terminal() {
         let shown = |scenario: &Scenario, summaries: &[Summary]| {

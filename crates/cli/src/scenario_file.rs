@@ -1,4 +1,4 @@
-//! The scenario that a command names: its file, or a file of another simulator, with what is laid over it.
+//! Reads the scenario that a command names, or converts a file of another simulator, with overlays.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -9,7 +9,7 @@ use trimline_sim::transports::{Transports, time};
 use crate::failure::Failure;
 use crate::import::{FlowFormat, format_of, lacks_topology, scenario_of};
 
-/// Reads a scenario file and everything laid over it. Without a name it has that of its file.
+/// Reads a scenario file with its overlays. The default name is the file's.
 pub(crate) fn read_scenario(
     path: &Path,
     format: Option<FlowFormat>,
@@ -19,7 +19,7 @@ pub(crate) fn read_scenario(
     let text = scenario_text(path, format)?;
     let is_of_flows = format_of(path, format).is_some();
     let scenario = match parse_scenario(path, &text, settings, transports) {
-        // Nobody wrote the scenario of such a file: its lines are nobody's.
+        // A generated scenario's lines mean nothing to the user.
         Err(Failure::Scenario(error))
             if is_of_flows && (error.place.source.text == text || is_topology_named(&error)) =>
         {
@@ -52,13 +52,13 @@ pub(crate) fn read_scenario(
     Ok(scenario)
 }
 
-/// Whether a mistake is in the file of `--topology`, which is a setting that nobody wrote.
+/// True if a mistake is in the file of `--topology`, a generated setting.
 fn is_topology_named(error: &ScenarioError) -> bool {
     let source = &error.place.source;
     source.name == "--set" && source.text.starts_with("topology.file=")
 }
 
-/// The text of a scenario, also of a file that is none but can be run; `format` says that it is one of flows.
+/// The text of a scenario, or of a file of flows converted to one.
 pub(crate) fn scenario_text(path: &Path, format: Option<FlowFormat>) -> Result<String, Failure> {
     match scenario_of(path, format)? {
         Some(text) => Ok(text),
@@ -66,7 +66,7 @@ pub(crate) fn scenario_text(path: &Path, format: Option<FlowFormat>) -> Result<S
     }
 }
 
-/// Reads the text of the scenario at `path`. Without a name it has that of its file.
+/// Parses the text of the scenario at `path`. The default name is the file's.
 pub(crate) fn parse_scenario(
     path: &Path,
     text: &str,
@@ -87,7 +87,7 @@ pub(crate) fn parse_scenario(
     Ok(scenario)
 }
 
-/// Whether a text has the lists of a software switch's configuration and nothing that every scenario has.
+/// True if a text looks like a configuration of `trimline-switch`: its lists, and no key that every scenario has.
 fn is_of_switches(text: &str) -> bool {
     let Ok(read) = text.parse::<toml::Table>() else { return false };
     let is_list = |key: &&str| read.get(*key).is_some_and(toml::Value::is_array);
@@ -95,14 +95,14 @@ fn is_of_switches(text: &str) -> bool {
         && !["topology", "workload"].iter().any(|key| read.contains_key(*key))
 }
 
-/// Where the results of the scenario at `path` go unless somebody says: the file's place below this folder, so that two
-/// files have two folders. `what` is what is done with it, such as `trace`; empty for its runs.
+/// The default folder for results of the scenario at `path`: the file's place below this folder. `what` names another
+/// command, such as `trace`; empty for runs.
 pub(crate) fn default_folder(path: &Path, what: &str) -> PathBuf {
     folder_from(path, what, &std::env::current_dir().unwrap_or_default())
 }
 
 fn folder_from(path: &Path, what: &str, here: &Path) -> PathBuf {
-    // Without `.` and `..`, as far as that can be said of a file that may not be there.
+    // Resolve `.` and `..` as far as possible for a file that may not exist.
     let mut whole = PathBuf::new();
     for part in here.join(path).components() {
         match part {
@@ -111,7 +111,7 @@ fn folder_from(path: &Path, what: &str, here: &Path) -> PathBuf {
             Component::Prefix(_) | Component::RootDir | Component::Normal(_) => whole.push(part),
         }
     }
-    // Files of other simulators keep their endings: the same name with another ending is another file.
+    // Files of other simulators keep their extensions: another extension is another file.
     let name = match whole.extension() {
         Some(ending) if ending == "toml" => whole.file_stem(),
         Some(_) | None => whole.file_name(),

@@ -1,4 +1,4 @@
-//! One run at a time, for callers that bring their own workers: the Python package.
+//! Single runs, for callers with their own workers: the Python package.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -19,30 +19,30 @@ use crate::results::{Earlier, earlier, write_run};
 use crate::scenario_file;
 use crate::{compare, memory, warnings};
 
-/// A scenario with the name that its results bear.
+/// A scenario with the name for its results.
 #[derive(Debug)]
 pub struct Named {
     scenario: Scenario,
     settings: Vec<String>,
 }
 
-/// What is known of a run before it begins.
+/// The identity of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     /// Series, point of the sweep and seed as a relative path; unique in the scenario.
     pub name: String,
-    /// Name of the series, empty without one.
+    /// Name of the series, or empty.
     pub series: String,
-    /// Where in the sweep: key and value.
+    /// Place in the sweep: key and value.
     pub point: Vec<(String, String)>,
     /// Seed.
     pub seed: u64,
 }
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Its result was there already, of the same scenario by the same program.
+    /// A result of the same scenario and program already existed.
     Found,
     /// It ran to its end and its result was written.
     Finished,
@@ -50,30 +50,30 @@ pub enum Ending {
     Stopped,
 }
 
-/// The scenario of a file that is none, such as htsim's `.cm`; `None` for any other file.
+/// Converts a file of another simulator, such as htsim's `.cm`, to a scenario; `None` for any other file.
 ///
 /// # Errors
-/// One line: the file cannot be read.
+/// Returns one line if the file cannot be read.
 pub fn text_of(path: &Path) -> Result<Option<String>, String> {
     scenario_of(path, None).map_err(one_line)
 }
 
-/// Where the results of the scenario at `path` go unless somebody says; `what` is what is done with it, such as
-/// `compare`, empty for its runs.
+/// The default folder for results of the scenario at `path`; `what` names another command, such as `compare`, and is
+/// empty for runs.
 pub fn default_folder(path: &Path, what: &str) -> PathBuf {
     scenario_file::default_folder(path, what)
 }
 
-/// Whether a built-in transport has timers that a preset sets.
+/// True if a built-in transport has timers that a preset sets.
 pub fn has_timers(transport: &str) -> bool {
     compare::has_timers(transport, &Transports::built_in())
 }
 
 impl Named {
-    /// Reads a scenario; `file` is its name in errors, and names in it are relative to the folder of `file`.
+    /// Parses a scenario; `file` is its name in errors, and paths in it are relative to the folder of `file`.
     ///
     /// # Errors
-    /// One line that names file, line, what is wrong and what was expected.
+    /// Returns one line with file, line, mistake and expected form.
     pub fn parse(
         file: &str,
         text: &str,
@@ -93,7 +93,7 @@ impl Named {
         &self.scenario.name
     }
 
-    /// Every run, in the order series, sweep, seeds.
+    /// All runs, in the order series, sweep, seeds.
     pub fn runs(&self) -> Vec<Known> {
         let known = |run: &Run| Known {
             name: run.name.clone(),
@@ -104,11 +104,11 @@ impl Named {
         self.scenario.runs.iter().map(known).collect()
     }
 
-    /// Takes `folder` for the runs at `places` until the claim is dropped: what an earlier command left there of the
-    /// same scenario, and is none of these runs as they are now, is removed. Gives a sentence that names it.
+    /// Locks `folder` for the runs at `places` until the lock is dropped, and removes earlier results of the scenario
+    /// that do not match. Returns a sentence about them.
     ///
     /// # Errors
-    /// One line: another command is writing there, the folder holds something else, or there is no such run.
+    /// Returns one line if another command is writing there, the folder has other content, or a run does not exist.
     pub fn lock(
         &self,
         folder: &Path,
@@ -121,37 +121,37 @@ impl Named {
         Ok((lock, output_lock::describe_removed(folder, &removed)))
     }
 
-    /// How many of the runs at `places` memory holds at the same time, at most `at_once`.
+    /// Number of the runs at `places` that fit into memory together, at most `at_once`.
     ///
     /// # Errors
-    /// One line: one of them alone needs more than there is, or there is no such run.
+    /// Returns one line if a single run does not fit, or does not exist.
     pub fn fit(&self, places: &[usize], at_once: usize) -> Result<usize, String> {
         memory::fit(&self.runs_at(places)?, at_once)
     }
 
-    /// The warnings of the runs at `places`, a sentence each: more load than the network carries, time-outs that come too
-    /// early, thresholds that no queue reaches, windows below a round trip.
+    /// The warnings of the runs at `places`, a sentence each: overload, time-outs that are too short, thresholds that
+    /// no queue reaches, windows below a round trip.
     ///
     /// # Errors
-    /// One line: there is no such run.
+    /// Returns one line if a run does not exist.
     pub fn warnings(&self, places: &[usize]) -> Result<Vec<String>, String> {
         let runs = self.runs_at(places)?;
         Ok(warnings::once(runs).into_iter().map(|(warning, _)| warning.sentence).collect())
     }
 
-    /// Sentences about the runs at `places` whose defaults may decide more than their transports do: timers of some that
-    /// others do not have, and payloads that differ.
+    /// Warnings about defaults that may decide more than the transports at `places`: timers that only some have, and
+    /// unequal payloads.
     ///
     /// # Errors
-    /// One line: there is no such run.
+    /// Returns one line if a run does not exist.
     pub fn cautions(&self, places: &[usize]) -> Result<Vec<String>, String> {
         Ok(compare::cautions(self.runs_at(places)?))
     }
 
-    /// Whether there are runs at these places.
+    /// Checks that runs exist at these places.
     ///
     /// # Errors
-    /// One line: there is no such run.
+    /// Returns one line if a run does not exist.
     pub fn check(&self, places: &[usize]) -> Result<(), String> {
         self.runs_at(places).map(|_| ())
     }
@@ -164,7 +164,7 @@ impl Named {
         places.iter().map(at).collect()
     }
 
-    /// Whether the result of a run is in `directory`.
+    /// True if the result of a run is in `directory`.
     pub fn is_there(&self, place: usize, directory: &Path) -> bool {
         self.scenario.runs.get(place).is_some_and(|run| {
             let found = earlier(directory, &self.scenario, &self.settings, run);
@@ -172,10 +172,10 @@ impl Named {
         })
     }
 
-    /// Runs the run at `place` into `directory`, unless `resume` and its result is there.
+    /// Runs the run at `place` into `directory`; with `resume`, only if it has no result.
     ///
     /// # Errors
-    /// One line.
+    /// Returns one line.
     pub fn run(
         &self,
         place: usize,
@@ -190,7 +190,7 @@ impl Named {
         let start = Instant::now();
         let record = trimline_sim::run(&run.plan, watch)
             .map_err(|error| format!("{}: {error}", run.name))?;
-        // One that waits for itself would end so every time.
+        // A deadlocked run would end so every time.
         if record.interrupted && record.pause_cycles.deadlock.is_empty() {
             return Ok(Ending::Stopped);
         }
@@ -200,11 +200,10 @@ impl Named {
     }
 }
 
-/// Puts the files of a result that was made elsewhere into `directory`, whole or not at all. What others have laid there
-/// stays.
+/// Writes the files of a result made elsewhere into `directory`, whole or not at all. Other files stay.
 ///
 /// # Errors
-/// One line.
+/// Returns one line.
 pub fn put(directory: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<(), String> {
     let write = || {
         let made = ResultFolder::begin(directory)?;

@@ -1,4 +1,4 @@
-//! What went through a host or through switches: written while a command runs, printed by `trimline stats`.
+//! Statistics of a host or switches: written while a command runs, printed by `trimline stats`.
 
 use std::io;
 use std::path::Path;
@@ -17,14 +17,13 @@ use crate::switch_ports;
 use crate::terminal::is_read;
 use crate::writer::Writer;
 
-/// How often it is written while a command runs.
+/// Interval of writes while a command runs.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Rows of the scoreboard, at most.
 const ROWS: usize = 1024;
 
-/// The file and the socket that a running command tells what went through, if it has them. Threads of their own write
-/// and answer: the packets do not wait for a disk.
+/// Statistics output of a running command: an optional file and socket. Threads write and answer, so that packets do
+/// not wait for a disk.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     log: Log,
@@ -36,7 +35,7 @@ pub(crate) struct Account {
 
 impl Account {
     /// # Errors
-    /// The file is not a regular one, or the socket cannot be opened.
+    /// Returns an error if the file is not a regular one, or the socket cannot be opened.
     pub(crate) fn new(
         log: Log,
         file: Option<&Path>,
@@ -54,13 +53,11 @@ impl Account {
         Ok(Account { log, writer, endpoint, interface, written: None })
     }
 
-    /// The log of the command.
     pub(crate) fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Says what has happened to the interface, and writes, if that was long ago. What goes wrong is said, and the
-    /// command goes on.
+    /// Reports interface events, and writes if the interval has passed. Failures are only reported.
     pub(crate) fn update<I: PacketIo>(&mut self, host: &mut Host<I>) {
         while let Some(news) = host.news() {
             let about = [("interface", json!(self.interface))];
@@ -79,10 +76,10 @@ impl Account {
         }
     }
 
-    /// Writes what there is at the end.
+    /// Writes the final statistics.
     ///
     /// # Errors
-    /// That could not be written.
+    /// Returns an error if the write failed.
     pub(crate) fn write<I: PacketIo>(&mut self, host: &mut Host<I>) -> io::Result<()> {
         let state = self.state(host);
         self.writer.take().map_or(Ok(()), |writer| writer.finish(state))
@@ -120,7 +117,6 @@ impl Account {
     }
 }
 
-/// Counters of a host and its paths, as OpenMetrics has them.
 fn exposition<I: PacketIo>(host: &mut Host<I>) -> Exposition {
     let (seen, now, mut text) = (*host.statistics(), host.now(), Exposition::default());
     let plain = |value: u64| [(Labels::new(), value)];
@@ -188,10 +184,8 @@ fn exposition<I: PacketIo>(host: &mut Host<I>) -> Exposition {
     text
 }
 
-/// A counter of a path: its name, what it counts, and how it is read.
 type PathCounter = (&'static str, &'static str, fn(&PathStatus) -> u64);
 
-/// The counters of a path in OpenMetrics.
 const PATH_COUNTERS: [PathCounter; 5] = [
     ("sent", "Packets that were sent on a path.", |path| path.counters.sent),
     ("acked", "Packets of a path that were ACKed.", |path| path.counters.acked),
@@ -200,7 +194,6 @@ const PATH_COUNTERS: [PathCounter; 5] = [
     ("lost", "Packets of a path that were given up as lost.", |path| path.counters.lost),
 ];
 
-/// The name of an event in logs that programs read.
 fn event_of(news: News) -> &'static str {
     match news {
         News::Down => "link_down",
@@ -227,7 +220,6 @@ fn path_entry(path: &PathStatus) -> Value {
     })
 }
 
-/// Columns of the scoreboard.
 const COLUMNS: [&str; 11] = [
     "peer",
     "path",
@@ -242,7 +234,6 @@ const COLUMNS: [&str; 11] = [
     "removed",
 ];
 
-/// One line a counter, then the scoreboard, then the ports.
 fn table(path: &Path) -> Result<String, Failure> {
     let wrong =
         |what: &dyn std::fmt::Display| Failure::message(format!("{}: {what}", path.display()));
@@ -266,12 +257,12 @@ fn shown(entries: &Map<String, Value>) -> String {
     out
 }
 
-/// `trimline stats`: what a command with `--stats` wrote last, once or again and again.
+/// Prints the last statistics of a command with `--stats`, once or repeatedly: `trimline stats`.
 pub(crate) fn stats(path: &Path, every: Option<f64>) -> Result<ExitCode, Failure> {
     let every = every.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.1)));
     let every = every.transpose().map_err(|error| Failure::message(format!("--every: {error}")))?;
     let mut text = table(path)?;
-    // Until nobody reads any more.
+    // Until the reader is gone.
     while is_read(&text)?
         && let Some(every) = every
     {

@@ -1,4 +1,4 @@
-//! What went through the ports of software switches: a row a port, with every counter that ports have.
+//! Statistics of software switches: a row per port, with all port counters.
 
 use std::io;
 use std::path::Path;
@@ -14,10 +14,9 @@ use crate::rows;
 /// The rows' key in a file that `trimline stats` prints.
 pub(crate) const KEY: &str = "ports";
 
-/// Of those that are marked, the ones that a phantom queue did.
+/// Marks by a phantom queue, among all marks.
 const BY_PHANTOM: &str = "marked_by_phantom";
 
-/// Columns of a row.
 pub(crate) fn columns() -> Vec<&'static str> {
     ["switch", "port"].into_iter().chain(PortCounters::NAMES).chain([BY_PHANTOM]).collect()
 }
@@ -41,7 +40,7 @@ pub fn table(config: &Config, fabric: &Fabric) -> String {
     rows::aligned(&columns(), &port_rows(config, fabric))
 }
 
-/// What was lost beside the ports, as text: one line, or nothing.
+/// Losses beside the ports, as text: one line, or empty.
 pub fn losses(losses: &Losses) -> String {
     let lost = losses.named().into_iter().filter(|&(_, count)| count > 0);
     let lost: Vec<String> = lost.map(|(name, count)| format!("{name} {count}")).collect();
@@ -51,7 +50,7 @@ pub fn losses(losses: &Losses) -> String {
     format!("lost beside the ports: {}\n", lost.join(", "))
 }
 
-/// Both, as `trimline stats` reads them.
+/// Ports and losses in the form that `trimline stats` reads.
 pub fn state(config: &Config, fabric: &Fabric, losses: &Losses) -> Value {
     let lost = losses.named().map(|(name, count)| (name.to_owned(), json!(count)));
     let mut state = Map::from_iter(lost);
@@ -59,7 +58,6 @@ pub fn state(config: &Config, fabric: &Fabric, losses: &Losses) -> Value {
     Value::Object(state)
 }
 
-/// The name of a port's counter in OpenMetrics, and its unit.
 fn metric_of(counter: &str) -> (String, &'static str) {
     match counter {
         "bytes" => ("trimline_switch_port_sent_bytes".to_owned(), "bytes"),
@@ -68,7 +66,7 @@ fn metric_of(counter: &str) -> (String, &'static str) {
     }
 }
 
-/// Ports, queues and losses as OpenMetrics has them.
+/// Ports, queues and losses, for OpenMetrics.
 pub fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Exposition {
     let (fabric, mut text) = (runner.fabric(), Exposition::default());
     let ports: Vec<_> = fabric.counters().collect();
@@ -136,7 +134,7 @@ pub use rows::check_target;
 /// Writes a state to a file that `trimline stats` prints.
 ///
 /// # Errors
-/// The file cannot be written; the error names it.
+/// Returns an error that names the file if it cannot be written.
 pub fn write(path: &Path, state: &Value) -> io::Result<()> {
     rows::write_file(path, state)
 }
@@ -149,7 +147,6 @@ mod tests {
     use trimline_stack::host::Idle;
     use trimline_stack::io::mem;
 
-    /// A switch with one port.
     fn one_port() -> (Config, Fabric) {
         let text = "rate = \"1Gbps\"\n[[switch]]\nname = \"s\"\n[[host]]\nswitch = \"s\"\n\
                     interface = \"p\"\naddresses = [{ address = \"10.0.0.1\" }]\n";

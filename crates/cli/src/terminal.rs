@@ -4,35 +4,35 @@ use std::io::{self, Write};
 
 use crate::failure::Failure;
 
-/// Prints to stdout, whole: nothing stays in a buffer. A reader that has gone away (`| head`) is no error.
+/// Prints to stdout and flushes. A closed pipe (`| head`) is not an error.
 ///
 /// # Errors
-/// Standard output does not take it, such as a file on a full disk.
+/// Returns an error if standard output fails, such as a file on a full disk.
 pub fn write(text: &str) -> io::Result<()> {
     write_to(&mut io::stdout().lock(), text).map(drop)
 }
 
-/// Says something to stderr, whole lines. That nobody hears it ends no command that goes on by itself.
+/// Prints a line to stderr. Errors are ignored, so that long-running commands go on.
 pub fn say(text: &str) {
     say_to(&mut io::stderr().lock(), text);
 }
 
 fn say_to(out: &mut impl Write, text: &str) {
-    // There is nobody else to tell.
+    // There is no other place to report this.
     let _ = writeln!(out, "{text}");
 }
 
-/// The same as [`write()`] for commands.
+/// Prints to stdout as [`write()`], for commands.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     is_read(text).map(drop)
 }
 
-/// Prints, and says whether the reader is still there.
+/// Prints to stdout, and returns whether the reader is still there.
 pub(crate) fn is_read(text: &str) -> Result<bool, Failure> {
     write_to(&mut io::stdout().lock(), text).map_err(|error| Failure::message(error.to_string()))
 }
 
-/// Gives whether the reader is still there.
+/// Returns whether the reader is still there.
 fn write_to(out: &mut impl Write, text: &str) -> io::Result<bool> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
@@ -44,7 +44,7 @@ fn write_to(out: &mut impl Write, text: &str) -> io::Result<bool> {
     }
 }
 
-/// Rows as columns of equal width, the first row their heads: words flush left, numbers flush right.
+/// Aligns rows in columns, the first row their heads: words left, numbers right.
 pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -72,7 +72,7 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Whether a column has words below its head, and no number.
+/// True if a column has words below its head, and no number.
 fn holds_words(rows: &[Vec<String>], column: usize) -> bool {
     let first = |row: &Vec<String>| row.get(column)?.chars().next();
     let mut below = rows.iter().skip(1).filter_map(first);
@@ -80,7 +80,6 @@ fn holds_words(rows: &[Vec<String>], column: usize) -> bool {
     below.clone().any(|first| first.is_alphabetic() || first == '%') && below.all(is_word)
 }
 
-/// A list of which the middle goes when it is long.
 pub(crate) fn shortened(values: &[&str]) -> String {
     match values {
         [first, second, .., last] if values.len() > 8 => {

@@ -17,7 +17,7 @@ use crate::quantity;
 use crate::terminal::print;
 use crate::verdicts::{self, Tier, Verdict};
 
-/// What is run on the testbed.
+/// The figures of the testbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Figure {
     /// Time of a 1 KB request: raw, NDP, TFO, TCP; polling and blocking.
@@ -44,7 +44,6 @@ pub(crate) enum Figure {
     Fastlane,
 }
 
-/// A figure of HULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum HullFigure {
     /// Throughput, and how long frames wait at the port: TCP, TCP with ECN, a phantom queue.
@@ -85,7 +84,7 @@ pub(crate) struct Options {
     hull: HullOptions,
 }
 
-/// What `hull` takes and most others do not.
+/// Options mostly for `hull`.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Options of hull")]
 struct HullOptions {
@@ -97,7 +96,7 @@ struct HullOptions {
     delay: Option<TimeDelta>,
 }
 
-/// What `coexist` alone takes.
+/// Options mostly for `coexist`.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Options of coexist")]
 struct CoexistOptions {
@@ -127,13 +126,12 @@ struct CoexistOptions {
     incasts: Option<u32>,
 }
 
-/// Of every link, where none is given.
+/// Default delay of every link.
 const DELAY: TimeDelta = TimeDelta::from_us(250);
 
-/// The longest answer of an incast: what a host takes as one message.
+/// Max answer of an incast: a host's max message.
 const LONGEST_ANSWER: ByteCount = ByteCount::new(64_000_000);
 
-/// A size that an answer can have.
 fn answer_size(text: &str) -> Result<ByteCount, String> {
     let size = quantity::size(text)?;
     match size.get() >= 1 && size <= LONGEST_ANSWER {
@@ -143,7 +141,7 @@ fn answer_size(text: &str) -> Result<ByteCount, String> {
 }
 
 impl CoexistOptions {
-    /// The first option that was given and that this figure does not heed, and those that do.
+    /// The first given option that this figure ignores, and the figures that use it.
     fn first_unheeded(&self, figure: Figure) -> Option<(&'static str, &'static str)> {
         let CoexistOptions {
             ndp_flows,
@@ -199,7 +197,7 @@ impl CoexistOptions {
     }
 }
 
-/// An option that the figure would not heed, and those that would.
+/// An option that the figure would ignore, and the figures that use it.
 fn unheeded(options: &Options) -> Option<(&'static str, &'static str)> {
     let figure = options.figure;
     let is_hull = figure == Figure::Hull;
@@ -218,7 +216,7 @@ fn unheeded(options: &Options) -> Option<(&'static str, &'static str)> {
         .or(capture.map(|name| (name, "fig09, fig10 and fastlane")))
 }
 
-/// One figure of a command: its folder of experiments, its name there, where its results go, and how it is measured.
+/// A figure of a command: paper, name, result folder and measurement.
 struct Part<'a> {
     paper: &'static str,
     figure: String,
@@ -226,7 +224,6 @@ struct Part<'a> {
     run: Box<dyn Fn() -> io::Result<Report> + 'a>,
 }
 
-/// What the figure's folder expects.
 fn expected(directory: &Path, part: &Part<'_>) -> Result<Option<Expected<String>>, Failure> {
     let path = directory.join(part.paper).join(&part.figure).join("testbed.toml");
     match fs::read_to_string(&path) {
@@ -236,8 +233,7 @@ fn expected(directory: &Path, part: &Part<'_>) -> Result<Option<Expected<String>
     }
 }
 
-/// Runs figures and judges them. A capability that is missing is no failure: it is said, and nothing is
-/// judged.
+/// Runs figures and judges them. Without a capability it says so and judges nothing.
 pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
     let name = options.figure.to_possible_value().expect("every figure has a name");
     let name = name.get_name();
@@ -268,7 +264,7 @@ pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// Judges what was measured, writes and prints it. Gives whether everything holds.
+/// Judges, writes and prints the measures. Returns whether all findings hold.
 fn judge(
     options: &Options,
     part: &Part<'_>,
@@ -282,7 +278,7 @@ fn judge(
             .map_err(|error| Failure::message(format!("{}: {error}", folder.display())))
     };
     let id = format!("{paper}/{figure}");
-    // What the machine does not have is not judged: the report says so.
+    // Measures that the machine cannot make are not judged; the report names them.
     let is_there = |measure: &str| {
         report.lacks.as_ref().is_none_or(|(_, beginning)| !measure.starts_with(beginning))
     };
@@ -307,12 +303,11 @@ fn judge(
             print(&verdicts::table(&id, &expected.title, &judged, Tier::Full))?;
         }
     }
-    // What is only reported decides nothing.
+    // Findings without bounds decide nothing.
     let is_missed = |verdict: &Verdict| !verdict.holds && verdict.lo.or(verdict.hi).is_some();
     Ok(!judged.iter().any(is_missed))
 }
 
-/// The program `trimline`, which this process runs.
 fn own_program() -> io::Result<PathBuf> {
     let program = std::env::current_exe()?;
     match program.file_stem().is_some_and(|name| name == "trimline") {
@@ -370,7 +365,7 @@ fn parts<'a>(options: &'a Options, name: &str) -> Vec<Part<'a>> {
     }
 }
 
-/// The two figures of HULL, or the one that was asked for.
+/// HULL's two figures, or only the requested one.
 fn hull_parts(options: &Options, rounds: u64) -> Vec<Part<'_>> {
     let CoexistOptions { congestion, seconds, .. } = &options.coexist;
     let hull = hull_figures::Options {

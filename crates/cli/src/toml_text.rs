@@ -1,13 +1,12 @@
-//! A scenario's text with some of its keys left out, and those that are left in their order: that of a sweep decides the
-//! names of runs.
+//! Removes keys from a scenario's text, and keeps the order of the others: the order of a sweep decides the names of
+//! runs.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The text without these keys of its root, as it is where it has none of them. Comments go with the keys. A text that
-/// is no TOML stays.
+/// Removes top-level `keys` and their comments. Returns a text without these keys, or invalid TOML, unchanged.
 pub(crate) fn without(text: &str, keys: &[&str]) -> String {
     let has = |read: &DeTable<'_>| keys.iter().any(|key| read.contains_key(*key));
     if !DeTable::parse(text).is_ok_and(|read| has(read.get_ref())) {
@@ -17,7 +16,7 @@ pub(crate) fn without(text: &str, keys: &[&str]) -> String {
     top + &tables
 }
 
-/// The text without these keys of its root in two parts: keys, and behind all keys the tables of lists.
+/// Removes top-level `keys`, and splits the text in two: keys, then the tables of lists.
 pub(crate) fn parts(text: &str, keys: &[&str]) -> (String, String) {
     let (mut top, mut tables) = (String::new(), String::new());
     let Ok(read) = DeTable::parse(text) else { return (top, tables) };
@@ -38,7 +37,7 @@ fn in_order<'a>(table: &'a DeTable<'_>) -> Vec<(&'a str, &'a Spanned<DeValue<'a>
     entries.into_iter().map(|(key, value)| (&**key.get_ref(), value)).collect()
 }
 
-/// The tables of a list that has nothing else.
+/// The tables of a list, if it has no other values.
 fn tables_of<'a>(value: &'a DeValue<'_>) -> Option<impl Iterator<Item = &'a DeTable<'a>>> {
     let DeValue::Array(values) = value else { return None };
     let table = |value: &'a Spanned<DeValue<'_>>| match value.get_ref() {
@@ -59,7 +58,7 @@ fn line(text: &str, key: &str, value: &Spanned<DeValue<'_>>) -> String {
     format!("{} = {}\n", quoted(key), inline(text, value.get_ref(), value.span()))
 }
 
-/// A value in one line. What is neither list nor table is as it was written.
+/// A value in one line. Scalars stay as written.
 fn inline(text: &str, value: &DeValue<'_>, span: Range<usize>) -> String {
     match value {
         DeValue::Array(values) => {
@@ -82,13 +81,13 @@ fn inline(text: &str, value: &DeValue<'_>, span: Range<usize>) -> String {
     }
 }
 
-/// A key, bare where it may be.
+/// A key, bare if possible.
 fn quoted(key: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     if !key.is_empty() && key.chars().all(is_bare) {
         return key.to_owned();
     }
-    // A JSON string is one of TOML, but for one letter.
+    // A JSON string is a TOML string, except for one character.
     serde_json::Value::from(key).to_string().replace('\u{7f}', "\\u007f")
 }
 

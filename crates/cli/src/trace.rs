@@ -1,4 +1,4 @@
-//! `trimline trace`: what happened to one flow, as a capture for Wireshark, a trace for Perfetto, and a table.
+//! `trimline trace`: the history of a flow, as a capture for Wireshark, a trace for Perfetto, and a table.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -21,17 +21,17 @@ use crate::results::write_run;
 use crate::scenario_file::{default_folder, read_scenario};
 use crate::terminal::{columns, print};
 
-/// What is traced, and where it goes.
+/// Options of a trace.
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// Row of flows.csv, from 0; `None`: what the scenario's `output.timeline` asks for.
+    /// Row of flows.csv, from 0; `None`: the flows of the scenario's `output.timeline`.
     pub(crate) flow: Option<usize>,
-    /// Name of the run; the first without.
+    /// Name of the run; default: the first.
     pub(crate) run: Option<String>,
     pub(crate) out: Option<PathBuf>,
 }
 
-/// Runs one run of a scenario, twice where a flow must be found first, and writes its result with trace.pcapng and
+/// Performs one run of a scenario, twice if a flow must be found first, and writes its result with trace.pcapng and
 /// trace.json.
 pub(crate) fn trace(
     path: &Path,
@@ -83,7 +83,7 @@ pub(crate) fn trace(
     }
     let events = record.timeline.events.len();
     let json = perfetto::trace(&record.timeline);
-    // A mistake in the command, or a stop, leaves what was there.
+    // A mistake in the command, or a stop, leaves earlier results.
     let removed = lock.clear(&scenario, settings, &[(out.clone(), &scenario.runs[place])])?;
     if let Some(described) = output_lock::describe_removed(&out, &removed) {
         eprintln!("note: {described}");
@@ -94,7 +94,7 @@ pub(crate) fn trace(
     write_run(&out, &scenario, settings, run, &done, &[("trace.json", json)])?;
     write_capture(&out, &captured.bytes, apart.as_deref())?;
     if let Some(parts) = &apart {
-        print(&describe_removed(parts))?;
+        print(&describe_parts(parts))?;
     }
     print(&format!(
         "{events} events, {} packets\n\
@@ -110,7 +110,7 @@ pub(crate) fn trace(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The flow of a row of flows.csv; from now on the plan watches it.
+/// Finds the flow of a row of flows.csv, and makes the plan watch it.
 fn chosen(plan: &mut Plan, row: usize) -> Result<FlowRecord, Failure> {
     plan.timeline = None;
     let record = perform(plan)?;
@@ -130,7 +130,7 @@ fn chosen(plan: &mut Plan, row: usize) -> Result<FlowRecord, Failure> {
     Ok(flow)
 }
 
-/// The packets of a timeline, those of each workload as its transport would send them.
+/// The packets of a timeline, framed by each workload's transport.
 fn captured(timeline: &Timeline, plan: &Plan) -> Capture {
     let of = |(number, workload): (u32, &Workload)| -> Box<dyn Frames> {
         let events = timeline.events.iter().zip(&timeline.packets);
@@ -142,7 +142,7 @@ fn captured(timeline: &Timeline, plan: &Plan) -> Capture {
     capture::pcapng(timeline, &mut frames)
 }
 
-/// What a trace has beside a run's files.
+/// Writes the files that only a trace has.
 fn write_capture(out: &Path, capture: &[u8], apart: Option<&[Part]>) -> Result<(), Failure> {
     let write = |name: &str, bytes: &[u8]| {
         let file = out.join(name);
@@ -154,7 +154,7 @@ fn write_capture(out: &Path, capture: &[u8], apart: Option<&[Part]>) -> Result<(
 }
 
 /// A completion time and its parts, for a terminal.
-fn describe_removed(parts: &[Part]) -> String {
+fn describe_parts(parts: &[Part]) -> String {
     let us = |ps: u64| format!("{:.3} us", ps as f64 / 1e6);
     let all = parts.iter().map(|part| part.ps).sum();
     let mut rows = vec![vec!["completion time".to_owned(), us(all)]];
@@ -177,7 +177,7 @@ fn perform(plan: &Plan) -> Result<RunRecord, Failure> {
     .map_err(|error| Failure::message(error.to_string()))
 }
 
-/// Leaves only one flow of those between its two hosts.
+/// Removes all other flows between the two hosts of a flow.
 fn keep(record: &mut RunRecord, flow: &FlowRecord) {
     let timeline = &mut record.timeline;
     let workload = timeline.workloads.iter().position(|name| *name == flow.workload);

@@ -1,4 +1,4 @@
-//! `trimline transports`, and `trimline new transport`: a crate with a transport of its own, from templates.
+//! `trimline transports`, and `trimline new transport`: creates a crate with a custom transport from templates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const FILES: [(&str, &str); 7] = [
     ("tests/suites.rs", include_str!("../templates/transport/tests/suites.rs.in")),
 ];
 
-/// Names that cargo or the compiler keeps for itself, or that the crate itself uses.
+/// Names that cargo, the compiler or the crate itself uses.
 const KEPT: [&str; 44] = [
     "alloc", "as", "async", "await", "break", "build", "const", "continue", "core", "crate",
     "deps", "dyn", "else", "enum", "examples", "extern", "false", "fn", "for", "gen", "if", "impl",
@@ -74,7 +74,7 @@ pub(crate) fn new(
         let text = filled(template, name, &root);
         fs::write(&file, text).map_err(|error| Failure::io(&file, &error))?;
     }
-    // The same versions of all that both depend on.
+    // Use the same versions of shared dependencies.
     let (locked, lock) = (root.join("Cargo.lock"), path.join("Cargo.lock"));
     fs::copy(&locked, &lock).map_err(|error| Failure::io(&locked, &error))?;
     let shown = path.display();
@@ -118,10 +118,10 @@ fn checkout(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
     })
 }
 
-/// A template with the names in their places.
+/// A template with the names filled in.
 fn filled(template: &str, name: &str, root: &Path) -> String {
     let type_name: String = name.split('_').map(capitalised).collect();
-    // A JSON string is a TOML string; the quotes stand in the template.
+    // A JSON string is a TOML string; the template has the quotes.
     let root = serde_json::Value::from(root.display().to_string()).to_string();
     template
         .replace("@name@", name)

@@ -1,4 +1,4 @@
-//! Verdicts, and the one place that writes them: findings.json, and a table for people.
+//! Verdicts, and their output: findings.json, and a table for people.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -11,18 +11,18 @@ use crate::baseline::{Missed, Span};
 use crate::failure::Failure;
 use crate::terminal::columns;
 
-/// Whether all runs of an experiment were run, or some.
+/// The part of an experiment's runs that is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tier {
     Full,
-    /// Those that expected.toml names.
+    /// The runs that expected.toml names.
     Quick,
-    /// All of some series.
+    /// All runs of some series.
     Partial,
 }
 
 impl Tier {
-    /// As findings.json has it.
+    /// The name in findings.json.
     fn name(self) -> Option<&'static str> {
         match self {
             Tier::Full => None,
@@ -31,7 +31,7 @@ impl Tier {
         }
     }
 
-    /// Behind a title.
+    /// The text after a title.
     fn describe(self) -> &'static str {
         match self {
             Tier::Full => "",
@@ -41,32 +41,32 @@ impl Tier {
     }
 }
 
-/// A finding and what our runs say about it: the machine-readable form.
+/// A finding with the verdict of our runs, in machine-readable form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Verdict {
     pub(crate) name: String,
     pub(crate) paper: Option<f64>,
     pub(crate) reference: Option<f64>,
-    /// What the authors' program gave, where it was run for this.
+    /// The baseline, if it was run for this finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) baseline: Option<Span>,
-    /// Of all runs, the value nearest to breaking a bound or furthest beyond it; without bounds the
-    /// mean. `None` when a run has no such value.
+    /// The value of all runs that is closest to a bound, or furthest beyond it; without bounds the mean. `None` if a
+    /// run has no such value.
     pub(crate) ours: Option<f64>,
     pub(crate) lo: Option<f64>,
     pub(crate) hi: Option<f64>,
-    /// The bounds ask for the sign of a comparison alone.
+    /// The bounds ask only for the sign of a comparison.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) sign: bool,
     pub(crate) unit: String,
     pub(crate) holds: bool,
-    /// The quick tier has none of the runs that it is about, or too few seeds for a mean; or not all of its series are there.
+    /// The quick tier lacks the finding's runs or the seeds for a mean; or a partial run lacks some of its series.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) not_judged: bool,
-    /// What is known of the miss: what the authors' program gives, or a cause.
+    /// Cause of the miss, or its relation to the baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) missed: Option<Missed>,
-    /// Each seed's value, over seeds, where there are several.
+    /// Interval over the seeds' values, if there are several.
     #[serde(skip_serializing_if = "is_of_one_seed")]
     pub(crate) seeds: Option<Interval>,
 }
@@ -75,7 +75,7 @@ fn is_of_one_seed(seeds: &Option<Interval>) -> bool {
     seeds.is_none_or(|seeds| seeds.count < 2)
 }
 
-/// What findings.json holds.
+/// The content of findings.json.
 pub(crate) fn as_json(id: &str, verdicts: &[Verdict], tier: Tier) -> serde_json::Value {
     let mut json = json!({ "id": id, "findings": verdicts });
     if let Some(name) = tier.name() {
@@ -91,7 +91,7 @@ pub(crate) fn write(folder: &Path, findings: &serde_json::Value) -> Result<(), F
     result_folder::write_file(&path, text).map_err(|error| Failure::io(&path, &error))
 }
 
-/// Number of judged findings, and how many hold. Findings that ask for a sign alone count apart.
+/// Numbers of judged findings and of findings that hold; findings about a sign count separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     ranges: [usize; 2],
@@ -109,13 +109,13 @@ impl Count {
         }
     }
 
-    /// Of both kinds together.
+    /// Describes both kinds together.
     pub(crate) fn describe(self) -> String {
         let Count { ranges, signs } = self;
         format!("{} of {} findings hold", ranges[1] + signs[1], ranges[0] + signs[0])
     }
 
-    /// One line for people.
+    /// Describes each kind, in one line.
     pub(crate) fn line(&self) -> String {
         let Count { ranges: [ranges, ranges_hold], signs: [signs, signs_hold] } = self;
         format!(
@@ -124,7 +124,7 @@ impl Count {
     }
 }
 
-/// How many findings hold, and the first that is judged, in 80 columns.
+/// The number of findings that hold, and the first judged finding, in 80 columns.
 pub(crate) fn summary(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> String {
     let mut count = Count::default();
     count.add(verdicts);

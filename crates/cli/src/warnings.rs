@@ -1,11 +1,11 @@
-//! The warnings of runs, which every command gives before it begins: `run`, `compare`, `explain` and the Python package.
+//! The warnings that every command prints before its runs: `run`, `compare`, `explain` and the Python package.
 
 use trimline_sim::scenario::{Run, Warning};
 
 use crate::describe_timers::hasty;
 use crate::load::overload;
 
-/// The warnings of one run: about its scenario, its load and its time-outs.
+/// The warnings of a run: about its scenario, its load and its time-outs.
 fn of(run: &Run) -> impl Iterator<Item = Warning> {
     let about = |about, said: Vec<String>| {
         said.into_iter().map(move |sentence| Warning { about, sentence })
@@ -14,7 +14,7 @@ fn of(run: &Run) -> impl Iterator<Item = Warning> {
     about("overload", load).chain(about("timers", timers)).chain(run.warnings.clone())
 }
 
-/// The warnings of several runs: each sentence once, with the first run of which it is true.
+/// The warnings of several runs: each sentence once, with the first run that has it.
 pub(crate) fn once<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<(Warning, &'a Run)> {
     let mut said: Vec<(Warning, &Run)> = Vec::new();
     for run in runs {

@@ -1,4 +1,4 @@
-//! A thread that writes what a command tells while it runs: packets do not wait for a disk or a reader.
+//! A thread that writes a command's output: packets do not wait for a disk or a reader.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::terminal;
 
-/// How long the end of a command waits for what it told last (chosen: a disk that is busy gets through, a reader that
-/// does not read holds nobody up).
+/// Max wait for the last write at the end of a command (chosen: enough for a busy disk, and a blocked reader holds up
+/// no command).
 const STALL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Who writes. Of what it is told the newest is kept while it is busy with an older one. That something could not be
-/// written is said once, and it goes on.
+/// Background writer. While a write is in progress only the newest pending value is kept. A failed write is reported
+/// once; later writes are still tried.
 #[derive(Debug)]
 pub struct Writer<T> {
     place: String,
@@ -27,14 +27,14 @@ struct Shared<T> {
 #[derive(Debug)]
 struct Told<T> {
     newest: Option<T>,
-    /// Nothing more will be told.
+    /// No more values will come.
     is_over: bool,
-    /// What became of the last, once it was written.
+    /// The outcome of the last write.
     outcome: Option<io::Result<()>>,
 }
 
 impl<T: Send + 'static> Writer<T> {
-    /// A thread that does `write` with what it is told, to the place of this name.
+    /// Starts a thread that passes values to `write`; `place` names the target in messages.
     pub fn start(
         place: impl Into<String>,
         write: impl FnMut(T) -> io::Result<()> + Send + 'static,
@@ -65,16 +65,16 @@ impl<T: Send + 'static> Writer<T> {
         Writer { place: place.into(), shared }
     }
 
-    /// Tells it something. Never waits.
+    /// Replaces the pending value. Never waits.
     pub fn tell(&self, newest: T) {
         self.shared.told().newest = Some(newest);
         self.shared.changed.notify_all();
     }
 
-    /// Tells it the last, and waits until that is written, five seconds at most.
+    /// Writes the last value, and waits for at most five seconds.
     ///
     /// # Errors
-    /// The last was not written, or not in time.
+    /// Returns an error if the last write failed, or was not done in time.
     pub fn finish(self, last: T) -> io::Result<()> {
         self.finish_within(last, STALL_TIMEOUT)
     }
@@ -102,12 +102,12 @@ impl<T> Drop for Writer<T> {
 }
 
 impl<T> Shared<T> {
-    /// What was told. Whoever has it does nothing with it that could panic.
+    /// Locks the pending value. Holders do nothing that could panic.
     fn told(&self) -> MutexGuard<'_, Told<T>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the newest. None: there is none, and will be none.
+    /// Waits for the newest value. `None` after the last.
     fn next(&self) -> Option<T> {
         let waits = |told: &mut Told<T>| told.newest.is_none() && !told.is_over;
         let waited = self.changed.wait_while(self.told(), waits);

@@ -1,4 +1,4 @@
-//! Which flows are paced: the Flow Association Table (HULL 4.2, 5.1).
+//! The Flow Association Table (HULL 4.2, 5.1): the flows that are paced.
 
 use alloc::vec::Vec;
 
@@ -6,26 +6,24 @@ use trimline_packet::{Time, TimeDelta};
 
 use super::flow_id::FlowId;
 
-/// One associated flow.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     flow: FlowId,
-    /// When its sender last heard of congestion.
+    /// Time of the last congestion echo.
     echoed: Time,
-    /// The number of its last packet in the limiter's queue, counted from 1.
+    /// Number of its last packet in the limiter's queue, from 1.
     last: u64,
 }
 
 impl Entry {
-    /// Whether the flow is one as before: it has heard nothing for long enough, and none of its packets waits. While
-    /// one does, the next would overtake it.
+    /// True if no echo came for `lifetime` and no packet of the flow waits: a later packet would overtake it.
     #[inline]
     fn has_ended(&self, now: Time, left: u64, lifetime: TimeDelta) -> bool {
         now.saturating_since(self.echoed) >= lifetime && self.last <= left
     }
 }
 
-/// A table of few flows, looked through from its beginning: 64 entries of 32 bytes.
+/// A small table, searched linearly: 64 entries of 32 bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Associations {
     entries: Vec<Entry>,
@@ -38,8 +36,7 @@ impl Associations {
         Associations { entries: Vec::with_capacity(max), max }
     }
 
-    /// The place of a flow, if it is associated. `left` packets have left its limiter's queue. An association that has
-    /// ended is removed.
+    /// Index of an associated flow; removes an ended association. `left`: packets that have left the flow's limiter.
     #[inline]
     fn place(&mut self, flow: FlowId, now: Time, left: u64, lifetime: TimeDelta) -> Option<usize> {
         let place = self.entries.iter().position(|entry| entry.flow == flow)?;
@@ -50,7 +47,7 @@ impl Associations {
         Some(place)
     }
 
-    /// Whether a flow is associated. `last` is told then, to be written when a packet of it is queued.
+    /// The `last` of an associated flow, to set when a packet of it is queued.
     #[inline]
     pub(super) fn last_of(
         &mut self,
@@ -63,8 +60,7 @@ impl Associations {
         Some(&mut self.entries[place].last)
     }
 
-    /// The sender of a flow heard of congestion. Gives whether the flow is associated, as from now on for another
-    /// lifetime.
+    /// Records a congestion echo. True if the flow is associated; its lifetime then starts anew.
     #[inline]
     pub(super) fn refresh(
         &mut self,
@@ -82,8 +78,8 @@ impl Associations {
         }
     }
 
-    /// Associates a flow that is not. Gives whether there was a place for it; those whose association has ended make
-    /// theirs free. `left` is what has left a flow's limiter.
+    /// Associates a new flow, after removing ended associations. False if the table is full. `left`: packets that have
+    /// left a flow's limiter.
     pub(super) fn insert(
         &mut self,
         flow: FlowId,
@@ -97,12 +93,11 @@ impl Associations {
         if self.entries.len() == self.max {
             return false;
         }
-        // Nothing of it waits: until now its packets passed.
+        // No packet of the flow waits: until now its packets passed.
         self.entries.push(Entry { flow, echoed: now, last: 0 });
         true
     }
 
-    /// How many flows are associated at a time.
     pub(super) fn count(
         &self,
         now: Time,

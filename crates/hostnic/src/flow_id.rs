@@ -1,11 +1,11 @@
-//! Which flow of a host a packet belongs to.
+//! Maps a packet to its flow at a host.
 
 use trimline_packet::{Flags, HostId, Packet};
 
-/// The number of a flow at one host, in both directions: any that no other flow of the host has.
+/// A flow of a host, in both directions: any number that is unique at the host.
 ///
-/// [`FlowId::of_sent`] and [`FlowId::of_received`] make it from packets. A driver whose packets are frames makes it from
-/// addresses, protocol and ports.
+/// [`FlowId::of_sent`] and [`FlowId::of_received`] take it from packets; drivers of frames derive it from addresses,
+/// protocol and ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(u128);
 
@@ -16,7 +16,7 @@ impl FlowId {
         FlowId(number)
     }
 
-    /// The flow of a packet that the host sends: its connection, with all its subflows.
+    /// The flow of a packet that the host sends: its connection, with all subflows.
     #[inline]
     pub fn of_sent(packet: &Packet) -> FlowId {
         let opened_here = packet.header.flags.contains(Flags::FROM_OPENER);
@@ -36,7 +36,7 @@ impl FlowId {
         FlowId(u128::from(peer.get()) << 33 | connection << 1 | u128::from(opened_here))
     }
 
-    /// One of `count` places, above zero; about as many flows have each.
+    /// Hashes the flow evenly to an index below `count`, which is above zero.
     #[inline]
     pub(super) const fn place(self, count: u8) -> usize {
         if count == 1 {
@@ -56,7 +56,7 @@ mod tests {
     use trimline_packet::testing::packet;
     use trimline_packet::{ConnectionId, Kind, Service};
 
-    /// What is answered is the flow of what was sent, whoever opened the connection, and no other flow.
+    /// An answer belongs to the flow of its packet, whichever side opened the connection, and to no other.
     #[test]
     fn an_answer_is_of_the_flow_that_it_answers() {
         let mut seen = alloc::collections::BTreeSet::new();

@@ -1,45 +1,45 @@
-//! When a NIC tells a processor of frames (HULL 4.1).
+//! Interrupt coalescing of a NIC (HULL 4.1).
 
 use trimline_packet::units::PICOSECONDS_PER_SECOND;
 use trimline_packet::{Time, TimeDelta};
 
-/// Interrupt coalescing: what a NIC waits for while frames are in its ring.
+/// Interrupt coalescing: the event that a NIC with frames awaits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupts {
-    /// Nothing (the paper's rx-frames 0).
+    /// No wait (the paper's rx-frames 0).
     EachFrame,
-    /// So many frames (rx-frames), or a time since the first (rx-usecs), whichever comes first.
+    /// A number of frames (rx-frames), or a time since the first (rx-usecs), whichever comes first.
     Coalesced {
         /// Frames: above zero.
         frames: u32,
-        /// The time, whatever comes.
+        /// Max time.
         time: TimeDelta,
     },
-    /// The same with a time that follows the rate of frames.
+    /// A number of frames, or a time that follows the frame rate.
     Adaptive(Adaptive),
 }
 
-/// A time that grows with the rate of frames: between two rates in proportion, below and above them constant. The paper
-/// names the setting and not the rule; this is that of its NIC's driver (Linux, mlx4_en).
+/// A time that follows the frame rate: linear between two rates, constant beyond. The paper has no rule; this is its
+/// NIC's driver's (Linux, mlx4_en).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adaptive {
-    /// Frames after which no time is waited for: above zero.
+    /// Frames that end the wait: above zero.
     pub frames: u32,
     /// The time up to `low`.
     pub min: TimeDelta,
     /// The time from `high` on.
     pub max: TimeDelta,
-    /// Frames a second.
+    /// Frames per second.
     pub low: u64,
-    /// Frames a second, more than `low`.
+    /// Frames per second, above `low`.
     pub high: u64,
-    /// Time over which the rate is measured: above zero.
+    /// Measurement interval of the rate: above zero.
     pub interval: TimeDelta,
 }
 
 impl Adaptive {
-    /// The driver's constants: 44 frames; none below 400,000 frames a second, 128 us from 450,000 on; every quarter of a
-    /// second.
+    /// The driver's constants: 44 frames; no wait below 400,000 frames per second, 128 us from 450,000 on; measured
+    /// every 250 ms.
     pub const fn mlx4() -> Adaptive {
         Adaptive {
             frames: 44,
@@ -51,7 +51,6 @@ impl Adaptive {
         }
     }
 
-    /// The time at a rate, in frames a second.
     fn time_at(&self, rate: u64) -> TimeDelta {
         if rate <= self.low {
             return self.min;
@@ -67,16 +66,16 @@ impl Adaptive {
     }
 }
 
-/// What a NIC remembers of the frames that no processor has taken, and of their rate.
+/// Coalescing state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moderation {
     frames: u32,
-    /// When the interrupt is, at the latest.
+    /// Latest time of the interrupt.
     due: Time,
-    /// Frames of this interval, and its beginning.
+    /// Frames of this interval, and its start.
     measured: u64,
     since: Time,
-    /// What the last interval's rate comes to.
+    /// Wait from the last interval's rate.
     adapted: TimeDelta,
 }
 
@@ -89,7 +88,7 @@ impl Moderation {
         Moderation { frames: 0, due: Time::NEVER, measured: 0, since: Time::ZERO, adapted }
     }
 
-    /// A frame arrives, whether or not there is room for it: the rate is of all.
+    /// Counts an arriving frame, also a dropped one.
     pub(super) fn measure(&mut self, now: Time, interrupts: &Interrupts) {
         let adaptive = match interrupts {
             Interrupts::EachFrame | Interrupts::Coalesced { .. } => return,
@@ -105,7 +104,6 @@ impl Moderation {
         self.measured += 1;
     }
 
-    /// A frame waits in the ring.
     pub(super) fn wait(&mut self, now: Time, interrupts: &Interrupts) {
         let (max, time) = match interrupts {
             Interrupts::EachFrame => (1, TimeDelta::ZERO),
@@ -121,17 +119,16 @@ impl Moderation {
         }
     }
 
-    /// When the interrupt is; never if no frame waits for one.
+    /// Time of the interrupt; never if no frame waits.
     pub(super) fn due(&self) -> Time {
         self.due
     }
 
-    /// A processor takes all that waits.
     pub(super) fn interrupt(&mut self) {
         (self.frames, self.due) = (0, Time::NEVER);
     }
 
-    /// Something is left that has been waited for: the interrupt is due.
+    /// Makes the interrupt due now.
     pub(super) fn wait_no_longer(&mut self, now: Time) {
         (self.frames, self.due) = (1, now);
     }

@@ -1,4 +1,4 @@
-//! One rate limiter of a pacer: a FIFO, a token bucket before its end, and the rate of that (HULL 4.2, figure 4).
+//! A rate limiter of a pacer: a FIFO, a token bucket at its head, and its rate (HULL 4.2, figure 4).
 
 use trimline_packet::list::Queue;
 use trimline_packet::{BitRate, ByteCount, Handle, Packets, Time};
@@ -11,12 +11,9 @@ use super::tokens::Tokens;
 pub(super) struct Limiter {
     tokens: Tokens,
     estimate: Estimate,
-    /// The bucket's rate until the next update.
     rate: BitRate,
     queue: Queue,
-    /// Bytes of the first packet of the queue.
     first_bytes: u16,
-    /// Packets that have left the queue.
     left: u64,
 }
 
@@ -33,7 +30,7 @@ impl Limiter {
         }
     }
 
-    /// Brings rate and tokens up to date. The backlog has not changed since the last time.
+    /// Updates rate and tokens. The backlog has not changed since the last call.
     #[inline]
     pub(super) fn advance(&mut self, now: Time, model: &PacerModel) {
         while self.estimate.next_update() <= now {
@@ -42,7 +39,7 @@ impl Limiter {
         self.tokens.accrue(now, self.rate, model.depth, model.clock);
     }
 
-    /// An interval has ended: what the tokens of its time are is settled before the rate changes.
+    /// Accrues the tokens of the old rate, then updates the rate.
     #[inline(never)]
     fn update(&mut self, now: Time, model: &PacerModel) {
         let ended = self.estimate.next_update();
@@ -51,13 +48,12 @@ impl Limiter {
         self.rate = self.estimate.bucket_rate(&model.law);
     }
 
-    /// Bytes come from the host that count for the rate.
     #[inline]
     pub(super) fn count(&mut self, bytes: u16) {
         self.estimate.count(bytes);
     }
 
-    /// Queues a packet, if the FIFO has room for it. One that the bucket can never have the tokens of has none.
+    /// Queues a packet if the FIFO has room and the packet fits the bucket.
     #[inline]
     pub(super) fn push<P: Packets>(
         &mut self,
@@ -77,19 +73,18 @@ impl Limiter {
         true
     }
 
-    /// The number of the packet queued last, counted from 1.
+    /// Number of the packet queued last, from 1.
     #[inline]
     pub(super) fn last(&self) -> u64 {
         self.left + u64::from(self.queue.packets)
     }
 
-    /// Packets that have left the queue: all with numbers up to this.
+    /// Number of packets that have left the queue.
     #[inline]
     pub(super) fn left(&self) -> u64 {
         self.left
     }
 
-    /// The first packet, if there are tokens for it.
     #[inline]
     pub(super) fn pop<P: Packets>(
         &mut self,
@@ -113,7 +108,7 @@ impl Limiter {
         Some(packet)
     }
 
-    /// When to look again: when the first packet can go, or before that when the rate changes. Never if none waits.
+    /// Time to poll next, for tokens or an update of the rate; never if the queue is empty.
     #[inline]
     pub(super) fn next(&self, model: &PacerModel) -> Time {
         if self.queue.head.is_none() {
@@ -122,7 +117,7 @@ impl Limiter {
         self.tokens.due(self.first_bytes, self.rate, model.clock).min(self.estimate.next_update())
     }
 
-    /// The bucket's rate and the bytes that wait, at a time that is not before the last call's.
+    /// Rate and backlog at `now`, which is not before the last call's.
     pub(super) fn inspect(&self, now: Time, model: &PacerModel) -> (BitRate, ByteCount) {
         let mut limiter = self.clone();
         limiter.advance(now, model);

@@ -1,4 +1,4 @@
-//! The hardware pacer of a NIC (HULL 4.2, 5.1): spaces out the packets of the flows that cause congestion.
+//! The hardware pacer of a NIC (HULL 4.2, 5.1): spaces out packets of flows that cause congestion.
 
 use alloc::vec::Vec;
 
@@ -13,65 +13,63 @@ use super::pacer_settings::{Measured, PacerModel};
 #[cfg(test)]
 mod tests;
 
-/// Probabilities are counted in billionths.
 const BILLION: u32 = 1_000_000_000;
 
-/// What became of a packet that the host sends.
+/// The pacer's decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// It goes when the line is free.
     Passes,
     /// It waits for tokens.
     Waits,
-    /// The FIFO is full: the packet is the caller's again, and lost.
+    /// The FIFO is full: the caller has the packet again, which is lost.
     Dropped,
 }
 
-/// What a pacer has done.
+/// Counters of a pacer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacerCounters {
-    /// Packets that it let pass.
+    /// Packets passed.
     pub passed: u64,
-    /// Packets that it queued.
+    /// Packets queued.
     pub paced: u64,
-    /// Packets that found its FIFO full.
+    /// Packets dropped at a full FIFO.
     pub dropped: u64,
-    /// Their bytes.
+    /// Bytes of the dropped packets.
     pub dropped_bytes: u64,
-    /// How often a flow was associated.
+    /// Associations made.
     pub associated: u64,
-    /// How often a flow was to be, and the table was full.
+    /// Associations refused by a full table.
     pub refused: u64,
 }
 
-/// The pacer of one host: it sees what the host sends, behind the last thing that makes bursts (segmentation), and of
-/// what arrives the echoes of congestion.
+/// The pacer of a host, after segmentation. It sees sent packets, and the congestion echoes among arriving ones.
 ///
 /// # The contract
-/// `now` never falls. Every call is harmless when early or repeated.
-/// 1. A packet that the host sends goes to [`Pacer::handle_packet`]. The link between the two is as fast as the line: the
-///    driver hands a packet over when the one before has had its time on it, and while [`Pacer::is_open`].
-/// 2. For a packet that arrives and [`echoes congestion`](trimline_packet::Packet::echoes_congestion) it calls
+/// `now` never falls. Early or repeated calls are harmless.
+/// 1. Each packet that the host sends goes to [`Pacer::handle_packet`]. The host link is as fast as the line: the
+///    driver hands a packet over after the transmission time of the one before, and while [`Pacer::is_open`].
+/// 2. For an arriving packet that [`echoes congestion`](trimline_packet::Packet::echoes_congestion) the driver calls
 ///    [`Pacer::handle_echo`], and gives the packet to the host at once.
-/// 3. When the line is free and [`Pacer::next_start`] has come, [`Pacer::poll_transmit`] gives the packet to send, or
-///    says with `None` that the rate has changed and the time with it.
+/// 3. When the line is free and [`Pacer::next_start`] has come, [`Pacer::poll_transmit`] returns the packet to send, or
+///    `None` if the rate, and so the time, has changed.
 ///
-/// Packets that pass go ahead of those that wait. The packets of a flow keep their order: while one waits, all that
-/// follow wait behind it.
+/// Passing packets go ahead of waiting ones. While a packet of a flow waits, later ones wait behind it: flows keep
+/// their order.
 ///
-/// Nothing is allocated after [`Pacer::new`]. Packets are in the caller's storage, threaded into lists.
+/// Nothing is allocated after [`Pacer::new`]. Packets stay in the caller's storage, threaded into lists.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     passing: Queue,
     limiters: Vec<Limiter>,
-    /// Whose turn it is where several limiters may send at once.
+    /// Index of the next limiter; round robin.
     turn: usize,
     associations: Associations,
     counters: PacerCounters,
 }
 
 impl Pacer {
-    /// A pacer that has seen nothing: every flow passes, every bucket is full.
+    /// An idle pacer: every flow passes, every bucket is full.
     pub fn new(model: &PacerModel) -> Pacer {
         Pacer {
             passing: Queue::EMPTY,
@@ -82,7 +80,7 @@ impl Pacer {
         }
     }
 
-    /// The host sends a packet of a flow.
+    /// Takes a packet of a flow from the host.
     pub fn handle_packet<P: Packets>(
         &mut self,
         now: Time,
@@ -114,7 +112,7 @@ impl Pacer {
         Taken::Waits
     }
 
-    /// The host hears that packets of a flow met congestion. Draws only if the flow is not associated yet.
+    /// Records a congestion echo. Draws only if the flow is not associated.
     pub fn handle_echo<C: Rng>(
         &mut self,
         now: Time,
@@ -127,7 +125,7 @@ impl Pacer {
             return;
         }
         // HULL 4.2: for each ACK with ECN-Echo the flow is associated with probability p_a.
-        if rng.below(BILLION) >= model.rng {
+        if rng.below(BILLION) >= model.association_probability {
             return;
         }
         // HULL 5.1: the table holds 64 entries.
@@ -138,7 +136,7 @@ impl Pacer {
         }
     }
 
-    /// The line is free: the packet to send now.
+    /// The packet to send now; the line is free.
     pub fn poll_transmit<P: Packets>(
         &mut self,
         now: Time,
@@ -161,8 +159,8 @@ impl Pacer {
         None
     }
 
-    /// When to call [`Pacer::poll_transmit`], if nothing happens before and the line is free at `free_at`: never if no
-    /// packet is here.
+    /// Time of the next [`Pacer::poll_transmit`] without further packets, if the line is free at `free_at`; never
+    /// without waiting packets.
     #[inline]
     pub fn next_start(&self, free_at: Time, model: &PacerModel) -> Time {
         if !self.is_open() {
@@ -172,19 +170,19 @@ impl Pacer {
         next.unwrap_or(Time::NEVER).max(free_at)
     }
 
-    /// Whether the host may hand over a packet: none is here that passes and waits for the line.
+    /// True if the host may hand over a packet: no passing packet waits for the line.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.passing.head.is_none()
     }
 
-    /// Flows that are associated at a time.
+    /// Number of flows associated at `now`.
     pub fn flows(&self, now: Time, model: &PacerModel) -> usize {
         let left = |flow: FlowId| self.limiters[flow.place(model.buckets)].left();
         self.associations.count(now, model.lifetime, left)
     }
 
-    /// Each bucket's rate and backlog, at a time that is not before the last call's.
+    /// Rate and backlog of each bucket at `now`, which is not before the last call's.
     pub fn buckets(
         &self,
         now: Time,
@@ -193,7 +191,7 @@ impl Pacer {
         self.limiters.iter().map(move |limiter| limiter.inspect(now, model))
     }
 
-    /// What it has done.
+    /// The counters.
     pub fn counters(&self) -> PacerCounters {
         self.counters
     }

@@ -1,4 +1,4 @@
-//! What a pacer is to do, and whether it can.
+//! Settings of a pacer.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -12,53 +12,52 @@ use super::rate::Law;
 /// The rate of the links in HULL's large simulation (6.3): the fastest for which the paper gives settings.
 const SIMULATED_AT: BitRate = BitRate::from_gbps(10);
 
-/// Billionths: shares and probabilities are counted in them.
 const BILLION: u32 = 1_000_000_000;
 
-/// Which bytes the rate follows: M_r of equation (4). The paper says both.
+/// The bytes that the rate follows: M_r of equation (4). The paper gives both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measured {
-    /// Those of packets that are paced, dropped ones included (HULL 4.2, footnote 2).
+    /// Paced packets, dropped ones included (HULL 4.2, footnote 2).
     Paced,
-    /// Those of all packets that the host sends (HULL 4.2, the text). With several buckets, of each flow at its bucket.
+    /// All packets that the host sends (HULL 4.2, the text); with several buckets, each flow at its bucket.
     FromHost,
 }
 
-/// The pacer of a host. Shares are in billionths.
+/// Settings of the pacer of a host. Shares are in billionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacerSettings {
     /// Time between two updates of the rate, T_r.
     pub interval: TimeDelta,
-    /// The weight of what was measured last, eta.
+    /// Weight of the last sample, eta.
     pub gain: u32,
-    /// What each byte of backlog adds to the rate with each update, beta, in B/s.
+    /// Rate added per byte of backlog and update, beta, in B/s.
     pub backlog_gain: u64,
-    /// Which bytes are measured.
+    /// The bytes that are measured.
     pub measured: Measured,
-    /// The rate before anything was measured, within the bounds; `None`: the line's.
+    /// First rate, within the bounds; `None`: the line's.
     pub first_rate: Option<BitRate>,
-    /// The least rate.
+    /// The min rate.
     pub min_rate: BitRate,
     /// The bucket's rate is a multiple of this.
     pub rate_step: BitRate,
     /// Tokens that a bucket holds.
     pub bucket: ByteCount,
-    /// When tokens come.
+    /// The times at which tokens come.
     pub clock: Clock,
     /// Bytes of packets that each bucket's FIFO holds.
     pub queue: ByteCount,
-    /// Token buckets, each with a FIFO (HULL 4.2, remark 4). A flow keeps to one.
+    /// Token buckets, each with a FIFO (HULL 4.2, remark 4). A flow stays with one.
     pub buckets: u8,
-    /// The probability with which an echo of congestion associates its flow, p_a.
+    /// Probability that a congestion echo associates its flow, p_a.
     pub association_chance: u32,
-    /// Time after the last echo at which the association of a flow ends, T_i.
+    /// Time after the last echo at which a flow's association ends, T_i.
     pub association_lifetime: TimeDelta,
-    /// Flows that can be associated.
+    /// Max number of associated flows.
     pub flows: u16,
 }
 
 impl PacerSettings {
-    /// The testbed's, at 1 Gb/s (HULL table 3, 5.1). The first rate is not given; chosen: the line's.
+    /// The testbed's settings, at 1 Gb/s (HULL table 3, 5.1). First rate: the line's (chosen; not in the paper).
     pub const fn testbed() -> PacerSettings {
         PacerSettings {
             interval: TimeDelta::from_us(64),
@@ -78,8 +77,8 @@ impl PacerSettings {
         }
     }
 
-    /// The large simulation's, at 10 Gb/s (HULL 6.3). What it does not name is as in the testbed, but for the tick:
-    /// every 16 us a bucket of 3 KB would pass 1.5 Gb/s at most.
+    /// The large simulation's settings, at 10 Gb/s (HULL 6.3). Others are the testbed's, except the tick: a bucket of 3
+    /// KB per 16 us would pass at most 1.5 Gb/s.
     pub const fn simulated() -> PacerSettings {
         PacerSettings {
             interval: TimeDelta::from_ns(7_200),
@@ -90,9 +89,8 @@ impl PacerSettings {
         }
     }
 
-    /// The settings for links of this rate: the testbed's below 10 Gb/s, the large simulation's from there on. Above
-    /// 10 Gb/s a FIFO holds what the link sends in the time in which a link of 10 Gb/s sends 128 KB (chosen: the paper
-    /// has no faster link).
+    /// Settings for a link: the testbed's below 10 Gb/s, otherwise the large simulation's. Above 10 Gb/s a FIFO holds
+    /// what the link sends in the time of 128 KB at 10 Gb/s (chosen: the paper has no faster link).
     pub fn for_link(link: BitRate) -> PacerSettings {
         if link < SIMULATED_AT {
             return PacerSettings::testbed();
@@ -101,12 +99,12 @@ impl PacerSettings {
         PacerSettings { queue: ByteCount::new(link.scale(base.queue.get(), SIMULATED_AT)), ..base }
     }
 
-    /// Checks the settings for a link of this rate, and packets of up to so many bytes ([`wire_bytes`]).
+    /// Checks the settings for a link of this rate and packets of up to `largest_packet` bytes ([`wire_bytes`]).
     ///
     /// [`wire_bytes`]: trimline_packet::Packet::wire_bytes
     ///
     /// # Errors
-    /// The first setting that cannot be.
+    /// Returns the first invalid setting.
     pub fn check(&self, link: BitRate, largest_packet: u16) -> Result<PacerModel, SettingFault> {
         self.check_rates(link)?;
         self.check_table()?;
@@ -127,7 +125,7 @@ impl PacerSettings {
             queue_bytes,
             largest_packet,
             buckets: self.buckets,
-            rng: self.association_chance,
+            association_probability: self.association_chance,
             lifetime: self.association_lifetime,
             flows: self.flows,
         })
@@ -185,7 +183,6 @@ impl PacerSettings {
         Ok(())
     }
 
-    /// Gives the FIFO's capacity.
     fn check_queue(&self, largest_packet: u16) -> Result<u32, SettingFault> {
         let packet = ByteCount::new(largest_packet.into());
         for (key, bytes, reason) in [
@@ -203,10 +200,10 @@ impl PacerSettings {
         })
     }
 
-    /// What is allowed, and probably not meant, on a link of this rate.
+    /// Allowed but suspicious settings for a link of this rate.
     pub fn warnings(&self, link: BitRate) -> Vec<SettingFault> {
         let mut warnings = Vec::new();
-        // Equation (4) with a backlog that grows by (M / T_r - R) T_r: linear, it is stable for beta T_r < eta.
+        // Equation (4) with a backlog that grows by (M / T_r - R) T_r is linear, and stable for beta T_r < eta.
         let interval = u128::from(self.interval.as_ps());
         let pushed = u128::from(self.backlog_gain) * interval;
         let gain = u128::from(self.gain) * u128::from(PICOSECONDS_PER_SECOND / u64::from(BILLION));
@@ -238,7 +235,7 @@ impl PacerSettings {
     }
 }
 
-/// Checked settings, which the pacers of many hosts share.
+/// Checked settings, shared by pacers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacerModel {
     pub(super) law: Law,
@@ -249,7 +246,7 @@ pub struct PacerModel {
     pub(super) queue_bytes: u32,
     pub(super) largest_packet: u16,
     pub(super) buckets: u8,
-    pub(super) rng: u32,
+    pub(super) association_probability: u32,
     pub(super) lifetime: TimeDelta,
     pub(super) flows: u16,
 }

@@ -1,21 +1,20 @@
-//! The rate of a token bucket, from what comes to it (HULL 4.2, equation 4).
+//! The rate of a token bucket (HULL 4.2, equation 4).
 
 use trimline_packet::units::PICOSECONDS_PER_SECOND;
 use trimline_packet::{BitRate, ByteCount, Time, TimeDelta};
 
-/// Parts of 1 b/s in which the rate is averaged: what an update loses is far below a step of the bucket's rate.
+/// Averages in 2^-16 b/s round far below a step of the bucket's rate.
 const FRACTION_BITS: u32 = 16;
-/// Billionths, of which shares are made.
 const BILLION: u64 = 1_000_000_000;
 
-/// The constants of equation (4), checked.
+/// The checked constants of equation (4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Law {
     /// Time between two updates, T_r: above zero.
     pub(super) interval: TimeDelta,
-    /// The weight of a sample, eta, in billionths: above zero, at most a billion.
+    /// Weight of a sample, eta, in billionths: above zero, at most a billion.
     pub(super) gain: u32,
-    /// What a byte of backlog adds, beta: in bytes a second, a byte.
+    /// Rate per byte of backlog, beta, in B/s.
     pub(super) backlog_gain: u64,
     pub(super) min: BitRate,
     pub(super) max: BitRate,
@@ -23,14 +22,14 @@ pub(super) struct Law {
     pub(super) step: BitRate,
 }
 
-/// A first-order filter of the rate at which bytes come, raised by the backlog.
+/// A first-order filter of the arrival rate, plus the backlog's share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Estimate {
     /// R_tb in 2^-16 b/s.
     rate: u64,
     /// M_r, the bytes of this interval.
     measured: u64,
-    /// When it ends: updates are at the multiples of T_r.
+    /// End of this interval: updates are at the multiples of T_r.
     next: Time,
 }
 
@@ -40,20 +39,18 @@ impl Estimate {
         Estimate { rate: parts(first.clamp(law.min, law.max)), measured: 0, next }
     }
 
-    /// When the rate will next change.
     #[inline]
     pub(super) fn next_update(&self) -> Time {
         self.next
     }
 
-    /// Bytes come.
     #[inline]
     pub(super) fn count(&mut self, bytes: u16) {
         self.measured += u64::from(bytes);
     }
 
-    /// The interval ends with so much backlog. `now` is the time to which updates are made up for: if this one changed
-    /// nothing and nothing came, those up to then change nothing either, and are passed over.
+    /// Ends an interval. After an update without change and bytes, the updates up to `now` change nothing and are
+    /// skipped.
     pub(super) fn update(&mut self, backlog: ByteCount, now: Time, law: &Law) {
         let before = self.rate;
         let measured = core::mem::take(&mut self.measured);
@@ -64,8 +61,8 @@ impl Estimate {
         self.next = Time::from_ps(self.next.as_ps().max(ended)).saturating_add(law.interval);
     }
 
-    /// The rate of the bucket: the nearest multiple of the step, within the bounds (HULL 5.1). So a backlog below
-    /// eta step / 2 beta, which is 244 B with the testbed's settings, may stay.
+    /// Rate of the bucket: the nearest multiple of the step, within the bounds (HULL 5.1). So a backlog below eta step
+    /// / 2 beta (244 B with the testbed's settings) may stay.
     #[inline]
     pub(super) fn bucket_rate(&self, law: &Law) -> BitRate {
         let (rate, step) = (self.rate >> FRACTION_BITS, law.step.as_bps());
@@ -78,7 +75,7 @@ fn parts(rate: BitRate) -> u64 {
     rate.as_bps() << FRACTION_BITS
 }
 
-/// HULL 4.2, equation (4), with rates in 2^-16 b/s: (1 - eta) R + eta M / T_r + beta Q.
+/// Equation (4) of HULL 4.2 with rates in 2^-16 b/s: (1 - eta) R + eta M / T_r + beta Q.
 fn averaged(rate: u64, measured: u64, backlog: ByteCount, law: &Law) -> u64 {
     let bits = |bytes: u64| (u128::from(bytes) * 8) << FRACTION_BITS;
     let second = u128::from(PICOSECONDS_PER_SECOND);
@@ -122,7 +119,7 @@ mod tests {
         assert_eq!(estimate.measured, 0, "an interval of its own");
     }
 
-    /// The bucket's rate is the nearest multiple of 0.5 Mb/s, at least one and at most the line's (HULL 5.1).
+    /// The bucket's rate is a multiple of 0.5 Mb/s, at least one step and at most the line's (HULL 5.1).
     #[test]
     fn the_buckets_rate_is_a_multiple_of_the_step() {
         for (rate, bucket) in [
@@ -138,7 +135,7 @@ mod tests {
     }
 
     proptest! {
-        /// Held to equation (4) in other units; the bounds hold whatever comes.
+        /// Updates agree with equation (4) in other units, and keep the bounds.
         #[test]
         fn updates_follow_the_equation_and_keep_the_bounds(
             updates in prop::collection::vec((0u64..200_000, 0u64..128_000), 1..60),
@@ -170,7 +167,7 @@ mod tests {
             }
         }
 
-        /// Updates that are made up for at once are those that are made in time.
+        /// Skipped updates change nothing.
         #[test]
         fn what_is_passed_over_changes_nothing(
             first in 500_000u64..1_000_000_000,

@@ -1,4 +1,4 @@
-//! From the wire to the transport: frames wait for an interrupt and for a processor (HULL 4.1).
+//! The path from wire to transport (HULL 4.1).
 
 use alloc::vec::Vec;
 
@@ -13,36 +13,35 @@ use crate::flow_id::FlowId;
 #[cfg(test)]
 mod tests;
 
-/// What a host's NIC and processors do with what arrives.
+/// Settings of a host's receive path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverSettings {
-    /// When a processor is told of frames.
+    /// Interrupt coalescing.
     pub interrupts: Interrupts,
-    /// Frames that the NIC holds until a processor takes them. What finds it full is dropped.
+    /// Frames that the NIC holds for a processor; further ones are dropped.
     pub ring: u32,
-    /// Frames that a processor takes out of the ring at once (Linux: 64). After so many it looks again; after fewer it
-    /// waits for an interrupt, though further ones have come meanwhile.
+    /// Max frames that a processor takes at once (Linux: 64). After a full round it polls again; otherwise it waits for
+    /// an interrupt, even if frames have come.
     pub round: u32,
-    /// Bytes of a flow's frames that are taken as one (generic receive offload; the paper's largest ACK ratios are 64 KB).
-    /// Zero: each frame by itself.
+    /// Max bytes of merged frames (generic receive offload; the paper's largest ACK ratios are 64 KB). Zero: no
+    /// merging.
     pub merge: ByteCount,
-    /// Processors that work side by side. Several take one frame at once each, so that the packets of a flow keep their
-    /// order.
+    /// Parallel processors. With several, each takes one frame at a time, so that flows keep their order.
     pub processors: u8,
-    /// A processor's time for each interrupt.
+    /// Processor time per interrupt.
     pub per_interrupt: TimeDelta,
-    /// The same for each frame.
+    /// Processor time per frame.
     pub per_packet: TimeDelta,
-    /// The same for each answer: once for data that is taken as one.
+    /// Processor time per answer: once for merged data.
     pub per_answer: TimeDelta,
-    /// What the NIC hands to the transport at once.
+    /// Packets that the NIC hands to the transport at once.
     pub bypass: Bypass,
 }
 
-/// What no processor has to work on: the NIC does it by itself.
+/// Packets that skip the processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bypass {
-    /// What switches tell senders.
+    /// Notifications from switches.
     pub notifications: bool,
     /// Packets of kind PULL: pFabric's probes, there and back (FastLane 4.2.2).
     pub probes: bool,
@@ -52,7 +51,7 @@ impl ReceiverSettings {
     /// Checks the settings.
     ///
     /// # Errors
-    /// The first setting that cannot be.
+    /// Returns the first invalid setting.
     pub fn check(&self) -> Result<ReceiverModel, SettingFault> {
         for (key, count, reason) in [
             ("ring", self.ring, "drops every frame"),
@@ -101,7 +100,7 @@ impl ReceiverSettings {
     }
 }
 
-/// Checked settings, which many hosts share.
+/// Checked settings, shared by many hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverModel {
     settings: ReceiverSettings,
@@ -109,7 +108,7 @@ pub struct ReceiverModel {
 }
 
 impl ReceiverModel {
-    /// Whether the transport hears of a packet at once, whatever the processors do.
+    /// True if a packet goes to the transport at once.
     #[inline]
     pub fn bypasses(&self, packet: &Packet) -> bool {
         let Bypass { notifications, probes } = self.settings.bypass;
@@ -124,73 +123,69 @@ impl ReceiverModel {
     }
 }
 
-/// What a receiver has done.
+/// Counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounters {
-    /// Frames that found a place in the ring.
+    /// Frames accepted into the ring.
     pub frames: u64,
-    /// Frames that found it full.
+    /// Frames that found the ring full.
     pub dropped: u64,
     /// Interrupts.
     pub interrupts: u64,
-    /// Times that a processor took something: a frame, or several as one.
+    /// Frames or merged groups that processors took.
     pub taken: u64,
-    /// Time that processors worked, all together.
+    /// Busy time of all processors together.
     pub busy: TimeDelta,
 }
 
-/// A packet that the transport hears of.
+/// A packet for the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivered {
-    /// Which.
+    /// The packet.
     pub packet: Handle,
-    /// Whether more of the same follow at this instant, taken as one with it: the transport answers behind the last.
+    /// More merged packets follow now: the transport answers after the last.
     pub is_followed: bool,
 }
 
-/// What a processor works on: a round, of which it takes frames of a flow as one.
+/// A processor's round, with the frames merged now.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     flow: FlowId,
-    /// What is taken as one now.
+    /// Merged frames in progress.
     packets: Queue,
-    /// Until when a processor works on it.
     until: Time,
-    /// When that is done: not before what another processor took of the same flow earlier.
+    /// Delivery time: `until`, or later behind the flow's frames at other processors.
     done: Time,
-    /// What is left of the round.
     rest: Queue,
-    /// Whether the round was a full one: the processor looks again when it is done.
+    /// The round was full: the processor polls again.
     inspects_again: bool,
 }
 
-/// The receiving side of one host.
-///
-/// A frame finds a place in the ring and waits for an interrupt. The interrupt waits for a processor that has nothing to
-/// do, which takes a round of frames.
+/// The receive path of a host. A frame enters the ring and waits for an interrupt, which waits for an idle processor,
+/// which takes a round of frames.
 ///
 /// # The contract
 /// `now` never falls.
-/// 1. At [`Receiver::poll_timeout`], before anything later, [`Receiver::poll_delivery`] gives the packets that the
-///    transport hears of, until it gives none.
-/// 2. A frame that arrives goes to [`Receiver::handle_frame`]: at one instant before or behind deliveries.
+/// 1. At [`Receiver::poll_timeout`], before anything later, call [`Receiver::poll_delivery`] until it returns `None`;
+///    each packet goes to the transport.
+/// 2. Give an arriving frame to [`Receiver::handle_frame`], at the same instant before or after deliveries.
 ///
 /// Nothing is allocated after [`Receiver::new`].
 #[derive(Clone, Debug)]
 pub struct Receiver {
     ring: Queue,
     moderation: Moderation,
-    /// At most one for each processor, in the order in which they were taken.
+    /// At most one per processor, in order of start.
     jobs: Vec<Job>,
-    /// What is left of what was done last.
+    /// Rest of the last completed group.
     delivered: Queue,
-    /// When a processor was done last.
+    /// Last completion time.
     free_at: Time,
     counters: ReceiverCounters,
 }
 
 impl Receiver {
-    /// An idle one.
+    /// An idle receiver.
     pub fn new(model: &ReceiverModel) -> Receiver {
         Receiver {
             ring: Queue::EMPTY,
@@ -202,10 +197,10 @@ impl Receiver {
         }
     }
 
-    /// A frame's last bit arrives. Gives whether there is room for it; if not, it is the caller's again, and lost.
+    /// Takes a frame whose last bit arrives. False if the ring is full: the caller has the frame again, which is lost.
     ///
     /// # Panics
-    /// Something was due before.
+    /// Panics if an earlier event is still due.
     pub fn handle_frame<P: Packets>(
         &mut self,
         now: Time,
@@ -230,7 +225,7 @@ impl Receiver {
         true
     }
 
-    /// When to come back: never if no frame is here.
+    /// Time of the next event; never without frames.
     #[inline]
     pub fn poll_timeout(&self, model: &ReceiverModel) -> Time {
         if !self.delivered.head.is_none() {
@@ -239,21 +234,20 @@ impl Receiver {
         self.next_done().min(self.next_interrupt(model))
     }
 
-    /// When the first processor is done with what it takes as one.
     #[inline]
     fn next_done(&self) -> Time {
         self.jobs.iter().map(|job| job.done).min().unwrap_or(Time::NEVER)
     }
 
-    /// When the next interrupt comes: never while no processor is free for it.
+    /// Time of the next interrupt; never while all processors are busy.
     #[inline]
     fn next_interrupt(&self, model: &ReceiverModel) -> Time {
         let is_free = self.jobs.len() < usize::from(model.settings.processors);
-        // An interrupt that is due while all work comes when the first of them is done.
+        // An interrupt that is due while all are busy comes at the first completion.
         if is_free { self.moderation.due().max(self.free_at) } else { Time::NEVER }
     }
 
-    /// The next packet that the transport hears of, if one is due.
+    /// The next packet for the transport, if due.
     pub fn poll_delivery<P: Packets>(
         &mut self,
         now: Time,
@@ -276,15 +270,15 @@ impl Receiver {
         Some(Delivered { packet, is_followed: !self.delivered.head.is_none() })
     }
 
-    /// What it has done by `now`: of work under way what is behind it.
+    /// Counters at `now`; `busy` excludes work still ahead.
     pub fn counters(&self, now: Time) -> ReceiverCounters {
         let left = |sum, job: &Job| sum + job.until.saturating_since(now);
         let left = self.jobs.iter().fold(TimeDelta::ZERO, left);
         ReceiverCounters { busy: self.counters.busy.saturating_sub(left), ..self.counters }
     }
 
-    /// A processor is done with what it took as one: the transport hears of it. It goes on with its round, or looks again
-    /// behind a full one, or has nothing to do.
+    /// Delivers a finished group. The processor then continues its round, polls again after a full one, or becomes
+    /// idle.
     fn complete<P: Packets>(&mut self, at: Time, packets: &mut P, model: &ReceiverModel) {
         let place = self.jobs.iter().position(|job| job.done == at);
         let job = self.jobs.remove(place.expect("a job that is due"));
@@ -297,7 +291,7 @@ impl Receiver {
         }
     }
 
-    /// A processor takes frames out of the ring. Before them it works for the `extra` time.
+    /// Starts a round of frames from the ring, after `extra` time.
     fn begin_round<P: Packets>(
         &mut self,
         at: Time,
@@ -309,7 +303,7 @@ impl Receiver {
         while round.packets < model.settings.round && !self.ring.head.is_none() {
             move_first(&mut self.ring, &mut round, packets);
         }
-        // What is left has been waited for long enough.
+        // The rest has waited long enough.
         self.moderation.interrupt();
         if !self.ring.head.is_none() {
             self.moderation.wait_no_longer(at);
@@ -318,7 +312,6 @@ impl Receiver {
         self.work(at, extra, round, inspects_again, packets, model);
     }
 
-    /// A processor takes the next frames of its round as one.
     fn work<P: Packets>(
         &mut self,
         at: Time,
@@ -346,7 +339,7 @@ impl Receiver {
     }
 }
 
-/// The first frames that can be taken as one, of up to so many bytes: at least one frame.
+/// Takes the first frames that can be merged, up to `max` bytes: at least one.
 fn take_as_one<P: Packets>(frames: &mut Queue, packets: &mut P, max: u32) -> Queue {
     let first = *packets.packet(frames.head);
     let (mut taken, mut before) = (Queue::EMPTY, first);
@@ -363,7 +356,6 @@ fn take_as_one<P: Packets>(frames: &mut Queue, packets: &mut P, max: u32) -> Que
     taken
 }
 
-/// The first frame of a list goes to the end of another.
 fn move_first<P: Packets>(from: &mut Queue, to: &mut Queue, packets: &mut P) {
     let packet = from.pop(packets);
     let bytes = u32::from(packets.packet(packet).wire_bytes);
@@ -371,9 +363,9 @@ fn move_first<P: Packets>(from: &mut Queue, to: &mut Queue, packets: &mut P) {
     to.push(packets, packet, bytes);
 }
 
-/// Whether a frame is taken as one with those before it, of which `first` is the first: data of the same flow that
-/// follows in order, with the same marks and no larger, behind frames of one size of which none ended a message (as
-/// generic receive offload in Linux, so that a mark of congestion is never joined with none).
+/// True if `next` merges with `first` to `before`: data of the same flow in order, with equal marks and not larger,
+/// after frames of equal size without the end of a message (as generic receive offload in Linux, so that a congestion
+/// mark never merges with unmarked frames).
 fn joins(first: &Packet, before: &Packet, next: &Packet) -> bool {
     let is_whole = |packet: &Packet| match packet.header.kind {
         Kind::Data => packet.service == Service::Droppable || packet.service == Service::Trimmable,

@@ -3,9 +3,9 @@
 use trimline_packet::fluid::{Clock, Volume};
 use trimline_packet::{BitRate, ByteCount, Time};
 
-/// Tokens that a rate brings up to the bucket's depth, and packets take.
+/// Tokens of a bucket: a rate brings them up to the depth, and packets take them.
 ///
-/// Between two instants no more leaves than the rate brings meanwhile and the depth; with ticks, one tick's tokens more.
+/// Between two instants at most the rate's bytes plus the depth leave; with ticks, one tick's tokens more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tokens {
     held: Volume,
@@ -13,12 +13,11 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// A full bucket.
     pub(super) const fn full(depth: Volume) -> Tokens {
         Tokens { held: depth, at: Time::ZERO }
     }
 
-    /// Brings the tokens up to date, at a rate that has not changed since the last time.
+    /// Updates the tokens. The rate has not changed since the last call.
     #[inline]
     pub(super) fn accrue(&mut self, until: Time, rate: BitRate, depth: Volume, clock: Clock) {
         let brought = clock.moved(rate, self.at, until);
@@ -26,7 +25,7 @@ impl Tokens {
         self.at = self.at.max(until);
     }
 
-    /// Takes the tokens of a packet. Gives whether there were enough; if not, none are taken.
+    /// Takes the tokens of a packet. Returns false, without change, if there are too few.
     #[inline]
     pub(super) fn take(&mut self, bytes: u16) -> bool {
         let needed = Volume::of(ByteCount::new(bytes.into()));
@@ -37,7 +36,7 @@ impl Tokens {
         is_enough
     }
 
-    /// When there will be enough tokens for a packet, if the rate does not change.
+    /// Time at which there are tokens for a packet at this rate.
     #[inline]
     pub(super) fn due(&self, bytes: u16, rate: BitRate, clock: Clock) -> Time {
         let needed = Volume::of(ByteCount::new(bytes.into()));

@@ -1,27 +1,26 @@
-//! The NIC's transmit queue, and the bursts that fill it (HULL 4.1, 6.2.2).
+//! The NIC's transmit queue (HULL 4.1, 6.2.2).
 
 use trimline_packet::list::Queue;
 use trimline_packet::{ByteCount, Handle, Packets, SettingFault, Time, TimeDelta};
 
 use crate::flow_id::FlowId;
 
-/// How a host hands packets to its NIC.
+/// Settings of a host's transmit path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransmitterSettings {
-    /// Bytes of packets that the queue holds, which all connections share.
+    /// Bytes of the queue, which all connections share.
     pub queue: ByteCount,
-    /// Bytes that the host hands over at once, for the NIC to cut (large send offload; the paper: 64 KB). Zero: each
-    /// packet by itself.
+    /// Bytes handed over at once and segmented by the NIC (large send offload; the paper: 64 KB). Zero: single packets.
     pub burst: ByteCount,
-    /// Time of a processor for each burst.
+    /// Processor time per burst.
     pub per_burst: TimeDelta,
 }
 
 impl TransmitterSettings {
-    /// Checks the settings for packets of up to so many bytes.
+    /// Checks the settings for packets of up to `largest_packet` bytes.
     ///
     /// # Errors
-    /// The first setting that cannot be.
+    /// Returns the first invalid setting.
     pub fn check(&self, largest_packet: u16) -> Result<TransmitterModel, SettingFault> {
         let packet = ByteCount::new(largest_packet.into());
         if self.queue < packet {
@@ -43,7 +42,7 @@ impl TransmitterSettings {
     }
 }
 
-/// Checked settings, which the NICs of many hosts share.
+/// Checked settings, shared by many NICs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransmitterModel {
     queue: u32,
@@ -52,7 +51,7 @@ pub struct TransmitterModel {
     largest_packet: u16,
 }
 
-/// What a transmitter has done.
+/// Counters of a transmitter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransmitterCounters {
     /// Packets that were queued.
@@ -61,32 +60,31 @@ pub struct TransmitterCounters {
     pub bursts: u64,
     /// Packets that found the queue full.
     pub dropped: u64,
-    /// Their bytes.
+    /// Bytes of the dropped packets.
     pub dropped_bytes: u64,
 }
 
-/// What the host hands over at once.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     flow: FlowId,
     bytes: u32,
-    /// When a processor begins with it.
+    /// Start of its processing.
     begins: Time,
 }
 
-/// The transmit queue of one host, first in first out: what the host's order was decides, once, when a packet enters.
+/// The transmit FIFO of a host: the send scheduler's order is final once a packet enters.
 ///
 /// # The contract
 /// `now` never falls.
-/// 1. The driver asks the host for a packet when [`Transmitter::takes_at`] has come, and hands it over with
-///    [`Transmitter::handle_packet`]; again and again while the host has some and the time has come.
-/// 2. When the host has none, it says so with [`Transmitter::end_burst`].
-/// 3. When the line is free, [`Transmitter::poll_transmit`] gives the packet to send.
+/// 1. At [`Transmitter::takes_at`] the driver polls the host and gives its packet to [`Transmitter::handle_packet`],
+///    repeatedly while the host has packets and the time has come.
+/// 2. If the host has no packet, the driver calls [`Transmitter::end_burst`].
+/// 3. When the line is free, [`Transmitter::poll_transmit`] returns the packet to send.
 #[derive(Clone, Debug)]
 pub struct Transmitter {
     queue: Queue,
     burst: Option<Burst>,
-    /// When a processor is done with all bursts so far.
+    /// End of processing of all bursts so far.
     free_at: Time,
     counters: TransmitterCounters,
 }
@@ -104,9 +102,9 @@ impl Transmitter {
         Transmitter { queue, burst: None, free_at: Time::ZERO, counters }
     }
 
-    /// From when on the host can hand a packet over: that of the burst under way while it has room for one, the end of
-    /// the work for it otherwise. A packet of another flow that comes before begins a burst that is early by the work
-    /// that is left, and no further one can.
+    /// Time from which the host can hand over a packet: the start of the current burst while it has room, otherwise its
+    /// end of processing. A packet of another flow before that starts a burst early by the remaining work; no further
+    /// burst can.
     #[inline]
     pub fn takes_at(&self, model: &TransmitterModel) -> Time {
         match self.burst {
@@ -119,8 +117,7 @@ impl Transmitter {
         }
     }
 
-    /// The host hands a packet of a flow over. Gives whether there is room for it; if not, it is the caller's again, and
-    /// lost.
+    /// Queues a packet from the host. False if the queue is full: the caller has the packet again, which is lost.
     pub fn handle_packet<P: Packets>(
         &mut self,
         now: Time,
@@ -141,7 +138,6 @@ impl Transmitter {
         true
     }
 
-    /// The burst under way with one more packet, or another one.
     #[inline]
     fn burst_of(&mut self, now: Time, flow: FlowId, bytes: u16, model: &TransmitterModel) -> Burst {
         let bytes = u32::from(bytes);
@@ -160,13 +156,13 @@ impl Transmitter {
         }
     }
 
-    /// The host has nothing more to send: what it sends later is another burst.
+    /// Ends the burst: the host has nothing more to send.
     #[inline]
     pub fn end_burst(&mut self) {
         self.burst = None;
     }
 
-    /// The line is free: the packet to send now.
+    /// The packet to send now; the line is free.
     #[inline]
     pub fn poll_transmit<P: Packets>(&mut self, packets: &P) -> Option<Handle> {
         if self.queue.head.is_none() {
@@ -177,24 +173,24 @@ impl Transmitter {
         Some(packet)
     }
 
-    /// When a packet can begin, if nothing is handed over before and the line is free at `free_at`.
+    /// Next start without further packets, if the line is free at `free_at`.
     #[inline]
     pub fn next_start(&self, free_at: Time) -> Time {
         if self.queue.head.is_none() { Time::NEVER } else { free_at }
     }
 
-    /// Bytes that wait.
+    /// Waiting bytes.
     pub fn backlog(&self) -> ByteCount {
         ByteCount::new(self.queue.bytes.into())
     }
 
-    /// A processor's time for all bursts by `now`: of work under way what is behind it.
+    /// Processor time for bursts, without work still ahead at `now`.
     pub fn busy(&self, now: Time, model: &TransmitterModel) -> TimeDelta {
         let all = model.per_burst * self.counters.bursts;
         all.saturating_sub(self.free_at.saturating_since(now))
     }
 
-    /// What it has done.
+    /// The counters.
     pub fn counters(&self) -> TransmitterCounters {
         self.counters
     }
@@ -225,7 +221,7 @@ mod tests {
         FlowId::new(number.into())
     }
 
-    /// HULL 4.1: with large send offload a processor's time is for 64 KB, without for a packet.
+    /// HULL 4.1: with large send offload processor time is per 64 KB, without it per packet.
     #[test]
     fn a_processor_is_busy_once_a_burst() {
         let check = |burst, expected: [u64; 3]| {
@@ -247,7 +243,7 @@ mod tests {
         };
         check(64_000, [0, 2, 4]);
         check(0, [82, 84, 86]);
-        // Of a burst under way what is behind the processor counts.
+        // Only the finished part of a burst under way counts.
         let (model, mut nic, mut packets) = (model(SETTINGS), Transmitter::new(), Arena::default());
         let handle = packets.add(packet(Service::Droppable, 1500, 0));
         nic.handle_packet(Time::ZERO, flow(1), handle, &mut packets, &model);
@@ -255,7 +251,7 @@ mod tests {
         assert_eq!([busy(0), busy(500), busy(2_000), busy(9_000)], [0, 500, 2_000, 2_000]);
     }
 
-    /// Flows that take turns by packets gain nothing from it: each packet is a burst.
+    /// Flows that alternate by packets do not benefit: each packet is a burst.
     #[test]
     fn another_flow_is_another_burst() {
         let (model, mut nic) = (model(SETTINGS), Transmitter::new());
@@ -266,13 +262,13 @@ mod tests {
             assert!(nic.handle_packet(now, flow(of), handle, &mut packets, &model));
         }
         assert_eq!(nic.counters().bursts, 6);
-        // The last but one began at 8 us, and the last was handed over at its beginning.
+        // The last burst but one began at 8 us, and the last was handed over at its beginning.
         assert_eq!(now, Time::from_ps(8_000_000));
         assert_eq!(nic.takes_at(&model), Time::from_ps(10_000_000));
     }
 
     proptest! {
-        /// What is taken leaves once and in order, the queue keeps its bound, and only what does not fit is dropped.
+        /// Packets leave once and in order, the queue keeps its bound, and only overflow drops.
         #[test]
         fn what_is_taken_leaves_in_order_and_the_rest_did_not_fit(
             steps in prop::collection::vec((any::<bool>(), (1u16..=15).prop_map(|n| 100 * n)), 1..300),

@@ -1,9 +1,8 @@
-//! One queue: a list through the packets' own links, 16 bytes whatever its depth.
+//! A queue: a list through the packets' own links, 16 bytes at any depth.
 
 use crate::{Handle, Packets};
 
-/// A first-in first-out list of waiting packets. Its counters are the queue's occupancy: they
-/// include the packet on the wire, which is no longer in the list.
+/// A FIFO list of waiting packets. Its counters include the packet on the wire, which is no longer in the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
     /// The first packet of the list.
@@ -12,7 +11,7 @@ pub struct Queue {
     pub tail: Handle,
     /// Packets, the one on the wire included.
     pub packets: u32,
-    /// Bytes of memory, the packet on the wire included, rounded up to cells.
+    /// Bytes of memory, with the packet on the wire, rounded up to cells.
     pub bytes: u32,
 }
 
@@ -20,11 +19,10 @@ impl Queue {
     /// A queue that holds no packet.
     pub const EMPTY: Queue = Queue { head: Handle::NONE, tail: Handle::NONE, packets: 0, bytes: 0 };
 
-    /// Appends a packet. The limits are the caller's business.
+    /// Appends a packet. The caller checks the limits.
     #[inline]
     pub fn push<P: Packets>(&mut self, packets: &mut P, packet: Handle, bytes: u32) {
-        // Whether the list is empty is a coin toss at a busy port: no branch on it. The link of a
-        // first packet is written twice.
+        // No branch: at a busy port emptiness is unpredictable. The link of a first packet is written twice.
         let is_empty = self.head.is_none();
         let last = if is_empty { packet } else { self.tail };
         self.head = if is_empty { packet } else { self.head };
@@ -35,10 +33,10 @@ impl Queue {
         self.bytes += bytes;
     }
 
-    /// Takes the first packet out of the list. It stays in the counters until its last bit has left.
+    /// Takes the first packet out of the list. It counts until its last bit has left.
     ///
     /// # Panics
-    /// In debug builds: an empty list.
+    /// Panics in debug builds if the list is empty.
     #[inline]
     pub fn pop<P: Packets>(&mut self, packets: &P) -> Handle {
         debug_assert!(!self.head.is_none(), "an empty queue was scheduled");
@@ -47,15 +45,15 @@ impl Queue {
         packet
     }
 
-    /// Takes a packet or what is left of it out of the counters.
+    /// Takes `packets` and `bytes` out of the counters.
     #[inline]
     pub fn release(&mut self, packets: u32, bytes: u32) {
         self.packets -= packets;
         self.bytes -= bytes;
     }
 
-    /// Cuts the list behind `last`, the whole list when that is [`Handle::NONE`], and gives the first
-    /// packet of the rest. The counters do not change.
+    /// Splits the list after `last` (before the head if [`Handle::NONE`]), and returns the rest. The counters do not
+    /// change.
     pub fn split_after<P: Packets>(&mut self, packets: &mut P, last: Handle) -> Handle {
         if last.is_none() {
             return core::mem::replace(&mut self.head, Handle::NONE);

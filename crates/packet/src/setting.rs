@@ -1,18 +1,18 @@
-//! What is wrong with a setting, or worth knowing of it.
+//! Faults of settings.
 
 use alloc::string::{String, ToString};
 use core::fmt;
 
-/// One setting that cannot be, or of which one should know. Whoever reads settings from a file adds the place there.
+/// An invalid or suspicious setting. Callers that read files add the source location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingFault {
-    /// Which one: the name of its field.
+    /// The name of its field.
     pub key: &'static str,
-    /// What it is.
+    /// Its value.
     pub value: String,
-    /// Why not, as the end of a sentence that begins with the value.
+    /// The reason, as the end of a sentence that begins with the value.
     pub reason: String,
-    /// The nearest value that would be right, where there is one.
+    /// The nearest valid value, if any.
     pub nearest: Option<String>,
 }
 

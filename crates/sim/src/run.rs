@@ -265,14 +265,14 @@ fn have_ended(flows: &Flows, quiet: TimeDelta, time_wait: TimeDelta) -> bool {
 /// Gives up a run without a duration in which no payload arrives and nothing else is due. Flows that end prove
 /// progress. After a long time without one, the payload of flows under way is added up, twice.
 #[derive(Default)]
-struct SpinLimit {
+struct StallTimer {
     /// The time at which payload was last found to have arrived.
     since: Time,
     /// Payload that had arrived after half of the time.
     arrived: Option<u64>,
 }
 
-impl SpinLimit {
+impl StallTimer {
     fn is_spent(&mut self, network: &mut Network, engine: &mut dyn Engine, now: Time) -> bool {
         let quiet = now.saturating_since(network.core.flows.last_change().max(self.since));
         let max = network.hosts.stall_timeout();
@@ -292,7 +292,7 @@ impl SpinLimit {
         let is_due = network.core.next_link_event() != Time::NEVER || network.any_start();
         let goes_on = is_due || arrived != before;
         if goes_on {
-            *self = SpinLimit { since: now, arrived: None };
+            *self = StallTimer { since: now, arrived: None };
         }
         !goes_on
     }
@@ -308,7 +308,7 @@ impl Drive<'_, '_> {
         let (mut next_check, mut epochs) = (0, 0u64);
         let forget_every = forget_every(plan);
         let mut deadlocks = Deadlocks::default();
-        let mut spin_limit = SpinLimit::default();
+        let mut stall_timer = StallTimer::default();
         let mut sampler = plan.sample_every.map(|every| Sampler::new(network, plan, every));
         loop {
             if now == warm_up {
@@ -322,7 +322,7 @@ impl Drive<'_, '_> {
                 None => {
                     let quiet = now.saturating_since(network.core.flows.last_change());
                     have_ended(&network.core.flows, quiet, network.hosts.time_wait())
-                        || spin_limit.is_spent(network, engine, now)
+                        || stall_timer.is_spent(network, engine, now)
                 }
             };
             let is_stuck = deadlocks.inspect(network, engine, now);

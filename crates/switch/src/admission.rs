@@ -1,4 +1,4 @@
-//! Tests of what a port takes beside what its queues hold: a limit over all of them, and selective dropping.
+//! Tests of admission: a limit over all queues of a port, and selective dropping.
 
 mod tests {
     use alloc::vec;
@@ -9,7 +9,6 @@ mod tests {
     use crate::testing::{Bench, packet};
     use crate::{Choices, Disposition, Limit, OutputPort, QueueChoices, QueueView, ServiceModel};
 
-    /// What lost its place since the last call: sequence numbers.
     fn dropped<const Q: usize>(bench: &mut Bench<Q>) -> Vec<u32> {
         let handles: Vec<_> = bench.drop_list.drain().collect();
         handles
@@ -25,7 +24,6 @@ mod tests {
         Packet { marks: Packet::MARK_UNSCHEDULED, ..packet(service, bytes, sequence) }
     }
 
-    /// Priorities, with this limit over all of them.
     fn together(port: Limit) -> Bench<8> {
         Bench::new(Choices { port, ..Choices::priorities(8, 1500) }.build().expect("a model"))
     }
@@ -65,7 +63,7 @@ mod tests {
             bench.arrive(packet(Service::Trimmable, 9064, sequence));
         }
         bench.arrive(packet(Service::Control, 64, 2));
-        // No tail that is cut makes room: its header needs a place too, and is dropped.
+        // Trimming a tail makes no room: its header needs a place too, and is dropped.
         bench.arrive(packet(Service::Trimmable, 9064, 3));
         let lost: Vec<Disposition> =
             bench.drop_list.drain().map(|(_, disposition)| disposition).collect();
@@ -73,8 +71,8 @@ mod tests {
         assert_eq!((bench.port.queue_packets(0), bench.port.queue_packets(1)), (1, 2));
     }
 
-    /// Aeolus: what was not asked for is dropped where it finds more than the threshold, and nothing else is; also where
-    /// each packet is looked at.
+    /// Aeolus: only unscheduled data that finds more than the threshold is dropped, also on the slow path of a port
+    /// limit.
     #[test]
     fn what_was_not_asked_for_is_dropped_beyond_the_threshold() {
         for port in [Limit::NONE, Limit::packets(30)] {
@@ -109,7 +107,7 @@ mod tests {
         assert_eq!((dropped(&mut bench), bench.drop_list.trimmed), (vec![1], 0));
     }
 
-    /// A threshold that nothing is marked for costs nothing: packets below it go the fast way.
+    /// A selective-drop threshold leaves other packets on the fast path below it.
     #[test]
     fn packets_below_the_threshold_go_the_fast_way() {
         let mut choices = Choices::priorities(8, 1500);

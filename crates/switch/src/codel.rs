@@ -1,27 +1,23 @@
-//! CoDel's control law (RFC 8289; Nichols and Jacobson, "Controlling Queue Delay", 2012): when a queue whose packets wait
-//! too long says so.
+//! CoDel's control law (RFC 8289; Nichols and Jacobson, "Controlling Queue Delay", 2012).
 
 use trimline_packet::{Time, TimeDelta};
 
-/// The law of one queue. It signals where the RFC drops; one packet carries one signal, so that a law whose signals find
-/// no packet for a while catches up one packet after the other.
+/// The control law of a queue. It signals where the RFC drops, one signal per packet: after a while without packets it
+/// catches up packet by packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CoDel {
-    /// When waits will have been too long for an interval.
+    /// End of the interval after which long sojourn times count.
     above_until: Option<Time>,
-    /// It signals, at a rate that rises.
     is_signalling: bool,
-    /// Signals of this spell, or where the last one was when it ended.
+    /// Signals of this spell, or of the last one.
     count: u32,
-    /// The count with which this spell began.
+    /// The count at the start of this spell.
     first_count: u32,
-    /// When the next signal is due.
     next: Time,
 }
 
 impl CoDel {
-    /// A packet leaves that has waited for `sojourn`. `is_short`: no more than a packet waits behind it. Whether a signal
-    /// is due.
+    /// True if a signal is due as a packet leaves after `sojourn`. `is_short`: at most a packet waits behind it.
     pub(crate) fn inspect(
         &mut self,
         now: Time,
@@ -44,7 +40,6 @@ impl CoDel {
         !self.is_signalling || now >= self.next
     }
 
-    /// The signal that was due is given.
     pub(crate) fn signalled(&mut self, now: Time, interval: TimeDelta) {
         if self.is_signalling {
             self.count += 1;
@@ -60,7 +55,7 @@ impl CoDel {
         self.next = now.saturating_add(self.step(interval));
     }
 
-    /// From the nth signal to the next: interval / sqrt(n), rounded down.
+    /// Time from the nth signal to the next: interval / sqrt(n), rounded down.
     fn step(&self, interval: TimeDelta) -> TimeDelta {
         let square = u128::from(interval.as_ps()).pow(2) / u128::from(self.count);
         TimeDelta::from_ps(square.isqrt() as u64)
@@ -76,7 +71,7 @@ mod tests {
     const TARGET: TimeDelta = TimeDelta::from_us(20);
     const INTERVAL: TimeDelta = TimeDelta::from_us(200);
 
-    /// When a law signals of packets that leave each microsecond and have waited so long, in microseconds.
+    /// Signal times for packets that leave each microsecond after `waits`, in microseconds.
     fn signals(law: &mut CoDel, from: u64, waits: impl Iterator<Item = u64>) -> Vec<u64> {
         let mut times = Vec::new();
         for (at, wait) in (from..).zip(waits) {
@@ -95,7 +90,7 @@ mod tests {
     fn signals_come_faster_while_packets_wait_too_long() {
         let mut law = CoDel::default();
         let times = signals(&mut law, 0, core::iter::repeat_n(20, 900));
-        // 200, then 200 / sqrt(1), 200 / sqrt(2), 200 / sqrt(3), ... later, in whole microseconds.
+        // At 200, then 200 / sqrt(1), 200 / sqrt(2), 200 / sqrt(3), ... later, in whole microseconds.
         assert_eq!(times, [200, 400, 542, 657, 757, 847]);
     }
 
@@ -108,7 +103,7 @@ mod tests {
         let waits = (1000..2000).map(|at| if at == 1000 { 19 } else { 50 });
         let times = signals(&mut law, 1000, waits);
         assert_eq!(times[..3], [1201, 1301, 1391]);
-        // Long after it, from the beginning.
+        // Long after, the count starts at 1.
         let waits = (9000..10_000).map(|at| if at == 9000 { 19 } else { 50 });
         assert_eq!(signals(&mut law, 9000, waits)[..3], [9201, 9401, 9543]);
     }

@@ -1,4 +1,4 @@
-//! A port that knows how long the packets of a queue have waited, and signals congestion by that (CoDel).
+//! A port that signals congestion by the sojourn times of a queue (CoDel).
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -12,29 +12,28 @@ use crate::output_port::{OutputPort, Wrapper};
 use crate::pool::Pool;
 use crate::port_context::PortContext;
 
-/// A port beside which the times lie at which the packets of its CoDel queue arrived
-/// ([`Marker::CoDel`](crate::Marker::CoDel)). Under a model without CoDel it is the port inside.
+/// A port with the arrival times of its CoDel queue ([`Marker::CoDel`](crate::Marker::CoDel)). Without CoDel it acts as
+/// the port inside.
 ///
-/// Times are in the order of the queue, so no packet of it may lose its place once it has one: such a queue trims no
-/// tails and evicts nothing.
+/// Times are in queue order, so the queue keeps every packet that it accepted: it neither trims tails nor evicts.
 #[derive(Clone, Debug, Default)]
 pub struct CodelPort<P> {
     port: P,
-    /// Since the first packet of the queue: a port without CoDel has none.
+    /// Present since the first packet of the queue.
     waits: Option<Box<Waits>>,
 }
 
-/// What a port knows of its CoDel queue.
+/// State of a port's CoDel queue.
 #[derive(Clone, Debug, Default)]
 struct Waits {
-    /// When each packet that waits in the queue arrived.
+    /// Arrival times of the waiting packets.
     arrivals: VecDeque<Time>,
     law: CoDel,
     marked: u32,
 }
 
 impl<P: OutputPort<Model = ServiceModel>> CodelPort<P> {
-    /// A packet of the CoDel queue leaves: whether it has waited too long for long enough, and what is done about it.
+    /// Signals congestion by a packet that leaves the CoDel queue, if the law says so.
     fn inspect<K: Packets, C: Rng>(
         &mut self,
         queue: usize,
@@ -48,12 +47,12 @@ impl<P: OutputPort<Model = ServiceModel>> CodelPort<P> {
         let arrived = waits.arrivals.pop_front().expect("every waiting packet has its time");
         let (now, packet) = (context.now, context.packets.packet_mut(sent));
         let own = context.model.occupancy(packet.wire_bytes);
-        // What waits behind it is no more than another packet of its size. So the last one ends a spell.
+        // A backlog of at most another packet of its size is short. So the last packet ends a spell.
         let is_short = self.port.queue_bytes(queue) <= 2 * own;
         if !waits.law.inspect(now, now - arrived, is_short, target, interval) {
             return;
         }
-        // A signal that this packet cannot carry waits for one that can.
+        // A signal that this packet cannot carry waits for the next packet that can.
         match signal {
             Signal::Mark => {
                 if packet.marks & Packet::MARK_ECT == 0 {
@@ -102,7 +101,7 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for CodelPort<P> {
         model: &ServiceModel,
         packets: &mut K,
     ) -> bool {
-        // What arrives at the CoDel queue needs the time.
+        // A packet for the CoDel queue needs its arrival time.
         let is_plain = |queue| model.classify(packets.packet(packet)) != queue;
         model.codel_queue().is_none_or(is_plain)
             && self.port.enqueue_plainly(packet, model, packets)
@@ -171,8 +170,8 @@ mod tests {
         ServiceModel::codel(10_000, 1500, profiles::CODEL_TARGET, profiles::CODEL_INTERVAL, signal)
     }
 
-    /// What `service` packets of 1500 bytes, one each `gap` nanoseconds, served each 1.2 us, get: marks, quenches, and
-    /// the last one's wait.
+    /// Serves `service` packets of 1500 bytes, one per `gap` ns, each in 1.2 us. Returns marks, quenches, and the last
+    /// wait.
     fn run(model: &ServiceModel, service: Service, gap: u64) -> (u32, usize, TimeDelta) {
         let (mut port, mut world) = (CodelPort::<Port<1>>::default(), World::new());
         let (mut arrival, mut sojourn, mut quenches) = (Time::ZERO, TimeDelta::ZERO, 0);
@@ -202,14 +201,14 @@ mod tests {
     fn a_queue_that_waits_too_long_marks_or_quenches_and_another_does_neither() {
         for (signal, expected) in [(Signal::Mark, true), (Signal::Quench, false)] {
             let (marks, quenches, sojourn) = run(&model(signal), Service::Droppable, 1100);
-            // Nobody slows down: 100 of 1200 ns pile up for each packet.
+            // No sender slows down: 100 of 1200 ns pile up for each packet.
             assert!(sojourn > TimeDelta::from_us(150), "{sojourn}");
             assert_eq!((marks > 5, quenches > 5), (expected, !expected), "{marks} {quenches}");
             assert_eq!(run(&model(signal), Service::Droppable, 1200).0, 0);
         }
     }
 
-    /// Source Quench: of data alone, and each signal of one packet.
+    /// Source Quench signals data alone, one packet per signal.
     #[test]
     fn senders_of_data_alone_are_quenched() {
         let model = model(Signal::Quench);
@@ -236,7 +235,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// The port inside is not disturbed, whatever is dropped; each packet's wait is its own.
+        /// Drops do not disturb the port inside; each packet has its own wait.
         #[test]
         fn times_keep_step_with_packets(
             steps in prop::collection::vec((0u64..5000, any::<bool>(), 0usize..3, 64u16..3000), 1..300),

@@ -1,27 +1,26 @@
-//! Who sends next on a wire that several kinds of traffic share.
+//! Deficit round robin between kinds of traffic on a wire.
 
-/// Bytes that each gains with its turn (chosen): a full packet of 9000 bytes of payload, so that every turn sends one.
+/// Bytes per turn (chosen): a full packet of 9000 bytes of payload, so that every turn sends one.
 const QUANTUM: i64 = 9064;
 
-/// Deficit round robin (Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit Round Robin", 1995): while
-/// several have something to send, each sends as many bytes as the others.
+/// Deficit round robin (Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit Round Robin", 1995): backlogged
+/// kinds of traffic send equally many bytes.
 ///
-/// Who has nothing to send saves nothing up. What it owes, because its last packet was longer than what was left of its
-/// turn, it goes on to owe.
+/// An idle kind saves no credit, and keeps the debt of a packet longer than the rest of its turn.
 #[derive(Clone, Debug, Default)]
 pub struct Deficits<D> {
-    /// Bytes that each may still send in its turn.
+    /// Bytes left in each kind's turn.
     left: D,
     turn: usize,
 }
 
 impl<D: AsRef<[i64]> + AsMut<[i64]>> Deficits<D> {
-    /// Nobody has sent anything: as many kinds of traffic as `left` has zeros.
+    /// The initial state for as many kinds as `left` has zeros.
     pub fn new(left: D) -> Deficits<D> {
         Deficits { left, turn: 0 }
     }
 
-    /// Who sends next among those that have something to send: nobody if none has.
+    /// The kind that sends next among those that wait.
     pub fn next(&mut self, waits: impl Fn(usize) -> bool) -> Option<usize> {
         let left = self.left.as_mut();
         if !(0..left.len()).any(&waits) {
@@ -39,7 +38,7 @@ impl<D: AsRef<[i64]> + AsMut<[i64]>> Deficits<D> {
         }
     }
 
-    /// Who was next sent so many bytes.
+    /// Charges a packet to the kind that [`Deficits::next`] chose.
     pub fn sent(&mut self, bytes: u16) {
         self.left.as_mut()[self.turn] -= i64::from(bytes);
     }
@@ -49,12 +48,12 @@ impl<D: AsRef<[i64]> + AsMut<[i64]>> Deficits<D> {
 mod tests {
     use super::*;
 
-    /// Over any time in which both wait, the bytes of each differ by less than two packets, whatever was sent before.
+    /// While both wait, their bytes differ by less than two packets over any time.
     #[test]
     fn each_sends_as_many_bytes_as_the_others() {
         let sizes = [9064u16, 1564, 64];
         let mut deficits = Deficits::new([0; 3]);
-        // One alone, for long: that gives it no debt and the others no credit.
+        // A kind that is long alone gets no debt, and the others get no credit.
         for _ in 0..1000 {
             assert_eq!(deficits.next(|place| place == 1), Some(1));
             deficits.sent(1564);

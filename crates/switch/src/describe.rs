@@ -1,4 +1,4 @@
-//! A model in words: everything that decides what becomes of a packet, for people.
+//! Describes a model for people.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 impl ServiceModel {
-    /// What it does, a line each: the order of its queues, then every queue; those alike that follow each other in one.
+    /// Describes the order of the queues, then every queue, a line each; equal neighbours share a line.
     pub fn describe(&self) -> Vec<String> {
         let count = self.queue_count();
         let mut lines = Vec::new();
@@ -98,7 +98,7 @@ impl ServiceModel {
         }
     }
 
-    /// `None` for what happens anyway.
+    /// Describes an action; `None` for the default, a drop.
     fn action_words(&self, action: Action) -> Option<String> {
         Some(match action {
             Action::Drop => return None,
@@ -148,7 +148,7 @@ fn marker_words(marker: Marker) -> String {
             format!(", marks {at} beyond {above} {unit}{itself}")
         }
         Marker::Ramp { kmin, kmax, pmax } => {
-            // To the nearest hundredth of a percent: one percent of 2^32 is no whole number.
+            // Rounded to a hundredth of a percent: one percent of 2^32 is not a whole number.
             let hundredths = ((u64::from(pmax) * 10_000) + (1 << 31)) >> 32;
             let (whole, rest) = (hundredths / 100, hundredths % 100);
             let rest = if rest == 0 { String::new() } else { format!(".{rest:02}") };
@@ -194,7 +194,7 @@ mod tests {
                 Sizes { packets: 8, payload_bytes: 9000, packet_bytes: 9064, mark: 6, line };
             let model = (profile.build)(sizes).build().unwrap();
             let described = model.describe();
-            // Queues that are alike are said together.
+            // Equal queues share a line.
             let queues = match profile.name {
                 "qos" => 1,
                 "priorities" => 2,

@@ -1,16 +1,16 @@
-//! Detour: a packet that finds its output port busy leaves by another port of the switch, and finds its way from
-//! there. OPF (Shani et al., IFIP Networking 2024) and DIBS (Zarifis et al., EuroSys 2014) call it a detour; random packet
-//! spraying (Dixit et al., INFOCOM 2013) is the case that always takes place, among ports that are equally near.
+//! Detour: a packet that finds its output port busy leaves by another port of the switch, and is routed on from there.
+//! OPF (Shani et al., IFIP Networking 2024) and DIBS (Zarifis et al., EuroSys 2014) call it a detour. Random packet
+//! spraying (Dixit et al., INFOCOM 2013) always detours, among equally near ports.
 //!
-//! The decision alone: how long queues are, which ports there are, and what a packet has gone through are arguments. So the
-//! simulator, the software switch and the P4 program can be held to the same vectors.
+//! Queue lengths, ports and the packet's history are arguments, so that the simulator, the software switch and the P4
+//! program can be tested with the same vectors.
 
 use trimline_packet::{Kind, Packet, Service};
 
 use crate::Rng;
 use crate::model::{Limit, ServiceModel};
 
-/// Which packets a switch may detour.
+/// The packets that a switch may detour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detourable {
     /// Data with [`Packet::MARK_UNSCHEDULED`] (OPF).
@@ -19,50 +19,50 @@ pub enum Detourable {
     Data,
 }
 
-/// What the port of a packet must be like for it to be detoured.
+/// The state of a port whose packets are detoured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hot {
-    /// Its queue is seen to hold more packets than this (OPF: opf-thresh, Algorithm 1 line 8, strictly more).
+    /// Its seen length in packets is above this (OPF: opf-thresh, Algorithm 1 line 8, strictly more).
     Above(u32),
     /// It has no room for the packet (DIBS).
     Full,
-    /// Anything: every packet is detoured (random packet spraying).
+    /// Any (random packet spraying).
     Always,
 }
 
-/// How the other port is chosen.
+/// The rule that chooses the other port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
-    /// Two are drawn, with replacement; the one that is seen to hold fewer packets, the first drawn of equals (OPF).
+    /// The shorter of two drawn with replacement, by seen length; of equals the first (OPF).
     ShorterOfTwo,
-    /// One is drawn (DIBS, random packet spraying, OPF's published prototype).
+    /// A drawn port (DIBS, random packet spraying, OPF's published prototype).
     One,
 }
 
-/// What counts towards the limit.
+/// The count that the limit bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counts {
-    /// Times that the packet was detoured.
+    /// Detours of the packet.
     Detours,
-    /// Switches that it has left, whichever way: `MAX_TTL - TTL` of Algorithm 1 as printed.
+    /// Switches that it has left: `MAX_TTL - TTL` of Algorithm 1 as printed.
     Switches,
 }
 
-/// How long a queue is seen to be.
+/// The queue length that a decision sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// As long as it is.
+    /// The length now.
     Now,
-    /// As long as it was when a packet last began to leave it, that one included (Algorithm 2).
+    /// The length at the last departure's start, that packet included (Algorithm 2).
     LastDeparture,
-    /// As long as the last packet to begin to leave found it when it came: an idle port stays hot until its next packet.
+    /// The length that the last departing packet found at its arrival: an idle port stays hot until its next packet.
     /// (OPF's published prototype.)
     LastArrivalThatLeft,
 }
 
 impl Seen {
-    /// What the register of a port holds after a packet began to leave it (Algorithm 2): the port held `packets`, that
-    /// one included, and the packet had found `found` when it came. `None`: there is no register.
+    /// A port's register after a packet began to leave (Algorithm 2): the port held `packets`, that one included, and
+    /// the packet found `found` at its arrival. `None`: no register.
     #[inline]
     pub const fn at_departure(self, packets: u32, found: u16) -> Option<u16> {
         match self {
@@ -74,25 +74,25 @@ impl Seen {
     }
 }
 
-/// Which ports a packet may be detoured to.
+/// Ports to which a packet may be detoured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Targets {
-    /// Ports to hosts too. A host that gets another's packet has no way to send it on.
+    /// Includes ports to hosts. Hosts cannot forward packets.
     pub hosts: bool,
-    /// The port by which the packet came, too.
+    /// Includes the port by which the packet came.
     pub input: bool,
-    /// Ports whose link routing knows to be dead, too.
+    /// Includes ports with dead links.
     pub dead: bool,
-    /// Ports that have no room for the packet, too.
+    /// Includes ports without room for the packet.
     pub full: bool,
-    /// The port that routing chose, too.
+    /// Includes the port that routing chose.
     pub own: bool,
-    /// Only ports that routing might have chosen: those up, if it goes up.
+    /// Only ports that routing might have chosen: upward ones, if the packet goes up.
     pub equal_cost: bool,
 }
 
 impl Targets {
-    /// Every other port to a switch, but for the input and dead links (OPF; each but the first is chosen).
+    /// Every other port to a switch, except the input and dead links (OPF; each but the first is chosen).
     pub const OTHERS: Targets = Targets {
         hosts: false,
         input: false,
@@ -101,20 +101,20 @@ impl Targets {
         own: false,
         equal_cost: false,
     };
-    /// Those of them that have room (DIBS).
+    /// [`Targets::OTHERS`] with room (DIBS).
     pub const WITH_ROOM: Targets = Targets { full: false, ..Targets::OTHERS };
-    /// The port that routing chose and those that it might have chosen as well.
+    /// The port that routing chose and its equal-cost alternatives.
     pub const EQUAL_COST: Targets = Targets { own: true, equal_cost: true, ..Targets::OTHERS };
 }
 
-/// A port of the switch, as a packet that may be detoured sees it.
+/// A port, as a packet that may be detoured sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// It leads to a host.
     pub is_host: bool,
     /// The packet came by it.
     pub is_input: bool,
-    /// Routing knows its link to be dead.
+    /// Routing knows its link as dead.
     pub is_dead: bool,
     /// It has no room for the packet.
     pub is_full: bool,
@@ -125,7 +125,7 @@ pub struct Target {
 }
 
 impl Targets {
-    /// Whether a packet may be detoured to a port.
+    /// True if a packet may be detoured to the port.
     pub const fn admit(&self, target: Target) -> bool {
         (self.hosts || !target.is_host)
             && (self.input || !target.is_input)
@@ -136,52 +136,52 @@ impl Targets {
     }
 }
 
-/// What a packet has gone through.
+/// The history of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     /// Switches that it has left.
     pub switches: u8,
-    /// Times that it was detoured.
+    /// Detours so far.
     pub detours: u8,
-    /// Packets that it found in the queue where it is.
+    /// Packets found in the current queue.
     pub found: u16,
 }
 
 impl Steps {
-    /// The packet comes to a further switch.
+    /// Counts a further switch.
     #[must_use]
     pub const fn further(self) -> Steps {
         Steps { switches: self.switches.saturating_add(1), ..self }
     }
 
-    /// The packet is detoured.
+    /// Counts a detour.
     #[must_use]
     pub const fn detoured(self) -> Steps {
         Steps { detours: self.detours.saturating_add(1), ..self }
     }
 }
 
-/// How the switches of a network detour.
+/// The detour rules of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DetourModel {
-    /// Which packets.
+    /// The packets that may be detoured.
     pub detourable: Detourable,
-    /// Which port is hot; `None`: none is, and everything else is as with detour.
+    /// The state of a hot port; `None`: no port is hot, and the rest is as with detour.
     pub hot: Option<Hot>,
-    /// Which other port.
+    /// The rule that chooses the other port.
     pub pick: Pick,
-    /// Among which.
+    /// The ports to choose from.
     pub targets: Targets,
-    /// A packet of which this many were counted is not detoured again (OPF: dcc-thresh); `None`: no limit.
+    /// A packet whose count reached this is not detoured (OPF: dcc-thresh); `None`: no limit.
     pub limit: Option<u8>,
-    /// What is counted.
+    /// The count that `limit` bounds.
     pub counts: Counts,
-    /// How long queues are seen to be.
+    /// The queue length that decisions see.
     pub seen: Seen,
 }
 
 impl DetourModel {
-    /// OPF with this threshold in packets: two detours at most.
+    /// OPF with this threshold in packets: at most two detours.
     pub const fn opf(threshold: u32) -> DetourModel {
         DetourModel {
             detourable: Detourable::Unscheduled,
@@ -194,7 +194,7 @@ impl DetourModel {
         }
     }
 
-    /// DIBS: any data, only when the port is full, to a port drawn from those with room, without limit.
+    /// DIBS: any data, only at a full port, to a drawn port with room, without limit.
     pub const fn dibs() -> DetourModel {
         DetourModel {
             detourable: Detourable::Data,
@@ -206,13 +206,12 @@ impl DetourModel {
         }
     }
 
-    /// Random packet spraying: any data, always, to a port drawn from those that are equally near.
+    /// Random packet spraying: any data, always, to a drawn port among the equally near.
     pub const fn rps() -> DetourModel {
         DetourModel { hot: Some(Hot::Always), targets: Targets::EQUAL_COST, ..DetourModel::dibs() }
     }
 
-    /// Whether a packet may be detoured, whatever its port is like (Algorithm 1, line 3). Headers and control packets
-    /// never are.
+    /// True if a packet may be detoured at a hot port (Algorithm 1, line 3). Headers and control packets never may.
     #[inline]
     pub fn applies(&self, packet: &Packet, steps: Steps) -> bool {
         let is_meant = match self.detourable {
@@ -228,7 +227,7 @@ impl DetourModel {
             && self.limit.is_none_or(|limit| counted < limit)
     }
 
-    /// Whether a port is hot whose queue is seen to hold so many packets.
+    /// True if a port with a seen length of `packets` is hot.
     #[inline]
     pub fn is_hot(&self, packets: u32, is_full: impl FnOnce() -> bool) -> bool {
         match self.hot {
@@ -239,8 +238,8 @@ impl DetourModel {
         }
     }
 
-    /// One of the `candidates` ports that were admitted, by its place among them; `None` if there are none.
-    /// `packets` says how many a candidate is seen to hold.
+    /// Index of the chosen port among `candidates`; `None` without candidates. `packets` gives a candidate's seen
+    /// length.
     pub fn choose(
         &self,
         candidates: u32,
@@ -259,7 +258,7 @@ impl DetourModel {
 }
 
 impl ServiceModel {
-    /// What the queue holds of whole data packets, of priority 0 where there are priorities, or all queues together.
+    /// Capacity for whole data packets, by their queue (of priority 0, with priorities) and the port.
     pub fn room_for_data(&self) -> Limit {
         let whole = self.queues[self.queue_of(Service::Trimmable)].limits[0];
         Limit {
@@ -276,7 +275,7 @@ mod tests {
     use super::*;
     use crate::testing::packet;
 
-    /// Draws that were laid out.
+    /// Prepared draws.
     struct Laid(&'static [u32]);
 
     impl Rng for Laid {

@@ -1,38 +1,36 @@
-//! What a switch does with the packets that a port could not keep: the same in the simulator and in the software
-//! switch.
+//! Applies dispositions, in the simulator and in the software switch.
 
 use trimline_packet::{Handle, Packet, PortCounters};
 
 use crate::drop_list::{Disposition, DropList};
 
-/// A switch around one of its ports, which could not keep packets.
+/// Actions of a switch on packets that a port could not keep.
 pub trait SwitchActions {
-    /// A packet is about to meet its fate: for those who record it.
+    /// Records a packet's disposition before it is applied.
     fn record(&mut self, packet: Handle, disposition: Disposition);
     /// The counters of the port.
     fn counters(&mut self) -> &mut PortCounters;
-    /// So many bytes of payload were cut at the port.
+    /// Counts trimmed payload bytes.
     fn cut(&mut self, bytes: u64);
-    /// Turns a trimmed header round. False: it is none that can be.
+    /// Bounces a trimmed header. False if it cannot be bounced.
     fn turn_round(&mut self, packet: Handle) -> bool;
-    /// Routes a packet like any other of this switch, at once. What it displaces is settled when this returns.
+    /// Routes a packet like any other, at once, and applies the resulting dispositions.
     fn forward(&mut self, packet: Handle);
-    /// Whether a packet is a header: a switch has trimmed it.
+    /// True if a packet is a trimmed header.
     fn is_header(&self, packet: Handle) -> bool;
-    /// A packet is dropped: frees its storage.
+    /// Frees the storage of a dropped packet.
     fn free(&mut self, packet: Handle);
-    /// Makes a packet the notification of its drop. Gives the bytes that were cut, or nothing: this switch tells nobody
-    /// of this packet.
+    /// Makes a packet the notification of its drop. Returns the bytes trimmed, or `None` if this switch sends no
+    /// notification of it.
     fn make_notification(&mut self, packet: Handle) -> Option<u16>;
-    /// Sends a notification out of the port of the link over which its packet came, at once. What it displaces is settled
-    /// when this returns.
+    /// Sends a notification to the link over which its packet came, at once, and applies the resulting dispositions.
     fn send_back(&mut self, notification: Handle);
-    /// Tells the sender of a packet that goes on: sends it a notification, routed like any other packet. `header` is the
-    /// packet as it leaves. Gives whether the sender is told.
+    /// Sends a notification to the sender of a packet that goes on, routed like any other. `header`: the packet as it
+    /// leaves. False if no notification is sent.
     fn quench(&mut self, packet: Handle, header: &Packet) -> bool;
 }
 
-/// Acts on everything that calls of one port displaced, oldest first. `drop_list` is then empty and keeps its memory.
+/// Applies all dispositions in `drop_list`, oldest first. The list is then empty and keeps its memory.
 pub fn apply_dispositions(drop_list: &mut DropList, switch: &mut impl SwitchActions) {
     switch.counters().trimmed += u64::from(core::mem::take(&mut drop_list.trimmed));
     switch.cut(core::mem::take(&mut drop_list.cut_bytes));
@@ -78,7 +76,6 @@ mod tests {
 
     use super::*;
 
-    /// A switch that writes down what it is asked to do.
     #[derive(Default)]
     struct Written {
         counters: PortCounters,

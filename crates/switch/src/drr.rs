@@ -1,4 +1,4 @@
-//! A port of two kinds of traffic that share the wire: NDP's beside what may only be dropped (NDP 3.3).
+//! A port with two kinds of traffic on a wire: NDP's and droppable packets (NDP 3.3).
 
 use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
@@ -9,17 +9,17 @@ use crate::output_port::{OutputPort, PortModel, QueueView, Returning};
 use crate::pool::Pool;
 use crate::port_context::PortContext;
 
-/// The models of a port's two kinds of traffic.
+/// Models of the two kinds of traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrrModel {
-    /// For all packets that have no queue beside.
+    /// For all other packets.
     pub main: ServiceModel,
-    /// For packets that may only be dropped ([`Service::Droppable`]); without it they are in `main` too.
+    /// For packets that may only be dropped ([`Service::Droppable`]); `None`: `main` too.
     pub droppable: Option<ServiceModel>,
 }
 
 impl DrrModel {
-    /// The model of the queue beside, if packets of this service go there.
+    /// The model of `droppable`, if this class goes there.
     #[inline]
     fn droppable_of(&self, class: ServiceClass) -> Option<&ServiceModel> {
         self.droppable.as_ref().filter(|_| class == Service::Droppable)
@@ -36,7 +36,6 @@ impl PortModel for DrrModel {
         self.main.shares_memory() || self.droppable.as_ref().is_some_and(PortModel::shares_memory)
     }
 
-    /// Headers are the main port's.
     fn returning(&self) -> Returning {
         self.main.returning()
     }
@@ -44,7 +43,7 @@ impl PortModel for DrrModel {
 
 /// Two ports that share a wire by deficit round robin ([`Deficits`]).
 ///
-/// Its queues are those of `main`, and behind them those of the other port.
+/// Its queues are the queues of `main`, followed by the queues of `droppable`.
 #[derive(Clone, Debug, Default)]
 pub struct Drr<A, B> {
     main: A,
@@ -57,7 +56,6 @@ where
     A: OutputPort<Model = ServiceModel>,
     B: OutputPort<Model = ServiceModel>,
 {
-    /// The port that holds a queue, and the queue's number there.
     #[inline]
     fn split(queue: usize) -> Result<usize, usize> {
         if queue < A::QUEUES { Ok(queue) } else { Err(queue - A::QUEUES) }
@@ -187,7 +185,7 @@ where
         let Some(droppable) = &model.droppable else {
             return self.main.dequeue(&mut context.with(&model.main));
         };
-        // One wire: whoever had it gives its memory back, whoever is next.
+        // The ports share a wire: the memory of the last packet is freed before the next one starts.
         self.release(model, context.pool);
         let waits = [&self.main.next_start(context.now), &self.droppable.next_start(context.now)]
             .map(|start| *start <= context.now);

@@ -2,7 +2,7 @@
 
 use crate::model::Limit;
 
-/// What a queue or a port holds.
+/// The packets and bytes in a queue or a port.
 #[derive(Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) packets: u32,

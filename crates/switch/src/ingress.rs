@@ -1,47 +1,46 @@
-//! Priority flow control (IEEE 802.1Qbb): what a switch holds of the packets of one input, and when it tells the sender
-//! at the other end of that link to stop.
+//! Priority flow control (IEEE 802.1Qbb): counts a switch's bytes per input, and stops the sender of the link.
 //!
-//! A class is a queue of the switch's ports. What an input holds counts from the arrival of a packet until its last bit
-//! has left, whatever port it waits at. Above XOFF the class is stopped, at XON it may go on. The packet that crosses
-//! XOFF, and behind it what is on its way meanwhile, the headroom, find room above.
+//! A class is a queue of the switch's ports. A packet counts at its input from arrival until its last bit has left, at
+//! whichever port it waits. Above XOFF the class stops; at XON it may go on. The packet that crosses XOFF and the
+//! packets then in flight, the headroom, fit above XOFF.
 
-/// The classes that a port can have: its queues.
+/// Max number of classes, the queues of a port.
 pub const CLASSES: usize = 8;
 
-/// When inputs stop their senders: the same for all inputs of a network.
+/// The pause thresholds of a network's inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PauseModel {
-    /// An input that holds more bytes of a class than this stops it.
+    /// An input with more bytes of a class stops it.
     pub xoff: u32,
-    /// A stopped class of which the input holds this or less may go on.
+    /// A stopped class goes on at this many bytes or fewer.
     pub xon: u32,
-    /// A bit for each class that is never dropped: the others are not counted.
+    /// Bit mask of lossless classes; others are not counted.
     pub lossless: u8,
-    /// How long a class stops unless told again, in units of 512 bit times.
+    /// Duration of a pause unless refreshed, in units of 512 bit times.
     pub quanta: u16,
 }
 
 impl PauseModel {
-    /// The headroom that a link needs, `2 d R + 2 MTU + 64`: what comes while the frame waits behind a packet of the
-    /// reverse direction, is sent, travels and finds the sender at the beginning of a packet, and what was on its way.
-    /// `flight` is what the link carries in the time that it takes from end to end, both directions together.
+    /// Headroom of a link in bytes, `2 d R + 2 MTU + 64`: what arrives while the pause frame waits behind a packet of
+    /// the reverse direction, is sent, travels and finds the sender at the beginning of a packet, plus what was on its
+    /// way. `flight`: bytes that the link carries in its end-to-end time, both directions together.
     pub const fn headroom(flight: u64, largest_packet: u16) -> u64 {
         flight + 2 * largest_packet as u64 + trimline_packet::Pause::BYTES as u64
     }
 }
 
-/// What becomes of a packet that arrives.
+/// The outcome of a packet's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// It is counted.
     Counted,
     /// It is counted, and its class must stop.
     Stops,
-    /// The memory of the input is full: it is lost.
+    /// The input's memory is full: the packet is lost.
     NoRoom,
 }
 
-/// What one input of a switch holds.
+/// Bytes held for an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ingress {
     held: [u32; CLASSES],
@@ -49,7 +48,7 @@ pub struct Ingress {
 }
 
 impl Ingress {
-    /// A packet of a lossless class arrives, at an input with so much memory above XOFF: a packet and the headroom.
+    /// Counts an arriving packet of a lossless class. `above_xoff`: memory above XOFF, for a packet and the headroom.
     #[inline]
     pub fn arrive(
         &mut self,
@@ -68,7 +67,7 @@ impl Ingress {
         if stops { Arrival::Stops } else { Arrival::Counted }
     }
 
-    /// The last bit of a packet of a lossless class has left. Gives whether its class may go on from now on.
+    /// Removes a lossless packet whose last bit has left. True if its class may now go on.
     #[inline]
     pub fn leave(&mut self, class: usize, bytes: u16, model: &PauseModel) -> bool {
         self.held[class] -= u32::from(bytes);
@@ -77,18 +76,18 @@ impl Ingress {
         resumes
     }
 
-    /// The classes that are stopped now, a bit each.
+    /// Bit mask of the stopped classes.
     #[inline]
     pub fn stopped(&self) -> u8 {
         self.stopped
     }
 
-    /// Bytes of a class.
+    /// Bytes held of a class.
     pub fn held(&self, class: usize) -> u32 {
         self.held[class]
     }
 
-    /// The link has failed: nobody is told anything, and whoever sends on it later is told anew.
+    /// Forgets stopped classes as the link failed: no frame is sent, and a later sender is stopped anew.
     pub fn forget(&mut self) {
         self.stopped = 0;
     }
@@ -133,7 +132,7 @@ mod tests {
     }
 
     proptest! {
-        /// The sender hears of every change of its state and of nothing else, and classes do not touch each other.
+        /// The sender receives exactly its changes of state; classes are independent.
         #[test]
         fn what_the_sender_was_told_is_what_is_held(
             steps in prop::collection::vec((0usize..8, 1u16..3000, any::<bool>()), 1..300),
@@ -175,8 +174,8 @@ mod tests {
         }
     }
 
-    /// The first switch's port to the second and the second's port to the host, which sends one packet in the time of
-    /// three. What the second tells the first takes effect at once. Gives what arrived at the host and what was dropped.
+    /// Connects a port to a port of a second switch, which sends a packet to the host in three packet times and pauses
+    /// the first at once. Returns the packets that arrived at the host, and those dropped.
     fn two_switches(model: &PauseModel) -> (u32, usize) {
         let downstream_model = ServiceModel::drop_tail(8);
         let upstream_model = ServiceModel::drop_tail(100);
@@ -201,7 +200,7 @@ mod tests {
                     }
                 }
             }
-            // What the first switch sent arrives one step later.
+            // A packet of the first switch arrives one step later.
             if let Some(arriving) = link.take() {
                 let bytes = world.packets.packet(arriving).wire_bytes;
                 if ingress.arrive(0, bytes, u32::MAX, model) == Arrival::Stops {
@@ -209,7 +208,7 @@ mod tests {
                 }
                 downstream.enqueue(arriving, &mut world.context(Time::ZERO, &downstream_model));
             }
-            // A stopped port still finishes what is on its wire, and has no packet to offer.
+            // A stopped port still finishes the packet on its wire, and offers no other.
             link = upstream.dequeue(&mut world.context(Time::ZERO, &upstream_model));
             assert!(!(ingress.stopped() != 0 && link.is_some()), "a stopped port sent");
             assert!(!(ingress.stopped() != 0 && upstream.is_backlogged()), "and has an event");

@@ -1,4 +1,4 @@
-//! The kind of port that a network's models need.
+//! Kinds of ports.
 
 use alloc::vec::Vec;
 
@@ -11,20 +11,20 @@ use crate::port::Port;
 use crate::priority_drop::PriorityDrop;
 use crate::rate_limited::RateLimited;
 
-/// A function that is compiled for each kind of port.
+/// A function compiled for each kind of port.
 pub trait PortVisitor {
-    /// What the function returns.
+    /// The return type.
     type Output;
 
-    /// Calls the function for ports of kind `P`, which share `model`.
+    /// Runs for ports of kind `P`, which share `model`.
     fn visit<P: OutputPort + 'static>(self, model: P::Model) -> Self::Output;
 }
 
-/// Calls `visitor` with the kind of port that these models need: what a kind of its own costs, others do not pay. All ports
-/// have the model `every` but those whose number ([`OutputPort::with_model`]) is the place of their model in `others`,
-/// counted from 1.
+/// Calls `visitor` with the cheapest kind of port for these models. A port's number ([`OutputPort::with_model`]) is the
+/// index of its model in `others`, counted from 1; all other ports have the model `every`.
 ///
-/// Ports that differ, or have a queue beside, serve no caps, waits or urgencies ([`Demands`]): callers refuse these.
+/// Ports that differ, or have a droppable queue, support no caps, waits or urgencies ([`Demands`]); callers refuse
+/// these.
 pub fn visit_ports<V: PortVisitor>(
     every: &DrrModel,
     others: impl ExactSizeIterator<Item = DrrModel>,

@@ -1,12 +1,11 @@
-//! What a switch does with a packet when the queue it is for is short, long or full.
+//! Output ports of switches: they queue, trim, mark, drop and send packets.
 //!
-//! One output port ([`Port`]) is five orthogonal choices ([`ServiceModel`]): queues, classifier,
-//! marker, scheduler, overflow. Every scheme is a configuration of them, not a type of its own. A
-//! port decides nothing that leaves by another port: packets that lose their place come back in
-//! [`DropList`] with a [`Disposition`], and the switch around the port acts on it.
+//! A [`Port`] combines five orthogonal choices ([`ServiceModel`]): queues, classifier, marker, scheduler, overflow.
+//! Each scheme is a configuration, not a type. A port never acts on another port: packets that it does not keep go to
+//! [`DropList`] with a [`Disposition`] for the switch.
 //!
-//! Sans I/O: no clock, no random source. Time and chance are arguments, so that the simulator, the
-//! software switch, P4 and RTL can be held to the same vectors. This crate knows no transport.
+//! Sans I/O: time and random numbers are arguments, so that the simulator, the software switch, P4 and RTL can be
+//! tested with the same vectors. The crate knows no transport.
 #![no_std]
 #![forbid(unsafe_code)]
 

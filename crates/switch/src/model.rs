@@ -15,87 +15,84 @@ pub use action::Action;
 pub use error::ModelError;
 pub use unreached::Surroundings;
 
-/// The most queues of a port.
+/// Max number of queues of a port.
 pub const MAX_QUEUES: usize = 8;
-/// The most steps of an overflow list.
+/// Max length of an overflow list.
 pub const MAX_ACTIONS: usize = 4;
 
-/// Which queue a packet goes to. Queue 0 is the most urgent one.
+/// Maps packets to queues. Queue 0 is the most urgent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Classifier {
-    /// One queue for everything.
+    /// One queue for all packets.
     Single,
-    /// NDP 3.1: trimmed headers, returned headers and control packets to queue 0, the header queue;
-    /// whole data packets, trimmable or not, to queue 1, the data queue.
+    /// NDP 3.1: headers, trimmed or returned, and control packets to queue 0, the header queue; whole data to queue 1,
+    /// the data queue.
     HeaderAndData,
-    /// By the class in the packet's header ([`Flags::class`](trimline_packet::Flags::class)), which is 0 to 3: class 3
-    /// to queue 0, class 0 to queue 3, control packets like data.
+    /// By the class in the packet's header ([`Flags::class`](trimline_packet::Flags::class)), 0 to 3: class 3 to queue
+    /// 0, class 0 to queue 3, control packets like data.
     Class,
-    /// By the packet's priority ([`ServiceClass::priority`]), eight queues: data of priority 7 to queue 0, of priority
-    /// 0 to queue 7. Headers and control packets go to queue 0 too: nothing is more urgent.
+    /// By priority ([`ServiceClass::priority`]), eight queues: data of priority 7 to queue 0, of priority 0 to queue 7.
+    /// Headers and control packets go to queue 0.
     Priority,
-    /// FastLane 3.2: notifications to queue 0, ahead of everything; all else to queue 1.
+    /// FastLane 3.2: notifications to queue 0, ahead of all others in queue 1.
     Notifications,
 }
 
-/// Which queue sends next.
+/// Chooses the queue that sends next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// In order of arrival: one queue.
+    /// Order of arrival, one queue.
     Fifo,
     /// The waiting queue with the lowest number.
     Strict,
-    /// In turn, `weights[queue]` packets each (NDP 3.1: ten headers to one data packet). The paper
-    /// does not say what the count does while only one queue waits; chosen: it stands still, so
-    /// that a round goes on where it was when the queues meet again.
+    /// Round robin, `weights[queue]` packets each (NDP 3.1: ten headers to one data packet). While only one queue waits
+    /// the count stands still (chosen; not in the paper), so that the round continues later.
     WeightedRoundRobin {
-        /// Packets of each queue in one round.
+        /// Packets per queue and round.
         weights: [u32; MAX_QUEUES],
     },
-    /// The waiting queue with the lowest number; queue 0 at no more than a rate (FastLane 3.3.1). For a port that has a
-    /// clock: [`RateLimited`](crate::RateLimited).
+    /// The waiting queue with the lowest number; queue 0 at a limited rate (FastLane 3.3.1). For ports with a clock:
+    /// [`RateLimited`](crate::RateLimited).
     RateLimited(Cap),
 }
 
-/// A bound on what a port's first queue sends.
+/// A rate limit for a port's first queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cap {
-    /// Its rate. Each packet waits until the one before has had its time at this rate.
+    /// Max rate. Each packet waits for the time of the one before at this rate.
     pub rate: BitRate,
-    /// Whether the queue sends beyond it while nothing else of the port may go.
+    /// The queue may exceed it while no other packet may go.
     pub is_work_conserving: bool,
 }
 
 impl Cap {
-    /// FastLane 3.3.1: 1 % of the link, and what others leave.
+    /// The cap of FastLane 3.3.1: 1 % of the link, plus idle time.
     pub fn of_line(line: BitRate) -> Cap {
         let rate = BitRate::from_bps((line.as_bps() / 100).max(1));
         Cap { rate, is_work_conserving: true }
     }
 
-    /// From the beginning of a packet to that of the next one.
     pub(crate) fn spacing(self, wire_bytes: u16) -> TimeDelta {
         self.rate.transmission(ByteCount::new(wire_bytes.into()))
     }
 }
 
-/// Which packet of a queue goes next.
+/// Chooses the packet of a queue that goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The one that came first.
+    /// The packet that came first.
     Arrival,
-    /// The first one of the flow that has the most urgent packet; and a packet that finds no room evicts those that are
-    /// less urgent than itself, the least urgent first (pFabric). For the last queue of a port that looks at urgencies:
-    /// [`PriorityDrop`](crate::PriorityDrop).
+    /// The first packet of the flow with the most urgent packet. A packet without room evicts less urgent ones, the
+    /// least urgent first (pFabric). For the last queue of [`PriorityDrop`](crate::PriorityDrop).
     Urgency,
 }
 
-/// How much a queue holds. A packet that would take it beyond one of the two does not fit.
+/// The capacity of a queue. A packet must fit both bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// Packets, the one on the wire included.
     pub packets: u32,
-    /// Bytes, those of the packet on the wire included.
+    /// Bytes, the packet on the wire included.
     pub bytes: u32,
 }
 
@@ -113,51 +110,50 @@ impl Limit {
     }
 }
 
-/// When a packet gets the mark "congestion experienced". Only packets with
-/// [`Packet::MARK_ECT`] are marked; others pass.
+/// The rule for the mark "congestion experienced", for packets with [`Packet::MARK_ECT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// Never.
     None,
-    /// When the queue is longer than a threshold (DCTCP).
+    /// Queue length above a threshold (DCTCP).
     Threshold {
         /// Unit of the threshold.
         unit: Unit,
         /// Mark when the length is greater.
         above: u32,
-        /// Whether the packet itself is part of the length.
+        /// The packet itself is part of the length.
         count_self: bool,
-        /// When the length is measured.
+        /// The time of measurement.
         at: MarkAt,
     },
-    /// With a probability that rises linearly from 0 at `kmin` bytes to `pmax` at `kmax`, and is 1
-    /// beyond (DCQCN). Measured at arrival, the packet itself not counted.
+    /// With a probability that rises linearly from 0 at `kmin` bytes to `pmax` at `kmax`, and is 1 above (DCQCN).
+    /// Measured at arrival, without the packet.
     Ramp {
-        /// Queue bytes up to which nothing is marked.
+        /// Queue bytes up to which no packet is marked.
         kmin: u32,
-        /// Queue bytes above which everything is.
+        /// Queue bytes above which every packet is marked.
         kmax: u32,
         /// Probability at `kmax`, Q0.32.
         pmax: u32,
     },
-    /// By how long data has waited, when its transmission starts (CoDel, RFC 8289, which drops where this signals). For a
-    /// port that knows since when: [`CodelPort`](crate::CodelPort).
+    /// By sojourn time at the start of transmission (CoDel, RFC 8289, with signals for drops). For
+    /// [`CodelPort`](crate::CodelPort).
     CoDel {
-        /// A wait that is not too long.
+        /// Acceptable sojourn time.
         target: TimeDelta,
-        /// Waits that are longer for this time are congestion.
+        /// Time above `target` that counts as congestion.
         interval: TimeDelta,
-        /// What is done about it.
+        /// The kind of signal.
         signal: Signal,
     },
 }
 
-/// Whom CoDel tells of congestion.
+/// The recipient of CoDel's signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// The receiver, by the mark "congestion experienced".
     Mark,
-    /// The sender of any data packet, by a notification beside it (Source Quench; FastLane 5).
+    /// The sender of any data packet, by a notification (Source Quench; FastLane 5).
     Quench,
 }
 
@@ -170,39 +166,38 @@ pub enum Unit {
     Bytes,
 }
 
-/// When a marker looks at the queue.
+/// The time at which a marker measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkAt {
-    /// When the packet arrives.
+    /// On arrival.
     Enqueue,
-    /// When the packet's transmission starts.
+    /// At the start of transmission.
     Dequeue,
 }
 
-/// The choices of one queue.
+/// The choices for a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueChoices {
-    /// How much it holds when a whole packet arrives.
+    /// Capacity for an arriving whole packet.
     pub whole: Limit,
-    /// How much it holds when a header or a control packet arrives.
+    /// Capacity for an arriving header or control packet.
     pub header: Limit,
-    /// `None`: memory of its own. Otherwise from the switch's pool, up to this times what is free,
-    /// and up to the limits.
+    /// `None`: memory of its own. Otherwise the switch's pool, up to this times its free memory and the limits.
     pub pool: Option<Alpha>,
-    /// What is marked.
+    /// The marking rule.
     pub marker: Marker,
-    /// Selective dropping (Aeolus, SIGCOMM 2020): a whole packet with [`Packet::MARK_UNSCHEDULED`] that finds more than
-    /// so many bytes in the queue, those of the packet on the wire included and its own not, is dropped, whatever the
-    /// overflow list says. `None`: it is like any other.
+    /// Selective dropping (Aeolus, SIGCOMM 2020): drops a whole packet with [`Packet::MARK_UNSCHEDULED`] that finds
+    /// more than this many bytes (with the packet on the wire, without its own), whatever the overflow list. `None`:
+    /// off.
     pub selective_drop: Option<u32>,
-    /// Which of its packets goes next.
+    /// The order of its packets.
     pub order: Order,
-    /// What happens to a packet that does not fit, in order; at most [`MAX_ACTIONS`].
+    /// Steps for a packet that does not fit, in order; at most [`MAX_ACTIONS`].
     pub overflow: Vec<Action>,
 }
 
 impl QueueChoices {
-    /// A queue with memory of its own that marks nothing and drops what does not fit.
+    /// A drop-tail queue with memory of its own, without marks.
     pub fn new(limit: Limit) -> QueueChoices {
         QueueChoices {
             whole: limit,
@@ -215,14 +210,14 @@ impl QueueChoices {
         }
     }
 
-    /// The same with an overflow list.
+    /// Replaces the overflow list.
     #[must_use]
     pub fn overflow(mut self, actions: &[Action]) -> QueueChoices {
         self.overflow = actions.to_vec();
         self
     }
 
-    /// The same with a marker.
+    /// Replaces the marker.
     #[must_use]
     pub fn marker(mut self, marker: Marker) -> QueueChoices {
         self.marker = marker;
@@ -230,98 +225,88 @@ impl QueueChoices {
     }
 }
 
-/// The five choices as a user states them: free to change, not yet checked.
+/// The five choices as a user states them, unchecked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choices {
     /// The queues, most urgent first: 1 to [`MAX_QUEUES`].
     pub queues: Vec<QueueChoices>,
-    /// Which queue a packet goes to.
+    /// Maps packets to queues.
     pub classifier: Classifier,
-    /// Which queue sends next.
+    /// Chooses the queue that sends next.
     pub scheduler: Scheduler,
-    /// How much all queues hold together. A packet of any service that would take them beyond does not fit.
+    /// Capacity of all queues together, for packets of any service.
     pub port: Limit,
     /// Bytes on the wire of a trimmed packet (NDP 3.1: 64).
     pub trimmed_bytes: u16,
-    /// Memory is handed out in cells of this many bytes; 1 is exact.
+    /// Memory is allocated in cells of this many bytes; 1 is exact.
     pub cell_bytes: u16,
-    /// The port leads to a host, and what it trims bears [`Packet::MARK_LAST_HOP`].
+    /// The port leads to a host, and marks trimmed packets with [`Packet::MARK_LAST_HOP`].
     pub is_last_hop: bool,
 }
 
-/// One queue's choices, flat: what the packet path reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueModel {
-    /// Limits for whole packets and for headers, in this order.
     pub(crate) limits: [Limit; 2],
     pub(crate) pool: Option<Alpha>,
     pub(crate) overflow: [Action; MAX_ACTIONS],
     pub(crate) marker: Marker,
-    /// Bytes that an unscheduled packet may find before it.
+    /// Max bytes that an unscheduled packet may find.
     pub(crate) unscheduled: u32,
     pub(crate) order: Order,
 }
 
 impl QueueModel {
-    /// What becomes of a packet that finds no room, in a queue that trims nothing: the first step that applies to it.
+    /// The disposition of a packet without room, in a queue that does not trim.
     pub(crate) fn disposition(&self, service: Service) -> Disposition {
         let dispositions = self.overflow.iter().find_map(|action| action.disposition(service));
         dispositions.unwrap_or(Disposition::Dropped)
     }
 }
 
-/// The fast way into a queue, by service: a packet that fits these limits is queued and nothing else
-/// happens. Models that have more to look at have limits of zero here; a queue that drops selectively has one that
-/// unscheduled packets keep too.
+/// The fast path into a queue, by class: a packet within these limits is queued without further checks. They are zero
+/// in models with more checks, and at most the threshold of selective dropping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(16))]
 pub(crate) struct ClassEntry {
     pub(crate) limit: Limit,
     pub(crate) queue: u8,
-    /// The queue as a bit.
     pub(crate) bit: u8,
 }
 
-/// The round of a port with two queues: its first `first` turns are the first queue's, the rest of `all`
-/// the second's. Strict priority is a round of one turn.
+/// The round of a port with two queues: `first` turns of `all` for the first queue. Strict priority is a round of one
+/// turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Round {
     pub(crate) first: u32,
     pub(crate) all: u32,
 }
 
-/// The five choices of a port, checked and flat; shared by all ports of a profile.
+/// The checked choices of a port, flat; shared by all ports of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceModel {
-    /// What an arriving packet needs, by its class.
     pub(crate) classes: [ClassEntry; ServiceClass::COUNT],
     pub(crate) round: Round,
     pub(crate) scheduler: Scheduler,
     pub(crate) queues: [QueueModel; MAX_QUEUES],
-    /// Every packet's queue and memory follow from its service and size: no pool, no cells, no ramp of
-    /// marks, no classes, no order but that of arrival.
+    /// Service and size determine queue and memory: no pool, cells, ramp, classes or order by urgency.
     pub(crate) has_class_table: bool,
-    /// The same, and nothing is displaced where a packet leaves.
+    /// `has_class_table`, and departures drop or quench nothing.
     pub(crate) is_plain: bool,
-    /// A plain model that marks: a queue has a threshold.
+    /// A queue marks by a threshold.
     pub(crate) has_threshold: bool,
-    /// How much all queues hold together.
     pub(crate) port: Limit,
-    /// One queue that takes exact sizes from the pool, and marks by a threshold at most.
+    /// A single queue that takes exact sizes from the pool, and marks by a threshold at most.
     pub(crate) is_one_pooled: bool,
-    /// The queue that CoDel looks at.
     codel_queue: Option<u8>,
-    /// The least factor of those queues that take exact sizes from the pool.
+    /// The min factor of queues that take exact sizes from the pool.
     pub(crate) min_alpha: Option<Alpha>,
     pub(crate) classifier: Classifier,
     pub(crate) trimmed_bytes: u16,
-    /// What the port marks in what it trims.
     pub(crate) trim_marks: u8,
     pub(crate) cell_bytes: u16,
     queue_count: u8,
 }
 
-/// Bit `service` is set for headers and control packets.
 const HEADER_SERVICES: u8 = {
     let (mut services, mut place) = (0, 0);
     while place < Service::COUNT {
@@ -337,13 +322,12 @@ const HEADER_SERVICES: u8 = {
     services
 };
 
-/// Whether a packet is a header, a notification or a control packet: 1, or 0 for a whole data packet.
+/// 1 for a header, notification or control packet, 0 for whole data.
 #[inline]
 pub(crate) const fn is_header(service: Service) -> usize {
     (HEADER_SERVICES >> service as u8 & 1) as usize
 }
 
-/// The queue of a service with [`Classifier::Notifications`].
 const fn by_notification(service: Service) -> usize {
     match service {
         Service::Notification => 0,
@@ -355,7 +339,6 @@ const fn by_notification(service: Service) -> usize {
     }
 }
 
-/// The queue of a class with [`Classifier::Priority`].
 fn by_priority(class: ServiceClass) -> usize {
     match is_header(class.service()) {
         0 => usize::from(ServiceClass::TOP_PRIORITY - class.priority()),
@@ -363,7 +346,7 @@ fn by_priority(class: ServiceClass) -> usize {
     }
 }
 
-/// Whether a queue in order of urgency can have these choices.
+/// True if these choices allow order by urgency.
 fn may_be_urgent(choices: &QueueChoices) -> bool {
     let only_drops = |action: &Action| match action {
         Action::Drop | Action::Notify => true,
@@ -379,22 +362,22 @@ fn may_be_urgent(choices: &QueueChoices) -> bool {
         && choices.overflow.iter().all(only_drops)
 }
 
-/// What a model asks of a port beyond [`Port`](crate::Port), each of which costs something.
+/// Abilities beyond [`Port`](crate::Port) that a model needs, at some cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demands {
-    /// A cap on a rate: [`RateLimited`](crate::RateLimited).
+    /// A limited rate: [`RateLimited`](crate::RateLimited).
     pub clock: bool,
-    /// When packets arrived: [`CodelPort`](crate::CodelPort).
+    /// Arrival times: [`CodelPort`](crate::CodelPort).
     pub sojourn: bool,
     /// Packets from the middle of a queue: [`PriorityDrop`](crate::PriorityDrop).
     pub urgency: bool,
 }
 
 impl Choices {
-    /// Checks the choices and lays them out for the packet path.
+    /// Checks the choices and converts them for the packet path.
     ///
     /// # Errors
-    /// What is wrong, and in which queue.
+    /// Returns the first fault, and its queue.
     pub fn build(&self) -> Result<ServiceModel, ModelError> {
         let contradicts = |queue: &QueueChoices| {
             queue.overflow.contains(&Action::Notify)
@@ -406,7 +389,7 @@ impl Choices {
         }
     }
 
-    /// The same, whatever a queue does with packets that find no room: ports have no contradiction there.
+    /// [`Choices::build`] without the check of overflow lists.
     pub(crate) fn lay_out(&self) -> Result<ServiceModel, ModelError> {
         let queues = self.queues.len();
         let classifier = match self.classifier {
@@ -541,29 +524,29 @@ impl Choices {
 }
 
 impl ServiceModel {
-    /// How many queues a port needs: at least this many in [`Port`](crate::Port).
+    /// Number of queues; a [`Port`](crate::Port) has at least as many.
     pub fn queue_count(&self) -> usize {
         usize::from(self.queue_count)
     }
 
-    /// Whether a packet's queue and memory follow from its service and size alone: no shared memory, no
-    /// cells, no ramp of marks, no classes, no order but that of arrival. And nothing is displaced where a packet leaves.
+    /// True if service and size determine queue and memory: no shared memory, cells, ramp, classes or order by urgency;
+    /// and departures drop or quench nothing.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.is_plain
     }
 
-    /// Whether a queue takes its memory from the switch's pool.
+    /// True if a queue takes memory from the switch's pool.
     pub fn is_pooled(&self, queue: usize) -> bool {
         self.queues[queue].pool.is_some()
     }
 
-    /// Whether any queue does: what a port decides then depends on the other ports of its switch.
+    /// True if any queue takes memory from the pool: decisions then depend on the switch's other ports.
     pub fn shares_memory(&self) -> bool {
         self.queues.iter().any(|queue| queue.pool.is_some())
     }
 
-    /// The queue that takes packets of this service and priority. With [`Classifier::Class`] that of class 0.
+    /// The queue for this class. With [`Classifier::Class`]: the queue of class 0.
     pub fn queue_of(&self, class: impl Into<ServiceClass>) -> usize {
         let class = class.into();
         match self.classifier {
@@ -575,7 +558,6 @@ impl ServiceModel {
         }
     }
 
-    /// How queue 0 is bounded, if it is.
     #[inline]
     pub(crate) fn cap(&self) -> Option<Cap> {
         match self.scheduler {
@@ -584,13 +566,12 @@ impl ServiceModel {
         }
     }
 
-    /// The queue that CoDel looks at, if one is.
     #[inline]
     pub(crate) fn codel_queue(&self) -> Option<usize> {
         self.codel_queue.map(usize::from)
     }
 
-    /// Which ports can do what this model says.
+    /// Abilities that this model needs.
     pub fn demands(&self) -> Demands {
         Demands {
             clock: self.cap().is_some(),
@@ -599,12 +580,12 @@ impl ServiceModel {
         }
     }
 
-    /// Whether a port can return a header to its sender.
+    /// True if a port can return headers.
     pub fn returns_headers(&self) -> bool {
         self.queues[self.queue_of(Service::Trimmed)].overflow.contains(&Action::Return)
     }
 
-    /// Bytes of headers that the queue for headers holds; `None` when nothing bounds it.
+    /// Bytes of headers that the header queue holds; `None` if unbounded.
     pub fn header_queue_capacity_bytes(&self) -> Option<u32> {
         let limit = self.queues[self.queue_of(Service::Trimmed)].limits[1];
         let packets = u64::from(limit.packets) * u64::from(self.trimmed_bytes);
@@ -612,7 +593,7 @@ impl ServiceModel {
         (limit != Limit::NONE).then_some(bytes)
     }
 
-    /// The most that a queue can hold, whatever arrives.
+    /// Max occupancy of a queue.
     pub fn max_in_queue(&self, queue: usize) -> Limit {
         let [whole, header] = self.queues[queue].limits;
         Limit {
@@ -621,7 +602,7 @@ impl ServiceModel {
         }
     }
 
-    /// How much all queues of a port hold together.
+    /// Capacity of all queues of a port together.
     pub fn port_limit(&self) -> Limit {
         self.port
     }
@@ -631,7 +612,7 @@ impl ServiceModel {
         self.trimmed_bytes
     }
 
-    /// The queue that takes this packet.
+    /// The queue for this packet.
     #[inline]
     pub fn classify(&self, packet: &Packet) -> usize {
         match self.classifier {
@@ -643,7 +624,6 @@ impl ServiceModel {
         }
     }
 
-    /// Memory that a packet of `wire_bytes` takes.
     #[inline]
     pub(crate) fn occupancy(&self, wire_bytes: u16) -> u32 {
         if self.cell_bytes == 1 {
@@ -709,7 +689,7 @@ mod tests {
             ModelError::CoDel { queue: 1 },
         );
         for queue in [0, 1] {
-            // The first is not the last, and the last one trims.
+            // The first queue is not the last, and the last one trims.
             check(|c| c.queues[queue].order = Order::Urgency, ModelError::Urgency { queue });
         }
         check(

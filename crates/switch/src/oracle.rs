@@ -1,4 +1,4 @@
-//! The port held to a plain one: deques, sums and copies instead of links, counters and masks.
+//! Compares the port with a plain one: deques, sums and copies instead of links, counters and masks.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -14,7 +14,7 @@ use crate::{
     Port, PortContext, QueueChoices, QueueView, Rng, Scheduler,
 };
 
-/// A coin that anyone can recompute, and how often it was drawn.
+/// A reproducible RNG, with its number of draws.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stream {
     seed: u32,
@@ -44,7 +44,6 @@ struct Entry {
     packet: Packet,
 }
 
-/// What one plain port holds.
 #[derive(Clone, Debug)]
 struct Plain {
     queues: Vec<VecDeque<Entry>>,
@@ -54,7 +53,6 @@ struct Plain {
     left: u32,
 }
 
-/// Some plain ports of one switch.
 #[derive(Clone, Debug)]
 struct PlainSwitch {
     choices: Choices,
@@ -62,7 +60,7 @@ struct PlainSwitch {
     ports: Vec<Plain>,
     stream: Stream,
     drop_list: Vec<(Entry, Disposition)>,
-    /// Headers whose senders are told of them.
+    /// Headers whose senders must be notified.
     notified: Vec<Entry>,
     trimmed: u32,
     cut: u64,
@@ -364,7 +362,7 @@ fn any_limit() -> impl Strategy<Value = Limit> {
     ]
 }
 
-/// Mostly none: a port that is nearly always full shows little of its queues.
+/// A limit, mostly absent: a port that is nearly always full shows little of its queues.
 fn any_port_limit() -> impl Strategy<Value = Limit> {
     prop_oneof![
         3 => Just(Limit::NONE),
@@ -423,7 +421,7 @@ fn any_choices() -> impl Strategy<Value = Choices> {
         4 => Choices::p4(packets, 9000),
         5 => Choices::cut_payload(packets, 9064),
         6 => Choices::drop_tail(packets),
-        // Its cap is another port's.
+        // Its cap belongs to the wrapping port.
         7 => Choices::fastlane(packets * 9064, 64 * packets, Cap::of_line(BitRate::from_gbps(10))),
         _ => Choices::ecn(packets + 2, packets),
     });
@@ -463,7 +461,7 @@ fn any_choices() -> impl Strategy<Value = Choices> {
     prop_oneof![small, custom]
 }
 
-/// Runs the steps on ports of `Q` queues and on plain ones, and compares all that can be seen.
+/// Runs the steps on ports of `Q` queues and plain ports, and compares their visible state.
 fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps: &[Step]) {
     let model = choices.lay_out().expect("generated choices are valid");
     let mut plain = PlainSwitch::new(choices, pool_bytes, 2, seed);
@@ -535,7 +533,7 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
                 assert_eq!(u64::from(port.queue_packets(queue)), plain.count(number, queue));
                 assert_eq!(u64::from(port.queue_bytes(queue)), plain.bytes(number, queue));
                 waits |= !state.queues[queue].is_empty() && !state.paused[queue];
-                // Bounds: whatever arrived, no queue is beyond the larger of its limits.
+                // Bounds: no queue exceeds the larger of its limits.
                 let queues = &choices.queues[queue];
                 let (whole, header) = (queues.whole, queues.header);
                 assert!(port.queue_packets(queue) <= whole.packets.max(header.packets));
@@ -560,7 +558,7 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
             "bytes are conserved"
         );
     }
-    // What is left leaves in the same order.
+    // The remaining packets leave in the same order.
     for (number, port) in ports.iter_mut().enumerate() {
         for queue in 0..choices.queues.len() {
             plain.ports[number].paused[queue] = false;
@@ -600,7 +598,7 @@ proptest! {
         compare::<8>(&choices, pool_bytes, seed, &steps);
     }
 
-    /// Eight priorities go the fast way: queue and memory follow from the class and the size.
+    /// Eight priorities take the fast path: class and size determine queue and memory.
     #[test]
     fn eight_priorities_are_plain_and_do_what_plain_queues_do(
         queues in prop::collection::vec((any_limit(), any_limit()), 8),

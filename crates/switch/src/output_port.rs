@@ -1,4 +1,4 @@
-//! What a driver asks of an output port, whatever its queues are.
+//! The interface of output ports, whatever their queues.
 
 use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
@@ -7,96 +7,93 @@ use crate::model::{Limit, ServiceModel};
 use crate::pool::Pool;
 use crate::port_context::PortContext;
 
-/// The configuration of a network's ports, as far as their drivers look at it.
+/// The configuration of a network's ports, as far as drivers read it.
 pub trait PortModel: Clone + Send + Sync {
-    /// Whether a packet's queue and memory follow from its service and size alone: no shared memory, no cells, no ramp
-    /// of marks, no classes. Such ports displace nothing at [`OutputPort::dequeue`].
+    /// True if service and size determine queue and memory: no shared memory, cells, ramp or classes. Such ports drop
+    /// nothing at [`OutputPort::dequeue`].
     fn is_plain(&self) -> bool;
-    /// Whether a queue takes its memory from the switch's pool: what a port decides then depends on the other ports of
-    /// its switch.
+    /// True if a queue takes memory from the pool: decisions then depend on the switch's other ports.
     fn shares_memory(&self) -> bool;
-    /// From where ports send something back, by another port of their switch.
+    /// Source of packets that leave by another port of the switch.
     fn returning(&self) -> Returning;
-    /// Whether the pool has room for so many bytes more whatever their order, in every queue: then no port depends on
-    /// another one of its switch. A model that cannot tell says no.
+    /// True if the pool has room for `bytes` more in any queue and order: then ports are independent. False if unknown.
     fn admits_all(&self, _pool: &Pool, _bytes: u64) -> bool {
         false
     }
 }
 
-/// From where ports send something to its sender: headers that they return, and notifications.
+/// Source of packets to the sender: returned headers and notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returning {
-    /// They send nothing back.
+    /// Ports send nothing back.
     Never,
-    /// Headers, from this queue, and not before it holds this much.
+    /// Headers, from this queue, once it holds this much.
     From {
-        /// Which queue.
+        /// The queue.
         queue: usize,
         /// The bytes that it holds.
         bytes: u32,
         /// Bytes of a trimmed header.
         trimmed_bytes: u16,
-        /// A header takes less than this beside its bytes: its last cell is not full.
+        /// Upper bound of a header's memory beyond its bytes, in the last cell.
         cell_bytes: u16,
-        /// Whether a packet that arrives adds one header to the queue at most.
+        /// An arriving packet adds at most one header to the queue.
         adds_one_header: bool,
     },
-    /// Notifications, of packets that this queue has no room for: not before what it holds and what comes are more than
-    /// this together. A notification is told of by none.
+    /// Notifications, once this queue's content and the arriving bytes exceed this. A dropped notification causes none.
     WhenFull {
-        /// Which queue.
+        /// The queue.
         queue: usize,
         /// The bytes that it takes.
         bytes: u32,
     },
-    /// Ports differ in the queue, or any packet may be told of.
+    /// Ports differ in the queue, or any packet may cause a notification.
     Anywhere,
 }
 
-/// The state of a port's queues, which nothing here changes.
+/// A read-only view of a port's queues.
 pub trait QueueView {
-    /// The configuration of the port, which many ports share.
+    /// The configuration, shared by many ports.
     type Model: PortModel;
     /// The maximum number of queues.
     const QUEUES: usize;
 
-    /// Whether a packet is on the wire whose memory was not released yet.
+    /// True while the memory of a packet on the wire is not released.
     fn is_sending(&self) -> bool;
 
-    /// The maximum that a queue can hold, whatever arrives; `None` if the model has no such queue.
+    /// Max occupancy of a queue; `None` if the model has no such queue.
     fn max_in_queue(&self, model: &Self::Model, queue: usize) -> Option<Limit>;
 
-    /// Whether a queue takes its memory from the switch's pool.
+    /// True if a queue takes memory from the switch's pool.
     fn is_pooled(&self, model: &Self::Model, queue: usize) -> bool;
 
-    /// The queue that takes this packet.
+    /// The queue for this packet.
     fn classify(&self, model: &Self::Model, packet: &Packet) -> usize;
 
-    /// The queue that takes packets of this service and priority, where no flow's class decides.
+    /// The queue for this service and priority, if the flow's class does not decide.
     fn queue_of(&self, model: &Self::Model, class: ServiceClass) -> usize;
 
-    /// The first packet that waits in a queue, [`Handle::NONE`] if there is none.
+    /// The first waiting packet of a queue, or [`Handle::NONE`].
     fn first(&self, queue: usize) -> Handle;
 
-    /// Bytes of memory that a queue uses, those of its packet on the wire included.
+    /// Bytes of memory in a queue, the packet on the wire included.
     fn queue_bytes(&self, queue: usize) -> u32;
 
     /// Packets of a queue, the one on the wire included.
     fn queue_packets(&self, queue: usize) -> u32;
 
-    /// The queue length that an arriving packet finds, in packets, the one on the wire included. With a queue for each
-    /// priority it is the sum over all queues.
+    /// The queue length that an arriving packet finds, in packets, with the one on the wire. With priority queues: the
+    /// sum over all.
     fn packets_before(&self, model: &Self::Model, packet: &Packet) -> u32;
 
-    /// Whether a packet that arrives would be queued whole, and no other lose its place.
+    /// True if an arriving packet would be queued whole without a drop or trim.
     fn has_room(&self, model: &Self::Model, packet: &Packet, pool: &Pool) -> bool;
 
-    /// Packets that this port marked and that had no mark before, modulo 2^32.
+    /// Newly marked packets, modulo 2^32.
     fn marked(&self) -> u32;
 }
 
-/// A port that adds one function to the port inside, whose queues are its own: [`QueueView`] reads them there.
+/// A port that adds a function to the port inside, which holds the queues.
 pub trait Wrapper {
     /// The configuration of the wrapper.
     type Model: PortModel;
@@ -109,7 +106,7 @@ pub trait Wrapper {
     /// The configuration of the port inside.
     fn inner_model<'a>(&self, model: &'a Self::Model) -> &'a <Self::Inner as QueueView>::Model;
 
-    /// Packets that the wrapper marked, beside those that the port inside marked.
+    /// Packets that the wrapper marked itself.
     fn marked_outside(&self) -> u32 {
         0
     }
@@ -169,15 +166,15 @@ impl<W: Wrapper> QueueView for W {
     }
 }
 
-/// An output port: packets enter it, and one at a time leaves it for the wire.
+/// An output port: packets enter, and leave one at a time for the wire.
 pub trait OutputPort: QueueView + Default + Send + Sync {
-    /// An idle port with the model of this number, where ports differ ([`PerPort`](crate::PerPort)).
+    /// An idle port with the model of this number, if ports differ ([`PerPort`](crate::PerPort)).
     fn with_model(_number: u16) -> Self {
         Self::default()
     }
 
-    /// The first step of [`OutputPort::enqueue`], for drivers that count instructions: queues a packet that fits
-    /// under a model with nothing but limits. Gives whether it did; if not, nothing has happened.
+    /// Queues a packet that fits under a plain model: the first step of [`OutputPort::enqueue`], for drivers that count
+    /// instructions. False without any change.
     fn enqueue_plainly<K: Packets>(
         &mut self,
         packet: Handle,
@@ -185,8 +182,8 @@ pub trait OutputPort: QueueView + Default + Send + Sync {
         packets: &mut K,
     ) -> bool;
 
-    /// The second step of [`OutputPort::enqueue`]: queues a packet that fits under a model whose one queue takes its memory
-    /// from the switch's pool. Gives whether it did; under other models nothing happens.
+    /// Queues a packet that fits under a model with one pooled queue: the second step of [`OutputPort::enqueue`]. False
+    /// without any change.
     fn enqueue_pooled<K: Packets>(
         &mut self,
         _packet: Handle,
@@ -197,34 +194,33 @@ pub trait OutputPort: QueueView + Default + Send + Sync {
         false
     }
 
-    /// A packet arrives. It is queued, or it or others lose their place: they are appended to
-    /// [`PortContext::drop_list`], in the order in which it happened.
+    /// Queues an arriving packet. Packets not kept go to [`PortContext::drop_list`], in order.
     fn enqueue<K: Packets, C: Rng>(
         &mut self,
         packet: Handle,
         context: &mut PortContext<'_, Self::Model, K, C>,
     );
 
-    /// The transmitter is free: what was on the wire has left, and its memory is released. The scheduler chooses
-    /// the next packet, which is now on the wire; `None` when nothing may go.
+    /// Releases the memory of the packet that was on the wire, and starts the scheduler's next; `None` if no packet may
+    /// go.
     fn dequeue<K: Packets, C: Rng>(
         &mut self,
         context: &mut PortContext<'_, Self::Model, K, C>,
     ) -> Option<Handle>;
 
-    /// What was on the wire has left: its memory is released, and nothing is sent.
+    /// Releases the memory of the packet that was on the wire.
     fn release(&mut self, model: &Self::Model, pool: &mut Pool);
 
-    /// A queue stops sending. Its packet on the wire goes on.
+    /// Stops a queue. Its packet on the wire goes on.
     fn pause(&mut self, queue: usize);
 
-    /// A queue may send again.
+    /// Lets a queue send again.
     fn resume(&mut self, queue: usize);
 
-    /// When the port will next start to send, if nothing arrives first and its transmitter is free at `free_at`: then,
-    /// or later though packets wait (a class with a cap on its rate), or never.
+    /// Time of the next start without arrivals, if the transmitter is free at `free_at`: then, later though packets
+    /// wait (a class with a rate limit), or never.
     ///
-    /// [`OutputPort::dequeue`] at that time gives a packet or drops one, so that this moves on.
+    /// [`OutputPort::dequeue`] at that time returns or drops a packet, so that this moves on.
     fn next_start(&self, free_at: Time) -> Time;
 }
 
@@ -255,7 +251,7 @@ impl PortModel for ServiceModel {
                 bytes,
                 trimmed_bytes: self.trimmed_bytes(),
                 cell_bytes: self.cell_bytes,
-                // Where the place for data is counted in packets, a packet takes the place of one tail.
+                // If the data limit is in packets, a packet takes the place of one tail.
                 adds_one_header: self.max_in_queue(self.queue_of(Service::Trimmable)).bytes
                     == u32::MAX,
             },

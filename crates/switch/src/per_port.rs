@@ -1,4 +1,4 @@
-//! Ports of one network that differ in their model.
+//! Ports of a network with different models.
 
 use alloc::vec::Vec;
 
@@ -9,15 +9,15 @@ use crate::output_port::{OutputPort, PortModel, Returning, Wrapper};
 use crate::pool::Pool;
 use crate::port_context::PortContext;
 
-/// A small table of models, of which each port has one.
+/// A small table of models for ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Models<M>(Vec<M>);
 
 impl<M> Models<M> {
-    /// The table: at least one model.
+    /// A table of at least one model.
     ///
     /// # Panics
-    /// None, or more than 65536.
+    /// Panics without models, or with more than 65536.
     pub fn new(models: Vec<M>) -> Models<M> {
         assert!((1..=1 << 16).contains(&models.len()), "a table has 1 to 65536 models");
         Models(models)
@@ -33,7 +33,7 @@ impl<M: PortModel> PortModel for Models<M> {
         self.0.iter().any(PortModel::shares_memory)
     }
 
-    /// From the smallest of the queues, where all that return have the same queue for headers.
+    /// The smallest bound, if all models with returns have the same header queue.
     fn returning(&self) -> Returning {
         self.0.iter().map(PortModel::returning).fold(Returning::Never, |all, one| {
             match (all, one) {

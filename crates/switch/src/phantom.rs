@@ -6,22 +6,22 @@ use alloc::vec::Vec;
 use trimline_packet::fluid::{Clock, Volume};
 use trimline_packet::{BitRate, ByteCount, Packet, SettingFault, Time, TimeDelta};
 
-/// The rate of the links in HULL's large simulation (6.3): the fastest for which the paper gives settings.
+/// The link rate of HULL's large simulation (6.3): the paper's fastest with settings.
 const SIMULATED_AT: BitRate = BitRate::from_gbps(10);
 
-/// What the phantom queue of a link is to do.
+/// Settings of a link's phantom queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhantomSettings {
-    /// The rate at which the counter falls: a share of the link's (the paper's gamma).
+    /// Drain rate of the counter: the link's rate times the paper's gamma.
     pub drain: BitRate,
     /// A packet that finds more than this in the counter is marked.
     pub threshold: ByteCount,
-    /// When the counter falls.
+    /// The times at which the counter falls.
     pub clock: Clock,
 }
 
 impl PhantomSettings {
-    /// The testbed's, for links of 1 Gb/s: 950 Mb/s and 1 KB (HULL table 3), every 800 ns (5.1).
+    /// The testbed's settings, for 1 Gb/s: 950 Mb/s and 1 KB (HULL table 3), every 800 ns (5.1).
     pub const fn testbed() -> PhantomSettings {
         PhantomSettings {
             drain: BitRate::from_bps(950_000_000),
@@ -30,8 +30,8 @@ impl PhantomSettings {
         }
     }
 
-    /// The large simulation's, for links of 10 Gb/s: 9.5 Gb/s (HULL 6.3). The threshold is not given there; chosen: the
-    /// testbed's, which is about a round trip's surplus at a full link in both.
+    /// The large simulation's settings, for 10 Gb/s: 9.5 Gb/s (HULL 6.3). Threshold: the testbed's (chosen; not in the
+    /// paper), about a round trip's surplus at a full link in both.
     pub const fn simulated() -> PhantomSettings {
         PhantomSettings {
             drain: BitRate::from_bps(9_500_000_000),
@@ -40,8 +40,8 @@ impl PhantomSettings {
         }
     }
 
-    /// The threshold for a link of this rate: 1 KB up to 10 Gb/s, above as much of the link's time as at 10 Gb/s
-    /// (chosen: the paper has no faster link).
+    /// The threshold for a link: 1 KB up to 10 Gb/s; above, the time of 1 KB at 10 Gb/s (chosen: the paper has no
+    /// faster link).
     pub fn threshold_for(link: BitRate) -> ByteCount {
         let base = PhantomSettings::simulated().threshold;
         ByteCount::new(link.scale(base.get(), SIMULATED_AT))
@@ -50,7 +50,7 @@ impl PhantomSettings {
     /// Checks the settings for a link of this rate.
     ///
     /// # Errors
-    /// The first setting that cannot be.
+    /// Returns the first invalid setting.
     pub fn check(&self, link: BitRate) -> Result<PhantomModel, SettingFault> {
         if self.drain >= link {
             let reason = format!("is not below the link's {link}: nothing would ever be marked");
@@ -77,7 +77,7 @@ impl PhantomSettings {
         })
     }
 
-    /// What is allowed, and probably not meant.
+    /// Allowed but suspicious settings.
     pub fn warnings(&self) -> Vec<SettingFault> {
         let mut warnings = Vec::new();
         if let Clock::Tick(tick) = self.clock {
@@ -94,7 +94,7 @@ impl PhantomSettings {
     }
 }
 
-/// Checked settings, which the phantom queues of many links of one rate share.
+/// Checked settings, shared by links of one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhantomModel {
     drain: BitRate,
@@ -102,10 +102,10 @@ pub struct PhantomModel {
     clock: Clock,
 }
 
-/// The phantom queue of one link: 32 bytes, and no packet. It delays nothing.
+/// The phantom queue of a link: 32 bytes, and no packet. It delays nothing.
 ///
-/// It counts the bytes of packets as the link's port does ([`Packet::wire_bytes`]): frames, without the preamble and
-/// the gap that a link may add (HULL 5.1: the counter is incremented upon receiving a packet).
+/// It counts bytes as the link's port does ([`Packet::wire_bytes`]): frames, without preamble and gap (HULL 5.1: the
+/// counter is incremented upon receiving a packet).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PhantomQueue {
     length: Volume,
@@ -113,14 +113,14 @@ pub struct PhantomQueue {
 }
 
 impl PhantomQueue {
-    /// An empty one.
+    /// An empty phantom queue.
     pub const fn new() -> PhantomQueue {
         PhantomQueue { length: Volume::ZERO, at: Time::ZERO }
     }
 
-    /// A packet's transmission starts. `now` never falls. Gives whether the packet is marked and was not before.
+    /// Counts a packet whose transmission starts. `now` never falls. Returns whether this call marked it.
     ///
-    /// A packet whose transport does not know ECN counts and is never marked.
+    /// Packets without ECN count, and are never marked.
     #[inline]
     pub fn pass(&mut self, now: Time, packet: &mut Packet, model: &PhantomModel) -> bool {
         let found = self.fill(now, ByteCount::new(packet.wire_bytes.into()), model);
@@ -134,7 +134,7 @@ impl PhantomQueue {
         is_new
     }
 
-    /// Adds bytes, and gives what was there before.
+    /// Adds bytes, and returns the length before.
     #[inline]
     fn fill(&mut self, now: Time, bytes: ByteCount, model: &PhantomModel) -> Volume {
         let found = self.length_at(now, model);
@@ -148,13 +148,13 @@ impl PhantomQueue {
         self.length.saturating_sub(model.clock.moved(model.drain, self.at, now))
     }
 
-    /// The clock was set back by so much: `now` falls by it once, and the counter keeps what it holds. Ticks begin anew
-    /// unless it is a multiple of theirs.
+    /// Sets the clock back: `now` falls once by `by`, and the counter stays. Ticks start anew unless `by` is a
+    /// multiple.
     pub const fn set_back(&mut self, by: TimeDelta) {
         self.at = self.at.set_back(by);
     }
 
-    /// What the counter holds at a time that is not before the last packet's, in whole bytes.
+    /// The counter in whole bytes. `now` is not before the last packet's.
     pub fn bytes(&self, now: Time, model: &PhantomModel) -> ByteCount {
         self.length_at(now, model).whole_bytes()
     }
@@ -181,7 +181,7 @@ mod tests {
         settings(clock).check(GIGABIT).expect("the paper's")
     }
 
-    /// The numbers, from 1, of those of `count` packets that are marked, one every `gap_ns`.
+    /// Numbers, from 1, of the marked packets among `count` that are `gap_ns` apart.
     fn marked(clock: Clock, (count, bytes, gap_ns): (u64, u16, u64), marks: u8) -> Vec<u64> {
         let (model, mut phantom) = (model(clock), PhantomQueue::new());
         let mut pass = |number: &u64| {
@@ -195,30 +195,30 @@ mod tests {
         (1..=count).filter(|number| pass(number)).collect()
     }
 
-    /// HULL table 3: with 1 KB a packet that finds the link idle is not marked, and neither is one that follows when
-    /// the first has drained.
+    /// HULL table 3: with 1 KB a packet on an idle link is not marked, nor one that follows after the first has
+    /// drained.
     #[test]
     fn a_packet_on_an_idle_link_is_not_marked() {
         assert_eq!(marked(Clock::Continuous, (1, 1514, 0), Packet::MARK_ECT), []);
         assert_eq!(marked(Clock::Continuous, (100, 1514, 12_749), Packet::MARK_ECT), []);
     }
 
-    /// HULL 2.1: a full link of 1 Gb/s gains 52.9 B on a drain of 950 Mb/s with every frame of 1514 B in 1538 B of time:
-    /// the twentieth finds 1005 B, more than 1 KB, and so do all behind it.
+    /// HULL 2.1: at 1 Gb/s with a drain of 950 Mb/s a full link gains 52.9 B per frame of 1514 B in 1538 B of time.
+    /// From the twentieth, which finds 1005 B, all packets find more than 1 KB.
     #[test]
     fn the_twentieth_packet_back_to_back_is_the_first_marked() {
         let found = marked(Clock::Continuous, (100, 1514, 12_304), Packet::MARK_ECT);
         assert_eq!(found, (20..=100).collect::<Vec<_>>());
     }
 
-    /// What is at the threshold is not above it: 1000 B that follow at once another 1000 B.
+    /// A packet that finds exactly the threshold is not marked: 1000 B behind 1000 B.
     #[test]
     fn the_threshold_itself_is_not_above_the_threshold() {
         let found = marked(Clock::Continuous, (3, 1000, 0), Packet::MARK_ECT);
         assert_eq!(found, [3]);
     }
 
-    /// Transports without ECN fill the counter too (HULL 2.1: link utilization), and others are marked for it.
+    /// Packets without ECN fill the counter too (HULL 2.1: link utilization), and others are marked for it.
     #[test]
     fn what_knows_no_ecn_counts_and_is_not_marked() {
         assert_eq!(marked(Clock::Continuous, (100, 1514, 0), 0), []);
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(marked(Clock::Continuous, (100, 1514, 0), both), []);
     }
 
-    /// HULL 5.1: 950 Mb/s take 95 B away every 800 ns, and nothing between.
+    /// HULL 5.1: 950 Mb/s drain 95 B every 800 ns, and nothing between.
     #[test]
     fn a_tick_drains_at_its_instant() {
         let model = model(Clock::Tick(TimeDelta::from_ns(800)));
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(bytes(1_000_000_000), 0);
     }
 
-    /// A driver's clock that begins again: the same times earlier by a second have the same counter.
+    /// Setting a driver's clock back by a second shifts the counter by a second.
     #[test]
     fn a_clock_that_is_set_back_changes_nothing() {
         let second = TimeDelta::from_ms(1000);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     proptest! {
-        /// Ticks only round: they never hold a tick's bytes more or less than the continuous drain, however long it runs.
+        /// The counter stays within one tick's bytes of the continuous drain.
         #[test]
         fn ticks_agree_with_the_continuous_drain(
             steps in prop::collection::vec((0u64..30_000_000, 64u16..=9064), 1..400),
@@ -290,8 +290,7 @@ mod tests {
             }
         }
 
-        /// The counter is what a queue behind the link would hold that is served at the drain rate: held to one that
-        /// is computed for the whole past with every packet, in parts of a byte.
+        /// The counter equals the queue of a link of the drain rate, computed over the whole past in parts of a byte.
         #[test]
         fn the_counter_is_a_slower_link(
             steps in prop::collection::vec((0u64..20_000_000, 64u16..=1538), 1..200),
@@ -306,7 +305,7 @@ mod tests {
             let mut now = 0u64;
             for (gap, bytes) in steps {
                 now += gap;
-                // The longest backlog over all beginnings: all that came since, less all that could leave since.
+                // The max backlog over all starting points: all bytes since, less all that could leave since.
                 let mut sum = 0i128;
                 let mut expected = 0i128;
                 for &(at, bytes) in passed.iter().rev() {

@@ -2,7 +2,7 @@
 
 use trimline_packet::ByteCount;
 
-/// Factor of a dynamic threshold, Q16.16: a queue may hold up to alpha times the free memory.
+/// Factor of a dynamic threshold, Q16.16: a queue may hold alpha times the free memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Alpha(u32);
 
@@ -10,7 +10,7 @@ impl Alpha {
     /// The fraction `numerator` / `denominator`, rounded to the nearest 1/65536.
     ///
     /// # Panics
-    /// A denominator of zero, or a fraction of 65536 or more.
+    /// Panics if the denominator is zero or the fraction is 65536 or more.
     pub const fn from_fraction(numerator: u32, denominator: u32) -> Alpha {
         assert!(denominator > 0, "a fraction needs a denominator");
         let scaled = ((numerator as u64) << 16) + denominator as u64 / 2;
@@ -28,10 +28,9 @@ impl Alpha {
     }
 }
 
-/// Buffer memory that the queues of one switch share, by dynamic thresholds (Choudhury and Hahne, "Dynamic Queue
-/// Length Thresholds for Shared-Memory Packet Switches", 1998): a queue admits a packet while it holds no more
-/// than alpha times what is free, so that a lone hot port gets much and many hot ports leave something for the
-/// next. Queues with memory of their own do not touch it.
+/// Buffer memory of a switch, with dynamic thresholds (Choudhury and Hahne, "Dynamic Queue Length Thresholds for
+/// Shared-Memory Packet Switches", 1998). A queue admits a packet while it holds at most alpha times the free memory: a
+/// lone hot port gets much, many leave some for the next. Queues with memory of their own do not use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
     capacity: u64,
@@ -39,12 +38,12 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of `capacity` bytes, all free.
+    /// A free pool of `capacity` bytes.
     pub const fn new(capacity: ByteCount) -> Pool {
         Pool { capacity: capacity.get(), used: 0 }
     }
 
-    /// No shared memory: for models whose queues all have their own.
+    /// An empty pool, for models without shared memory.
     pub const fn none() -> Pool {
         Pool { capacity: 0, used: 0 }
     }
@@ -54,23 +53,23 @@ impl Pool {
         ByteCount::new(self.used)
     }
 
-    /// Bytes in all.
+    /// Total bytes.
     pub const fn capacity(&self) -> ByteCount {
         ByteCount::new(self.capacity)
     }
 
-    /// Bytes free.
+    /// Free bytes.
     pub const fn free(&self) -> ByteCount {
         ByteCount::new(self.capacity - self.used)
     }
 
-    /// Whether a queue that holds `queue` bytes may take `arriving` more.
+    /// True if a queue that holds `queue` bytes may take `arriving` more.
     #[inline]
     pub(crate) const fn admits(&self, queue: u32, arriving: u32, alpha: Alpha) -> bool {
         self.admits_after(0, queue, arriving, alpha)
     }
 
-    /// The same once `freed` bytes have been given back.
+    /// [`Pool::admits`], after `freed` bytes are returned.
     #[inline]
     pub(crate) const fn admits_after(
         &self,
@@ -84,11 +83,10 @@ impl Pool {
         arriving as u64 <= free && queue as u128 + arriving as u128 <= threshold
     }
 
-    /// Whether every packet is admitted of those that bring so many bytes in all, in whichever order they come and
-    /// whatever leaves meanwhile.
+    /// True if packets of `bytes` in total are all admitted, in any order.
     #[inline]
     pub const fn admits_all(&self, bytes: u64, alpha: Alpha) -> bool {
-        // No queue holds more than all of them do.
+        // No queue holds more than all together.
         let max = self.used.saturating_add(bytes);
         let Some(free) = self.capacity.checked_sub(max) else { return false };
         max as u128 <= (free as u128 * alpha.bits() as u128) >> 16
@@ -135,7 +133,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever order packets come in, to whichever queue, and whatever leaves meanwhile.
+        /// In any order of packets and queues, whatever leaves meanwhile.
         #[test]
         fn what_admits_all_admits_each(
             held in prop::collection::vec(0u32..3000, 3),

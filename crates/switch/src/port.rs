@@ -1,4 +1,4 @@
-//! One output port: what waits, what is on the wire, and who goes next.
+//! An output port.
 
 mod marking;
 
@@ -15,29 +15,23 @@ use crate::output_port::{OutputPort, QueueView};
 use crate::pool::Pool;
 use crate::port_context::PortContext;
 
-/// An output port of `Q` queues: 16 bytes a queue and 16 more. `Q` is a power of two up to 8 and at
-/// least [`ServiceModel::queue_count`].
+/// An output port of `Q` queues: 16 bytes a queue and 16 more. `Q` is a power of two up to 8 and at least
+/// [`ServiceModel::queue_count`].
 ///
-/// The model is an argument of every call, because all ports of a profile share it. Occupancy, of
-/// queue and pool, includes the packet on the wire until its last bit has left, that is until the
-/// next [`OutputPort::dequeue`].
+/// The model is an argument of every call, because all ports of a profile share it. Occupancy of queue and pool
+/// includes the packet on the wire until the next [`OutputPort::dequeue`], when its last bit has left.
 #[derive(Clone, Debug)]
 pub struct Port<const Q: usize> {
     queues: [Queue; Q],
-    /// Packets that the queue whose turn it is has sent in this turn; with two queues, turns of the round
-    /// that are over.
+    /// Packets sent in this queue's turn; with two queues, completed turns of the round.
     served: u32,
-    /// Packets that this port marked.
     marked: u32,
-    /// Memory of the packet on the wire, zero when there is none.
     wire_bytes: u32,
-    /// The queue that the packet on the wire came from.
+    /// The queue of the packet on the wire.
     wire_queue: u8,
-    /// The queue whose turn it is.
     turn: u8,
     /// Bit `class` is set unless the class is paused.
     open: u8,
-    /// Bit `queue` is set while packets wait in it and it is not paused.
     eligible: u8,
 }
 
@@ -63,13 +57,12 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// Whether a packet waits, not counting the one on the wire, and its class is not paused.
+    /// True if a packet waits, besides the one on the wire, and is not paused.
     #[inline]
     pub fn is_backlogged(&self) -> bool {
         self.eligible != 0
     }
 
-    /// Packets on the wire: zero or one.
     #[inline]
     fn wire_packets(&self) -> u32 {
         u32::from(self.wire_bytes != 0)
@@ -87,14 +80,13 @@ impl<const Q: usize> Port<Q> {
         self.queues[queue].release(self.wire_packets(), self.wire_bytes);
     }
 
-    /// The scheduler's choice among the eligible queues, of which there is one, goes on the wire. Its
-    /// memory is not yet known.
+    /// Starts the scheduler's packet; a queue is eligible. Its memory is not yet known.
     #[inline]
     fn start<P: Packets>(&mut self, model: &ServiceModel, packets: &P) -> Handle {
         let queue = self.schedule(self.eligible, model);
         let list = &mut self.queues[queue];
         let packet = list.pop(packets);
-        // As likely as not: no branch on it.
+        // No branch: unpredictable.
         self.eligible &= !(u8::from(list.head.is_none()) << queue);
         self.wire_queue = queue as u8;
         packet
@@ -116,7 +108,7 @@ impl<const Q: usize> Port<Q> {
             && choices.pool.is_none_or(|alpha| pool.admits(list.bytes, bytes, alpha))
     }
 
-    /// Aeolus: what was not asked for goes no further than a short queue.
+    /// Aeolus: unscheduled packets enter only a short queue.
     #[inline]
     pub(crate) fn drops_selectively(
         &self,
@@ -129,12 +121,11 @@ impl<const Q: usize> Port<Q> {
             && self.queues[queue].bytes > model.queues[queue & 7].unscheduled
     }
 
-    /// Whether all queues together have room for so many bytes more.
+    /// True if the port limit has room for `bytes` more.
     pub(crate) fn has_room_for(&self, bytes: u32, model: &ServiceModel) -> bool {
         model.port == Limit::NONE || self.held().fits(bytes, model.port)
     }
 
-    /// What all queues hold, the packet on the wire included.
     fn held(&self) -> Held {
         self.queues.iter().fold(Held { packets: 0, bytes: 0 }, |held, queue| Held {
             packets: held.packets + queue.packets,
@@ -161,13 +152,12 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// The queue that sends next among those of `eligible`, which is not empty.
+    /// The queue that sends next, of `eligible`, which is not empty.
     #[inline]
     fn schedule(&mut self, eligible: u8, model: &ServiceModel) -> usize {
         if Q == 2 {
             let first = usize::from(eligible & 1 == 0);
-            // One or both wait with about equal odds: no branch on it. The count stands still while only
-            // one queue waits.
+            // No branch: one or both wait with about equal odds. The count stands still while only one queue waits.
             let round = &model.round;
             let both = eligible == 3;
             let turn = usize::from(self.served >= round.first);
@@ -195,7 +185,7 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// A packet arrives that does not fit, or whose model has more to look at than limits.
+    /// Enqueues a packet that does not fit, or needs more checks.
     #[inline(never)]
     fn enqueue_slowly<K: Packets, C: Rng>(
         &mut self,
@@ -217,7 +207,7 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// Serves a model with cells, a pool or markers, which [`OutputPort::dequeue`] does not inline.
+    /// Dequeues under a model with cells, a pool or markers, outside the inlined [`OutputPort::dequeue`].
     #[inline(never)]
     fn dequeue_slowly<P: Packets>(
         &mut self,
@@ -235,7 +225,7 @@ impl<const Q: usize> Port<Q> {
         Some(packet)
     }
 
-    /// The packet does not fit its queue: the first step of the queue's list that applies to it.
+    /// Applies the overflow list to a packet that does not fit.
     fn overflow<K: Packets, C: Rng>(
         &mut self,
         queue: usize,
@@ -282,8 +272,8 @@ impl<const Q: usize> Port<Q> {
         context.drop_list.push(packet, Disposition::Dropped);
     }
 
-    /// Cuts a packet that is in no queue and queues its header, which runs the list of its own
-    /// queue. It is not trimmable any more, so that this happens at most once.
+    /// Trims a packet and queues its header, by the overflow list of that queue. A header is not trimmable, so this
+    /// happens at most once.
     fn trim<K: Packets, C: Rng>(
         &mut self,
         packet: Handle,
@@ -293,7 +283,6 @@ impl<const Q: usize> Port<Q> {
         self.enqueue_slowly(packet, context);
     }
 
-    /// Cuts a packet that is in no queue.
     fn cut<K: Packets, C: Rng>(
         &self,
         packet: Handle,
@@ -305,15 +294,14 @@ impl<const Q: usize> Port<Q> {
         context.drop_list.cut_bytes += u64::from(cut);
     }
 
-    /// Whether the queue's tail is a packet that may be trimmed: not the one on the wire, nor one
-    /// that knows no trimming.
+    /// True if the queue's tail is trimmable and not on the wire.
     fn is_tail_trimmable<P: Packets>(&self, queue: usize, packets: &P) -> bool {
         let list = &self.queues[queue];
         !list.head.is_none() && packets.packet(list.tail).service == Service::Trimmable
     }
 
-    /// Trims tails until the packet fits, and queues it. Does nothing and gives `false` when it would
-    /// not fit, or when a packet that may not be trimmed stands in the way.
+    /// Trims tails until the packet fits, and queues it. False, without effect, if it would not fit or an untrimmable
+    /// packet is in the way.
     fn trim_tails<K: Packets, C: Rng>(
         &mut self,
         queue: usize,
@@ -335,7 +323,7 @@ impl<const Q: usize> Port<Q> {
         }
         self.push(queue, packet, bytes, context);
 
-        // The tail goes first: its list is turned round.
+        // The tail is trimmed first: reverse its list.
         let mut reversed = Handle::NONE;
         while !tails.is_none() {
             let next = context.packets.next(tails);
@@ -350,8 +338,8 @@ impl<const Q: usize> Port<Q> {
         true
     }
 
-    /// The last packet that may stay ([`Handle::NONE`]: none may) so that `arriving` bytes fit when
-    /// all behind it are trimmed, and what then is left; `None` when trimming tails cannot make room.
+    /// The last packet that may stay ([`Handle::NONE`]: no packet) so that `arriving` bytes fit once later ones are
+    /// trimmed, and the occupancy then; `None` if trimming cannot make room.
     fn tails<P: Packets>(
         &self,
         queue: usize,
@@ -467,7 +455,7 @@ impl<const Q: usize> QueueView for Port<Q> {
 
 impl<const Q: usize> OutputPort for Port<Q> {
     /// # Panics
-    /// A model of more than `Q` queues.
+    /// Panics if the model has more than `Q` queues.
     #[inline(always)]
     fn enqueue_plainly<K: Packets>(
         &mut self,
@@ -515,7 +503,7 @@ impl<const Q: usize> OutputPort for Port<Q> {
     }
 
     /// # Panics
-    /// A model of more than `Q` queues.
+    /// Panics if the model has more than `Q` queues.
     #[inline]
     fn enqueue<K: Packets, C: Rng>(
         &mut self,
@@ -560,7 +548,7 @@ impl<const Q: usize> OutputPort for Port<Q> {
     }
 
     /// # Panics
-    /// No such queue.
+    /// Panics if there is no such queue.
     #[inline]
     fn pause(&mut self, class: usize) {
         assert!(class < Q, "a paused class is a queue of the port");
@@ -569,7 +557,7 @@ impl<const Q: usize> OutputPort for Port<Q> {
     }
 
     /// # Panics
-    /// No such queue.
+    /// Panics if there is no such queue.
     #[inline]
     fn resume(&mut self, class: usize) {
         assert!(class < Q, "a resumed class is a queue of the port");
@@ -579,7 +567,7 @@ impl<const Q: usize> OutputPort for Port<Q> {
 
     #[inline(always)]
     fn next_start(&self, free_at: Time) -> Time {
-        // Both are as likely, so there is no branch on it.
+        // No branch: both are equally likely.
         let never_if_idle = u64::from(self.is_backlogged()).wrapping_sub(1);
         Time::from_ps(free_at.as_ps() | never_if_idle)
     }
@@ -639,7 +627,7 @@ mod tests {
         Bench::<1>::new(ServiceModel::paper(8, 9000)).arrive(data(0));
     }
 
-    /// Packets that a lone queue of a pool of 100 000 bytes admits, at this alpha.
+    /// Packets that a lone queue admits from a pool of 100 000 bytes.
     fn admitted(alpha: Alpha) -> u32 {
         let mut choices = Choices::drop_tail(1000);
         choices.queues[0].pool = Some(alpha);
@@ -657,7 +645,7 @@ mod tests {
         // The fixed point: held = alpha x free, so held = alpha / (1 + alpha) of the pool.
         assert_eq!(admitted(Alpha::from_fraction(1, 1)), 50);
         assert_eq!(admitted(Alpha::from_fraction(1, 4)), 20);
-        // However large alpha is, memory that is not there is not given.
+        // At any alpha, the pool is the bound.
         assert_eq!(admitted(Alpha::from_fraction(1000, 1)), 100);
     }
 
@@ -675,7 +663,7 @@ mod tests {
             arriving.header.flags = arriving.header.flags.with_class(class);
             bench.arrive(arriving);
         };
-        // Class 0 has what is free, half of all; class 3 then half of the rest.
+        // Class 0 gets half of the pool; class 3 then half of the rest.
         (0..100).for_each(|_| arrive(&mut bench, 0));
         (0..100).for_each(|_| arrive(&mut bench, 3));
         assert_eq!([0, 1, 2, 3].map(|queue| bench.port.queue_packets(queue)), [25, 0, 0, 50]);
@@ -704,7 +692,7 @@ mod tests {
         assert_eq!(bench.pool.used(), ByteCount::ZERO);
     }
 
-    /// Which of ten arriving packets with ECN are marked, then those that leave marked.
+    /// Bit masks of ten packets with ECN: marked on arrival, and on departure.
     fn marks(marker: Marker, coins: &[bool]) -> [u32; 2] {
         let queue = QueueChoices::new(Limit::packets(100)).marker(marker);
         let choices = Choices { queues: alloc::vec![queue], ..Choices::drop_tail(1) };
@@ -744,15 +732,15 @@ mod tests {
 
     #[test]
     fn a_ramp_marks_none_then_some_then_all() {
-        // At 3000 and 4000 bytes a coin decides: 0 marks, 1 (the larger number) marks too unless
-        // the probability is tiny.
+        // At 3000 and 4000 bytes a coin decides: 0 marks, and 1 (the larger number) marks too unless the probability is
+        // tiny.
         let ramp = |pmax| Marker::Ramp { kmin: 2000, kmax: 4000, pmax };
         assert_eq!(marks(ramp(u32::MAX), &[true, true])[0], 0b11_1111_1000);
         assert_eq!(marks(ramp(1), &[false, false])[0], 0b11_1111_0000, "1 / 2 rounds down to 0");
         assert_eq!(marks(ramp(0), &[false, false])[0], 0b11_1110_0000);
     }
 
-    /// FastLane 3.4.1: of data and of control packets. Nobody is told of a notification, nor twice of a packet.
+    /// FastLane 3.4.1: notifications for data and control packets; never for a notification, or twice for a packet.
     #[test]
     fn senders_are_told_of_all_packets_but_those_turned_round() {
         let queue = QueueChoices::new(Limit::packets(1)).overflow(&[Action::Notify]);

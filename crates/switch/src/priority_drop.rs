@@ -1,4 +1,4 @@
-//! pFabric's port: a small queue in which the most urgent packet goes first and the least urgent one loses its place.
+//! pFabric's port: sends the most urgent packet first and drops the least urgent.
 
 use alloc::vec::Vec;
 
@@ -11,8 +11,8 @@ use crate::output_port::{OutputPort, QueueView};
 use crate::pool::Pool;
 use crate::port_context::PortContext;
 
-/// How urgent a packet is: the less, the more. Data says so in `extra` of its header (pFabric: the bytes that its flow
-/// has still to send, or those of the whole flow). Chosen: headers and control packets come before all data.
+/// Priority value; a smaller value is more urgent. Data has it in `extra` of its header (pFabric: remaining or total
+/// bytes of its flow). Chosen: headers and control packets come before all data.
 #[inline]
 fn rank(packet: &Packet) -> u32 {
     match is_header(packet.service.service()) {
@@ -21,35 +21,33 @@ fn rank(packet: &Packet) -> u32 {
     }
 }
 
-/// A packet that waits: what the port asks of it, one behind the other in memory.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     rank: u32,
     bytes: u32,
     handle: Handle,
-    /// One direction of a connection.
+    /// A direction of a connection.
     flow: (HostId, HostId, ConnectionId),
 }
 
-/// A port of up to `Q` queues, 1 to 8, served in the order of their numbers. The model's last one is in order of urgency
-/// if it says so ([`Order::Urgency`]); the others, such as one for notifications, are in order of arrival and drop at the tail.
+/// A port of 1 to `Q` <= 8 queues with strict priority. The model's last queue is in order of urgency if it says so
+/// ([`Order::Urgency`]); others, such as for notifications, are drop-tail FIFOs.
 ///
-/// - The flow that has the most urgent packet sends its first packet, so that no flow is reordered (pFabric 4.2, its
-///   remark on starvation). Among equally urgent packets the first counts.
-/// - A packet that finds no room evicts less urgent ones, the least urgent first and the last among equals, as few as
-///   make room. If all of them do not, it loses its own place and nobody else does. The packet on the wire stays.
+/// - The flow of the most urgent packet sends its first packet, so that flows keep their order (pFabric 4.2, its remark
+///   on starvation). Of equally urgent packets the first counts.
+/// - A packet without room evicts less urgent ones: the least urgent first, the last among equals, as few as make room.
+///   If that is not enough, only the packet itself is dropped. The packet on the wire stays.
 ///
-/// A search goes over all that waits: tens of packets, 28 bytes each.
+/// A search scans all waiting packets: tens, of 28 bytes each.
 #[derive(Clone, Debug)]
 pub struct PriorityDrop<const Q: usize> {
     queues: [Queue; Q],
-    /// What waits in the last queue, in order of arrival; linked in this order too.
+    /// Packets of the last queue, in order of arrival; linked in this order too.
     waiting: Vec<Waiting>,
     wire_bytes: u32,
     wire_queue: u8,
     /// Bit `queue` is set unless the queue is paused.
     open: u8,
-    /// The queue in order of urgency.
     urgent: u8,
 }
 
@@ -74,7 +72,7 @@ impl<const Q: usize> PriorityDrop<Q> {
             && u64::from(list.bytes - bytes) + u64::from(arriving) <= u64::from(limit.bytes)
     }
 
-    /// Takes a packet out of the list in order of urgency. It stays in the queue's counters.
+    /// Removes a packet from the urgency list. It stays in the queue's counters.
     fn remove<K: Packets>(&mut self, place: usize, packets: &mut K) -> Waiting {
         let removed = self.waiting.remove(place);
         let list = &mut self.queues[usize::from(self.urgent)];
@@ -89,21 +87,20 @@ impl<const Q: usize> PriorityDrop<Q> {
         removed
     }
 
-    /// The place of the packet that goes next: the first of the most urgent one's flow.
+    /// Index of the packet that goes next: the first of the most urgent packet's flow.
     fn next(&self) -> usize {
         let first = self.waiting.iter().min_by_key(|waiting| waiting.rank);
         let flow = first.expect("a queue that is served has a packet").flow;
         self.waiting.iter().position(|waiting| waiting.flow == flow).unwrap_or(0)
     }
 
-    /// The place of the packet that is evicted next: the last of the least urgent ones.
+    /// Index of the packet that is evicted next: the last of the least urgent ones.
     fn lowest_priority(&self) -> usize {
         let ranks = self.waiting.iter().map(|waiting| waiting.rank).enumerate();
         ranks.max_by_key(|&(_, rank)| rank).map_or(0, |(place, _)| place)
     }
 
-    /// Makes room for a packet of this rank by evicting less urgent ones. Whether there is room now; if not, nothing has
-    /// happened.
+    /// Evicts packets less urgent than `rank` until `bytes` fit. False, without effect, if they cannot.
     fn make_room<K: Packets, C: Rng>(
         &mut self,
         (rank, bytes): (u32, u32),
@@ -127,7 +124,6 @@ impl<const Q: usize> PriorityDrop<Q> {
         true
     }
 
-    /// The queue that sends next, if one may.
     #[inline]
     fn choice(&self) -> Option<usize> {
         (0..Q).find(|&queue| self.open >> queue & 1 != 0 && !self.queues[queue].head.is_none())
@@ -190,7 +186,6 @@ impl<const Q: usize> QueueView for PriorityDrop<Q> {
 }
 
 impl<const Q: usize> OutputPort for PriorityDrop<Q> {
-    /// Nothing is plain here.
     #[inline]
     fn enqueue_plainly<K: Packets>(
         &mut self,
@@ -279,7 +274,6 @@ mod tests {
     use crate::model::{Cap, Choices, QueueChoices};
     use crate::testing::{World, packet};
 
-    /// A packet of a flow with so many bytes to go.
     fn of(flow: u32, rank: u32, bytes: u16, service: Service) -> Packet {
         let mut packet = packet(service, bytes, 0);
         packet.header.connection = ConnectionId::new(flow);
@@ -318,10 +312,10 @@ mod tests {
         let long = data(2, 90_000);
         let a1 = data(1, 7500);
         let other = data(3, 8000);
-        // Full: the longest flow's packet, from the middle, and then the newcomer itself.
+        // Full: drops the longest flow's packet, from the middle, and then the arriving packet itself.
         let a2 = data(1, 6000);
         let late = data(4, 50_000);
-        // Equally urgent as the last one: the newcomer.
+        // Equally urgent as the last one: drops the arriving packet.
         let equal = data(5, 9000);
         let lost = [long, late, equal].map(|handle| (handle, Disposition::Dropped));
         assert_eq!(world.drop_list.list(), lost);
@@ -330,7 +324,7 @@ mod tests {
         assert_eq!((port.queue_packets(0), port.queue_bytes(0)), (0, 0));
     }
 
-    /// Chosen: what has no urgency of its own comes before data, and is not evicted for it.
+    /// Chosen: packets without an urgency come before data, and are not evicted for it.
     #[test]
     fn control_packets_go_first() {
         let (model, mut world) = (ServiceModel::pfabric(1564), World::new());
@@ -342,7 +336,7 @@ mod tests {
         assert_eq!(serve_all(&mut port, &mut world, &model), [ack, next]);
     }
 
-    /// A packet that would find no room though all less urgent ones went takes nobody's place.
+    /// A packet that would not fit even after all evictions evicts none.
     #[test]
     fn nobody_is_evicted_for_nothing() {
         let (model, mut world) = (ServiceModel::pfabric(3000), World::new());
@@ -357,7 +351,7 @@ mod tests {
         assert_eq!(serve_all(&mut port, &mut world, &model), [urgent, small]);
     }
 
-    /// The port, by sorting: all that waits, in order of arrival.
+    /// The port, by sorting all waiting packets.
     struct Sorted {
         limits: [u32; 2],
         notified: VecDeque<(Handle, Packet)>,
@@ -405,7 +399,7 @@ mod tests {
                 }
                 return;
             }
-            // Those that may go, the first to go first: the least urgent, and of equal ones the last.
+            // Eviction candidates in order: the least urgent first, of equal ones the last.
             let mut victims: Vec<usize> = (0..self.waiting.len())
                 .filter(|&place| Sorted::rank(&self.waiting[place].1) > Sorted::rank(&packet))
                 .collect();
@@ -526,7 +520,7 @@ mod tests {
                 let waits = !sorted.notified.is_empty() && !sorted.paused[0]
                     || !sorted.waiting.is_empty() && !sorted.paused[1];
                 prop_assert_eq!(port.next_start(Time::ZERO) == Time::ZERO, waits);
-                // The list is that of arrival, for whoever walks along it.
+                // The list is in order of arrival.
                 let mut next = port.first(1);
                 for &(handle, _) in &sorted.waiting {
                     prop_assert_eq!(next, handle);

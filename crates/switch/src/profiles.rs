@@ -1,4 +1,4 @@
-//! Named service models: the constants that implementations disagree on.
+//! Named service models: the constants on which implementations disagree.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,17 +12,17 @@ use crate::model::{
 
 /// NDP 3.1: ten headers to one data packet.
 const PAPER_RATIO: u32 = 10;
-/// csg-htsim: all but strict priority.
+/// csg-htsim: nearly strict priority.
 const CSG_RATIO: u32 = 100_000;
 /// Classes that a flow may have.
 const CLASSES: usize = 4;
 /// NDP 4: the NetFPGA switch has two 12 KB queues a port.
 const NETFPGA_BYTES: u32 = 12_000;
 
-/// FastLane 3.3.2: 2.5 % of a port's memory is for notifications, one part of so many.
+/// FastLane 3.3.2: 2.5 % of a port's memory, 1/40, is for notifications.
 const NOTIFICATION_PART: u32 = 40;
-/// CoDel's target (chosen: 25 KB at 10 Gb/s, less than the round trip of 26 us that FastLane's buffers are made for; the
-/// usual 5 ms is more than a port of 128 KB can hold).
+/// CoDel's target (chosen: 25 KB at 10 Gb/s, less than the round trip of 26 us that FastLane's buffers are made for;
+/// the usual 5 ms exceeds a port of 128 KB).
 pub const CODEL_TARGET: TimeDelta = TimeDelta::from_us(20);
 /// CoDel's interval (chosen: more than a round trip through several full queues of 105 us).
 pub const CODEL_INTERVAL: TimeDelta = TimeDelta::from_us(200);
@@ -32,7 +32,7 @@ pub const fn codel(signal: Signal) -> Marker {
     Marker::CoDel { target: CODEL_TARGET, interval: CODEL_INTERVAL, signal }
 }
 
-/// The part of a port's memory that is for notifications, at least one.
+/// The notifications' part of a port's memory, at least one notification.
 pub fn notification_bytes(port_bytes: u32) -> u32 {
     (port_bytes / NOTIFICATION_PART).max(Packet::HEADER_BYTES.into())
 }
@@ -41,13 +41,12 @@ fn headers_to_data(ratio: u32) -> Scheduler {
     Scheduler::WeightedRoundRobin { weights: [ratio, 1, 0, 0, 0, 0, 0, 0] }
 }
 
-/// Memory of `packets` payloads.
 fn memory(packets: u32, payload_bytes: u16) -> u32 {
     packets.checked_mul(u32::from(payload_bytes)).expect("a queue holds less than 4 GiB")
 }
 
 impl Choices {
-    /// NDP's two queues, the header queue first, as 64-byte headers and exact memory.
+    /// NDP's two queues, the header queue first, with 64-byte headers and exact memory.
     fn ndp(header: QueueChoices, data: QueueChoices, scheduler: Scheduler) -> Choices {
         Choices {
             queues: vec![header, data],
@@ -60,7 +59,6 @@ impl Choices {
         }
     }
 
-    /// One queue in order of arrival.
     fn single(queue: QueueChoices) -> Choices {
         let queues: Vec<QueueChoices> = vec![queue];
         Choices {
@@ -74,9 +72,9 @@ impl Choices {
         }
     }
 
-    /// NDP as the paper has it: a data queue of `packets` packets; headers in the same amount of
-    /// memory (3.2.4: eight 9 KB packets or 1125 headers), ten to one; newcomer or tail by a coin;
-    /// returned to sender when the header queue is full.
+    /// NDP as in the paper: a data queue of `packets` packets; headers in the same amount of memory (3.2.4: eight 9 KB
+    /// packets or 1125 headers), ten to one; a coin trims the arriving packet or the tail; return-to-sender when the
+    /// header queue is full.
     pub fn paper(packets: u32, payload_bytes: u16) -> Choices {
         let header = QueueChoices::new(Limit::bytes(memory(packets, payload_bytes)));
         Choices::ndp(
@@ -86,8 +84,8 @@ impl Choices {
         )
     }
 
-    /// The authors' simulator: both queues hold `packets` times the payload in bytes, so that seven
-    /// packets of 9064 B fit in the memory of eight of 9000 B; otherwise as the paper.
+    /// The authors' simulator: both queues hold `packets` times the payload in bytes, so that seven packets of 9064 B
+    /// fit in the memory of eight of 9000 B; otherwise as the paper.
     pub fn htsim(packets: u32, payload_bytes: u16) -> Choices {
         let limit = Limit::bytes(memory(packets, payload_bytes));
         Choices::ndp(
@@ -97,8 +95,8 @@ impl Choices {
         )
     }
 
-    /// Broadcom's csg-htsim: 100000 headers to one data packet, and twice the memory for headers; what does not fit
-    /// there is dropped (its code for returning is never switched on); otherwise as the authors' simulator.
+    /// Broadcom's csg-htsim: 100000 headers to one data packet, and twice the memory for headers, which are dropped on
+    /// overflow (its code for returning is never switched on); otherwise as the authors' simulator.
     pub fn csg_htsim(packets: u32, payload_bytes: u16) -> Choices {
         let bytes = memory(packets, payload_bytes);
         Choices::ndp(
@@ -108,8 +106,8 @@ impl Choices {
         )
     }
 
-    /// The authors' NetFPGA switch (NDP 4): two queues of 12 KB, strict priority, the newcomer is
-    /// trimmed, and what does not fit the header queue is dropped.
+    /// The authors' NetFPGA switch (NDP 4): two queues of 12 KB and strict priority. It trims the arriving packet, and
+    /// drops headers on overflow.
     pub fn netfpga() -> Choices {
         Choices::ndp(
             QueueChoices::new(Limit::bytes(NETFPGA_BYTES)),
@@ -118,8 +116,8 @@ impl Choices {
         )
     }
 
-    /// The authors' P4 switch (NDP 4): no coin, the newcomer is trimmed; strict priority, which P4
-    /// targets have; returned to sender.
+    /// The authors' P4 switch (NDP 4): trims the arriving packet, without a coin; strict priority, which P4 targets
+    /// have; return-to-sender.
     pub fn p4(packets: u32, payload_bytes: u16) -> Choices {
         let limit = Limit::bytes(memory(packets, payload_bytes));
         Choices::ndp(
@@ -129,22 +127,21 @@ impl Choices {
         )
     }
 
-    /// Cut Payload: one queue in order of arrival. A data packet that would take it beyond
-    /// `packets` packets' memory is trimmed; headers may take it to twice that, then they are
-    /// dropped (chosen: CP states no second limit).
+    /// Cut Payload: a queue in order of arrival. A data packet that would exceed the memory of `packets` packets is
+    /// trimmed; headers may fill twice that, then they are dropped (chosen: CP states no second limit).
     pub fn cut_payload(packets: u32, packet_bytes: u16) -> Choices {
         let mut queue = QueueChoices::new(Limit::bytes(memory(packets, packet_bytes)));
         queue.header = Limit::bytes(memory(2 * packets, packet_bytes));
         Choices::single(queue.overflow(&[Action::TrimArriving]))
     }
 
-    /// One queue of `packets` packets that drops what does not fit.
+    /// A drop-tail queue of `packets` packets.
     pub fn drop_tail(packets: u32) -> Choices {
         Choices::single(QueueChoices::new(Limit::packets(packets)))
     }
 
-    /// Eight queues by priority, each of `packets` packets, that drop what does not fit; the most urgent first (Homa
-    /// 3.4). Control packets are in the first, which holds as many bytes of them as of data.
+    /// Eight drop-tail queues by priority, each of `packets` packets, the most urgent first (Homa 3.4). Control packets
+    /// use the first, which holds equally many bytes of control packets and of data.
     pub fn priorities(packets: u32, packet_bytes: u16) -> Choices {
         let mut queues = vec![QueueChoices::new(Limit::packets(packets)); MAX_QUEUES];
         queues[0].header = Limit::bytes(memory(packets, packet_bytes));
@@ -159,8 +156,8 @@ impl Choices {
         }
     }
 
-    /// One queue of `packets` packets that marks a packet which finds more than `mark` packets
-    /// before it, the one on the wire included (DCTCP).
+    /// A queue of `packets` packets that marks a packet which finds more than `mark` packets, the one on the wire
+    /// included (DCTCP).
     pub fn ecn(packets: u32, mark: u32) -> Choices {
         let marker = Marker::Threshold {
             unit: Unit::Packets,
@@ -171,7 +168,7 @@ impl Choices {
         Choices::single(QueueChoices::new(Limit::packets(packets)).marker(marker))
     }
 
-    /// One queue of `packets` packets' memory that drops what does not fit, under CoDel.
+    /// A drop-tail queue of `packets` packets' memory under CoDel.
     pub fn codel(
         packets: u32,
         packet_bytes: u16,
@@ -183,9 +180,9 @@ impl Choices {
         Choices::single(queue.marker(Marker::CoDel { target, interval, signal }))
     }
 
-    /// FastLane: a port of `port_bytes`, of which `notification_bytes` are for notifications; those go before everything,
-    /// at no more than the cap. What does not fit the rest is dropped and its sender told (3.2, 3.3). A notification that
-    /// does not fit is dropped.
+    /// FastLane: a port of `port_bytes` with `notification_bytes` for notifications, which go first, at the cap's rate
+    /// at most. Other packets are dropped on overflow and their senders notified (3.2, 3.3). Notifications are dropped
+    /// on overflow.
     pub fn fastlane(port_bytes: u32, notification_bytes: u32, cap: Cap) -> Choices {
         let rest = Limit::bytes(port_bytes.saturating_sub(notification_bytes));
         Choices {
@@ -202,22 +199,22 @@ impl Choices {
         }
     }
 
-    /// pFabric: one queue of `bytes` in order of urgency; what is least urgent is dropped.
+    /// pFabric: a queue of `bytes` in order of urgency; the least urgent packet is dropped.
     pub fn pfabric(bytes: u32) -> Choices {
         let queue = QueueChoices::new(Limit::bytes(bytes));
         Choices::single(QueueChoices { order: Order::Urgency, ..queue })
     }
 
-    /// pFabric with FastLane: the same port beside a queue for notifications, as [`Choices::fastlane`] has it. The senders
-    /// of evicted packets are told too.
+    /// pFabric with FastLane: pFabric's queue beside a queue for notifications, as in [`Choices::fastlane`]. The
+    /// senders of evicted packets are notified too.
     pub fn fastlane_pfabric(port_bytes: u32, notification_bytes: u32, cap: Cap) -> Choices {
         let mut choices = Choices::fastlane(port_bytes, notification_bytes, cap);
         choices.queues[1].order = Order::Urgency;
         choices
     }
 
-    /// A queue of `packets` packets for each of the four classes of flows, the highest class first; what does not fit
-    /// is dropped (HULL 6.2.2 has two such, in memory of their own or of the switch).
+    /// A drop-tail queue of `packets` packets for each of the four classes of flows, the highest class first (HULL
+    /// 6.2.2 has two, in memory of their own or of the switch).
     pub fn qos(packets: u32) -> Choices {
         Choices {
             queues: vec![QueueChoices::new(Limit::packets(packets)); CLASSES],
@@ -231,49 +228,49 @@ impl Choices {
     }
 }
 
-/// What a profile is built from.
+/// Parameters of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Packets of the data queue.
     pub packets: u32,
     /// Payload of a full packet in bytes.
     pub payload_bytes: u16,
-    /// The same with its header.
+    /// Bytes of a full packet with its header.
     pub packet_bytes: u16,
-    /// Packets in the queue beyond which it marks ([`Profile::marks`]).
+    /// Marking threshold in packets ([`Profile::marks`]).
     pub mark: u32,
-    /// Rate of the port's link, of which a cap is a part.
+    /// Rate of the port's link, for caps.
     pub line: BitRate,
 }
 
 impl Sizes {
-    /// Bytes of so many full packets, header and all.
+    /// Bytes of `packets` full packets with headers.
     fn port_bytes(self) -> u32 {
         memory(self.packets, self.packet_bytes)
     }
 }
 
-/// A named service model: what a scenario, a switch's configuration or a vector may ask for.
+/// A named service model, for scenarios, switch configurations and vectors.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     /// Its name.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// A sentence about it.
     pub about: &'static str,
-    /// Packets of its data queue by default.
+    /// Default packets of its data queue.
     pub packets: u32,
-    /// Whether [`Sizes::packets`] decides how much the data queue holds.
+    /// [`Sizes::packets`] sets the capacity of the data queue.
     pub is_sized: bool,
-    /// Whether its queue marks.
+    /// Its queue marks.
     pub marks: bool,
     /// Its choices.
     pub build: fn(Sizes) -> Choices,
 }
 
-/// How many profiles there are.
+/// Number of profiles.
 const COUNT: usize = 15;
 
-/// Every profile.
+/// All profiles.
 pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "paper",
@@ -409,7 +406,7 @@ pub static ALL: [Profile; COUNT] = [
     },
 ];
 
-/// Their names.
+/// The names of [`ALL`].
 pub const NAMES: [&str; COUNT] = {
     let mut names = [""; COUNT];
     let mut place = 0;
@@ -432,7 +429,7 @@ macro_rules! profiles {
                 #[doc = concat!("[`Choices::", stringify!($name), "`], checked.")]
                 ///
                 /// # Panics
-                /// A capacity of zero.
+                /// Panics if a capacity is zero.
                 pub fn $name($($argument: $type),*) -> ServiceModel {
                     match Choices::$name($($argument),*).build() {
                         Ok(model) => model,
@@ -522,7 +519,7 @@ mod tests {
         }
     }
 
-    /// What the profiles' table in spec/deviations.toml says of weights and memory.
+    /// The profiles' weights and memory agree with the table in spec/deviations.toml.
     #[test]
     fn profiles_differ_where_the_table_says() {
         let weights = |choices: Choices| match choices.scheduler {

@@ -1,4 +1,4 @@
-//! A port whose first queue sends at a bounded rate: notifications, which go before everything (FastLane 3.3.1).
+//! A port whose first queue has a rate limit: notifications, ahead of all others (FastLane 3.3.1).
 
 use trimline_packet::{Handle, Packets, Service, Time, TimeDelta};
 
@@ -8,31 +8,30 @@ use crate::output_port::{OutputPort, Wrapper};
 use crate::pool::Pool;
 use crate::port_context::PortContext;
 
-/// A port with a clock for its first queue ([`Scheduler::RateLimited`](crate::Scheduler::RateLimited)): each packet of it waits
-/// until the one before has had its time at the cap's rate. Under a model without a cap it is the port inside.
+/// A port with a clock for its first queue ([`Scheduler::RateLimited`](crate::Scheduler::RateLimited)): each packet
+/// waits for the time of the one before at the cap's rate. Without a cap it acts as the port inside.
 ///
-/// Over any time the queue so begins no more bytes than the rate brings, and one packet; with
-/// [`Cap::is_work_conserving`](crate::Cap::is_work_conserving) that holds of what goes while others could.
+/// Over any time, the queue starts at most the rate's bytes plus one packet; with
+/// [`Cap::is_work_conserving`](crate::Cap::is_work_conserving) this holds while other queues could send.
 #[derive(Clone, Debug)]
 pub struct RateLimited<P> {
-    /// Its first queue is paused but for the moment in which it may send.
+    /// Its first queue is paused except while it may send.
     port: P,
-    /// When the cap lets the first queue send.
+    /// Time from which the cap lets the first queue send.
     ready_at: Time,
-    /// The first queue waits for that even if nothing else may go.
+    /// The first queue respects the cap even if no other may send.
     is_strict: bool,
-    /// The first queue is paused from outside.
+    /// The first queue is paused by a caller.
     is_paused: bool,
 }
 
 impl<P> RateLimited<P> {
-    /// The clock was set back by so much: the time for which the cap waits is, too.
+    /// Sets the clock back by `by`, and the cap's time with it.
     pub fn set_back(&mut self, by: TimeDelta) {
         self.ready_at = self.ready_at.set_back(by);
     }
 }
 
-/// The queue that the cap is on.
 const FIRST: usize = 0;
 
 impl<P: OutputPort> Default for RateLimited<P> {
@@ -44,13 +43,13 @@ impl<P: OutputPort> Default for RateLimited<P> {
 }
 
 impl<P: OutputPort<Model = ServiceModel>> RateLimited<P> {
-    /// Takes note of how a queue of this model waits: [`OutputPort::next_start`] has no model.
+    /// Records `is_strict`: [`OutputPort::next_start`] has no model.
     #[inline]
     fn record(&mut self, model: &ServiceModel) {
         self.is_strict = model.cap().is_some_and(|cap| !cap.is_work_conserving);
     }
 
-    /// The same as [`OutputPort::dequeue`] while the first queue has something that nobody outside holds back.
+    /// [`OutputPort::dequeue`] while the first queue has packets and no caller pauses it.
     #[inline(never)]
     fn dequeue_rate_limited<K: Packets, C: Rng>(
         &mut self,
@@ -71,7 +70,7 @@ impl<P: OutputPort<Model = ServiceModel>> RateLimited<P> {
         sent
     }
 
-    /// Whether the first queue may send at `now`.
+    /// True if the first queue may send at `now`.
     fn may_send(&self, now: Time, model: &ServiceModel) -> bool {
         let Some(cap) = model.cap() else { return true };
         // FastLane 3.3.1: what others leave may be used.
@@ -187,12 +186,12 @@ mod tests {
         ServiceModel::fastlane(128_000, 3_200, cap)
     }
 
-    /// A port at a link of [`LINE`], which is served whenever it has something.
+    /// A port on a link of [`LINE`].
     struct Link<P> {
         port: P,
         world: World,
         free_at: Time,
-        /// What left: when, its service and its bytes.
+        /// Time, service and bytes of sent packets.
         left: Vec<(Time, Service, u16)>,
     }
 
@@ -201,7 +200,6 @@ mod tests {
             Link { port: P::default(), world: World::new(), free_at: Time::ZERO, left: Vec::new() }
         }
 
-        /// Sends all that can go before `until`.
         fn run(&mut self, model: &ServiceModel, until: Time) {
             loop {
                 let now = self.port.next_start(self.free_at);
@@ -260,7 +258,7 @@ mod tests {
             let places: Vec<usize> = (0..link.left.len())
                 .filter(|&place| link.left[place].1 == Service::Notification)
                 .collect();
-            // A data packet takes 1.2 us: the fifth of them ends behind 5.12 us.
+            // A data packet takes 1.2 us: the fifth packet ends after 5.12 us.
             assert_eq!(places, [0, 6, 12]);
             assert_eq!(link.left.len(), 23);
         }
@@ -308,7 +306,7 @@ mod tests {
         assert_eq!(rate_limited.left, plain.left);
     }
 
-    /// What is held of every run of a capped port.
+    /// Checks the invariants of a capped port.
     fn check(
         steps: &[(u64, Service, u16)],
         choices: &Choices,
@@ -335,7 +333,7 @@ mod tests {
             .map(|&(at, _, bytes)| (at, bytes))
             .collect();
         if cap.is_work_conserving {
-            // The transmitter never waits while something does.
+            // The transmitter never idles while a packet waits.
             return;
         }
         for (place, &(from, _)) in notified.iter().enumerate() {
@@ -350,7 +348,7 @@ mod tests {
         }
     }
 
-    /// An arrival: nanoseconds after the last one, the service, the bytes.
+    /// An arrival: nanoseconds since the last one, service, bytes.
     fn any_arrival() -> impl Strategy<Value = (u64, Service, u16)> {
         let wait = prop_oneof![4 => Just(0u64), 3 => 0u64..3000, 1 => 0u64..100_000];
         let kind = prop_oneof![
@@ -365,8 +363,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// FastLane 3.3: whatever arrives, notifications keep to their memory and, unless they may use what others
-        /// leave, to their rate.
+        /// FastLane 3.3: notifications always keep to their memory and, unless they may use idle time, to their rate.
         #[test]
         fn notifications_keep_to_rate_and_memory(
             steps in prop::collection::vec(any_arrival(), 1..300),
@@ -393,7 +390,7 @@ mod tests {
             }
         }
 
-        /// FastLane 3.3.1: a port with a cap that conserves work is idle only when nothing waits.
+        /// FastLane 3.3.1: a port with a work-conserving cap is idle only when no packet waits.
         #[test]
         fn what_conserves_work_leaves_no_time_unused(
             steps in prop::collection::vec(any_arrival(), 1..200),

@@ -1,4 +1,4 @@
-//! Ports with storage, random bits and packets, for tests.
+//! Helpers of tests: packet storage, RNGs, packets.
 
 use alloc::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use trimline_packet::{Handle, Packet, Time};
 
 use crate::{DropList, OutputPort, Pool, Port, PortContext, Rng, ServiceModel};
 
-/// Coins that were laid out beforehand. One more than that is a failure.
+/// A scripted RNG. A draw beyond the script panics.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScriptedRng(pub(crate) VecDeque<bool>);
 
@@ -34,7 +34,6 @@ impl World {
         World { packets, pool, coins: ScriptedRng::default(), drop_list: DropList::new() }
     }
 
-    /// What is around a port with this model.
     pub(crate) fn context<'a, M>(
         &'a mut self,
         now: Time,
@@ -45,7 +44,6 @@ impl World {
     }
 }
 
-/// One port and everything it is given.
 pub(crate) struct Bench<const Q: usize> {
     pub(crate) model: ServiceModel,
     pub(crate) port: Port<Q>,
@@ -67,7 +65,6 @@ impl<const Q: usize> Bench<Q> {
         }
     }
 
-    /// A packet arrives.
     pub(crate) fn arrive(&mut self, packet: Packet) -> Handle {
         let handle = self.packets.add(packet);
         let (port, mut context) = self.split(Time::ZERO);
@@ -75,13 +72,11 @@ impl<const Q: usize> Bench<Q> {
         handle
     }
 
-    /// The transmitter is free.
     pub(crate) fn serve(&mut self) -> Option<Handle> {
         let (port, mut context) = self.split(Time::ZERO);
         port.dequeue(&mut context)
     }
 
-    /// The port, and what is around it at this time.
     fn split(
         &mut self,
         now: Time,

@@ -1,8 +1,7 @@
 //! The software switch: `trimline-switch CONFIG.toml`.
 //!
-//! All switches of the file run in this process; hosts are on its interfaces. Counters are printed at the
-//! end, and every second with `--counters`. SIGHUP reads the file again; SIGTERM and Ctrl-C send on what the switches
-//! hold and end.
+//! All switches of the file run in this process; hosts are on its interfaces. It prints counters at the end, or every
+//! second with `--counters`. SIGHUP reloads the file; SIGTERM and Ctrl-C drain the switches and exit.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -88,14 +87,13 @@ fn print(text: &str) -> Result<(), String> {
     terminal::write(text).map_err(|error| error.to_string())
 }
 
-/// Says what has happened to a port. The other ports go on.
+/// Reports an event of a port. The other ports go on.
 fn say(log: &Log, config: &Config, news: &PortNews) {
     let name = config.host.get(news.port).map_or("", |host| host.interface.as_str());
     let about = [("interface", json!(name))];
     log.event(news.event.name(), &about, &format!("{name}: {}", news.event));
 }
 
-/// Reads the configuration. An error names the file.
 fn read(options: &Options) -> Result<Config, String> {
     let path = options.config.display();
     let text =
@@ -103,7 +101,7 @@ fn read(options: &Options) -> Result<Config, String> {
     Config::parse(&text).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Takes the configuration over that the file has now, or leaves all as it is and says why.
+/// Reloads the configuration; on an error, reports it and keeps the old one.
 fn reload(options: &Options, runner: &mut Runner<AfPacket>, config: &mut Config) {
     let path = options.config.display().to_string();
     let changed = read(options).and_then(|new| {
@@ -123,7 +121,6 @@ fn reload(options: &Options, runner: &mut Runner<AfPacket>, config: &mut Config)
     }
 }
 
-/// The requests to the process.
 struct Signals {
     over: Arc<AtomicBool>,
     again: Arc<AtomicBool>,
@@ -207,9 +204,9 @@ fn run(options: &Options) -> Result<(), String> {
     account.finish(&runner, &config).map_err(|error| error.to_string())
 }
 
-/// What the switch tells while it runs, by threads of their own: nobody who does not read stops it.
+/// Reports of the running switch, from threads: a slow reader does not stop the switch.
 struct Account {
-    /// Whether counters are printed every second, and not at the end alone.
+    /// Print counters every second, not only at the end.
     prints: bool,
     printer: Writer<String>,
     file: Option<Writer<Value>>,
@@ -233,7 +230,7 @@ impl Account {
         })
     }
 
-    /// Tells what there is, if that was long ago.
+    /// Reports the state, at most once a second.
     fn update(&mut self, runner: &Runner<AfPacket>, config: &Config) {
         if self.told.is_some_and(|told| told.elapsed() < Duration::from_secs(1)) {
             return;
@@ -250,7 +247,6 @@ impl Account {
         }
     }
 
-    /// Tells what there is at the end.
     fn finish(self, runner: &Runner<AfPacket>, config: &Config) -> io::Result<()> {
         let state = switch_ports::state(config, runner.fabric(), &runner.losses());
         let written = self.file.map_or(Ok(()), |file| file.finish(state));

@@ -1,4 +1,4 @@
-//! A network that delivers nothing satisfies no finding.
+//! Tests that a network without deliveries satisfies no finding.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::verdicts::Tier;
 
 const US: u64 = 1_000_000;
 
-/// Hosts that send to each other, and ports that let nothing through: every packet is gone, and none is told of.
+/// A record of hosts behind ports that drop every packet, without notification.
 fn record(finding: &Finding, size: Option<u64>) -> RunRecord {
     let pairs = (0..8).flat_map(|source| (0..8).map(move |destination| (source, destination)));
     let flow = |(source, destination): (u32, u32)| {
@@ -79,7 +79,7 @@ fn record(finding: &Finding, size: Option<u64>) -> RunRecord {
     }
 }
 
-/// Two runs that the finding is about, which differ in their place in the sweep, and those that it compares with.
+/// Runs of the finding at different places of the sweep, and runs that it compares with.
 fn outcomes(finding: &Finding, size: Option<u64>) -> Vec<Outcome> {
     let label = |at: &At| match at {
         At::Number(number) => number.to_string(),
@@ -130,7 +130,7 @@ fn a_network_that_delivers_nothing_satisfies_no_finding() {
                     finding.name
                 );
             }
-            // A companion that nothing needs would hide that its finding is judged alone.
+            // An unneeded companion would hide that its finding is judged alone.
             assert!(
                 companion.is_none()
                     || [None, Some(90_000)].iter().any(|size| survives(finding, *size)),

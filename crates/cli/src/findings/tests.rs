@@ -101,7 +101,7 @@ fn a_straight_line_over_the_numbers_of_a_key_explains_a_share() {
     assert!((swept(finding, &runs(20)).ours.unwrap() - 1.0).abs() < 1e-12);
     let bent = swept(finding, &runs(40));
     assert!((bent.ours.unwrap() - 4.0 / 7.0).abs() < 1e-12 && !bent.holds);
-    // Two points are always on a line, and places that are no numbers on none.
+    // Two points are always on a line, and places that are not numbers never are.
     assert_eq!(swept(finding, &runs(20)[..2]).ours, None);
     assert_eq!(swept(finding, &["a", "b", "c"].map(|queue| ("ndp", "1", queue, 1))).ours, None);
 }
@@ -318,7 +318,7 @@ fn a_miss_has_a_cause_also_without_a_value() {
     assert_eq!(missed(cause, None), Some(Missed::CauseKnown));
     assert_eq!(missed(cause, Some(5)), None);
     assert_eq!(missed("hi = 5.0", Some(6)), None);
-    // What the authors' program gives says more.
+    // The baseline says more.
     assert_eq!(missed(&format!("{cause}reference = 7.0"), Some(6)), Some(Missed::AsBaseline));
     assert_eq!(
         missed(&format!("{cause}baseline = {{ none = \"n\" }}"), Some(6)),
@@ -332,7 +332,7 @@ fn a_sign_is_the_one_bound_at_zero_of_a_comparison() {
     let is_sign = |bounds: &str| parse(&format!("{HEAD}{bounds}"))[0].is_sign();
     assert!(is_sign("against = \"other\"\nhi = 0"));
     assert!(is_sign("against = \"other\"\nlo = 0.0"));
-    // Of a number of its own 0 is all that there is to ask.
+    // Without a comparison, a bound of 0 asks for the number itself.
     assert!(!is_sign("hi = 0"));
     assert!(!is_sign("against = \"other\"\nhi = -1"));
     assert!(!is_sign("against = \"other\"\nlo = 0\nhi = 0"));

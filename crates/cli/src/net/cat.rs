@@ -1,12 +1,12 @@
 //! `trimline cat`: standard input to a peer's standard output.
 //!
-//! Standard output has a thread, and standard input too unless it is a regular file, so that the protocol goes on while they
-//! are blocked. They ring the host's bell: it waits for frames, for what is due and for them at once.
+//! Standard output has a thread, and standard input too unless it is a regular file, so that the protocol runs while
+//! they block. They wake the host, which waits for frames, timers and threads together.
 //!
-//! The sender appends the CRC-32C of its bytes to the stream and closes it. The listener writes all, compares, and answers
-//! with one message: the CRC-32C of what it wrote, and in words what is wrong, if anything is. Only this answer lets the
-//! sender end well. The listener stays until the answer is ACKed. The ACK may be lost and the sender gone, so it also ends
-//! when it has heard nothing for [`LINGER`].
+//! The sender appends the CRC-32C of its bytes and closes the stream. The listener writes, compares, and answers with
+//! the CRC-32C of its output and the text of an error, if any. The sender succeeds only by this answer. The listener
+//! stays until the answer is ACKed; as the ACK may be lost and the sender gone, it also ends after [`LINGER`] without a
+//! frame.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -28,36 +28,32 @@ use crate::stats::Account;
 
 const SERVICE: u16 = 8;
 
-/// Bytes that are written at once.
 const OUTPUT: usize = 1 << 19;
 
-/// The thread that writes waits after a chunk of fewer bytes, so that more gather: to be woken for every packet takes
-/// longer than the packet.
+/// After a smaller chunk the writing thread waits for more bytes: a wake-up per packet takes longer than the packet.
 const FEW: usize = 1 << 18;
 
-/// How long it waits.
 const GATHER: Duration = Duration::from_micros(300);
 
-/// Bytes that are read at once: a pipe has 64 KB, and a regular file's stay in the nearest caches.
+/// Bytes per read: a pipe has 64 KB, and a regular file's stay in the nearest caches.
 const INPUT: usize = 1 << 16;
 
-/// Chunks of input that wait for the host.
 const INPUTS: usize = 16;
 
 /// Bytes of the checksum behind the stream.
 const SUM: usize = 4;
 
-/// A listener whose answer was not ACKed ends after so long without a frame (chosen: it sends its answer five times in this
-/// time, with a first time-out of 200 ms; these are not all lost).
+/// A listener without an ACK ends after this time without a frame (chosen: it sends its answer five times meanwhile,
+/// with a first time-out of 200 ms; not all are lost).
 const LINGER: TimeDelta = TimeDelta::from_ms(4000);
 
-/// A listener ends after so long without a frame when it has failed or was interrupted, or when its output takes nothing.
+/// End of a listener that failed, was interrupted or has a blocked output: after this time without a frame.
 const SHORT_LINGER: TimeDelta = TimeDelta::from_ms(500);
 
-/// The longest that a listener stays for its answer, whatever it hears.
+/// Max time that a listener stays for its answer.
 const LONGEST_LINGER: TimeDelta = TimeDelta::from_ms(30_000);
 
-/// `trimline cat`.
+/// Sends or receives a stream: `trimline cat`.
 pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
     catch_interrupts()?;
     let (interface, outcome) = match what {
@@ -83,13 +79,12 @@ pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
     status("cat", interface, outcome)
 }
 
-/// The bytes that went through since the first of them, and how often that is said.
 #[derive(Clone, Copy, Debug)]
 struct Meter {
     every: Option<Duration>,
     /// Time at which the first bytes were seen.
     begin: Option<Instant>,
-    /// The end of the last interval, since the first bytes, and the bytes until then.
+    /// End of the last interval, since the first bytes, and its bytes.
     last: (Duration, u64),
 }
 
@@ -99,7 +94,7 @@ impl Meter {
         Meter { every, begin: None, last: (Duration::ZERO, 0) }
     }
 
-    /// Takes note of all bytes that went through until now, and says what the interval had if it is over.
+    /// Records all bytes so far, and reports an interval that is over.
     fn update(&mut self, account: &Account, all: u64) {
         if all > 0 && self.begin.is_none() {
             self.begin = Some(Instant::now());
@@ -116,22 +111,17 @@ impl Meter {
         self.begin.map_or(Duration::ZERO, |begin| begin.elapsed())
     }
 
-    /// Says what went through in all.
     fn finish(&self, account: &Account, all: u64) {
         say(account, Report::Whole, (Duration::ZERO, self.elapsed()), all);
     }
 }
 
-/// A report on a transfer.
 #[derive(Clone, Copy, Debug)]
 enum Report {
-    /// The report of one interval.
     Interval,
-    /// The report of the whole transfer, at its end.
     Whole,
 }
 
-/// Reports the bytes between two times, and their rate.
 fn say(account: &Account, report: Report, (begin, end): (Duration, Duration), bytes: u64) {
     let [from, to] = [begin, end].map(|time| time.as_secs_f64());
     let gbps = bytes as f64 * 8e-9 / (to - from).max(1e-9);
@@ -150,23 +140,20 @@ fn say(account: &Account, report: Report, (begin, end): (Duration, Duration), by
     account.log().event(event, &about, &text);
 }
 
-/// Ctrl-C, or a request to terminate.
 fn interrupted() -> io::Error {
     io::Error::new(io::ErrorKind::Interrupted, "interrupted")
 }
 
-/// An output, and what waits for it.
 struct Output {
-    /// Sends chunks to the thread that writes, each with the number of its bytes that count. `None` after the last chunk.
+    /// To the writing thread: chunks with their valid bytes. `None` after the last.
     filled: Option<SyncSender<(Vec<u8>, usize)>>,
-    /// Chunks that were written, to be used again.
+    /// Written chunks, for reuse.
     written: Receiver<Vec<u8>>,
-    /// The CRC-32C of all that was written, at the end.
+    /// CRC-32C of all written bytes, at the end.
     outcome: Receiver<io::Result<u32>>,
-    /// What was read since the last chunk: the first `count` bytes.
+    /// Bytes read since the last chunk: the first `count`.
     chunk: Vec<u8>,
     count: usize,
-    /// Bytes that were handed over.
     all: u64,
 }
 
@@ -181,7 +168,7 @@ impl Output {
             for (chunk, count) in &chunks {
                 out.write_all(&chunk[..count])?;
                 sum = crc32c::crc32c_append(sum, &chunk[..count]);
-                // Where there is no room for it, it is not used again.
+                // If the channel is full, the chunk is not reused.
                 let _ = back.try_send(chunk);
                 waker.wake()?;
                 if count < FEW {
@@ -192,7 +179,7 @@ impl Output {
         };
         std::thread::spawn(move || {
             let outcome = write();
-            // Nobody takes chunks any more, and the host hears of it.
+            // Tell the host that chunks are no longer taken.
             drop(write);
             let _ = done.send(outcome);
             let _ = ends.wake();
@@ -201,8 +188,8 @@ impl Output {
         Output { filled: Some(filled), written, outcome, chunk, count: 0, all: 0 }
     }
 
-    /// Takes what has arrived while there is room. Gives whether everything but the checksum was handed over, or nobody
-    /// writes any more.
+    /// Reads arrived bytes while there is room. True once all but the checksum was handed over, or the thread has
+    /// ended.
     fn take(&mut self, core: &mut Core, connection: Connection) -> Result<bool, Broken> {
         loop {
             if !self.offer(SUM) {
@@ -217,8 +204,8 @@ impl Output {
         }
     }
 
-    /// Hands the chunk without its last `keep` bytes to the writing thread, if the thread has room. Returns false if the
-    /// thread has ended.
+    /// Hands the chunk without its last `keep` bytes to the writing thread, if it has room. False if the thread has
+    /// ended.
     fn offer(&mut self, keep: usize) -> bool {
         let (Some(filled), true) = (&self.filled, self.count > keep) else { return true };
         let count = self.count - keep;
@@ -239,7 +226,7 @@ impl Output {
         true
     }
 
-    /// Hands over the rest but the last `keep` bytes. Gives the CRC-32C of all that was written, once it is.
+    /// Hands over all but `keep` bytes. Returns the CRC-32C of the output once written.
     fn end(&mut self, keep: usize) -> Option<io::Result<u32>> {
         self.offer(keep);
         if self.count <= keep {
@@ -252,13 +239,11 @@ impl Output {
         }
     }
 
-    /// The checksum that the sender appended, if the stream had room for one.
     fn sum(&self) -> Option<u32> {
         self.chunk[..self.count].first_chunk().map(|&bytes| u32::from_be_bytes(bytes))
     }
 }
 
-/// A host that receives one stream.
 struct Listener<'a> {
     host: &'a mut AnyHost,
     account: &'a mut Account,
@@ -268,7 +253,7 @@ struct Listener<'a> {
 }
 
 impl Listener<'_> {
-    /// Goes on for a while, or until the connection is there and `is_done`.
+    /// Runs for [`GLANCE`], or until a connection `is_done`.
     fn glance(
         &mut self,
         mut is_done: impl FnMut(&mut Core, Connection) -> bool,
@@ -283,7 +268,6 @@ impl Listener<'_> {
         Ok(done)
     }
 
-    /// Takes everything. Gives the connection that it came on.
     fn take(&mut self, output: &mut Output) -> io::Result<()> {
         loop {
             let mut taken = Ok(false);
@@ -304,7 +288,7 @@ impl Listener<'_> {
         }
     }
 
-    /// Waits until everything is written but the last `keep` bytes; not for ever after a failure or Ctrl-C.
+    /// Waits until all but `keep` bytes are written; not for ever after a failure or Ctrl-C.
     fn write(&mut self, output: &mut Output, keep: usize) -> io::Result<u32> {
         let mut until = if keep == 0 { self.host.now() + SHORT_LINGER } else { Time::NEVER };
         let mut written = None;
@@ -327,10 +311,9 @@ impl Listener<'_> {
         }
     }
 
-    /// Tells the sender how it went, and stays until it knows.
     fn answer(&mut self, connection: Connection, sum: u32, wrong: &str) -> io::Result<()> {
         let message = [&sum.to_be_bytes()[..], wrong.as_bytes()].concat();
-        // A connection that has failed takes no answer.
+        // A failed connection takes no answer.
         let _ = self.host.core().send(connection, &message);
         self.host.core().close(connection);
         let linger = if wrong.is_empty() { LINGER } else { SHORT_LINGER };
@@ -349,7 +332,7 @@ impl Listener<'_> {
     }
 }
 
-/// Accepts one connection, writes what comes on it, and answers.
+/// Accepts a connection, writes its stream to the output, and answers.
 fn receive(
     host: &mut AnyHost,
     account: &mut Account,
@@ -379,11 +362,10 @@ fn receive(
     outcome.map_err(|error| io::Error::new(error.kind(), format!("{error}; {all} B arrived")))
 }
 
-/// Both ends say so when the checksums differ.
+/// The error at both ends if the checksums differ.
 const ALTERED: &str = "what arrived is not what was sent: its CRC-32C is another";
 
-/// Takes the first connection of a peer that is wanted. All others are refused, those that come later too: nobody would
-/// read what they send.
+/// Accepts the first connection of a wanted peer. All others are refused: their bytes would not be read.
 fn welcome(core: &mut Core, now: Time, from: Option<IpAddr>, taken: &mut Option<Connection>) {
     while let Some(connection) = core.accept() {
         let peer = core.peer(connection);
@@ -395,13 +377,12 @@ fn welcome(core: &mut Core, now: Time, from: Option<IpAddr>, taken: &mut Option<
     }
 }
 
-/// An input, and the CRC-32C of the bytes that were read of it.
 struct Summed {
     input: Box<dyn Read + Send>,
     sum: u32,
 }
 
-/// Memory, and the number of its bytes that were read. The number is 0 at the end, where the memory has the checksum.
+/// Memory, and its bytes read. At the end it is the checksum, with 0.
 type Chunk = (Vec<u8>, usize);
 
 impl Summed {
@@ -413,14 +394,12 @@ impl Summed {
     }
 }
 
-/// The way in which an input is read.
 enum Source {
-    /// The host reads a regular file between frames, since that waits for the disk at most.
+    /// The host reads a regular file between frames: it waits for the disk at most.
     File(Summed),
-    /// A thread reads any other input, which may wait.
     Thread {
         read: Receiver<io::Result<Chunk>>,
-        /// Memory of chunks that were sent, to be used again.
+        /// Memory of sent chunks, for reuse.
         sent: SyncSender<Vec<u8>>,
     },
 }
@@ -447,13 +426,13 @@ impl Source {
         Source::Thread { read, sent }
     }
 
-    /// Gives the next chunk, if one is there, and takes the memory of the last one.
+    /// Returns the next chunk, if any, and reuses the last one's memory.
     fn next(&mut self, last: &mut Vec<u8>) -> io::Result<Option<Chunk>> {
         match self {
             Source::File(input) => input.read(std::mem::take(last)).map(Some),
             Source::Thread { read, sent } => match read.try_recv() {
                 Ok(read) => {
-                    // Where there is no room for it, it is not used again.
+                    // If the channel is full, the chunk is not reused.
                     let _ = sent.try_send(std::mem::take(last));
                     read.map(Some)
                 }
@@ -464,19 +443,13 @@ impl Source {
     }
 }
 
-/// An input, and what was not sent of it.
 struct Input {
     source: Source,
     chunk: Vec<u8>,
-    /// Bytes of the chunk that count.
     count: usize,
-    /// Bytes of it that were sent.
     given: usize,
-    /// Bytes that were sent.
     all: u64,
-    /// The checksum, once everything was read.
     sum: Option<[u8; SUM]>,
-    /// The connection was closed behind it.
     is_closed: bool,
 }
 
@@ -486,14 +459,14 @@ impl Input {
         Input { source, chunk, count, given, all: 0, sum: None, is_closed: false }
     }
 
-    /// Gives what was read to a connection while it has room, and closes it behind the checksum. Gives the peer's answer,
-    /// once it has come.
+    /// Writes input to a connection while it has room, and closes it after the checksum. Returns the peer's answer, if
+    /// any.
     fn go_on(
         &mut self,
         core: &mut Core,
         connection: Connection,
     ) -> io::Result<Result<Option<Vec<u8>>, Broken>> {
-        // Before anything is written: an answer is the last word of the peer.
+        // Before writing: the peer sends nothing after its answer.
         let answer = core.receive(connection);
         if matches!(answer, Ok(None)) && !self.is_closed && self.give(core, connection)? {
             self.is_closed = true;
@@ -502,7 +475,7 @@ impl Input {
         Ok(answer)
     }
 
-    /// Gives what was read to a connection while it has room. Gives whether that was all.
+    /// Writes input to a connection while it has room. Returns whether all is written.
     fn give(&mut self, core: &mut Core, connection: Connection) -> io::Result<bool> {
         loop {
             if self.given == self.count {
@@ -518,7 +491,7 @@ impl Input {
                     self.count = SUM;
                 }
             }
-            // A failure shows when the answer is asked for.
+            // A failure shows when the answer is received.
             let rest = &self.chunk[self.given..self.count];
             let taken = core.write(connection, rest).unwrap_or(0);
             self.given += taken;
@@ -529,23 +502,22 @@ impl Input {
         }
     }
 
-    /// Compares the listener's answer with the checksum of what was sent.
+    /// Compares the listener's answer with the checksum of the sent bytes.
     ///
     /// # Errors
-    /// The listener names a failure, or the checksums differ.
+    /// Returns the listener's error, or an error if the checksums differ.
     fn judge(&self, peer: IpAddr, answer: &[u8]) -> io::Result<()> {
         let (sum, wrong) = answer.split_at(answer.len().min(SUM));
         let wrong: String = match (wrong.is_empty(), self.sum.is_some_and(|own| own == sum)) {
             (true, true) => return Ok(()),
             (true, false) => ALTERED.into(),
-            // It is somebody else's: no more than a line, and nothing that a terminal obeys.
+            // The peer's text is not trusted: print a line at most, without control characters.
             (false, _) => String::from_utf8_lossy(wrong).escape_debug().take(200).collect(),
         };
         Err(io::Error::new(io::ErrorKind::InvalidData, format!("{peer}: {wrong}")))
     }
 }
 
-/// Sends an input, and waits for the answer.
 fn send(
     host: &mut AnyHost,
     account: &mut Account,

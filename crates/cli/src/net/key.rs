@@ -7,26 +7,25 @@ use std::path::Path;
 
 use trimline_stack::host::Key;
 
-/// Bytes of a key, which a file has as twice as many hexadecimal digits.
 const KEY_BYTES: usize = 16;
 
-/// Bytes of the longest file: two keys, and some white space.
+/// Max bytes of a file: two keys and some white space.
 const LONGEST: u64 = 1024;
 
-/// The permissions that nobody but the owner of a key file may have.
+/// Permission bits that only the owner of a key file may have.
 const OTHERS: u32 = 0o077;
 
-/// The keys of a host: it sends with the first and believes both.
+/// The keys of a host: it sends with the first and accepts both.
 pub(super) type Keys = (Key, Option<Key>);
 
 fn wrong(file: &Path, kind: io::ErrorKind, what: &dyn std::fmt::Display) -> io::Error {
     io::Error::new(kind, format!("{}: {what}", file.display()))
 }
 
-/// Reads one key, or two on a line each, from a file that its owner alone may read.
+/// Reads one key, or two on a line each, from a file that only its owner may read.
 ///
 /// # Errors
-/// The file cannot be read, others may read or write it, or it holds something else; the error names it.
+/// Returns an error with the file's name if it is unreadable, has other content, or others may read or write it.
 pub(super) fn read(file: &Path) -> io::Result<Keys> {
     let named = |error: io::Error| wrong(file, error.kind(), &error);
     let open = File::open(file).map_err(named)?;
@@ -57,10 +56,10 @@ pub(super) fn read(file: &Path) -> io::Result<Keys> {
     Ok((parse(first)?, second.map(parse).transpose()?))
 }
 
-/// Writes a new key to a file that is not there, for its owner alone: `trimline key new`.
+/// Writes a new key to a new file, for its owner alone: `trimline key new`.
 ///
 /// # Errors
-/// The file is there, or cannot be written; the error names it.
+/// Returns an error with the file's name if it exists or cannot be written.
 pub(crate) fn create(file: &Path) -> io::Result<()> {
     let mut bytes = [0; KEY_BYTES];
     let random = Path::new("/dev/urandom");

@@ -1,4 +1,4 @@
-//! For tests: a client and a server on a wire without time of its own, on a virtual clock.
+//! For tests: a client and a server on a wire without delay, on a virtual clock.
 
 use trimline_packet::{BitRate, Time, TimeDelta};
 use trimline_stack::host::{Config, Core};
@@ -10,12 +10,11 @@ pub(super) struct Pair {
     pub(super) now: Time,
     pub(super) client: Core,
     pub(super) server: Core,
-    /// Whether frames are lost.
     pub(super) is_cut: bool,
 }
 
 impl Pair {
-    /// A client that takes long messages to send, and a server that listens.
+    /// A client with a large send buffer, and a server that listens.
     pub(super) fn new(service: u16) -> Pair {
         Pair::with(service, |_| {})
     }
@@ -36,7 +35,6 @@ impl Pair {
         Pair { now, client, server, is_cut: false }
     }
 
-    /// Lets both do what is due meanwhile.
     pub(super) fn run_for(&mut self, time: TimeDelta) {
         let until = self.now.saturating_add(time);
         loop {
@@ -50,7 +48,7 @@ impl Pair {
         }
     }
 
-    /// Does what is due now. Gives whether there was anything.
+    /// Performs the actions due now. Returns whether there were any.
     fn turn(&mut self) -> bool {
         let Pair { now, client, server, is_cut } = self;
         let mut any = client.expire(*now) | server.expire(*now);

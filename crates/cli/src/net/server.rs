@@ -1,25 +1,23 @@
-//! Answers every request with itself: what `trimline rpc serve` does with its connections.
+//! Answers every request with itself: `trimline rpc serve`.
 
 use std::collections::BTreeSet;
 
 use trimline_packet::{Time, TimeDelta};
 use trimline_stack::host::{Connection, Core, Failure};
 
-/// The longest that a server waits for the rest of a request, or for the ACKs of its answer.
+/// Max time for the rest of a request, or for the ACKs of its answer.
 const LONGEST_REQUEST: TimeDelta = TimeDelta::from_ms(60_000);
 
-/// Who answers.
 #[derive(Debug, Default)]
 pub(super) struct Server {
-    /// Connections with a request whose answer has no room yet. It is not received before: a peer that does not read
-    /// its answers is not pulled.
+    /// Connections whose request waits for room for its answer: a peer that does not read its answers is not pulled.
     waiting: BTreeSet<Connection>,
 }
 
 impl Server {
-    /// Answers what has arrived. Gives whether anything was sent.
+    /// Answers arrived requests. Returns whether it sent anything.
     pub(super) fn answer(&mut self, core: &mut Core, now: Time) -> bool {
-        // A client that goes away in the middle must not be remembered for ever.
+        // A client that vanishes midway must not be remembered for ever.
         let deadline = now.saturating_add(LONGEST_REQUEST);
         while let Some(connection) = core.accept() {
             core.set_deadline(connection, Some(deadline));
@@ -34,7 +32,7 @@ impl Server {
         any
     }
 
-    /// Answers the requests of a connection while there is room. Gives whether anything was sent.
+    /// Answers requests while there is room. Returns whether it sent anything.
     fn go_on(&mut self, core: &mut Core, now: Time, connection: Connection) -> bool {
         let mut any = false;
         loop {
@@ -52,7 +50,7 @@ impl Server {
             };
             match sent {
                 Ok(()) => any = true,
-                // No answer has no bytes.
+                // An empty message has no answer.
                 Err(Failure::Empty) => {}
                 Err(failure) => {
                     end(core, now, connection, failure);
@@ -63,7 +61,7 @@ impl Server {
     }
 }
 
-/// Nothing more comes on a connection. What was answered is delivered, unless that has failed already.
+/// Ends a connection. Answers are still delivered, unless it failed.
 fn end(core: &mut Core, now: Time, connection: Connection, failure: Failure) {
     if failure == Failure::Closed {
         core.close(connection);
@@ -158,7 +156,7 @@ mod tests {
         pair.is_cut = true;
         assert!(server.answer(&mut pair.server, pair.now));
         assert_eq!(pair.server.connections(), 20);
-        // Longer than silence is borne.
+        // Longer than `LONGEST_REQUEST`.
         for _ in 0..700 {
             pair.run_for(ms(100));
             server.answer(&mut pair.server, pair.now);

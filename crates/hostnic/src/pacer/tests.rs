@@ -1,4 +1,4 @@
-//! The pacer on a line, by what leaves it and when.
+//! Tests of the pacer, by the times at which packets leave its line.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -23,7 +23,6 @@ fn flow(number: u32) -> FlowId {
     FlowId::new(number.into())
 }
 
-/// A packet that has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Left {
     at: Time,
@@ -31,7 +30,7 @@ struct Left {
     bytes: u16,
 }
 
-/// A pacer before a line, and everything that has left it.
+/// A pacer before a line, and the packets that have left it.
 #[derive(Clone)]
 struct Line {
     model: PacerModel,
@@ -57,7 +56,7 @@ impl Line {
         }
     }
 
-    /// The line is free: what the pacer gives is sent. Gives whether it gave something.
+    /// Sends the pacer's packet, if any; returns whether there was one.
     fn poll(&mut self, now: Time) -> bool {
         let Some(handle) = self.pacer.poll_transmit(now, &self.packets, &self.model) else {
             return false;
@@ -68,7 +67,7 @@ impl Line {
         true
     }
 
-    /// What happens up to `until`, that instant included.
+    /// Runs up to and including `until`.
     fn run(&mut self, until: Time) {
         loop {
             let next = self.pacer.next_start(self.free_at, &self.model);
@@ -81,7 +80,7 @@ impl Line {
         }
     }
 
-    /// The host sends a packet, once what was due before is done.
+    /// Runs up to `now`, then sends a packet from the host.
     fn send(&mut self, now: Time, of: FlowId, bytes: u16) -> (Taken, Handle) {
         self.run(now);
         let handle = self.packets.add(packet(Service::Droppable, bytes, 0));
@@ -94,7 +93,6 @@ impl Line {
         self.pacer.handle_echo(now, of, &self.model, &mut self.rng);
     }
 
-    /// Whether a packet of the flow would be paced now.
     fn is_paced(&self, now: Time, of: FlowId) -> bool {
         self.clone().send(now, of, 64).0 == Taken::Waits
     }
@@ -105,20 +103,20 @@ impl Line {
     }
 }
 
-/// The testbed's, and every echo associates.
+/// The testbed's settings, with every echo associating its flow.
 fn sure() -> PacerSettings {
     PacerSettings { association_chance: ALWAYS, ..PacerSettings::testbed() }
 }
 
-/// The same at a rate that never changes.
+/// The settings of [`sure`] at a constant rate.
 fn at_rate(bits: u64, clock: Clock) -> PacerSettings {
     let rate = BitRate::from_bps(bits);
     let interval = TimeDelta::from_ms(1_000_000);
     PacerSettings { first_rate: Some(rate), interval, clock, ..sure() }
 }
 
-/// A bucket of 3000 B passes two packets of 1500 B at once, and then one every 24 us at 500 Mb/s (HULL 5.1). With ticks
-/// of 16 us there are 1000 B more each.
+/// A bucket of 3000 B passes two packets of 1500 B, and then one every 24 us at 500 Mb/s (HULL 5.1). Ticks of 16 us
+/// bring 1000 B each.
 #[test]
 fn a_bucket_passes_its_depth_and_then_its_rate() {
     let check = |clock, expected: [u64; 6]| {
@@ -130,7 +128,7 @@ fn a_bucket_passes_its_depth_and_then_its_rate() {
         line.run(us(1000));
         let left: Vec<u64> = line.left.iter().map(|left| left.at.as_ps() / 1_000_000).collect();
         assert_eq!(left, expected);
-        // It is full again after 48 us, and no fuller after more.
+        // The bucket is full again after 48 us, and stays at its depth.
         for _ in 0..3 {
             line.send(us(2000), flow(1), 1500);
         }
@@ -143,7 +141,7 @@ fn a_bucket_passes_its_depth_and_then_its_rate() {
     check(Clock::Tick(TimeDelta::from_us(16)), [0, 12, 32, 48, 80, 96]);
 }
 
-/// HULL 4.2: flows that have not met congestion are not paced, and go ahead of those that are.
+/// HULL 4.2: flows that have not met congestion are not paced, and go ahead of paced flows.
 #[test]
 fn a_flow_without_echoes_passes() {
     let mut line = Line::new(&at_rate(500_000, Clock::Continuous));
@@ -160,7 +158,7 @@ fn a_flow_without_echoes_passes() {
     assert_eq!(line.left[2].at, us(24), "tokens are not lost while another packet is sent");
 }
 
-/// HULL 4.2: the association ends T_i after the last echo, and each echo counts.
+/// HULL 4.2: the association ends T_i after the last echo; each echo extends it.
 #[test]
 fn an_association_ends_when_nothing_was_echoed_for_its_lifetime() {
     let mut line = Line::new(&sure());
@@ -172,14 +170,14 @@ fn an_association_ends_when_nothing_was_echoed_for_its_lifetime() {
     assert!(!line.is_paced(us(6_000), flow(2)), "another flow is not");
     assert_eq!(line.pacer.flows(just(us(16_000)), &line.model), 1);
     assert_eq!(line.pacer.flows(us(16_000), &line.model), 0);
-    // An echo after the end is the first one again: a draw.
-    line.model.rng = 0;
+    // An echo after the end counts as a first one: it draws.
+    line.model.association_probability = 0;
     line.echo(us(16_000), flow(1));
     assert!(!line.is_paced(us(16_000), flow(1)));
     assert_eq!(line.pacer.counters().associated, 1);
 }
 
-/// While a packet of a flow waits, its association does not end: the next one would overtake it.
+/// An association stays while a packet of the flow waits: the next packet would overtake it.
 #[test]
 fn an_association_outlives_its_lifetime_while_a_packet_waits() {
     // 1500 B take 24 ms at 0.5 Mb/s, longer than the 10 ms of the association.
@@ -195,7 +193,7 @@ fn an_association_outlives_its_lifetime_while_a_packet_waits() {
     assert_eq!(line.send(us(60_000), flow(1), 1500).0, Taken::Passes);
 }
 
-/// HULL 4.2: one echo in eight associates its flow. No draw is made for a flow that is associated.
+/// HULL 4.2: one echo in eight associates its flow; no draw for an associated flow.
 #[test]
 fn an_echo_associates_with_its_probability() {
     let settings = PacerSettings { flows: 20_000, ..PacerSettings::testbed() };
@@ -214,7 +212,7 @@ fn an_echo_associates_with_its_probability() {
     assert_eq!(once.pacer.counters().associated, 1);
 }
 
-/// HULL 5.1: the table holds 64 flows. One more is not paced, until another's association has ended.
+/// HULL 5.1: the table holds 64 flows. A further flow is not paced until an association has ended.
 #[test]
 fn a_full_table_refuses_and_is_free_again_when_one_has_ended() {
     let mut line = Line::new(&sure());
@@ -225,7 +223,7 @@ fn a_full_table_refuses_and_is_free_again_when_one_has_ended() {
     let counters = line.pacer.counters();
     assert_eq!((counters.associated, counters.refused), (64, 1));
     assert!(!line.is_paced(us(100), flow(64)) && line.is_paced(us(100), flow(63)));
-    // The first two have ended, but one of them has a packet that waits.
+    // Flow 0's association has ended; flow 1's has not, because a packet of it waits.
     line.model.law.min = BitRate::from_bps(1);
     line.send(us(9_999), flow(1), 1500);
     line.send(us(9_999), flow(1), 1500);
@@ -237,7 +235,7 @@ fn a_full_table_refuses_and_is_free_again_when_one_has_ended() {
     assert_eq!(line.pacer.flows(us(10_001), &line.model), 64);
 }
 
-/// HULL 5.1: a FIFO of 128 KB; what does not fit is dropped and counted, and a smaller packet may still fit.
+/// HULL 5.1: a FIFO of 128 KB drops and counts overflow; a smaller packet may still fit.
 #[test]
 fn a_full_fifo_drops_and_counts() {
     let mut line = Line::new(&at_rate(500_000, Clock::Continuous));
@@ -254,7 +252,7 @@ fn a_full_fifo_drops_and_counts() {
     assert_eq!(counters.dropped_bytes, 4 * 1500 + 501);
 }
 
-/// A packet that the bucket can never have the tokens of is dropped, and blocks nobody.
+/// A packet larger than the bucket is dropped, and blocks no other.
 #[test]
 fn a_packet_longer_than_was_said_is_dropped() {
     let mut line = Line::new(&sure());
@@ -265,7 +263,7 @@ fn a_packet_longer_than_was_said_is_dropped() {
     assert_eq!(line.left.len(), 1);
 }
 
-/// M_r is the paced bytes (HULL 4.2, footnote 2) or all of the host's (the text), as the settings say.
+/// M_r counts paced bytes (HULL 4.2, footnote 2) or all bytes of the host (the text).
 #[test]
 fn bytes_that_pass_count_where_all_are_measured() {
     let rate = |measured| {
@@ -280,8 +278,7 @@ fn bytes_that_pass_count_where_all_are_measured() {
     assert_eq!(rate(Measured::FromHost), 500_000_000);
 }
 
-/// HULL 4.2: a burst that found a low rate does not stay: beta lets the rate rise above that of the flow until the
-/// backlog is gone.
+/// HULL 4.2: the backlog of a burst at a low rate drains, as beta raises the rate above the flow's.
 #[test]
 fn the_backlog_of_a_burst_goes() {
     let mut line = Line::new(&sure());
@@ -304,7 +301,7 @@ fn the_backlog_of_a_burst_goes() {
     assert_eq!(line.bucket(us(16 * 40_000)), (BitRate::from_bps(500_000_000), 0));
 }
 
-/// Flows keep to one bucket each, and the buckets have rates of their own (HULL 4.2, remark 4).
+/// Flows stay with one bucket, and each bucket has its own rate (HULL 4.2, remark 4).
 #[test]
 fn buckets_do_not_touch_each_other() {
     let settings = PacerSettings { buckets: 2, ..at_rate(500_000_000, Clock::Continuous) };
@@ -336,7 +333,7 @@ fn buckets_do_not_touch_each_other() {
     assert_eq!(line.left.len(), 8);
 }
 
-/// A pacer that slept is one that was looked at all the time.
+/// A pacer without calls for a while equals one that is called all the time.
 #[test]
 fn an_idle_pacer_needs_no_calls() {
     let rates = [us(64), us(640), us(10_000), us(1_000_000)].map(|end| {
@@ -352,11 +349,10 @@ fn an_idle_pacer_needs_no_calls() {
         assert_eq!(slept.bucket(end), watched.bucket(end));
         slept.bucket(end).0.as_bps()
     });
-    // Of 1500 B in the first 64 us, 23.4 Mb/s are left of an eighth beside 7/8 of the line.
+    // 1500 B in the first 64 us leave 23.4 Mb/s: an eighth, beside 7/8 of the line.
     assert_eq!(rates, [898_500_000, 270_000_000, 500_000, 500_000]);
 }
 
-/// What a test does with a pacer: a packet, an echo, or a look.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Send { flow: u32, bytes: u16 },
@@ -398,7 +394,7 @@ fn settings() -> impl Strategy<Value = PacerSettings> {
     )
 }
 
-/// The packets that a pacer took, in the order in which it did.
+/// A packet that the pacer took.
 #[derive(Clone, Copy, Debug)]
 struct Came {
     at: Time,
@@ -410,7 +406,7 @@ struct Came {
 /// The rate of each bucket from each update on.
 type Rates = Vec<(Time, Vec<BitRate>)>;
 
-/// Performs the steps, and then all that is left.
+/// Performs the steps until the pacer is empty.
 fn perform(settings: &PacerSettings, seed: u64, steps: &[(u64, Step)]) -> (Line, Vec<Came>, Rates) {
     let mut line = Line::new(settings);
     line.rng = SplitMix(seed);
@@ -441,7 +437,7 @@ fn perform(settings: &PacerSettings, seed: u64, steps: &[(u64, Step)]) -> (Line,
     (line, came, rates)
 }
 
-/// What a bucket's rate comes to up to a time, in parts of a byte: summed from update to update.
+/// Sum of a bucket's rate up to a time, in parts of a byte.
 fn granted(rates: &Rates, place: usize, to: Time) -> i128 {
     let ends = rates.iter().skip(1).map(|&(at, _)| at).chain([Time::NEVER]);
     let part = |((start, each), end): (&(Time, Vec<BitRate>), Time)| {
@@ -452,8 +448,8 @@ fn granted(rates: &Rates, place: usize, to: Time) -> i128 {
 }
 
 proptest! {
-    /// HULL 4.2, 5.1: in any span a bucket lets out what its rate brings and its depth, with ticks one tick's tokens
-    /// more: so never more than R_max t + 3 KB. The rate stays within its bounds.
+    /// HULL 4.2, 5.1: in any span a bucket passes at most its rate's bytes plus its depth, with ticks one tick's tokens
+    /// more: R_max t + 3 KB. The rate keeps its bounds.
     #[test]
     fn no_span_has_more_than_the_rate_and_the_depth(
         settings in settings(), seed: u64, steps in steps(),
@@ -496,8 +492,7 @@ proptest! {
         }
     }
 
-    /// Packets are somewhere: what was taken leaves once, what was dropped never; and those of a flow leave in the order
-    /// in which they came, also where it is associated or ends to be between two.
+    /// Packets are conserved, and flows keep their order, also if an association begins or ends between packets.
     #[test]
     fn all_leave_once_and_those_of_a_flow_in_order(
         settings in settings(), seed: u64, steps in steps(),
@@ -520,7 +515,7 @@ proptest! {
         );
     }
 
-    /// HULL 4.2: what passes is sent immediately: no packet that waits begins while one that passes is here.
+    /// HULL 4.2: passing packets are sent immediately: no waiting packet starts before them.
     #[test]
     fn what_passes_goes_ahead(settings in settings(), seed: u64, steps in steps()) {
         let (line, came, _) = perform(&settings, seed, &steps);
@@ -537,8 +532,7 @@ proptest! {
         }
     }
 
-    /// Looking more often changes nothing, and the pacer names the first instant at which a packet can go: at none
-    /// before does it give one.
+    /// Additional polls change nothing. The pacer names the first instant at which a packet can go.
     #[test]
     fn a_look_between_changes_nothing(
         settings in settings(), seed: u64, steps in steps(),
@@ -570,8 +564,8 @@ proptest! {
     }
 }
 
-/// So many times 4 B every 8 us, eight packets in each interval of 64 us: the rate after a second, and that less than
-/// an eighth of a packet waits: a packet takes all of the 8 us then, so one that is late by a few bits is there for an instant more.
+/// Sends `steps_of_rate` times 4 B every 8 us, eight packets per interval of 64 us. After a second the rate is right,
+/// and the backlog worth at most half a step of the rate (beta Q / eta).
 fn converges(
     steps_of_rate: u64,
     first: u64,
@@ -603,14 +597,14 @@ fn converges(
     Ok(())
 }
 
-/// beta Q / eta is less than half a step, and the bucket's rate is a multiple of a step. So the rate does not rise for the
-/// packet of 256 B that waits: a backlog of at most 256.04 B stays.
+/// beta Q / eta is less than half a step, and the rate is a multiple of a step: it does not rise for a packet of 256 B,
+/// as a backlog of at most 256.04 B stays.
 #[test]
 fn a_packet_of_256_bytes_waits_for_ever() {
     converges(64, 500_000, 131_090_749, 16, Clock::Continuous).unwrap();
 }
 
-/// beta Q / eta is less than half a step here, too: a backlog of at most 284 B stays, and a packet has 168 B.
+/// beta Q / eta is less than half a step: a backlog of at most 284 B stays; a packet has 168 B.
 #[test]
 fn a_packet_of_168_bytes_waits_for_ever() {
     converges(42, 500_000, 145_654_731, 16, Clock::Continuous).unwrap();
@@ -619,8 +613,8 @@ fn a_packet_of_168_bytes_waits_for_ever() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// HULL 4.2, footnote 2: where paced bytes come at a fixed rate R*, the rate settles at R* and the backlog at none,
-    /// wherever it began, as long as beta T_r < eta. With a rate in steps (HULL 5.1) at no more than half a step's worth.
+    /// HULL 4.2, footnote 2: with paced bytes at a fixed rate R*, the rate settles at R* and the backlog at zero from
+    /// any start, if beta T_r < eta. With a rate in steps (HULL 5.1) the backlog is at most half a step's worth.
     #[test]
     fn the_rate_settles_where_the_bytes_come(
         steps_of_rate in 1u64..=249,

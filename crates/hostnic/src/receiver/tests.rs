@@ -1,4 +1,4 @@
-//! The receiving side of a host, by what its transport hears and when.
+//! Tests of a host's receive path, by deliveries and their times.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -13,7 +13,7 @@ use trimline_packet::{
 use crate::interrupts::Moderation;
 use crate::{Adaptive, Bypass, Interrupts, Receiver, ReceiverModel, ReceiverSettings};
 
-/// One processor, and nothing is put off or joined.
+/// One processor, without coalescing and merging.
 const PLAIN: ReceiverSettings = ReceiverSettings {
     interrupts: Interrupts::EachFrame,
     ring: 1024,
@@ -30,7 +30,6 @@ fn ns(ns: u64) -> Time {
     Time::from_ps(ns * 1_000)
 }
 
-/// A packet that the transport heard of: when, and whether another follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Received {
     at: Time,
@@ -52,7 +51,7 @@ impl Host {
         Host { model, receiver, packets, received: Vec::new() }
     }
 
-    /// What happens up to a time, that instant included.
+    /// Runs up to and including `until`.
     fn run(&mut self, until: Time) {
         loop {
             let at = self.receiver.poll_timeout(&self.model);
@@ -68,7 +67,6 @@ impl Host {
         }
     }
 
-    /// A frame arrives behind what happened before it.
     fn arrive(&mut self, now: Time, arriving: Packet) -> Option<Handle> {
         self.run(Time::from_ps(now.as_ps().saturating_sub(1)));
         let handle = self.packets.add(arriving);
@@ -76,7 +74,7 @@ impl Host {
         self.receiver.handle_frame(now, handle, packets, model).then_some(handle)
     }
 
-    /// When the transport heard of packets, in ns; those that it answers alone.
+    /// Delivery times in ns of answered packets.
     fn answered(&mut self) -> Vec<u64> {
         self.run(Time::from_ps(u64::MAX - 1));
         let ends = self.received.iter().filter(|received| !received.is_followed);
@@ -90,7 +88,8 @@ fn data(flow: u32, sequence: u32) -> Packet {
     data
 }
 
-/// HULL 4.1: a frame costs an interrupt, a packet and an answer, an ACK no answer. An interrupt waits for the processor.
+/// HULL 4.1: a frame costs an interrupt, a packet and an answer, an ACK no answer. An interrupt waits for the
+/// processor.
 #[test]
 fn a_frame_costs_an_interrupt_a_packet_and_an_answer() {
     let mut host = Host::new(PLAIN);
@@ -103,7 +102,7 @@ fn a_frame_costs_an_interrupt_a_packet_and_an_answer() {
     assert_eq!(counters.busy, TimeDelta::from_ns(6_460 + 1_260 + 1_260));
 }
 
-/// Of work under way what is behind the processor counts, so that it never works for longer than there is time.
+/// Work under way counts as it is done: busy time never exceeds elapsed time.
 #[test]
 fn work_under_way_counts_by_and_by() {
     let mut host = Host::new(PLAIN);
@@ -116,7 +115,7 @@ fn work_under_way_counts_by_and_by() {
     assert_eq!(busy(&host, 7_000), 6_900);
 }
 
-/// HULL 4.1: an interrupt for so many frames, or so long after the first.
+/// HULL 4.1: an interrupt after a number of frames, or a time after the first.
 #[test]
 fn an_interrupt_waits_for_frames_or_time() {
     let free = |interrupts| ReceiverSettings {
@@ -139,7 +138,7 @@ fn an_interrupt_waits_for_frames_or_time() {
     check(coalesced(128), &[16_000; 5]);
 }
 
-/// HULL 4.1: data that came in one batch is answered once, up to 64 KB; with a mark among it, apart.
+/// HULL 4.1: data of one batch is answered once, up to 64 KB; a marked packet is answered apart.
 #[test]
 fn data_that_follows_in_order_is_taken_as_one() {
     let settings = ReceiverSettings {
@@ -192,7 +191,7 @@ fn data_that_follows_in_order_is_taken_as_one() {
     assert_eq!(groups(&trimmed), apart);
 }
 
-/// HULL 4.1, table 2: a processor that cannot keep up takes full rounds and no interrupts, and the ring runs over.
+/// HULL 4.1, table 2: an overloaded processor takes full rounds without interrupts, and the ring overflows.
 #[test]
 fn an_overloaded_processor_takes_no_interrupts_and_loses_frames() {
     let mut host = Host::new(ReceiverSettings { ring: 128, ..PLAIN });
@@ -209,7 +208,7 @@ fn an_overloaded_processor_takes_no_interrupts_and_loses_frames() {
     assert_eq!(host.received.len() as u64, 1000 - lost);
 }
 
-/// A round ends though frames have come meanwhile, unless it was full: they wait for their interrupt.
+/// Frames that come during a round wait for their interrupt, unless the round was full.
 #[test]
 fn what_comes_during_a_round_waits_for_its_interrupt() {
     let check = |round, expected: &[u64], interrupts| {
@@ -228,8 +227,8 @@ fn what_comes_during_a_round_waits_for_its_interrupt() {
     check(2, &[7_460, 12_920, 18_380], 1);
 }
 
-/// HULL table 2, at a full link of 10 Gb/s and with costs that were fitted to it: 0.26 us a packet and 5.2 us an answer.
-/// The times are not in the paper: 16 us is the driver's default, and 128 frames need more.
+/// HULL table 2, at a full link of 10 Gb/s with costs fitted to it: 0.26 us a packet and 5.2 us an answer. The paper
+/// has no times: 16 us is the driver's default, and 128 frames need more.
 #[test]
 fn fewer_interrupts_are_less_work_and_larger_answers() {
     let check = |interrupts, load_percent: u64, answer_bytes: u64| {
@@ -260,7 +259,7 @@ fn fewer_interrupts_are_less_work_and_larger_answers() {
     check(coalesced(2, 16), 99, 11_400);
 }
 
-/// Sixteen processors of 5 us each (FastLane's server): sixteen packets at once, and packets of one flow in order.
+/// Sixteen processors of 5 us each (FastLane's server): sixteen packets at once, flows in order.
 #[test]
 fn processors_work_side_by_side() {
     let settings = ReceiverSettings {
@@ -330,8 +329,7 @@ fn settings() -> impl Strategy<Value = ReceiverSettings> {
 }
 
 proptest! {
-    /// What the ring took the transport hears of once, in the order of its flow, and not before the work is done. What
-    /// processors worked is what was asked of them, and they are never more than there are.
+    /// Accepted frames are delivered once, in flow order and after their work. Processors do exactly the work needed.
     #[test]
     fn all_is_heard_once_in_order_and_for_its_work(
         settings in settings(),
@@ -433,7 +431,7 @@ fn a_receiver_that_cannot_be_is_refused() {
     );
 }
 
-/// FastLane 4.2.2: probes avoid the delays of servers; whether notifications do is a setting.
+/// FastLane 4.2.2: probes avoid the delays of servers; a setting decides for notifications.
 #[test]
 fn what_bypasses_processors_is_what_is_asked_for() {
     let bypasses = |notifications, probes, packet: &Packet| {

@@ -1,21 +1,21 @@
-//! How a counter that stands for a fluid moves with time.
+//! The clock of a counter that models a fluid.
 
 use crate::{BitRate, Time, TimeDelta};
 
 use super::volume::Volume;
 
-/// When a counter is brought up to date.
+/// The times at which a counter is updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// At every instant, exactly.
     Continuous,
-    /// At the multiples of a time above zero and not between, as hardware does it (HULL 5.1). What happens at such an
-    /// instant finds the counter moved.
+    /// Only at the positive multiples of a period, as in hardware (HULL 5.1). Events at such an instant see the updated
+    /// counter.
     Tick(TimeDelta),
 }
 
 impl Clock {
-    /// What a counter moves by at a rate, after `from` and up to `to`. Nothing if `to` is earlier.
+    /// The volume moved at a rate after `from` and up to `to`; zero if `to` is earlier.
     #[inline]
     pub fn moved(self, rate: BitRate, from: Time, to: Time) -> Volume {
         match self {
@@ -27,7 +27,7 @@ impl Clock {
         }
     }
 
-    /// When a counter will have moved by so much after `from`.
+    /// Time at which a counter will have moved by `volume` since `from`.
     #[inline]
     pub fn reaches(self, volume: Volume, rate: BitRate, from: Time) -> Time {
         match self {
@@ -55,7 +55,7 @@ mod tests {
     }
 
     proptest! {
-        /// A time that is cut in two moves as much as in one piece: nothing is lost between two looks.
+        /// Two parts of a span move as much as the whole.
         #[test]
         fn a_cut_loses_nothing(
             clock in clock(),
@@ -69,7 +69,7 @@ mod tests {
             prop_assert_eq!(moved(start, cut).saturating_add(moved(cut, end)), moved(start, end));
         }
 
-        /// The instant that is named is the first at which the counter has moved so far.
+        /// The computed instant is the first at which the counter has moved so far.
         #[test]
         fn it_reaches_an_amount_when_it_says(
             clock in clock(),

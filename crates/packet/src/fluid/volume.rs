@@ -1,17 +1,17 @@
-//! Amounts of a fluid, exact: what a counter holds that a rate fills or empties.
+//! Exact amounts of a fluid.
 
 use crate::units::PICOSECONDS_PER_SECOND;
 use crate::{BitRate, ByteCount, TimeDelta};
 
-/// An amount in parts of a byte, so fine that a whole rate in b/s moves a whole number of them in a picosecond: nothing
-/// is ever rounded, so nothing drifts.
+/// An amount in parts of a byte. A rate in b/s moves a whole number of parts per picosecond, so nothing is rounded or
+/// drifts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Volume(u128);
 
 impl Volume {
     /// No fluid.
     pub const ZERO: Volume = Volume(0);
-    /// The parts of a byte: 1 b/s for 1 ps is one of them.
+    /// Parts per byte; 1 b/s for 1 ps moves one part.
     const PER_BYTE: u128 = 8 * PICOSECONDS_PER_SECOND as u128;
 
     /// The volume of whole bytes.
@@ -20,13 +20,13 @@ impl Volume {
         Volume(bytes.get() as u128 * Volume::PER_BYTE)
     }
 
-    /// What flows at a rate in a time. A product of two 64-bit numbers: it always fits.
+    /// The amount that flows at a rate in a time. A product of two 64-bit numbers: it always fits.
     #[inline]
     pub const fn flowed(rate: BitRate, span: TimeDelta) -> Volume {
         Volume(rate.as_bps() as u128 * span.as_ps() as u128)
     }
 
-    /// So often this, as much as can be counted.
+    /// Multiplies, and saturates.
     #[inline]
     pub const fn times(self, count: u64) -> Volume {
         Volume(self.0.saturating_mul(count as u128))
@@ -44,13 +44,13 @@ impl Volume {
         Volume(self.0.saturating_sub(other.0))
     }
 
-    /// How often `other`, which is above zero, makes at least this.
+    /// Number of portions `other`, which is above zero, that make at least this amount.
     #[inline]
     pub fn in_portions_of(self, other: Volume) -> u64 {
         u64::try_from(self.0.div_ceil(other.0)).unwrap_or(u64::MAX)
     }
 
-    /// The time in which this flows at a rate, rounded up.
+    /// Time in which this amount flows at a rate, rounded up.
     #[inline]
     pub fn time_at(self, rate: BitRate) -> TimeDelta {
         let rate = rate.as_bps();

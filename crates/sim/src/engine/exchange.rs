@@ -28,7 +28,7 @@ use crate::workload::Notice;
 /// spite of failures: sleeping threads arrive late for each other, and would never stop sleeping.
 #[derive(Clone, Copy)]
 pub(super) struct SpinLimit {
-    inspects: u32,
+    spins: u32,
     meetings: u32,
 }
 
@@ -41,23 +41,23 @@ impl SpinLimit {
     const YIELDS: u32 = 2_000;
 
     pub(super) fn new() -> SpinLimit {
-        SpinLimit { inspects: SpinLimit::MAX, meetings: 0 }
+        SpinLimit { spins: SpinLimit::MAX, meetings: 0 }
     }
 
-    fn inspects(&mut self) -> u32 {
+    fn spins(&mut self) -> u32 {
         self.meetings = self.meetings.wrapping_add(1);
         if self.meetings.is_multiple_of(SpinLimit::TRY_ANEW) {
-            self.inspects = self.inspects.max(SpinLimit::ANEW);
+            self.spins = self.spins.max(SpinLimit::ANEW);
         }
-        self.inspects
+        self.spins
     }
 
     fn is_rewarded(&mut self) {
-        self.inspects = (self.inspects * 2).min(SpinLimit::MAX);
+        self.spins = (self.spins * 2).min(SpinLimit::MAX);
     }
 
     fn is_in_vain(&mut self) {
-        self.inspects = (self.inspects / 2).max(SpinLimit::MIN);
+        self.spins = (self.spins / 2).max(SpinLimit::MIN);
     }
 }
 
@@ -239,7 +239,7 @@ impl Exchange {
         if is_over() {
             return Ok(());
         }
-        for _ in 0..spin_limit.inspects() {
+        for _ in 0..spin_limit.spins() {
             if is_over() {
                 spin_limit.is_rewarded();
                 return Ok(());

@@ -207,8 +207,8 @@ impl Recorder {
     fn before(&mut self, handle: Handle) -> Option<Inspection> {
         let arrived = self.arriving.filter(|&(arriving, _)| arriving == handle);
         arrived
-            .map(|(_, inspects)| inspects)
-            .or(self.place_of(handle).map(|(_, inspects)| inspects))
+            .map(|(_, inspection)| inspection)
+            .or(self.place_of(handle).map(|(_, inspection)| inspection))
     }
 
     fn record_mark(&mut self, port: u32, packet: &Packet, before: Option<Inspection>) {

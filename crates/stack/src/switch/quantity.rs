@@ -125,6 +125,7 @@ pub fn ethernet(text: &str) -> Result<[u8; 6], String> {
     if parts.next().is_some() { Err(wrong()) } else { Ok(address) }
 }
 
+/// Returns an Ethernet address as text: six hexadecimal pairs with colons.
 pub fn ethernet_text(address: [u8; 6]) -> impl Display {
     address.map(|byte| format!("{byte:02x}")).join(":")
 }

@@ -1,37 +1,32 @@
-//! What becomes of a packet that does not fit its queue.
+//! Actions for a packet that does not fit its queue.
 
 use trimline_packet::Service;
 
 use crate::drop_list::Disposition;
 
-/// One step of what happens when a packet does not fit. The first step that applies to the packet is
-/// taken; behind the last step the packet is dropped.
+/// A step of an overflow list. The first applicable step is taken; otherwise the packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Any packet: it is dropped.
+    /// Any packet: drop it.
     Drop,
-    /// A trimmable packet: its payload is cut, and the header goes where the classifier sends
-    /// headers (CP; NDP's NetFPGA and P4 switches).
+    /// A trimmable packet: trim it, and queue the header where the classifier says (CP; NDP's NetFPGA and P4 switches).
     TrimArriving,
-    /// A trimmable packet (NDP 3.1): a fair coin decides whether it or the tail of its queue is
-    /// trimmed. Tails are trimmed until the packet fits. No coin is drawn, and the packet itself is
-    /// trimmed, when no tails would make room: the queue holds only the packet on the wire, or a
-    /// packet that may not be trimmed is among them.
+    /// A trimmable packet (NDP 3.1): a fair coin decides whether to trim it or the tail of its queue. Tails are trimmed
+    /// until the packet fits. The packet itself is trimmed, without a draw, if no tails make room: the queue holds only
+    /// the packet on the wire, or untrimmable tails.
     TrimByCoin,
-    /// A trimmable packet: its payload is cut, and the header goes back to its sender at once (switches' management
-    /// interfaces call it trim to sender).
+    /// A trimmable packet: trim it, and return the header at once (trim to sender, in switches' management interfaces).
     TrimToSender,
-    /// A trimmable packet: its payload is cut, the header goes on to its receiver, and a notification to its sender.
+    /// A trimmable packet: trim it, forward the header, and notify its sender.
     TrimToBoth,
-    /// A trimmed header (NDP 3.2.4): it goes back to its sender. A returned header or a control packet
-    /// never does.
+    /// A trimmed header (NDP 3.2.4): return it to its sender. Never a returned header or control packet.
     Return,
-    /// Any packet that no switch has turned round: it is dropped and its sender told (FastLane 3.2, 3.4.1).
+    /// Any packet that no switch has bounced: drop it and notify its sender (FastLane 3.2, 3.4.1).
     Notify,
 }
 
 impl Action {
-    /// Whether the step trims a packet.
+    /// True if the step trims a packet.
     pub fn trims(self) -> bool {
         match self {
             Action::TrimArriving
@@ -42,7 +37,7 @@ impl Action {
         }
     }
 
-    /// Whether the step trims a packet and sends something to its sender at once.
+    /// True if the step trims, and sends a packet to the sender at once.
     pub fn trims_towards_sender(self) -> bool {
         match self {
             Action::TrimToSender | Action::TrimToBoth => true,
@@ -54,7 +49,7 @@ impl Action {
         }
     }
 
-    /// What the step makes of a packet that it does not trim; `None`: it does not apply.
+    /// The disposition of an untrimmed packet; `None`: the step does not apply.
     pub(crate) fn disposition(self, service: Service) -> Option<Disposition> {
         match self {
             Action::Drop => Some(Disposition::Dropped),

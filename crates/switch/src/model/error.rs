@@ -1,4 +1,4 @@
-//! What can be wrong with the configuration of a port.
+//! Errors in the configuration of a port.
 
 use core::fmt;
 
@@ -6,68 +6,68 @@ use trimline_packet::Packet;
 
 use super::MAX_ACTIONS;
 
-/// What is wrong with [`Choices`](super::Choices), and where.
+/// An error in [`Choices`](super::Choices), and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelError {
-    /// The classifier names queues that do not exist, or leaves some unused.
+    /// The number of queues is not the classifier's.
     QueueCount {
         /// Queues stated.
         queues: usize,
         /// Queues that the classifier fills.
         classifier: usize,
     },
-    /// First in first out is the order of one queue, not of several.
+    /// FIFO is the order of one queue, not of several.
     FifoOfSeveral {
         /// Queues stated.
         queues: usize,
     },
     /// A queue that may never send.
     WeightZero {
-        /// Which one.
+        /// The queue.
         queue: usize,
     },
-    /// A queue that holds nothing.
+    /// A queue without capacity.
     LimitZero {
-        /// Which one.
+        /// The queue.
         queue: usize,
     },
-    /// A port that holds nothing.
+    /// A port without capacity.
     PortLimitZero,
     /// More steps than [`MAX_ACTIONS`].
     TooManyActions {
-        /// Which queue.
+        /// The queue.
         queue: usize,
     },
     /// A ramp whose lower end is not below its upper end.
     Ramp {
-        /// Which queue.
+        /// The queue.
         queue: usize,
     },
-    /// A queue that both trims what does not fit and tells its sender of a drop.
+    /// A queue that both trims packets and notifies of drops.
     NotifiesAndTrims {
-        /// Which queue.
+        /// The queue.
         queue: usize,
     },
-    /// A queue for notifications that holds none.
+    /// A notification queue too small for a notification.
     BelowOneNotification {
-        /// Which queue.
+        /// The queue.
         queue: usize,
     },
-    /// A cap on the only queue: nothing else uses what it leaves.
+    /// A cap on the only queue: no other queue uses the rest.
     CapOfOne,
-    /// CoDel with a target or interval of nothing, or in more than one queue.
+    /// CoDel with a zero target or interval, or in several queues.
     CoDel {
-        /// Which queue.
+        /// The queue.
         queue: usize,
     },
-    /// Order by urgency in another queue than the last, or in one that shares memory, trims, returns or marks.
+    /// Order by urgency not in the last queue, or in one that shares memory, trims, returns or marks.
     Urgency {
-        /// Which queue.
+        /// The queue.
         queue: usize,
     },
-    /// Trimmed packets of no bytes.
+    /// Trimmed packets of zero bytes.
     TrimmedBytesZero,
-    /// Cells of no bytes.
+    /// Cells of zero bytes.
     CellBytesZero,
 }
 

@@ -1,15 +1,15 @@
-//! What ports with a model tell senders of (FastLane 3, RFC 896).
+//! A model's notifications to senders (FastLane 3, RFC 896).
 
 use super::{Action, Limit, Marker, QueueModel, ServiceModel, Signal};
 
 impl ServiceModel {
-    /// Whether a port sends something to the sender of each packet that it trims.
+    /// True if a port sends a packet to the sender of each trimmed packet.
     pub(crate) fn trims_towards_senders(&self) -> bool {
         let does = |queue: &QueueModel| queue.overflow.iter().any(|a| a.trims_towards_sender());
         self.queues.iter().any(does)
     }
 
-    /// Whether a port can tell senders of what becomes of their packets: a queue notifies them, or CoDel quenches.
+    /// True if a port can notify senders, by overflow or CoDel.
     pub fn notifies(&self) -> bool {
         let notifies = |queue: &QueueModel| {
             queue.overflow.contains(&Action::Notify)
@@ -18,8 +18,8 @@ impl ServiceModel {
         self.queues.iter().any(notifies)
     }
 
-    /// The one queue that notifies senders, and the bytes below which it takes every packet: where exact bytes are all that
-    /// bounds it, and no port tells of anything else.
+    /// The only queue that notifies senders, and the bytes up to which it takes every packet; `None` unless exact bytes
+    /// alone bound it and no queue quenches.
     pub(crate) fn notifying_queue(&self) -> Option<(usize, u32)> {
         let quenches = |queue: &QueueModel| {
             matches!(queue.marker, Marker::CoDel { signal: Signal::Quench, .. })

@@ -1,4 +1,4 @@
-//! Settings of a port that its queues can never reach: such a port never marks, or never drops selectively.
+//! Settings that a port's queues can never reach: such a port never marks, or never drops selectively.
 
 use alloc::format;
 use alloc::string::String;
@@ -9,20 +9,20 @@ use trimline_packet::BitRate;
 use super::{Limit, Marker, QueueModel, ServiceModel, Unit};
 use trimline_packet::SettingFault;
 
-/// The network around a port, as far as it decides what the queues of the port can hold.
+/// The network around a port, as far as it limits the queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
     /// Bytes of a full packet on the wire.
     pub packet_bytes: u16,
-    /// The rate of the fastest link of the port's kind.
+    /// Rate of the fastest link of the port's kind.
     pub line: BitRate,
-    /// Bytes of memory that the queues of the switch share; 0 where none is shared.
+    /// Bytes of shared memory of the switch; 0 without.
     pub pool_bytes: u64,
-    /// Bytes in a queue beyond which priority flow control has stopped all senders; `None`: without pauses.
+    /// Queue bytes beyond which PFC has stopped all senders; `None`: no PFC.
     pub paused_bytes: Option<u64>,
 }
 
-/// Full packets that fit a queue, and their bytes.
+/// Capacity of a queue, in full packets and in their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Room {
     packets: u64,
@@ -30,8 +30,7 @@ struct Room {
 }
 
 impl ServiceModel {
-    /// Settings that full packets can never reach, because a queue holds too little. A setting of several queues comes
-    /// once.
+    /// Settings that full packets can never reach, as a queue holds too little; each once.
     pub fn unreached(&self, around: &Surroundings) -> Vec<SettingFault> {
         let mut faults: Vec<SettingFault> = Vec::new();
         let queues = &self.queues[..self.queue_count()];
@@ -53,7 +52,7 @@ impl ServiceModel {
         let packet = u64::from(around.packet_bytes.max(1));
         let mut bytes = u64::from(whole.bytes.min(self.port.bytes));
         if let Some(alpha) = queue.pool {
-            // One busy queue leaves free what its threshold is a part of: pool x alpha / (1 + alpha).
+            // A single busy queue gets pool x alpha / (1 + alpha).
             let (pool, alpha) = (u128::from(around.pool_bytes), u128::from(alpha.bits()));
             bytes = bytes.min((pool * alpha / (alpha + (1 << 16))) as u64);
         }
@@ -62,7 +61,7 @@ impl ServiceModel {
         Room { packets: packets.min(bytes / packet), bytes: bytes.min(packets * packet) }
     }
 
-    /// A limit of the port that its queues together stay below.
+    /// Checks for a port limit above the sum of its queues.
     fn of_port_limit(&self, queues: &[QueueModel], around: &Surroundings) -> Option<SettingFault> {
         let packet = u64::from(around.packet_bytes);
         let of = |limit: Limit| u64::from(limit.bytes).min(u64::from(limit.packets) * packet);

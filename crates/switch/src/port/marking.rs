@@ -1,4 +1,4 @@
-//! Marks of congestion: by thresholds and by a ramp, as a packet arrives or leaves.
+//! Congestion marks: by thresholds and by a ramp, on arrival or departure.
 
 use trimline_packet::{Handle, Packet, Packets};
 
@@ -31,7 +31,7 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// Marks an arriving packet where its queue has a threshold for those.
+    /// Marks an arriving packet by its queue's threshold, if any.
     #[inline]
     pub(super) fn mark_by_threshold<P: Packets>(
         &mut self,

@@ -40,7 +40,7 @@ pub enum Order {
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     slot: u32,
-    scheduler: u32,
+    turns: u32,
 }
 
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ pub(super) struct SendScheduler {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Queued {
-    scheduler: u32,
+    turns: u32,
     /// Turns for retransmissions ([`Order::RetransmissionsFirst`]).
     resends: u16,
     is_ready: bool,
@@ -115,17 +115,17 @@ impl SendScheduler {
             queued.is_ready = is_ready;
             self.ready = if is_ready { self.ready + 1 } else { self.ready - 1 };
         }
-        if is_ready && credit > queued.scheduler {
+        if is_ready && credit > queued.turns {
             if matches!(self.order, Order::RoundRobin | Order::RetransmissionsFirst) {
                 return self.queue_otherwise(slot, queued, credit, waiting);
             }
-            let scheduler = credit - queued.scheduler;
-            if scheduler == 1 && !queued.pushes {
+            let turns = credit - queued.turns;
+            if turns == 1 && !queued.pushes {
                 self.credits.push_back(slot);
             } else {
-                self.burst(slot, scheduler, queued.scheduler == 0);
+                self.burst(slot, turns, queued.turns == 0);
             }
-            queued.scheduler = credit;
+            queued.turns = credit;
             queued.pushes = false;
         }
     }
@@ -133,49 +133,49 @@ impl SendScheduler {
     /// Queues new turns by round robin or by kind.
     #[inline(never)]
     fn queue_otherwise(&mut self, slot: u32, queued: &mut Queued, credit: u32, waiting: u32) {
-        let scheduler = credit - queued.scheduler;
+        let turns = credit - queued.turns;
         if self.are_by_kind() {
-            self.queue_by_kind(slot, queued, scheduler, waiting);
-            queued.scheduler = credit;
-        } else if queued.scheduler == 0 {
+            self.queue_by_kind(slot, queued, turns, waiting);
+            queued.turns = credit;
+        } else if queued.turns == 0 {
             // At most one turn of a connection is queued.
             self.credits.push_back(slot);
-            queued.scheduler = 1;
+            queued.turns = 1;
         }
         queued.pushes = false;
     }
 
     /// Queues credits that came together; behind others of their connection they wait like those.
     #[inline(never)]
-    fn burst(&mut self, slot: u32, scheduler: u32, is_all: bool) {
+    fn burst(&mut self, slot: u32, turns: u32, is_all: bool) {
         match self.order {
             Order::Fair if is_all => {
                 if self.bursts.is_empty() {
                     // It goes behind the other connections, like a queue that was empty in a fair scheduler.
                     (self.now, self.before) = (0, self.ready - 1);
                 }
-                self.bursts.push_back(Burst { slot, scheduler });
+                self.bursts.push_back(Burst { slot, turns });
             }
             Order::Fair | Order::Arrival | Order::RoundRobin | Order::RetransmissionsFirst => {
-                self.credits.extend((0..scheduler).map(|_| slot))
+                self.credits.extend((0..turns).map(|_| slot))
             }
         }
     }
 
     /// Queues new turns, first for packets to send again without a turn.
-    fn queue_by_kind(&mut self, slot: u32, queued: &mut Queued, scheduler: u32, waiting: u32) {
-        let lacking = waiting.saturating_sub(queued.resends.into()).min(scheduler);
+    fn queue_by_kind(&mut self, slot: u32, queued: &mut Queued, turns: u32, waiting: u32) {
+        let lacking = waiting.saturating_sub(queued.resends.into()).min(turns);
         let resends = u16::try_from(lacking).unwrap_or(u16::MAX).min(u16::MAX - queued.resends);
         if resends > 0 {
-            self.bursts.push_back(Burst { slot, scheduler: resends.into() });
+            self.bursts.push_back(Burst { slot, turns: resends.into() });
             queued.resends += resends;
         }
-        self.credits.extend((u32::from(resends)..scheduler).map(|_| slot));
+        self.credits.extend((u32::from(resends)..turns).map(|_| slot));
     }
 
     /// Removes the turns of a stream that is not ready, so that the slot's next stream has none.
     pub(super) fn forget(&mut self, slot: u32, queued: &Queued) {
-        if queued.scheduler > 0 {
+        if queued.turns > 0 {
             self.credits.retain(|credit| *credit != slot);
             self.bursts.retain(|burst| burst.slot != slot);
         }
@@ -199,8 +199,8 @@ impl SendScheduler {
         if self.are_by_kind() {
             let first = &mut self.bursts[0];
             let slot = first.slot;
-            first.scheduler -= 1;
-            if first.scheduler == 0 {
+            first.turns -= 1;
+            if first.turns == 0 {
                 self.bursts.pop_front();
             }
             return slot;
@@ -219,9 +219,9 @@ impl SendScheduler {
         }
         // Forgotten bursts have no turn.
         self.now = self.now.min(bursts) - 1;
-        let Burst { slot, scheduler } = self.bursts.pop_front().expect("there is a burst");
-        if scheduler > 1 {
-            self.bursts.push_back(Burst { slot, scheduler: scheduler - 1 });
+        let Burst { slot, turns } = self.bursts.pop_front().expect("there is a burst");
+        if turns > 1 {
+            self.bursts.push_back(Burst { slot, turns: turns - 1 });
         }
         slot
     }
@@ -229,7 +229,7 @@ impl SendScheduler {
 
 impl Queued {
     pub(super) const PUSHING: Queued =
-        Queued { scheduler: 0, resends: 0, is_ready: false, pushes: true };
+        Queued { turns: 0, resends: 0, is_ready: false, pushes: true };
 
     /// Marks that a window is to be pushed.
     pub(super) fn push(&mut self) {
@@ -239,7 +239,7 @@ impl Queued {
     /// Ends one turn, perhaps of the slot's former stream.
     #[inline]
     pub(super) fn spend(&mut self) {
-        self.scheduler = self.scheduler.saturating_sub(1);
+        self.turns = self.turns.saturating_sub(1);
     }
 
     /// Ends a turn by kind. Returns whether it was a retransmission; they come first.

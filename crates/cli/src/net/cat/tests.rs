@@ -1,4 +1,4 @@
-//! Whole transfers, both ends with all that they are but processes, over cables in memory.
+//! Tests of whole transfers between two ends in threads, over cables in memory.
 
 use super::super::pair::{CLIENT, Pair, SERVER};
 use super::*;
@@ -9,7 +9,7 @@ use trimline_stack::host::{Cause, Config, Host};
 use trimline_stack::io::mem::{Impairments, Mem, impaired_pair};
 use trimline_stack::io::{Caps, PacketIo, Pieces};
 
-/// An output that keeps what it is given, until it is full.
+/// An output that stores its bytes, until it is full.
 #[derive(Clone)]
 struct Kept {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -31,7 +31,7 @@ impl Write for Kept {
     }
 }
 
-/// An end of a cable that changes what it sends, and may not hear what comes.
+/// An end of a cable that changes sent frames, and may drop received ones.
 struct Odd<C, H> {
     end: Mem,
     change: C,
@@ -80,16 +80,14 @@ fn host(io: impl PacketIo + 'static, address: [u8; 4], peer: [u8; 4]) -> AnyHost
     host.boxed()
 }
 
-/// The outcome of a transfer at both ends.
 struct Outcome {
     sender: Result<(), String>,
     listener: Result<(), String>,
-    /// Everything was written, and nothing else.
     is_whole: bool,
     time: Duration,
 }
 
-/// A thread reads so many bytes, one host sends them, and the other writes them to an output with so much `room`.
+/// Transfers `bytes` from a reading thread through two hosts to an output with `room`.
 fn transfer(bytes: usize, room: usize, cable: (impl PacketIo + Send + 'static, Mem)) -> Outcome {
     transfer_of(Source::thread, bytes, room, cable)
 }
@@ -132,7 +130,7 @@ fn lossy(hundredths: u32, seed: u64) -> (Mem, Mem) {
     impaired_pair(1500, Impairments { loss, ..Impairments::default() }, seed).unwrap()
 }
 
-/// The number of transfers: `TRIMLINE_TRANSFERS=200 cargo test -p trimline-cli --lib loses -- --nocapture`.
+/// Number of transfers: `TRIMLINE_TRANSFERS=200 cargo test -p trimline-cli --lib loses -- --nocapture`.
 fn transfers() -> u64 {
     std::env::var("TRIMLINE_TRANSFERS").map_or(24, |count| count.parse().expect("a number"))
 }
@@ -169,7 +167,7 @@ fn a_megabyte_crosses_a_cable_that_loses_thirty_percent() {
     assert!(time < Duration::from_secs(60), "{time:?}");
 }
 
-/// The listener has everything, and nothing that it says arrives for a second.
+/// The listener has everything, and none of its frames arrives for a second.
 #[test]
 fn a_listener_stays_until_its_answer_is_heard() {
     let (end, far) = lossy(0, 0);
@@ -191,7 +189,7 @@ fn a_listener_stays_until_its_answer_is_heard() {
 #[test]
 fn bytes_that_no_sum_of_the_packets_protects_are_compared() {
     let (end, far) = lossy(0, 0);
-    // Two words exchanged: no sum of 16 bits notices.
+    // Swap two words: no 16-bit sum notices.
     let change = |frame: &mut [u8]| {
         if frame.len() > 1000 {
             frame[200..204].rotate_left(2);
@@ -219,10 +217,10 @@ fn one_connection_is_taken_and_all_others_are_refused() {
     let mut taken = None;
     let mut ends = Vec::new();
     let other = Some([10, 0, 0, 9].into());
-    // Not of the peer that is wanted; the one that is; one more of it, later.
+    // From an unwanted peer; from the wanted peer; a later one from the wanted peer.
     for from in [other, Some(CLIENT.into()), Some(CLIENT.into())] {
         let near = pair.client.connect(SERVER.into(), SERVICE, Options::default()).unwrap();
-        // More than is kept for somebody who does not read.
+        // More than is buffered for a slow reader.
         pair.client.write(near, &vec![7; 8_000_000]).unwrap();
         ends.push(near);
         for _ in 0..100 {
