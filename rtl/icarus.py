@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the expanded vectors under Icarus Verilog with cocotb: `make rtl-icarus`, `make rtl-icarus-all`.
 
-Without --all: those of the profile `paper` and of `drop-tail` with at most 120 lines, at 256 bits.
+Without --all: the vectors of the profile `paper` with at most 120 lines and all of `drop-tail`, at 256 bits.
 """
 
 import argparse

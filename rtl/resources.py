@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the switch takes of a Xilinx 7-series FPGA, NDP on and off, by yosys, and how long its longest paths are:
+"""The resources that the switch takes of a Xilinx 7-series FPGA, NDP on and off, and its longest paths, by yosys:
 `make rtl-resources`.
 
 Four ports, 256 bits, 12 KB of data and 12 KB of headers a port. Compares with rtl/resources.json and fails when a
@@ -56,7 +56,7 @@ def own(cells: dict) -> dict:
 
 
 def blocks(modules: dict) -> dict:
-    """Each kind of block with how often it is there and what all of them take."""
+    """Each kind of block with its count and the total that its blocks take."""
     counts: dict[str, int] = {}
 
     def walk(name: str) -> None:

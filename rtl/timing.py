@@ -122,7 +122,7 @@ class Netlist:
         return WIRE_PS + WIRE_PS_FOR_TWICE_THE_ENDS * math.log2(self.ends[bit]) if costs else 0
 
     def settle(self, goal: int) -> float:
-        """When a wire is settled behind the clock: depth first, without recursion."""
+        """The time behind the clock at which a wire is settled: depth first, without recursion."""
         stack = [goal]
         while stack:
             bit = stack[-1]

@@ -4,7 +4,7 @@
 usage: bench_pairs.py OLD NEW [--only NAMES] [--pairs N] [--threads N]
 
 OLD and NEW are `trimline` programs. A pair is one run of each, in turns OLD first and NEW first, so a machine that
-becomes slower favours neither. The ratio is time per packet-hop of NEW over that of OLD.
+becomes slower favours neither. The ratio is NEW's time per packet-hop over OLD's.
 """
 
 import argparse

@@ -24,7 +24,7 @@ from fct_tables import TABLES, row_of
 
 
 class Refused(Exception):
-    """What cannot be kept, and why."""
+    """A run that cannot be cached, with the reason."""
 
 
 def series_hash(text, series):
@@ -48,26 +48,26 @@ SCHEMES = ("scheme", "schemes")
 
 
 def has_schemes(table):
-    """Whether a scenario, or one of its series, has schemes: a run's series is SERIES-SCHEME then."""
+    """True if a scenario, or one of its series, has schemes: a run's series is SERIES-SCHEME then."""
     return any(key in each for each in (table, *table.get("series", ())) for key in SCHEMES)
 
 
 def keep(table, key, is_cached):
-    """Leaves those of a list that may have made the series, names or tables with a name: one too many rather than too few."""
+    """Removes entries of a list, names or tables with a name, that cannot have made the series; in doubt an entry stays."""
     if key in table:
         names = ((one.get("name") if isinstance(one, dict) else one, one) for one in table[key])
         table[key] = [one for name, one in names if name is not None and is_cached(name)]
 
 
 def names_file(value):
-    """Whether a file is named somewhere in it, also in a sweep."""
+    """True if a value names a file somewhere, also in a sweep."""
     if isinstance(value, dict):
         return any(key.split(".")[-1] == "file" or names_file(each) for key, each in value.items())
     return isinstance(value, list) and any(map(names_file, value))
 
 
 def workloads(text):
-    """Of each workload: the flows that ended at the sender, and the sum of their ideal times there."""
+    """By workload: the flows that ended at the sender, and the sum of their ideal times there."""
     found = {}
     for row in csv.DictReader(text.splitlines()):
         of_it = found.setdefault(row["workload"], {"ended": 0, "ideal_sender_ps": 0})
@@ -78,7 +78,7 @@ def workloads(text):
 
 
 def line_of(identifier, directory):
-    """What is kept of one run; None of one that was stopped."""
+    """The line of one run; None for a run that was stopped."""
     manifest = json.loads((directory / "manifest.json").read_text())
     if manifest["interrupted"]:
         return None
@@ -112,9 +112,9 @@ def known(file):
 
 
 def differs(one, other):
-    """What two lines of one run must agree in, and do not."""
+    """The keys in which two lines of one run must agree, and do not."""
     keys = ["flows_sha256", "packet_hops", "workloads", "flows", "measures"]
-    # Older lines have no row, and those of other experiments neither.
+    # Older lines have no row, nor do lines of other experiments.
     if "row" in one and "row" in other:
         keys.append("row")
     return [key for key in keys if one[key] != other[key]]

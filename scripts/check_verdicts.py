@@ -80,7 +80,7 @@ class Run:
 
 
 def takes(place, label):
-    """Whether a place of a sweep, a value, a range with both ends or a list of places, is this one."""
+    """True if a place of a sweep (a value, a range with both ends or a list of places) has this label."""
     if isinstance(place, list):
         return any(takes(each, label) for each in place)
     if isinstance(place, str):
@@ -107,7 +107,7 @@ def is_about(finding, run):
 
 
 def is_selected(flow, measure):
-    """Whether a measure is of this flow."""
+    """True if a measure includes this flow."""
     pair = [int(flow["source"]), int(flow["destination"])]
     sizes = measure.get("size_bytes")
     if sizes is not None and not set(sizes) <= {"from", "below"}:
@@ -153,7 +153,7 @@ def spread(run, key, values):
 
 
 def straightness(run, key, values):
-    """How much of the variance among such runs a straight line over the numbers of the key explains."""
+    """The share of the variance among such runs that a straight line over the numbers of the key explains."""
     group = beside(run, key, values)
     numbers = [re.match(r"[0-9]+(\.[0-9]+)?", place) for place, _ in group]
     if len(group) < 3 or None in numbers or None in (value for _, value in group):
@@ -222,7 +222,7 @@ def baseline_of(finding):
 
 
 def missed_by(finding, ours):
-    """What is known of a miss: theirs misses the same bound; ours alone does; there is no program; or a cause.
+    """The kind of a miss: theirs misses the same bound; ours alone does; there is no program; or a cause is known.
     `ours` is None where the runs have no such value."""
     baseline = baseline_of(finding)
     if ours is None or baseline is None:
@@ -236,13 +236,13 @@ def missed_by(finding, ours):
 
 
 def is_sign(finding):
-    """Whether the only bound of a comparison is 0."""
+    """True if the only bound of a comparison is 0."""
     bounds = [finding[key] for key in ("lo", "hi") if key in finding]
     return "against" in finding and bounds == [0]
 
 
 def same_baseline(finding, reported):
-    """Whether the report has the numbers of the finding, and no others."""
+    """True if the report has the numbers of the finding, and no others."""
     expected = baseline_of(finding) if "baseline" in finding else None
     if expected is None or reported is None:
         return expected is None and reported is None
@@ -275,7 +275,7 @@ def student_t(degrees):
 
 
 def same_interval(of_seeds, reported):
-    """Whether the reported interval over the seeds is that of these values; it may be a little wider, as
+    """True if the reported interval over the seeds is the interval of these values; it may be a little wider, as
     tables of Student's t have three decimals and few rows."""
     count = len(of_seeds)
     if count < 2 or reported is None:

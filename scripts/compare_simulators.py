@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same flows here and in another simulator, flow by flow.
+"""Runs the same flows here and in another simulator, and compares them flow by flow.
 
 Makes a connection matrix from a seed (distinct pairs, whole packets, sizes log-uniform, starts within some
 milliseconds), runs it with trimline and with a csg-htsim that you have built, or with any program that a command
@@ -62,7 +62,7 @@ def write_matrix(path, flows, hosts, packet):
 
 
 def run(command, cwd):
-    """What the command printed, its CPU seconds and its memory in MB."""
+    """Runs a command; returns its output, its CPU seconds and its memory in MB."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdout=out, stderr=errors, cwd=cwd)
         # Not the largest of all commands so far, as `getrusage` has it.
@@ -120,7 +120,7 @@ file = "matrix.cm"
 
 
 def peer(arguments, folder, flows, seed):
-    """The same of the other program."""
+    """Runs the flows with the other program; returns times, hops, CPU seconds and memory."""
     matrix = (folder / "peer.cm").resolve()
     write_matrix(matrix, flows, arguments.hosts, arguments.peer_packet)
     if arguments.htsim:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The 32 rows of Tables 2 to 9 of TR-933, computed from the runs alone, beside those of the report.
+"""The 32 rows of Tables 2 to 9 of TR-933, computed from the runs alone, beside the rows of the report.
 
 Reads OUT/ndp-evaluation/tables2-9/runs/**/flows.csv and the report's rows in experiments/reference. Every number of a run is compared
 with what `trimline reproduce` found in it (measures.json), to the last digit of a double; the numbers of all seeds of a series with its
 findings (findings.json there, or its --json output).
-With --stalls: of each run of ndp-evaluation/seeds50 how much of its time are the ideal times of its completed transfers and the gaps
-between them, over that of the median run of its series; and how many transfers they are, and their payload. With --cached also of the runs in a file of scripts/cached_runs.py, which has the
+With --stalls, for each run of ndp-evaluation/seeds50: the share of its time that the ideal times of its completed transfers and the gaps
+between them take, over the share of the median run of its series; and the number of these transfers, and their payload. With --cached also of the runs in a file of scripts/cached_runs.py, which has the
 numbers that this program computed from their flows.csv. Shares no code with the simulator: Python standard library only.
 
     scripts/fct_tables.py OUT [--json FILE] [--experiments DIR] [--cached FILE] [--stalls]
@@ -77,7 +77,7 @@ def row_of(directory):
 
 
 def in_us(row):
-    """The same with times in us."""
+    """A row with its times in us."""
     us = lambda name, value: value if name == "completed" or value is None else Fraction(value, 1_000_000)  # noqa: E731
     return {name: us(name, value) for name, value in row.items()}
 
@@ -119,7 +119,7 @@ def text_of(value):
 
 
 def seeds_in_one(values, over, lo, hi):
-    """What a finding says of the numbers of several seeds."""
+    """The value of a finding from the numbers of several seeds."""
     if None in values or not values:
         return None
     values = [Fraction(value) for value in values]
@@ -138,7 +138,7 @@ def same(one, other):
 
 
 def compare_run(name, row, measures):
-    """Numbers of one run that the program has too, and how many of them differ."""
+    """Compares the numbers of a run that the program has too; returns how many there are, and how many differ."""
     answers = [(column, each["value"]) for each in measures for column, asked in ASKED.items() if each["measure"] == asked]
     wrong = [(column, value) for column, value in answers if not same(row[column], value)]
     for column, value in wrong:
@@ -178,7 +178,7 @@ def tables(out, experiments, report, cached):
     with open(experiments / "reference" / "ndp-evaluation-fct-tables.csv", newline="") as file:
         published = list(csv.DictReader(file))
     whole = missing = 0
-    # Of each series and of each run: numbers compared, and how many of them differ.
+    # By series and by run: numbers compared, and how many differ.
     of_series, of_runs = [(0, 0)], []
     # MPTCP of the authors' program beside MPTCP: the same row of the report.
     uncoupled = [{**baseline, "variant": "uncoupled"} for baseline in published if baseline["protocol"] == "mptcp"]
@@ -224,7 +224,7 @@ def tables(out, experiments, report, cached):
 
 
 def completed_by_runs(out, cached):
-    """How many transfers were completed, and the sum of their ideal times, by series and seed."""
+    """The number of completed transfers, and the sum of their ideal times, by series and seed."""
     found = defaultdict(dict)
     for line, series, seed in cached_lines(cached, SEEDS):
         transfer = line["workloads"]["transfer"]
@@ -237,7 +237,7 @@ def completed_by_runs(out, cached):
 
 
 def payload_of(ended, ideal_ps):
-    """The bytes of so many transfers with this sum of ideal times; None if that is none of whole packets."""
+    """The bytes of `ended` transfers with this sum of ideal times; None if no whole packets have that sum."""
     more, rest = divmod(ideal_ps - ended * FIRST_PS, NEXT_PS)
     return None if rest else (ended + more) * PACKET_BYTES
 
@@ -262,7 +262,7 @@ def stalls(out, cached):
 
 
 def print_completed(words, completed):
-    """How many transfers these runs completed, and their payload in the mean and at least."""
+    """Prints how many transfers these runs completed, and their payload: mean and minimum."""
     counts = [ended for ended, _ in completed.values()]
     payloads = [payload_of(*each) for each in completed.values()]
     if None in payloads:

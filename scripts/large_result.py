@@ -4,8 +4,8 @@ its own.
 
     .venv/bin/python scripts/large_result.py [--flows N] [--out DIR] [--limit-mb MB]
 
-The result is that of a run (128 hosts, sizes of a web search cluster), its flows repeated with numbers of their own
-until there are so many. Exit status: 0 every step within the limit, 1 one beyond it.
+The flows of one run (128 hosts, sizes of a web search cluster) are repeated with numbers of their own until the
+result has N flows. Exit status: 0 every step within the limit, 1 one beyond it.
 """
 
 from __future__ import annotations

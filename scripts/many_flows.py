@@ -3,8 +3,8 @@
 
     make release && python3 scripts/many_flows.py [--flows N] [--most-mb MB] [--transport ndp|tcp|dctcp]
 
-128 hosts in a FatTree, flows of 10 KB, Poisson arrivals at half of each host's link: memory is that of the flows
-under way, of the records that memory holds, and of one distribution of the summary. Fails above `--most-mb`.
+128 hosts in a FatTree, flows of 10 KB, Poisson arrivals at half of each host's link: memory holds the flows
+under way, up to a limit of records, and one distribution of the summary. Fails above `--most-mb`.
 """
 
 import argparse

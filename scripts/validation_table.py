@@ -5,7 +5,7 @@
     python3 scripts/validation_table.py out/verdict.json docs/validation.md
 
 Between `<!-- measured: ID -->` and `<!-- end -->` stands the table of experiment ID with the commit that made it, and
-nothing else is touched. Of some series (`--series`) the rows that were judged take the place of those of
+nothing else is touched. With some series (`--series`) the judged rows take the place of the rows with
 the same findings, and the others stay; a table that has none yet gets them all. An experiment
 without a place in the file, or with findings that do not hold, is named; what does not hold belongs
 into the text below the table with its cause. Between `<!-- counted -->` and `<!-- end -->` stands how
@@ -51,7 +51,7 @@ MISSED = {
 
 
 def baseline(finding: dict) -> str:
-    """What the authors' files say, or what their program gave: a number, or two ends."""
+    """The numbers of the authors' files, or of their program: a number, or two ends."""
     measured = finding.get("baseline")
     if measured is None:
         return number(finding.get("reference"))
@@ -70,7 +70,7 @@ def standing(table: str) -> dict[str, str]:
 
 
 def verdict(finding: dict) -> str:
-    """What a row says of its finding."""
+    """The verdict on a finding, as its row has it."""
     if finding.get("not_judged"):
         return NOT_RUN
     if not finding["holds"]:
@@ -122,7 +122,7 @@ def rewritten(text: str, experiments: list[dict], commit: str) -> tuple[str, lis
     return text, homeless
 
 
-#: Findings with a range, those of them that hold, and the same of findings with a sign alone.
+#: Findings with a range, and how many hold; findings with a sign alone, and how many hold.
 COUNTS = ("paper", "ranges", "hold", "signs", "hold")
 
 
@@ -151,7 +151,7 @@ def counted(text: str) -> str:
 
 
 def asks_for_baseline(finding: dict) -> bool:
-    """Whether a finding misses the paper, and expected.toml gives neither the authors' result nor a cause."""
+    """True if a finding misses the paper, and expected.toml gives neither the authors' result nor a cause."""
     return finding.get("paper") is not None and finding.get("missed") is None
 
 

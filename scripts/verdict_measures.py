@@ -9,7 +9,7 @@ from fractions import Fraction
 
 
 class Refused(Exception):
-    """A measure that is not known, or of which the tables of a run do not tell enough."""
+    """A measure that is unknown, or that needs more than the tables of a run have."""
 
 
 FLOW_KEYS = {"workload", "pair", "started_before_us", "size_bytes"}
@@ -100,7 +100,7 @@ def exact(number):
 
 
 def unit_of(measure, units):
-    """What a value is divided by. A count without a range, and a quotient of values, are the same in every unit."""
+    """The divisor of a value. A count without a range, and a quotient of values, are the same in every unit."""
     how = measure.get("reduce")
     if how in ("jain", "max_over_min", "min_of_switch") or (
         how in ("count", "share") and "within" not in measure
@@ -253,7 +253,7 @@ def incast_overhead(run, flows):
 
 
 def is_meant(port, wanted):
-    """Whether a port of ports.csv is one of the wanted ones: `tor 3 up 2`."""
+    """True if a port of ports.csv is one of the wanted ones: `tor 3 up 2`."""
     if not set(wanted) <= {"layer", "switch", "direction", "link"}:
         raise Refused(f"ports by {sorted(wanted)}")
     layer, switch, direction, link = port["name"].split()
@@ -480,7 +480,7 @@ def of_samples(measure, run):
 
 
 def of_paths(measure, run):
-    """How far data packets came: rows of paths.csv."""
+    """The path lengths of data packets: rows of paths.csv."""
     sizes = measure.get("size_bytes", {})
     smallest, largest = sizes.get("from", 0), sizes.get("below", math.inf)
 
@@ -509,7 +509,7 @@ def of_paths(measure, run):
 
 
 def of_hosts(measure, run, flows):
-    """What stands between transports and links, of one host or of all."""
+    """The counters between transports and links, of one host or of all."""
     quantity, host = measure["quantity"], measure.get("host")
     mine = [row for row in run.table("hosts") if host is None or int(row["host"]) == host]
     if not mine:

@@ -41,7 +41,7 @@ name = "b"
 
 
 class CachedRuns(unittest.TestCase):
-    """A folder of results, and the file of what is kept of them."""
+    """A folder of results, and the file of its cached runs."""
 
     def setUp(self) -> None:
         """An empty folder."""
@@ -64,11 +64,11 @@ class CachedRuns(unittest.TestCase):
         (folder / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
 
     def add(self) -> int:
-        """What the command ends with."""
+        """Returns the exit status of the command."""
         return int(cached_runs.main([str(self.out), "x/y", str(self.file)]))
 
     def lines(self) -> list[dict[str, object]]:
-        """What is kept."""
+        """The lines of the file, parsed."""
         return [json.loads(line) for line in self.file.read_text(encoding="utf-8").splitlines()]
 
     def test_finished_runs_are_kept_in_order(self) -> None:
@@ -142,7 +142,7 @@ class CachedRuns(unittest.TestCase):
         self.assertNotEqual(cached_runs.series_hash(own, "a-ndp"), other)
 
     def test_a_scenario_that_names_files_is_refused(self) -> None:
-        """What was in them is not known."""
+        """The contents of these files are not known."""
         self.run_of(1)
         file = self.out / "x" / "y" / "runs" / "s" / "seed-1" / "scenario.toml"
         for named in (

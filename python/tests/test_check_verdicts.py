@@ -54,7 +54,7 @@ def run(series: str, seed: int, value: object, count: int = 1, **point: str) -> 
 
 
 class Rules(unittest.TestCase):
-    """Which runs a finding is about, and what of them counts."""
+    """The runs that a finding is about, and their values that count."""
 
     def check(self, finding: dict, runs: list, ours: object, holds: bool) -> list:
         """The judge says this; gives the values by seed."""
@@ -153,7 +153,7 @@ class Rules(unittest.TestCase):
         self.assertFalse(JUDGE.is_sign({"against": "b", "lo": 0, "hi": 0}))
 
     def test_interval_over_seeds(self) -> None:
-        """Student's t from its distribution, and an interval that is not that of the values."""
+        """Computes Student's t from its distribution; refuses an interval of other values."""
         table = {1: 12.706, 2: 4.303, 4: 2.776, 9: 2.262, 30: 2.042}
         for degrees, quantile in table.items():
             self.assertAlmostEqual(JUDGE.student_t(degrees), quantile, delta=6e-4)
@@ -359,7 +359,7 @@ class Measures(unittest.TestCase):
         self.assertIsNone(MEASURES.incast_overhead(run, flows))
 
     def test_ports_and_packets(self) -> None:
-        """What ports.csv, latencies.csv, timeline.csv and series.csv say."""
+        """Reads ports.csv, latencies.csv, timeline.csv and series.csv."""
         down = '{ layer = "tor", direction = "down" }'
         core = '[{ layer = "aggregation", direction = "up" }, { layer = "core" }]'
         self.check(

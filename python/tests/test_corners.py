@@ -40,7 +40,7 @@ class InScratch(unittest.TestCase):
 
 
 class Workers(unittest.TestCase):
-    """What a worker answers."""
+    """The answers of a worker."""
 
     def test_an_answer_that_ends_in_its_middle_is_that_of_a_dead_worker(self) -> None:
         """Wherever it is cut."""
@@ -54,7 +54,7 @@ class Frames(InScratch):
     """Frames of results."""
 
     def test_sums_of_counters_do_not_wrap(self) -> None:
-        """What one adds up has 64 bits."""
+        """Sums have 64 bits."""
         trimline.run(ONE, self.out)
         path = self.out / "seed-1/flows.csv"
         frame = polars.read_csv(path).with_columns(packets_sent=polars.lit(2_000_000_000))
@@ -62,7 +62,7 @@ class Frames(InScratch):
         self.assertEqual(Results.read(self.out).flows["packets_sent"].sum(), 8_000_000_000)
 
     def test_a_terminal_shows_a_row_a_run(self) -> None:
-        """As a notebook does: the first twenty, and how many more there are."""
+        """Shows the first twenty, and how many more there are, like a notebook."""
         found = trimline.run(ONE, self.out, seeds="1..21")
         heading, head, first, *_, last = repr(found).splitlines()
         self.assertEqual(heading, f"Results({str(self.out)!r}, 21 runs)")
@@ -86,7 +86,7 @@ class Frames(InScratch):
         self.assertEqual(found["swept_size"].to_list(), ["9KB"])
 
     def test_numbers_of_numpy_are_numbers(self) -> None:
-        """As seeds and in settings, as are paths."""
+        """Numbers of numpy and paths are taken as seeds and in settings."""
         found = trimline.run(ONE, self.out, seeds=list(np.arange(1, 3)))
         self.assertEqual([run.seed for run in found], [1, 2])
         self.assertEqual(toml_value([np.int64(3), Path("a/b")]), '[3, "a/b"]')
@@ -141,7 +141,7 @@ class Tables(InScratch):
 
 
 class Reports(InScratch):
-    """What a report shows."""
+    """The contents of a report."""
 
     def test_values_stand_by_size_and_words_last(self) -> None:
         """Numbers and a word under one key."""

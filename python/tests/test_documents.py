@@ -1,4 +1,4 @@
-"""What the documents say works: their blocks run, their commands and make targets are there."""
+"""The documents are right: their blocks run, their commands and make targets are there."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ size = "9KB"
 
 
 def blocks(path: Path) -> Iterator[str]:
-    """The indented blocks of a document, those of lists left out."""
+    """The indented blocks of a document, without the blocks of lists."""
     lines = path.read_text(encoding="utf-8").splitlines()
     block: list[str] = []
     is_block = False
@@ -79,7 +79,7 @@ def blocks(path: Path) -> Iterator[str]:
 
 
 def is_python(block: str) -> bool:
-    """Whether a block is a script."""
+    """True if a block is a script."""
     with contextlib.suppress(SyntaxError):
         tree = ast.parse(block)
         return any(
@@ -89,7 +89,7 @@ def is_python(block: str) -> bool:
 
 
 def is_toml(block: str) -> bool:
-    """Whether a block is a scenario."""
+    """True if a block is a scenario."""
     with contextlib.suppress(tomllib.TOMLDecodeError):
         return bool(tomllib.loads(block))
     return False
@@ -101,7 +101,7 @@ def commands(block: str) -> list[list[str]]:
 
 
 def is_shell(block: str) -> bool:
-    """Whether every line of a block begins with a command."""
+    """True if every line of a block begins with a command."""
     return all(words and words[0] in SHELL for words in commands(block))
 
 
@@ -140,7 +140,7 @@ class Blocks(unittest.TestCase):
         return [(path, block) for path in DOCUMENTS for block in blocks(path) if kind(block)]
 
     def test_every_block_is_of_a_kind_that_is_checked(self) -> None:
-        """Nothing is left out because nobody knows what it is."""
+        """No block is left out because its kind is unknown."""
         kinds = (is_shell, is_toml, is_python)
         for path in DOCUMENTS:
             for block in blocks(path):
@@ -164,7 +164,7 @@ class Blocks(unittest.TestCase):
                 self.assertGreater(len(results.flows), 0)
 
     def test_scripts_run(self) -> None:
-        """Each Python block, in a fresh folder; that of the wheel's test is run there."""
+        """Runs each Python block in a fresh folder; the wheel's test runs its own block there."""
         if importlib.util.find_spec("dask.distributed") is None:
             skip(self, "no dask")
         # Before modules are played: what is imported then is forgotten.

@@ -73,7 +73,7 @@ class Tables(unittest.TestCase):
         (self.out / "cached.jsonl").write_text(json.dumps(run | line) + "\n", encoding="utf-8")
 
     def said(self, *findings: dict[str, object]) -> tuple[int, str]:
-        """What the program ends with, and prints."""
+        """Returns the exit status and the output of the program."""
         report = {"id": "ndp-evaluation/tables2-9", "findings": findings}
         (self.out / "report.json").write_text(json.dumps(report), encoding="utf-8")
         command = ["fct_tables.py", str(self.out), "--json", str(self.out / "report.json")]
@@ -93,7 +93,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(status, 0)
 
     def test_a_run_that_was_stopped_is_left_out(self) -> None:
-        """Its transfers are fewer than those of a whole one."""
+        """Its transfers are fewer than in a whole run."""
         self.stopped(2, True)
         status, printed = self.said({**FINDINGS[0], "ours": 3.0})
         self.assertIn("seed-2: was stopped, left out", printed)
@@ -110,7 +110,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(status, 0)
 
     def test_a_series_with_a_run_without_row_is_compared_run_by_run(self) -> None:
-        """What all seeds come to cannot be computed again."""
+        """The result over all seeds cannot be computed again."""
         self.keep(3)
         self.found(2, [{"measure": MEDIAN, "value": 100.0}])
         status, printed = self.said(FINDINGS[0])
@@ -137,7 +137,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(status, 1)
 
     def test_a_digit_that_differs_is_named(self) -> None:
-        """Of each finding."""
+        """Changes one finding at a time."""
         for finding in FINDINGS[:4]:
             status, printed = self.said({**finding, "ours": 90.001})
             self.assertIn(f"{finding['name']}: ", printed)
@@ -160,7 +160,7 @@ class Stalls(unittest.TestCase):
         self.out = Path(folder.name)
 
     def run_of(self, series: str, seed: int, ended: int, ideal: str = "63065600") -> None:
-        """Writes a run that completed so many transfers, and had one more under way."""
+        """Writes a run that completed `ended` transfers, and had one more under way."""
         run = self.out / "ndp-evaluation/seeds50/runs" / series / f"seed-{seed}"
         run.mkdir(parents=True)
         rows = [f"transfer,5,{ideal},{ideal}\n"] * ended + [f"transfer,5,,{ideal}\n"]
@@ -178,7 +178,7 @@ class Stalls(unittest.TestCase):
             return fct_tables.main(), said.getvalue()
 
     def test_a_run_that_stalls_is_named_and_counts_where_credits_are_kept(self) -> None:
-        """And all others are told without it."""
+        """The counts of all other runs are printed without it."""
         for seed, ended in (1, 20), (2, 19), (3, 20):
             self.run_of("cache-1to1-no-bank", seed, ended)
             self.run_of("cache-1to1-bank", seed, ended)

@@ -90,7 +90,7 @@ class Made(unittest.TestCase):
             return FIGURES[self.identifier](self.read(tier))
 
     def refused(self, words: str, tier: str = "full") -> None:
-        """What is missing is named."""
+        """Fails with these words, which name what is missing."""
         with self.assertRaisesRegex(MalformedResult, words):
             draw(self.read(tier), self.folder / "figures")
 
@@ -172,7 +172,7 @@ class CongestedCores(Made):
     def work(
         self, name: str, seed: int, trimmed: int, resent: int, times: Sequence[int | str]
     ) -> None:
-        """A run of so many packets in a thousand, its flows' times in us, and a late flow."""
+        """Writes a run: trimmed and resent packets of 1000, FCTs in us, and a late flow."""
         flows = [{"fct_receiver_ps": us and int(us) * 10**6} for us in times]
         if name.startswith("web"):
             flows.append({"start_ps": 40 * 10**9, "fct_receiver_ps": 10**12})
@@ -203,7 +203,7 @@ class CongestedCores(Made):
         self.assert_measure(trims.change, -2, STUDENT)
         self.assertAlmostEqual(again.quotient, 0.2)
         self.assertAlmostEqual(median.quotient, 0.5)
-        # The 99th of a hundred, and the flow that began late is none of them.
+        # The 99th of a hundred; the flow that began late is not counted.
         self.assertAlmostEqual(tail.quotient, 2)
         self.assertEqual([row.goal for row in found["web-4"]], [0.5, None, 1, 1])
         # One packet in five, of one a packet.
@@ -279,7 +279,7 @@ class MixedSizes(Made):
     identifier = "beyond/mixed-mtu"
 
     def goodput(self, series: str, seed: int, large: Sequence[int], small: Sequence[int]) -> None:
-        """Of each flow, in percent of the link."""
+        """Writes the goodput of each flow, in percent of the link."""
         flows = [
             # 10 Gb/s over 10 ms are 12.5 MB.
             {"workload": workload, "measured_bytes": 125_000 * percent}
@@ -413,7 +413,7 @@ class OptionsCost(Made):
 
 
 class Alone(unittest.TestCase):
-    """Where the package was not built."""
+    """Figures without the compiled package."""
 
     def test_figures_need_no_compiled_module(self) -> None:
         """`make demo` draws without it."""

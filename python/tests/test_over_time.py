@@ -12,10 +12,10 @@ from trimline import completion
 
 
 class OverTime(InScratch):
-    """What a run says of single flows."""
+    """Single flows and ports of a run, over time."""
 
     def test_chosen_flows_and_ports_are_frames_and_plots(self) -> None:
-        """What a series chooses adds up to flows and ports, and is drawn."""
+        """The choices of a series add up to flows and ports, and are drawn."""
         series = {"every": "20us", "flows": [[1, 0], [9, 0]], "ports": ["tor 0 down 0"]}
         scenario = {**INCAST, "output": {"series": series, "ports": True}}
         scenario["workload"] = [

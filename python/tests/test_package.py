@@ -60,7 +60,7 @@ def finished(folder: Path) -> int:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """What must repeat: every file but the manifest, which has the wall time."""
+    """The files that must repeat: all but the manifest, which has the wall time."""
     found = (path for path in folder.rglob("*") if path.is_file())
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -70,7 +70,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def setUpModule() -> None:
-    """What a shell starts in the background ignores Ctrl-C, and so would what is tested here."""
+    """A shell lets background processes ignore Ctrl-C; the processes tested here must not."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -114,7 +114,7 @@ class Run(InScratch):
         self.assertGreater(results[0].timeline.filter(event="trim").height, 0)
 
     def test_mistakes_name_line_and_word(self) -> None:
-        """A mistake in a dictionary is told as one in a file."""
+        """Reports a mistake in a dictionary as in a file."""
         with self.assertRaisesRegex(
             trimline.ScenarioError, r"scenario:\d+:\d+: unknown key `toplogy`"
         ):
@@ -200,7 +200,7 @@ class Folders(InScratch):
         self.assertNotIn("origin", trimline.Results.read(self.out / "a").flows.columns)
 
     def test_two_calls_do_not_mix(self) -> None:
-        """The second is told before it writes anything."""
+        """The second call fails before it writes anything."""
         scenario = trimline.Scenario.of(INCAST)
         lock, removed = scenario.checked.lock(self.out, [0])
         self.assertIsNone(removed)
@@ -244,7 +244,7 @@ class Folders(InScratch):
         self.assertEqual(list(self.out.iterdir()), [])
 
     def test_an_overload_is_warned_of(self) -> None:
-        """What arrives by a clock, whatever the network carries."""
+        """Flows arrive by a clock, whatever the network carries."""
         flows = {
             "name": "w",
             "random": {},
@@ -299,7 +299,7 @@ class Frames(InScratch):
         self.assertIn("<td>host 3</td>", page)
 
     def test_every_unit_is_in_the_order_of_its_size(self) -> None:
-        """Those of a scenario, all of them; parts and ratios too."""
+        """Checks all units of a scenario, parts and ratios too."""
         for unit in _core.units():
             self.assertEqual(swept.size(f"1.5 {unit}"), 1.5 * _core.units()[unit], unit)
         for labels in (
@@ -402,7 +402,7 @@ class Frames(InScratch):
 
 
 class Documented(InScratch):
-    """What the documents say works."""
+    """The scripts of the documents."""
 
     def test_the_first_script_of_the_document_runs(self) -> None:
         """In a fresh folder that has the examples and nothing else."""
@@ -443,7 +443,7 @@ class Reproduce(InScratch):
             signal.raise_signal(signal.SIGINT)
 
     def test_misuse(self) -> None:
-        """A paper is no experiment; neither is a figure that nobody has."""
+        """Refuses a paper and an unknown figure: neither is an experiment."""
         with self.assertRaisesRegex(ValueError, "'ndp' is no experiment"):
             trimline.reproduce("ndp", self.out)
         with self.assertRaisesRegex(RuntimeError, "ended with status 2"):
@@ -495,7 +495,7 @@ class Sweep(InScratch):
         self.assertEqual(len(trimline.Results.read(self.out)), 3)
 
     def test_a_sweep_that_was_killed_resumes(self) -> None:
-        """Of fifty seeds some were done; they are not done again, and all are the same bytes."""
+        """Does not repeat the finished runs of fifty seeds; all files are the same bytes."""
         script = (
             "import json, sys, trimline\n"
             "trimline.sweep(json.loads(sys.argv[1]), sys.argv[2], seeds='1..50', workers=2)\n"
@@ -552,7 +552,7 @@ class Cluster(InScratch):
     """Sweeps on a Dask cluster, by the address of its scheduler."""
 
     def test_fifty_seeds_on_a_cluster_are_those_of_the_pool(self) -> None:
-        """The same bytes, also when a worker is killed in the middle."""
+        """A cluster gives the same bytes, also when a worker is killed in the middle."""
         try:
             from distributed import LocalCluster  # noqa: PLC0415
         except ImportError:
@@ -789,7 +789,7 @@ class Compare(InScratch):
         self.assertIn("not drawn; ports.csv has its links", page)
 
     def test_without_a_manifest_nothing_is_reported(self) -> None:
-        """A result that nobody could say the origin of is none."""
+        """A result of unknown origin is no result."""
         trimline.run(INCAST, self.out)
         (self.out / "seed-1/manifest.json").unlink()
         with self.assertRaisesRegex(trimline.MalformedResult, "no result"):

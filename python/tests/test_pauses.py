@@ -10,7 +10,7 @@ import trimline
 from tests.test_package import INCAST, InScratch
 from trimline.comparison import measures
 
-#: Three senders into one host, of which two share the way down to its leaf.
+#: Three senders into one host; two of the senders share the way down to its leaf.
 LOSSLESS: dict[str, Any] = {
     "name": "lossless",
     "duration": "2ms",
@@ -23,7 +23,7 @@ LOSSLESS: dict[str, Any] = {
 
 
 class Pauses(InScratch):
-    """What pauses did, and what waits for itself."""
+    """The effects of pauses, and ports that wait for themselves."""
 
     def test_pauses_are_a_frame_and_in_the_report(self) -> None:
         """By link with its share of the run, by layer, over time, and in the numbers."""

@@ -28,7 +28,7 @@ from trimline.plot.results import read_run
 COLUMNS = ["workload", "index", "source", "destination", "size_bytes", "start_ps"]
 COLUMNS += ["fct_receiver_ps", "ideal_fct_ps", "measured_bytes", "end"]
 
-#: The links of hosts: those of the base model.
+#: The links of hosts, with the base model's numbers.
 HOST_LINK = {"rate_bps": 10**10, "payload_bytes": 9000, "header_bytes": 64}
 #: 450 KB as 50 packets of 7.2512 us each, and 5 x 7.2512 + 6 us of way.
 IDEAL = Ideal(450_000, 50 * 7_251_200, 42_256_000)
@@ -59,7 +59,7 @@ class Style(unittest.TestCase):
         self.assertEqual(style.colour_of("mptcp"), style.GREEN)
 
     def test_unknown(self) -> None:
-        """What is not known keeps its own name, and takes the colour of no protocol."""
+        """An unknown series keeps its own name, and takes the colour of no protocol."""
         for series in ("paced", "swift", "no-such-thing"):
             self.assertEqual(style.name_of(series), series)
             self.assertNotIn(style.colour_of(series), style.PROTOCOLS.values())
@@ -133,7 +133,7 @@ class Results(unittest.TestCase):
 
 
 class Drawing(Results):
-    """What is drawn."""
+    """Figures that are drawn."""
 
     def drawn_twice(self, identifier: str) -> Experiment:
         """Draws PNG and PDF two times and compares their bytes."""
@@ -254,7 +254,7 @@ class Drawing(Results):
 
 
 class Refusing(Results):
-    """What is not drawn."""
+    """Results that are not drawn."""
 
     def assert_refused(self, identifier: str, words: str) -> None:
         """Reading or drawing fails with these words."""

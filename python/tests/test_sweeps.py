@@ -97,7 +97,7 @@ class Drawing(unittest.TestCase):
             self.assertEqual(one.read_bytes(), other.read_bytes(), one.name)
 
     def refused(self, figure: str, words: str) -> None:
-        """What is missing is named."""
+        """Fails with these words, which name what is missing."""
         with self.assertRaisesRegex(MalformedResult, words):
             draw(Experiment.read(self.folder, f"ndp/{figure}"), self.folder / "figures")
 

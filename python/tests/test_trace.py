@@ -72,7 +72,7 @@ class Trace(unittest.TestCase):
         return [line.split("\t") for line in done.stdout.splitlines()]
 
     def test_tshark_decodes_every_packet_of_an_incast(self) -> None:
-        """None malformed; trimmed, returned and pulled packets are those of the table."""
+        """No packet is malformed; the table has as many trimmed, returned and pulled packets."""
         if shutil.which("tshark") is None:
             skip(self, "tshark is not installed")
         said = self.trimline("trace", "incast.toml", "--out", "out")

@@ -20,7 +20,7 @@ def script() -> object:
 
 
 class Tables(unittest.TestCase):
-    """What is rewritten and what is left alone."""
+    """Tables that are rewritten, and text that is left alone."""
 
     page = "before\n<!-- measured: ndp/a -->\nstale\n<!-- end -->\nafter\n"
 

@@ -5,8 +5,8 @@
     results = trimline.run("examples/incast.toml")
     print(results.flows.group_by("series").agg(polars.col("fct_receiver_ps").median()))
 
-A scenario is a file, a text in TOML or a dictionary with the same words. Runs are the same, to the
-byte, as those of the `trimline` command, which this package brings along.
+A scenario is a file, a text in TOML or a dictionary with the same words. Runs give the same files,
+to the byte, as the `trimline` command, which this package brings along.
 """
 
 from __future__ import annotations

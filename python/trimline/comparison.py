@@ -65,7 +65,7 @@ def compare(
     timers: str | None = None,
     ignore_memory: bool = False,
 ) -> Comparison:
-    """Runs a scenario with each transport, or with each scheme, and measures all of them alike.
+    """Runs a scenario with each transport, or with each scheme, and measures all alike.
 
     Everything else of the scenario stays: topology, links, workloads, seeds; its own series are
     left out. `settings` override its keys, as in `run`. Each transport runs over its own kind of
@@ -104,7 +104,7 @@ def compare(
 
 
 def asked(text: str) -> tuple[str, ...]:
-    """What the table needs of every run: links, and queues over time if nobody says how often."""
+    """Settings that the table needs: links, and queues over time unless the scenario has them."""
     output = tomllib.loads(text).get("output", {})
     return ("output.ports=true", *(() if "series" in output else ('output.series="50us"',)))
 
@@ -127,7 +127,7 @@ def with_series(text: str, transports: Sequence[str], timers: str | None = None)
 
 
 def can_be_added_to(text: str, transports: Sequence[str]) -> bool:
-    """Whether a scenario can have more series at its end: errors then name lines of its file."""
+    """Returns whether series fit at the end of a scenario: errors then name lines of its file."""
     own = tomllib.loads(text).get("series", [])
     names = [each.get("name") for each in own if isinstance(each, dict)]
     try:
@@ -313,7 +313,7 @@ def bytes_name(size: float) -> str:
 
 
 def slowdown_name(word: str, low: float, high: float) -> str:
-    """What the table calls a quantile of the slowdowns of a range of sizes."""
+    """The table's name for a quantile of the slowdowns of a range of sizes."""
     return f"slowdown {word}, {size_name(low, high)}"
 
 
@@ -325,7 +325,7 @@ SLOWDOWNS = [
 
 
 def main(arguments: Sequence[str]) -> int:
-    """What `trimline compare` calls when its runs are done: DIR NAME..., table and figure."""
+    """Entry point of `trimline compare`, after its runs: DIR NAME..., makes table and figure."""
     try:
         read = Results.read(arguments[0])
         order = {name: place for place, name in enumerate(arguments[1:])}

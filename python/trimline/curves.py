@@ -1,4 +1,4 @@
-"""What the curves of a report share."""
+"""Helpers that the curves of a report share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def by_place(names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def spread(count: int, largest: int = POINTS) -> list[int]:
-    """At most so many places of `count`, first and last among them."""
+    """At most `largest` places of `count`, first and last among them."""
     if count <= largest:
         return list(range(count))
     return sorted({round(place * (count - 1) / (largest - 1)) for place in range(largest)})

@@ -51,7 +51,7 @@ def colour(share: float) -> str:
 
 
 def scale() -> str:
-    """What the colours mean."""
+    """The legend of the colours."""
     stops = ", ".join(f"{colour(share)} {share:.0%}" for share, _ in SCALE)
     bar = f'<span style="background: linear-gradient(to right, {stops})"></span>'
     return f'<div class="scale">0 % of the link{bar}100 %</div>'
@@ -158,7 +158,7 @@ def ports_of(load: dict[str, dict[tuple[int, int], tuple[float, int]]], layer: s
 
 
 def kinds() -> str:
-    """What the lines of a sequence mean."""
+    """The legend of the lines of a sequence."""
     samples = []
     for stroke, dash, name in KINDS.values():
         line = f'<line x1="0" y1="7" x2="34" y2="7" stroke="{stroke}" stroke-width="2" '
@@ -255,7 +255,7 @@ NEAR = 11.0
 
 
 class Marks:
-    """What is drawn of the packets of a timeline."""
+    """The drawn marks of the packets of a timeline."""
 
     def __init__(self) -> None:
         """Nothing yet."""
@@ -308,7 +308,7 @@ class Marks:
             )
 
     def is_free(self, x: float, y: float) -> bool:
-        """Whether a text at this place lies on no earlier one of its column."""
+        """True if a text at this place overlaps no earlier text of its column."""
         is_free = y - self.texts.get(x, -NEAR) >= NEAR
         if is_free:
             self.texts[x] = y

@@ -1,4 +1,4 @@
-"""`trimline.reproduce`: experiments and what their papers say of them."""
+"""`trimline.reproduce`: experiments, and the findings of their papers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Reproduction:
 
     @property
     def holds(self) -> bool:
-        """Whether every finding lies in its range."""
+        """True if every finding lies in its range."""
         return all(finding["holds"] for finding in self.findings)
 
 
@@ -42,9 +42,9 @@ def reproduce(
 ) -> Reproduction:
     """Runs an experiment, such as `ndp/fig14`, judges it and draws it.
 
-    The verdict and the files are those of `trimline reproduce`; with `quick` only some of the runs.
-    With `series` those of these series: what is there of the others stays and is judged beside
-    them.
+    Gives the verdict and the files of `trimline reproduce`. `quick` does only some of the runs.
+    `series` does the runs of these series alone: the results of the other series stay and are
+    judged as well.
     """
     if "/" not in identifier:
         raise ValueError(f"{identifier!r} is no experiment, such as 'ndp/fig14'")
@@ -84,7 +84,8 @@ def told(words: Sequence[str]) -> int:
             for line in process.stdout:
                 print(line, end="")
         except KeyboardInterrupt:
-            # On a terminal it heard the same; elsewhere it is told. It stops with what there is.
+            # On a terminal the command got the signal too; elsewhere it is sent here. The command
+            # stops with the results that there are.
             try:
                 process.wait(2)
             except subprocess.TimeoutExpired:

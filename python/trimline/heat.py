@@ -64,7 +64,7 @@ def times(samples: polars.DataFrame) -> tuple[float, float]:
 
 
 def binned(samples: polars.DataFrame, count: int) -> dict[str, list[float]]:
-    """Of each layer the fullest port in each of so many equal parts of the samples."""
+    """The fullest port of each layer in each of `count` equal parts of the samples."""
     found: dict[str, list[float]] = {}
     for key, rows in samples.group_by("layer", maintain_order=True):
         values = rows.sort("time_ps")["queue_bytes_max"].to_list()
@@ -99,7 +99,7 @@ def shade(queue: float, fullest: float) -> str:
 
 
 def scale(fullest: float) -> str:
-    """What the colours mean."""
+    """The legend of the colours."""
     stops = ", ".join(f"{colour(share)} {share:.0%}" for share in (0.05, 0.5, 0.9, 1.0))
     bar = f'<span style="background: linear-gradient(to right, {stops})"></span>'
     return f'<div class="scale">0 KB{bar}{rounded(fullest / 1e3):g} KB</div>'

@@ -1,6 +1,6 @@
 """The colour and the name of every series, wherever it is drawn.
 
-Colours are those of Okabe and Ito, which colour-blind readers can tell apart.
+The colours are by Okabe and Ito; colour-blind readers can tell them apart.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PROTOCOLS = {name: known["colour"] for name, known in (PUBLISHED | TRANSPORTS).i
 #: How a protocol is written.
 NAMES = {name: known["label"] for name, known in (PUBLISHED | TRANSPORTS).items()}
 
-#: Colours of series whose protocol nobody here knows, by their name.
+#: Colours of series with an unknown protocol, by their name.
 UNKNOWN = ("#661100", "#6699CC", "#AA4499", "#888800")
 
 #: Colours of series that are named after a switch profile, not after a protocol.

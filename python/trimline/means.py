@@ -12,8 +12,8 @@ from statistics import fmean, stdev
 
 import polars
 
-#: 97.5 % quantile of Student's t by degrees of freedom, and beyond them from so many on: between
-#: two of these the one of the fewer counts, so that no interval is too narrow.
+#: 97.5 % quantiles of Student's t for 1, 2, ... degrees of freedom. For more, `STUDENT_FROM` has
+#: pairs of minimum and quantile: the largest minimum in reach counts, so no interval is too narrow.
 STUDENT = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179),
     *(2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064),
@@ -35,7 +35,7 @@ class Measure:
 
     mean: float
     half_width: float | None
-    #: Of so many seeds some have no such number, if any.
+    #: Seeds that have this number, and all seeds; None if all have it.
     missing: tuple[int, int] | None = None
 
     @staticmethod

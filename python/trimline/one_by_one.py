@@ -53,7 +53,7 @@ def flows(run: Result) -> list[Plot]:
 
 
 def ports(run: Result) -> list[Plot]:
-    """The same of the chosen ports."""
+    """A plot for each column of the chosen ports that is not zero throughout."""
     path = run.folder / "port_series.csv"
     if not path.is_file():
         return []

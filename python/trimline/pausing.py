@@ -22,7 +22,7 @@ def deadlock(run: Result) -> list[str]:
 
 
 def stuck(run: Result, name: str) -> str:
-    """What ended a run whose ports wait for each other; empty if none do."""
+    """Says which cycle of waiting ports ended a run; empty if no ports wait for each other."""
     links = deadlock(run)
     if not links:
         return ""

@@ -49,7 +49,7 @@ OVER_SWEEP = (
     "retransmitted (% of packets)",
 )
 
-#: Samples over time: what is shown of them.
+#: The shown columns of samples over time.
 OVER_TIME = (
     ("utilisation", "Utilisation (%)", 100.0),
     ("stopped", "Stopped by pauses (% of time)", 100.0),
@@ -254,7 +254,7 @@ class Page:
         for series, runs in self.drawn.items():
             seeds = [goodputs(run) for run in runs if run.summary["measured_ps"]]
             largest = max(map(len, seeds), default=0)
-            # A rank is that of the same flow count in every seed.
+            # A rank means the same only among seeds with the same flow count.
             same = [values for values in seeds if len(values) == largest]
             if largest:
                 ranked[series] = list(zip(*same, strict=True))
@@ -362,7 +362,7 @@ class Page:
         return "<h2>Over time</h2>" + "".join(parts) if parts else ""
 
     def heat(self) -> str:
-        """Where queues were over time, of the first run of each series."""
+        """The places of queues over time, in the first run of each series."""
         parts = []
         for series, runs in list(self.drawn.items())[:MAX_DRAWINGS]:
             if (runs[0].folder / "series.csv").is_file() and (drawing := heat.queues(runs[0])):
@@ -387,7 +387,7 @@ class Page:
         return "<h2>Chosen flows and ports</h2>" + "".join(parts) if parts else ""
 
     def pauses(self) -> str:
-        """What priority flow control did, in the first run of each series."""
+        """The effects of priority flow control, in the first run of each series."""
         parts = []
         # A run that waits for itself enters no number. What it waits for is seen here all the same.
         stuck = [run for run in self.results.stopped if pausing.deadlock(run)]
@@ -428,7 +428,7 @@ class Page:
         return head + "".join(parts) if parts else ""
 
     def sequence(self) -> str:
-        """What happened to the packets of a timeline."""
+        """The events of the packets of a timeline."""
         parts = []
         for run in [runs[0] for runs in self.drawn.values()][:MAX_DRAWINGS]:
             if (run.folder / "timeline.csv").is_file():
@@ -495,7 +495,7 @@ MISSED = {
 
 
 def of_baseline(row: dict[str, Any]) -> str:
-    """What the authors' program gave for a finding, or what their files say."""
+    """The number of the authors' program for a finding, or of their files."""
     baseline = row.get("baseline")
     if not baseline:
         return cell(row.get("reference"))
@@ -528,7 +528,7 @@ def findings(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def counted_by_layer(links: polars.DataFrame, names: Sequence[str]) -> str:
-    """What the ports of each layer counted, as a table."""
+    """The counters of the ports of each layer, as a table."""
     sums = links.group_by("layer", maintain_order=True).agg(polars.col(*names).sum())
     head = "".join(f"<th>{html.escape(name)}</th>" for name in ("layer", *names))
     rows = (
@@ -588,7 +588,7 @@ def asset(name: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """What `trimline report` calls: OUT DIR..., with --include-stopped in front."""
+    """Entry point of `trimline report`: OUT DIR..., with --include-stopped in front."""
     include_stopped = arguments[0] == "--include-stopped"
     out, *folders = arguments[1:] if include_stopped else arguments
     try:

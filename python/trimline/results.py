@@ -1,4 +1,4 @@
-"""Results: a folder a run, read as polars frames when somebody looks."""
+"""Results: a folder a run, read as polars frames on access."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Result:
 
     @property
     def interrupted(self) -> bool:
-        """Whether it was stopped before its end: its numbers are not those of the scenario."""
+        """True if the run was stopped before its end: its numbers are not the scenario's."""
         return bool(self.summary["interrupted"])
 
     @cached_property
@@ -238,7 +238,7 @@ class Result:
 
     @property
     def timeline(self) -> polars.DataFrame:
-        """What happened event by event, where the scenario asks (`output.timeline`)."""
+        """The events of a run one by one, where the scenario asks (`output.timeline`)."""
         return scan(self.folder / "timeline.csv", TIMELINE, "timeline").collect()
 
 
@@ -272,7 +272,7 @@ class Results(Sequence[Result]):
         return replace(made, runs=tuple(sorted(made.runs, key=made.place_of)))
 
     def place_of(self, run: Result) -> tuple[Any, ...]:
-        """Where a run stands among those of its folder: by series, swept values as sizes, seed."""
+        """Sort key of a run in its folder: by series, swept values as sizes, seed."""
         at = tuple((key, order(value)) for key, value in run.point.items())
         return (run.origin, run.series, at, run.seed)
 
@@ -351,7 +351,7 @@ class Results(Sequence[Result]):
 
     @property
     def paths(self) -> polars.DataFrame:
-        """How far packets came in runs with detour: paths.csv (`output.ports`)."""
+        """The lengths of packets' paths in runs with detour: paths.csv (`output.ports`)."""
         there = tuple(run for run in self.runs if run.summary.get("paths"))
         return replace(self, runs=there or self.runs)._all("paths")
 
@@ -419,7 +419,7 @@ def keyed(run: Result, frame: polars.LazyFrame, types: Mapping[str, Any]) -> pol
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a result comes from: the folder of its command, and what was run."""
+    """The origin of a result: the folder of its command, and what was run."""
 
     folder: Path
     place: Path

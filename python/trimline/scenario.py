@@ -87,11 +87,11 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """Its name, or that of its file."""
+        """The scenario's name, or its file's."""
         return self.checked.name
 
     def folder(self, what: str = "") -> Path:
-        """Where its results go unless somebody says; `what` is done with it, such as `compare`."""
+        """Default folder of the results; `what` is done with the scenario, such as `compare`."""
         if self.is_file:
             return _core.default_folder(self.file, what)
         return Path("out") / (f"{self.name}-{what}" if what else self.name)

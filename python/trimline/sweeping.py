@@ -47,7 +47,7 @@ def sweep(
     to the byte. A result is written when its run ends, whole or not at all; with `resume` runs
     whose result is there, of the same scenario by the same program, are not done again. A run
     whose worker dies is tried again on another, three times in all. Folder and memory are as in
-    `run`; of runs that fit one by one only so many are under way as fit together. The memory of a
+    `run`; only as many runs are under way as fit in memory together. The memory of a
     cluster's workers is not known and not checked.
     """
     read = Scenario.of(scenario, settings=settings, seeds=seeds)
@@ -64,7 +64,7 @@ def sweep(
 
 
 def chosen(scenario: Scenario, series: Sequence[str] | None) -> list[RunName]:
-    """The runs of these series, each of which there must be."""
+    """The runs of these series; refuses a series that does not exist."""
     runs = scenario.runs
     if series is None:
         return runs

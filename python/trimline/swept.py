@@ -1,4 +1,4 @@
-"""Values of a sweep: what a run's name says of them as numbers, or as quantities in their order."""
+"""Values of a sweep in a run's name, as numbers, or as quantities in their order."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def type_of(values: Sequence[Value]) -> Any:
 
 
 def order(value: Value) -> tuple[bool, float, str]:
-    """Where a value stands among others of its key: numbers and quantities by size, then words."""
+    """Sort key of a value among others of its key: numbers and quantities by size, then words."""
     at = float(value) if isinstance(value, int) else size(value)
     return (at is None, at or 0.0, shown(value))
 
 
 def size(value: Value) -> float | None:
-    """How large a quantity is among others of its kind."""
+    """The size of a quantity among others of its kind."""
     part = re.fullmatch("([0-9]+)[/:]([1-9][0-9]*)", shown(value))
     if part is not None:
         return int(part[1]) / int(part[2])

@@ -1,7 +1,7 @@
 """A worker process: takes runs from its stdin, gives their files to its stdout.
 
 The other end is `trimline.sweeping`. Workers are programs of their own and import nothing of the
-caller's: scripts need no guard, and a worker that is killed takes nobody along.
+caller's: scripts need no guard, and a worker that is killed ends no other process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Files = dict[str, bytes]
 
 
 def one(scenario: Scenario, place: int) -> Files:
-    """A run in a folder that nobody shares; gives its files."""
+    """Makes a run in a folder of its own; gives its files."""
     with tempfile.TemporaryDirectory(prefix="trimline-") as scratch:
         made = Path(scratch) / "run"
         scenario.checked.run(place, made, False, None)
@@ -78,7 +78,7 @@ def receive(pipe: BinaryIO | Any) -> object:
 
 
 def main() -> None:
-    """Works until nobody asks any more."""
+    """Works until no more requests come."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     asked, answers = sys.stdin.buffer, sys.stdout.buffer
     # What a library prints must not stand among the answers.

@@ -67,7 +67,7 @@ def draw(results: Results) -> Figure:
 
 @dataclass(frozen=True)
 class Look:
-    """How a group of runs is drawn."""
+    """The look of a group of runs."""
 
     colour: str
     line: Any
@@ -75,7 +75,7 @@ class Look:
 
     @staticmethod
     def of(name: str, place: int, groups: Iterable[str]) -> Look:
-        """The colour is that of its protocol, everywhere; line and marker go by its place."""
+        """Takes the colour of its protocol everywhere; line and marker go by its place."""
         colour = style.colours_of(groups)[name]
         return Look(colour, LINES[place % len(LINES)], MARKERS[place % len(MARKERS)])
 

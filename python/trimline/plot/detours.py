@@ -132,7 +132,7 @@ def by_senders(runs: Sequence[Run]) -> dict[int, list[Run]]:
 
 
 def queue_kb(run: Run, layer: str, headers: bool) -> float:
-    """What queues of a layer of the pod hold, a port, mean over the run."""
+    """Mean length of the queues of a layer of the pod over the run, KB a port."""
     held = []
     for row in run.rows("series"):
         if row["layer"] == f"pod 0 {layer}":

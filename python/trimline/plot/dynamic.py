@@ -62,7 +62,7 @@ def loads_of(experiment: Experiment, scheme: str) -> list[tuple[int, list[Run]]]
 
 
 def latency(runs: Sequence[Run], reduce: str = "mean") -> float:
-    """What probes waited, us."""
+    """Waiting time of probes, us."""
     return mean_of(runs, quantity="waiting", workload="probe", reduce=reduce)
 
 
@@ -205,7 +205,7 @@ def fig12(experiment: Experiment) -> Figure:
                 axes.bar_label(drawn, labels, fontsize=5)
             axes.set_xticks(range(len(reductions)), reductions)
             axes.set(title=title, ylabel=f"FCT ({'µs' if unit == 'us' else 'ms'})")
-            # The quick tier asks for few of them.
+            # The quick tier asks for few panels.
             axes.set_visible(found)
             if unit == "us" and found:
                 axes.set(yscale="log", ylim=(10, None))

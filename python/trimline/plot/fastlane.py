@@ -45,7 +45,7 @@ class Ask:
         return {"from": self.bytes, "below": self.bytes + 1}
 
     def of(self, run: Run) -> tuple[str, float]:
-        """How it is reduced, and the number in us."""
+        """The reduction, and the number in us."""
         for each in read_json(run.folder / "measures.json")["measures"]:
             measure = each["measure"]
             if (measure["quantity"], measure.get("unit")) != ("fct", "us"):
@@ -70,7 +70,7 @@ def long_ms(run: Run) -> float:
 
 
 def has_long(run: Run) -> bool:
-    """Whether a run was asked for the mean time of long flows."""
+    """Returns whether a run was asked for the mean time of long flows."""
     asked = read_json(run.folder / "measures.json")["measures"]
     return any(each["measure"].get("workload") == "long" for each in asked)
 
@@ -93,7 +93,7 @@ def pairs(
 
 
 def reductions(axes: Axes, found: Sequence[tuple[float, Run, Run]]) -> None:
-    """A line a size: by how many percent its time exceeds that of the scheme beside it."""
+    """A line a size: by how many percent its time exceeds the time of the scheme beside it."""
     for ask in ASKS:
         points = [(place, ask.of(run), ask.of(base)) for place, run, base in found]
         quantiles = sorted({reduce for _, (reduce, _), _ in points})
@@ -108,7 +108,7 @@ def reductions(axes: Axes, found: Sequence[tuple[float, Run, Run]]) -> None:
 
 
 def longs(axes: Axes, lines: Sequence[tuple[Sequence[tuple[float, Run, Run]], str, str]]) -> None:
-    """The same of the mean of long flows, a line a scheme."""
+    """A line a scheme: by how many percent long flows' mean time exceeds the baseline's."""
     for found, words, colour in lines:
         axes.plot(
             [place for place, _, _ in found],
@@ -122,7 +122,7 @@ def longs(axes: Axes, lines: Sequence[tuple[Sequence[tuple[float, Run, Run]], st
 
 
 def percents(panels: Sequence[Axes], xlabel: str, ticks: Sequence[float]) -> None:
-    """What all panels of percents share."""
+    """Labels the axes of panels of percents."""
     for axes in panels:
         axes.set(xlabel=xlabel, xticks=list(ticks))
     panels[0].set_ylabel("Completion time over that without FastLane (%)")
@@ -173,7 +173,7 @@ def fig06(experiment: Experiment) -> Figure:
 
 
 def fig07(experiment: Experiment) -> Figure:
-    """The same of pFabric."""
+    """FCT of pFabric by utilisation."""
     words = ("Utilisation (%)", "pFabric with FastLane over pFabric, a tenth of the load short")
     return by_load(experiment, OF_PFABRIC, "pfabric", LOADS, words)
 
@@ -185,7 +185,7 @@ def fig08(experiment: Experiment) -> Figure:
 
 
 def fig09(experiment: Experiment) -> Figure:
-    """The same of pFabric."""
+    """FCT of pFabric by the share of short flows."""
     words = ("Short flows (% of the load)", "pFabric with FastLane over pFabric, 60 % utilisation")
     return by_load(experiment, OF_PFABRIC, "pfabric", SHARES, words)
 
@@ -193,12 +193,12 @@ def fig09(experiment: Experiment) -> Figure:
 def formula_line(
     axes: Axes, places: Sequence[float], value: Callable[[float], float], words: str
 ) -> None:
-    """What an equation says."""
+    """Draws the line of an equation."""
     axes.plot(places, [value(at) for at in places], color=style.GREY, label=words)
 
 
 def eq1(experiment: Experiment) -> Figure:
-    """What share of the load notifications are."""
+    """The share of the load that is notifications."""
     figure, axes = pyplot.subplots(layout="constrained")
 
     def share(percent: float) -> float:
@@ -227,13 +227,13 @@ def eq1(experiment: Experiment) -> Figure:
 
 
 def has(run: Run, quantity: str) -> bool:
-    """Whether a run was asked for a quantity."""
+    """Returns whether a run was asked for a quantity."""
     asked = read_json(run.folder / "measures.json")["measures"]
     return any(each["measure"]["quantity"] == quantity for each in asked)
 
 
 def fig04(experiment: Experiment) -> Figure:
-    """What share of a switch's memory notifications of simultaneous bursts take."""
+    """The share of a switch's memory that notifications of simultaneous bursts take."""
     figure, axes = pyplot.subplots(layout="constrained")
 
     def share(bursts: float) -> float:
@@ -298,7 +298,7 @@ def fig02(experiment: Experiment) -> Figure:
 def normalised(
     axes: Axes, runs: Mapping[float, Run], base: float, words: str, *, with_long: bool = False
 ) -> None:
-    """Times over those of the same scheme at one place, a line a size."""
+    """Times over the times of the same scheme at one place, a line a size."""
     places = sorted(runs)
     if base not in runs:
         axes.set_visible(False)
@@ -375,7 +375,7 @@ def memory(experiment: Experiment) -> Figure:
 
 
 def fig14(experiment: Experiment) -> Figure:
-    """What FastLane saves by the parallelism of servers."""
+    """The time that FastLane saves, by the parallelism of servers."""
     figure, panels = pyplot.subplots(1, 2, figsize=(8.0, 4.2), layout="constrained", sharey=True)
     cores = (8, 16, 64)
     for axes, (scheme, base, words) in zip(
@@ -393,7 +393,7 @@ def fig14(experiment: Experiment) -> Figure:
     return figure
 
 
-#: Table 1: by how many percent FastLane's times are less than those of TCP-A, by load and size.
+#: Table 1: by how many percent FastLane's times are less than TCP-A's, by load and size.
 TABLE1 = {
     20: (51, 61, 68, 63, -4),
     40: (55, 63, 64, 55, 46),

@@ -35,7 +35,7 @@ from trimline.plot.incast import Ideal
 from trimline.plot.lines import direct, marked, seeds
 from trimline.plot.results import Experiment, Run
 
-#: Series of the paper's own figure, where an experiment has more: all of them are another figure.
+#: Series of the paper's own figure, where an experiment has more: all series are another figure.
 PAPERS = {
     "ndp/fig14": ("paper", "mptcp-100", "dctcp-100", "dcqcn"),
     "ndp/fig16": ("ndp", "prioritised", "mptcp", "dctcp", "dcqcn"),
@@ -45,7 +45,7 @@ PAPERS = {
 def draw(experiment: Experiment, folder: Path) -> list[Path]:
     """Draws the figures of an experiment; gives the files written.
 
-    Where the experiment has more series than the paper's figure, all of them are another figure,
+    Where the experiment has more series than the paper's figure, all series are another figure,
     NAME-all.
     """
     name = experiment.identifier.replace("/", "-")
@@ -379,7 +379,7 @@ def plot_seeds(
 
 
 def prioritised(run: Run) -> bool:
-    """Whether one sender of the series is pulled before the others."""
+    """True if one sender of the series is pulled before the others."""
     return "priorit" in run.series.lower()
 
 

@@ -35,7 +35,7 @@ def received(run: Run) -> tuple[float, float, float]:
 
 
 def table2(experiment: Experiment) -> Figure:
-    """What interrupt coalescing does, beside the paper's numbers."""
+    """The effect of interrupt coalescing, beside the paper's numbers."""
     figure, panels = pyplot.subplots(3, figsize=(6.4, 7.0), sharex=True, layout="constrained")
     rows = [row for row in TABLE2 if row[0] in experiment.series()]
     places = list(range(len(rows)))

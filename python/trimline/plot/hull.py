@@ -23,12 +23,12 @@ SCHEMES = (
     ("pq950-pacer", "phantom queue of 950 Mb/s, pacer", style.BLUE),
     ("pq950", "phantom queue of 950 Mb/s", style.BLACK),
 )
-#: Sizes of the ranges in which messages are put together: so many for a factor of ten.
+#: Number of size ranges in which messages are put together, for a factor of ten.
 RANGES_A_DECADE = 4
 
 
 def waits_us(run: Run, workload: str = "probe") -> list[float]:
-    """What each packet of a workload waited beyond the ideal, ascending, in us."""
+    """Waiting time of each packet of a workload beyond the ideal, ascending, in us."""
     waits = [
         (flow.fct_receiver_ps - flow.ideal_fct_ps) / 1e6
         for flow in run.flows

@@ -11,7 +11,7 @@ from trimline.plot.results import Run
 
 @dataclass(frozen=True)
 class Ideal:
-    """Of senders that send equally much each."""
+    """The ideal of an incast in which all senders send the same number of bytes."""
 
     #: Bytes of a flow.
     size_bytes: int
@@ -36,7 +36,7 @@ class Ideal:
         return Ideal(size, busy, max(ideals) - busy)
 
     def ms(self, senders: float) -> float:
-        """Completion of the last of so many flows."""
+        """Completion of the last of `senders` flows, in ms."""
         return (senders * self.busy_ps + self.way_ps) / 1e9
 
     def over_percent(self, fct_ms: float, senders: float) -> float:

@@ -25,7 +25,7 @@ MINUS = "\N{MINUS SIGN}"
 
 @dataclass(frozen=True)
 class Change:
-    """What a series has of a number against another series, a mean over the seeds of both."""
+    """The change of a number from one series to another, a mean over the seeds of both."""
 
     #: In percent, or as the binary logarithm of the quotient.
     measure: Measure
@@ -72,12 +72,12 @@ def change_of(
 
 
 def percent(runs: Sequence[Run], base: Sequence[Run], value: Callable[[Run], float]) -> Change:
-    """By how many percent a number is more than that of the base."""
+    """Returns by how many percent a number exceeds the base's."""
     return change_of(pairs(runs, base, value), lambda before, after: 100 * (after / before - 1))
 
 
 def doublings(runs: Sequence[Run], base: Sequence[Run], value: Callable[[Run], float]) -> Change:
-    """How often a number has doubled from the base's: the binary logarithm of the quotient."""
+    """The number of doublings from the base's number: the binary logarithm of the quotient."""
     found = pairs(runs, base, value)
     if any(after <= 0 for _, after in found):
         raise MalformedResult(f"series {runs[0].series!r}: nothing that has a quotient")

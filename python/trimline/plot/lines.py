@@ -13,7 +13,7 @@ from trimline.plot.results import Experiment, Run
 
 
 def seeds(runs: Sequence[Run]) -> str:
-    """How many seeds a mean is over."""
+    """The number of seeds of a mean, in words."""
     count = len({run.seed for run in runs})
     return "1 seed" if count == 1 else f"{count} seeds"
 
@@ -27,7 +27,7 @@ def of_series(experiment: Experiment, name: str) -> list[Run]:
 
 
 def place(run: Run, key: str) -> float:
-    """Where in the sweep a run stands: the number that its value begins with (`8pkt`, `90KB`)."""
+    """A run's place in the sweep: the number that its value begins with (`8pkt`, `90KB`)."""
     label = run.point.get(key, "")
     digits = label.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%")
     try:

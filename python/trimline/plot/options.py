@@ -133,7 +133,7 @@ def resent(run: Run) -> float:
 
 
 def completion_us(run: Run, share: float, before_ms: float) -> float:
-    """The time after which so many of the flows that began in time were done, in us."""
+    """The time after which `share` of the flows that began in time were done, in us."""
     path = run.folder / "flows.csv"
     types = {"start_ps": polars.Int64, "fct_receiver_ps": polars.Int64}
     try:
@@ -214,7 +214,7 @@ def called(quotient: float) -> str:
 
 
 def congested_cores(experiment: Experiment) -> Figure:
-    """What pulls at the core's rate make of trims, packets resent and completion times."""
+    """Effects of pulls at the core's rate on trims, packets resent and completion times."""
     found = core_ratios(experiment)
     works = [work for work in WORKS if work.series in found]
     figure, panels = pyplot.subplots(
@@ -408,7 +408,7 @@ OPTIONS = {
     "small": ("options for small packets", style.GREEN, "o"),
     "core": ("pulls at the core's rate", style.VERMILION, "D"),
 }
-#: A change by no more than so many percent was expected.
+#: The expected maximum of a change, in percent.
 BAND = 0.5
 
 
@@ -444,7 +444,7 @@ def option_costs(experiment: Experiment) -> dict[str, dict[float | None, dict[st
 
 
 def options_cost(experiment: Experiment) -> Figure:
-    """What options change in figures where nothing is to be gained: a panel a figure."""
+    """The changes by options in figures where nothing is to be gained: a panel a figure."""
     found = option_costs(experiment)
     shown = [(series, words) for series, words, _ in COSTS if series in found]
     heights = [len(found[series]) for series, _ in shown]
@@ -472,7 +472,7 @@ def options_cost(experiment: Experiment) -> Figure:
                 edges += [each for each in found_ends if each is not None]
         counts = [change.seeds for changes in rows.values() for change in changes.values()]
         axes.set_title(f"{words} ({seeds_words(counts)})", loc="left", fontsize=8)
-    # Linear as far as the band goes: beyond it a change of 15 % would hide those of a half.
+    # Linear as far as the band goes: beyond it a change of 15 % would hide changes of 0.5 %.
     axes = panels[-1][0]
     axes.set_xscale("symlog", linthresh=BAND)
     low, high = 1.5 * min(edges), 1.5 * max(edges)

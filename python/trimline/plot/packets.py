@@ -42,7 +42,7 @@ def fig03(experiment: Experiment) -> Figure:
 
 
 def at_queue(row: dict[str, str]) -> bool:
-    """Whether something happened at the port to the destination."""
+    """True if a row happened at the port to the destination."""
     return row["place"] == PORT
 
 
@@ -180,7 +180,7 @@ def queue(axes: Axes, run: Run) -> None:
 
 
 def fig04(experiment: Experiment) -> Figure:
-    """How long packets take from their first sending to their ACK, as a distribution."""
+    """The distribution of the time from a first sending of a packet to its ACK."""
     figure, axes = pyplot.subplots(layout="constrained", figsize=(6.0, 4.4))
     kinds = {
         "permutation": ("permutation, IW 30", style.BLUE, "-"),

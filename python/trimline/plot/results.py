@@ -1,4 +1,4 @@
-"""What a finished experiment left in its folder, read and checked.
+"""The files of a finished experiment, read and checked.
 
 - `findings.json`: the verdict on every finding
 - `reference/*.csv`: the published numbers
@@ -51,7 +51,7 @@ class HostLink:
         return self.gbps * self.payload_bytes / (self.payload_bytes + self.header_bytes)
 
     def busy_ps(self, size_bytes: int) -> float:
-        """How long a flow occupies the link, its headers included."""
+        """Time for which a flow occupies the link, its headers included."""
         packets = max(1, -(-size_bytes // self.payload_bytes))
         return (size_bytes + packets * self.header_bytes) * 8e12 / self.rate_bps
 
@@ -102,7 +102,7 @@ class Run:
         return [flow.measured_bytes * 8_000 / self.measured_ps for flow in self.flows]
 
     def link_percent(self, gbps: float) -> float:
-        """A rate in percent of that of a host's link."""
+        """A rate in percent of the rate of a host's link."""
         return gbps * (100 / self.host_link.gbps)
 
     def fct_ms(self, workload: str | None = None) -> list[float]:
@@ -170,7 +170,7 @@ class Experiment:
 
 
 def read_run(folder: Path, experiment: Path) -> Run:
-    """Reads one run. Without its manifest nobody could say what it shows: it is refused."""
+    """Reads one run. Refuses a run without manifest: its origin is unknown."""
     if not (folder / "manifest.json").is_file():
         raise MalformedResult(f"{folder}: no manifest.json; a result without one is not drawn")
     summary = read_json(folder / "summary.json")

@@ -25,7 +25,7 @@ from trimline.plot.results import Experiment, Run
 
 @dataclass(frozen=True)
 class Work:
-    """What is looked at in the flows of a work."""
+    """A work to compare: its series, and the flows that count."""
 
     series: str
     words: str
@@ -38,7 +38,7 @@ class Work:
     large_from: float | None = None
     #: Only flows that began before this time, so that those that did not end are few.
     before_ms: float = math.inf
-    #: Only runs with so many senders.
+    #: Only runs with this number of senders.
     senders: int | None = None
 
 
@@ -197,7 +197,7 @@ def largest_queue_kb(run: Run) -> float:
 
 
 def given_up(every: Sequence[Row], one: Row) -> float:
-    """By how many percent the goodput is below that of the best scheme on the same work."""
+    """By how many percent the goodput is below the best scheme's on the same work."""
     best = max(each.goodput_gbps for each in every if each.work is one.work)
     return 100 * (1 - one.goodput_gbps / best)
 
@@ -228,7 +228,7 @@ def table(every: Sequence[Row]) -> str:
 
 
 def cell(value: float | None) -> str:
-    """Three digits; a dash for what nobody has, and words for what did not end."""
+    """Three digits; a dash for a missing value, and words for what did not end."""
     if value is None:
         return "-"
     return short(value) if math.isfinite(value) else "not ended"

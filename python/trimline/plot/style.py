@@ -1,7 +1,7 @@
-"""How figures look, and how they are written: the same bytes for the same input.
+"""The look of figures, and their files: the same bytes for the same input.
 
 Line styles and markers tell simulated from published, so that a grey print still shows it. Colours
-and names are those of `trimline.looks`.
+and names are from `trimline.looks`.
 """
 
 from __future__ import annotations

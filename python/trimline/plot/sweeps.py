@@ -64,7 +64,7 @@ def mean_share(run: Run) -> float:
 
 
 def slow_share(run: Run) -> float:
-    """The same of the slowest tenth of the flows, one at least."""
+    """Mean goodput of the slowest tenth (at least one flow) in percent of the fair share."""
     goodputs = sorted(run.throughput_gbps())
     return run.link_percent(fmean(goodputs[: -(-len(goodputs) // 10)]) * len(goodputs))
 
@@ -75,12 +75,12 @@ def goodput(run: Run) -> float:
 
 
 def goodput_percent(run: Run) -> float:
-    """The same in percent of a host's link."""
+    """Mean goodput of the flows, in percent of a host's link."""
     return run.link_percent(goodput(run))
 
 
 def percent_of_link(experiment: Experiment) -> str:
-    """What goodputs in percent of a host's link are called."""
+    """The label of an axis of goodputs in percent of a host's link."""
     return f"Goodput (% of {experiment.runs[0].host_link.gbps:g} Gb/s)"
 
 
@@ -125,7 +125,7 @@ def fig11(experiment: Experiment) -> Figure:
 
 
 def fig13(experiment: Experiment) -> Figure:
-    """What drawn pull spacing costs: last FCT of an incast by size, and a permutation by rank."""
+    """The cost of drawn pull spacing: last FCT of an incast by size, and a permutation by rank."""
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(7.2, 3.6), layout="constrained")
     kinds = (
         ("perfect", "perfect", style.BLUE, "-", "o"),
@@ -263,7 +263,7 @@ def fig20(experiment: Experiment) -> Figure:
 
 
 def dots(places: Sequence[float]) -> dict[str, Any]:
-    """Where a line has few places, the line between them was not measured: the places are shown."""
+    """Shows the places of a line that has few: the line between them was not measured."""
     return {"marker": "s", "markersize": 4, "markerfacecolor": "white"} if len(places) < 30 else {}
 
 
@@ -317,7 +317,7 @@ def sec62scale(experiment: Experiment) -> Figure:
 
 
 def sec611(experiment: Experiment) -> Figure:
-    """Mean throughput of a permutation by the number of hosts that also send to one of them."""
+    """Mean throughput of a permutation by the number of hosts that also send to one host of it."""
     figure, axes = pyplot.subplots(figsize=(7.0, 4.8), layout="constrained")
 
     def utilization(run: Run) -> float:

@@ -87,7 +87,7 @@ def fig23(experiment: Experiment) -> Figure:
 
 
 def gbps(run: Run, taken: Callable[[dict[str, str]], bool]) -> tuple[list[float], list[float]]:
-    """What whole data packets took of the link over time: times in ms, Gb/s on the wire."""
+    """The rate of whole data packets on the link over time: times in ms, Gb/s on the wire."""
     bits: dict[int, int] = {}
     for row in run.rows("timeline"):
         if (row["event"], row["packet"], row["place"]) == ("depart", "data", PORT) and taken(row):
@@ -135,7 +135,7 @@ def fig19(experiment: Experiment) -> Figure:
 
 
 def coexist(experiment: Experiment) -> Figure:
-    """What NDP and TCP have of one link, for every mixture of flows: the mean over seeds."""
+    """The shares of NDP and TCP in one link, for every mixture of flows: the mean over seeds."""
     figure, axes = pyplot.subplots(layout="constrained")
     series = experiment.series().items()
     shown = sorted(

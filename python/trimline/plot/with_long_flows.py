@@ -89,7 +89,7 @@ def cumulative(axes: Axes, each: Sequence[Transfer], colour: Colour, line: str) 
 def step(
     axes: Axes, times: Sequence[float], of: int, colour: Colour, width: float, line: str = "-"
 ) -> None:
-    """A line from nothing up to the share that the times are `of` so many."""
+    """A line from nothing up to the share that the times are among `of` transfers."""
     ordered = sorted(times)
     shares = [number / of for number in range(len(ordered) + 1)]
     times = [*ordered[:1], *ordered]
@@ -157,7 +157,7 @@ def tables(experiment: Experiment) -> Figure:
 
 
 def completed(run: Run) -> int:
-    """How many transfers of a run ended."""
+    """The number of transfers of a run that ended."""
     return sum(one.fct_ms is not None for one in transfers(run))
 
 
@@ -191,7 +191,7 @@ def by_size(axes: Axes, runs: Sequence[Run]) -> None:
 
 
 def seeds50(experiment: Experiment) -> Figure:
-    """Of each load: FCT by size with credits kept, and the transfers that ended in each seed."""
+    """FCT by size with credits kept for each load, and the transfers that ended in each seed."""
     panels = {
         key: ends
         for key, ends in panels_of(experiment).items()

@@ -1,4 +1,4 @@
-"""Expanded vectors on the switch under Icarus Verilog: a second simulator, with values that nobody has set as X.
+"""Expanded vectors on the switch under Icarus Verilog: a second simulator, with unset values as X.
 
 Run by rtl/icarus.py. What a vector calls serving is a link that becomes free, as in rtl/bench/vectors.cpp; this program
 shares no line with that one. A control output that is X, or a byte of a packet that is, fails the vector.
