@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes each target for so many seconds: scripts/fuzz.sh [SECONDS [TARGET...]]. Coverage is LLVM's, as cargo-fuzz asks
+# Fuzzes each target for SECONDS: scripts/fuzz.sh [SECONDS [TARGET...]]. Coverage is LLVM's, as cargo-fuzz asks
 # for it; that is not needed here. What was found new stays in out/fuzz; an input that breaks a target is named.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Bounded model checking of the blocks: `make rtl-formal`. Wants yosys and z3. With --mutations: one mistake after the other in
-# the blocks, or in the one named, each of which must be found. With names of blocks alone: these are checked.
+# Bounded model checking of the blocks: `make rtl-formal`. Wants yosys and z3. With --mutations: one mutant after the other of
+# the blocks, or of the one named; each mutant must be found. With names of blocks alone: these are checked.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=out/rtl/formal
