@@ -50,7 +50,7 @@ pub(crate) struct Finding<M = Measure> {
     pub(crate) reference: Option<f64>,
     /// What their published program gives for this work, or that none does it; without it `reference`.
     pub(crate) baseline: Option<Baseline>,
-    /// Why our runs miss it, where they do and the cause is known. docs/validation.md shows it below the table.
+    /// Why our runs miss it, where they do and the cause is known. The README of the experiment explains it below the table.
     pub(crate) cause: Option<String>,
     pub(crate) lo: Option<f64>,
     pub(crate) hi: Option<f64>,
