@@ -264,7 +264,7 @@ soak: prerequisites
 miri: prerequisites
 	@cargo +nightly miri --version >/dev/null 2>&1 || { echo "missing: Miri; bring it with: rustup +nightly component add miri" >&2; exit 1; }
 	MIRIFLAGS=-Zmiri-strict-provenance cargo +nightly miri test --locked --package trimline-stack --lib -- \
-		io::sys::tests io::sys::rings io::sys::datagrams io::unfinished
+		io::sys::tests io::sys::rings io::sys::datagrams io::offload
 
 # With cargo-fuzz as it will be run, without it only compiled.
 fuzz-build: prerequisites
