@@ -26,7 +26,7 @@ from tests import skip
 ROOT = Path(__file__).resolve().parents[2]
 #: `make first-hour` runs these, and compares what they print.
 RUN = ("first-hour.md", "errors.md")
-ALL = sorted((ROOT / "docs").glob("*.md"))
+ALL = sorted((ROOT / "docs").rglob("*.md"))
 DOCUMENTS = (ROOT / "README.md", *(path for path in ALL if path.name not in RUN))
 
 #: First words of a line in a shell.
@@ -199,7 +199,8 @@ class Blocks(unittest.TestCase):
         lines += [row.split() for row in re.findall(r"^\| `(trimline [^`]*)`", readme, re.M)]
         rules = re.findall(r"^([a-z0-9 -]+):", (ROOT / "Makefile").read_text(), re.M)
         targets = {target for rule in rules for target in rule.split()}
-        text = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
+        pages = (*DOCUMENTS, *(ROOT / "experiments").rglob("README.md"))
+        text = "".join(path.read_text(encoding="utf-8") for path in pages)
         lines += [["make", target] for target in re.findall(r"`make ([a-z0-9-]+)", text)]
         understood = 0
         for words in lines:

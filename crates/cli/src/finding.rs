@@ -43,7 +43,7 @@ pub(crate) struct Finding<M = Measure> {
     pub(crate) reference: Option<f64>,
     /// Results of their published program; default: `reference`.
     pub(crate) baseline: Option<Baseline>,
-    /// Cause of a known miss. docs/validation.md shows it below the table.
+    /// Cause of a known miss. The experiment's README explains it below the table.
     pub(crate) cause: Option<String>,
     pub(crate) lo: Option<f64>,
     pub(crate) hi: Option<f64>,

@@ -16,6 +16,7 @@ mod mutants;
 mod mutations;
 mod names;
 mod p4;
+mod prose;
 mod tidy;
 mod vectors;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{arrows, findings, module_graph, names};
+use crate::{arrows, findings, module_graph, names, prose};
 
 /// Maximum lines of a file: a longer one is more than one concept.
 const LONGEST: usize = 800;
@@ -103,7 +103,8 @@ fn rust(path: &str) -> bool {
 
 /// Returns whether a file is of the crates without clock, thread and hash.
 fn pure(path: &str) -> bool {
-    const PURE: [&str; 3] = ["crates/packet/", "crates/switch/", "crates/transport/"];
+    const PURE: [&str; 4] =
+        ["crates/packet/", "crates/switch/", "crates/hostnic/", "crates/transport/"];
     rust(path) && PURE.iter().any(|folder| path.starts_with(folder))
 }
 
@@ -117,7 +118,7 @@ pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
     let mut files = Vec::new();
     list(root, &mut files).map_err(|error| vec![error])?;
     files.sort();
-    let mut count = 0;
+    let (mut count, mut sentences) = (0, prose::Counts::default());
     let mut findings = Vec::new();
     for file in files {
         // A file that is not UTF-8 is not text, such as a picture.
@@ -125,9 +126,11 @@ pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
         let path = file.strip_prefix(root).expect("listed under the root");
         let path = path.to_string_lossy().replace('\\', "/");
         findings.extend(check(&path, &text));
+        sentences.add(&path, &text);
         findings.extend(absent(&path, &text, |named| root.join(named).exists()));
         count += 1;
     }
+    findings.extend(sentences.findings());
     for check_all in [module_graph::check_all, arrows::check_all, findings::check_all] {
         findings.extend(check_all(root).map_err(|error| vec![error])?);
     }
@@ -169,7 +172,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
                 Some(comment) if ban.comments_may => &line[..comment],
                 _ => line,
             };
-            for word in ban.words.iter().filter(|word| contains(read, word)) {
+            for word in ban.words.iter().filter(|word| prose::contains(read, word)) {
                 let (line, instead) = (index + 1, ban.instead);
                 findings.push(format!("{path}:{line}: {word}: {instead}"));
             }
@@ -197,20 +200,6 @@ fn absent(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<String> 
         }
     }
     findings
-}
-
-/// Returns whether `word` is in `line`, and not part of a longer word.
-fn contains(line: &str, word: &str) -> bool {
-    let of_a_word = |c: char| c.is_alphanumeric() || c == '_';
-    line.match_indices(word).any(|(start, _)| {
-        let before = line[..start].chars().next_back();
-        let after = line[start + word.len()..].chars().next();
-        let joined_before = word.starts_with(of_a_word) && before.is_some_and(of_a_word);
-        // A path begins at its slash; a relative one has a name before it.
-        let inside_path = word.starts_with('/') && before.is_some_and(|c| of_a_word(c) || c == '.');
-        let joined_after = word.chars().all(of_a_word) && after.is_some_and(of_a_word);
-        !(joined_before || inside_path || joined_after)
-    })
 }
 
 #[cfg(test)]
