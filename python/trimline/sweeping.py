@@ -13,7 +13,7 @@ from typing import Any
 
 from trimline import _core
 from trimline.results import Results
-from trimline.running import locked, collected
+from trimline.running import collected, locked
 from trimline.scenario import RunName, Scenario, ScenarioError
 from trimline.worker import Files, Worker, WorkerDied, one
 
