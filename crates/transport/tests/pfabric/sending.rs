@@ -16,7 +16,7 @@ fn fastlane() -> Config {
 /// pFabric 4.3: a flow keeps to a window of the bandwidth-delay product.
 #[test]
 fn a_window_goes_at_once_and_one_more_for_each_that_arrives() {
-    let mut lone = Lone::with(config(), 20);
+    let mut lone = Lone::with(config(), 28);
     let first = lone.all();
     assert_eq!(first.len(), 8);
     let paths: BTreeSet<u16> = first[..4].iter().map(|packet| packet.header.path.get()).collect();
@@ -35,12 +35,14 @@ fn a_window_goes_at_once_and_one_more_for_each_that_arrives() {
         [12, 13, 14, 15, 16, 17, 18, 19],
         "no more than was sent"
     );
-    let mut flags = lone.data_after(&ack(19, 20));
+    // More than two windows of packets have arrived, and the window has not grown.
+    assert_eq!(lone.data_after(&ack(19, 20)), (20..28).collect::<Vec<u32>>());
+    let mut flags = lone.data_after(&ack(27, 28));
     flags.extend(
         lone.events().iter().map(|event| u32::from(matches!(event, Event::Acknowledged { .. }))),
     );
     assert_eq!((flags, lone.endpoint.poll_timeout() > us(0)), (vec![1], true));
-    assert_eq!(lone.endpoint.sender_statistics(0).packets_sent, 20);
+    assert_eq!(lone.endpoint.sender_statistics(0).packets_sent, 28);
 }
 
 /// pFabric 4.1, FastLane 4.2.2: the priority is the remaining bytes, or the whole flow.
