@@ -55,7 +55,7 @@ impl Counts {
                 || line.starts_with("\"\"\"")
                 || line.starts_with(|first: char| first.is_ascii_uppercase());
             let stands = |word: &&str| contains(line, word);
-            self.without_noun += usize::from(is_prose && PRONOUNS.iter().any(|word| stands(&word)));
+            self.without_noun += usize::from(is_prose && PRONOUNS.iter().any(stands));
         }
     }
 
