@@ -235,7 +235,7 @@ fn sizes_that_cannot_be_are_refused() {
         ),
         (
             "pareto = { shape = \"1.05\", mean = \"100KB\", max = \"100KB\" }",
-            "s.toml:6:60: a largest size that does not exceed the mean (at `\"100KB\"`); expected more than 100000 B",
+            "s.toml:6:59: a largest size that does not exceed the mean (at `\"100KB\"`); expected more than 100000 B",
         ),
         (
             "pareto = { shape = \"0\", mean = \"100KB\" }",
