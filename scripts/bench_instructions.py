@@ -4,9 +4,9 @@
 Each workload runs twice, for a shorter and a longer simulated time; the difference in instructions over
 the difference in packet-hops leaves out start and set-up. Python standard library and valgrind only.
 
-    scripts/bench_instructions.py [--program target/release/trimline] [--only NAME] [--json] [--most N]
+    scripts/bench_instructions.py [--program target/release/trimline] [--only NAME] [--json] [--max N]
 
-Exit status: 0 done, 1 a workload needs more than --most instructions per hop, 2 misuse.
+Exit status: 0 done, 1 a workload needs more than --max instructions per hop, 2 misuse.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def main():
     arguments.add_argument("--program", default="target/release/trimline")
     arguments.add_argument("--only", choices=WORKLOADS, metavar="NAME")
     arguments.add_argument("--json", action="store_true")
-    arguments.add_argument("--most", type=float, metavar="N", help="instructions per hop")
+    arguments.add_argument("--max", type=float, metavar="N", help="instructions per hop")
     arguments = arguments.parse_args()
     if shutil.which("valgrind") is None:
         print("error: no valgrind; on Debian: apt-get install valgrind", file=sys.stderr)

@@ -12,7 +12,7 @@ A command's {matrix} is a file in htsim's form (`SRC->DST start PS size BYTES`),
 `SRC DST FCT` for each flow, FCT in microseconds from the flow's start to its end at the sender; other lines are passed
 over, but for `hops N`. Python standard library; matplotlib for --plot.
 
-Exit status: 0 done, 1 a flow did not end, or the correlation of log FCT is below --least, 2 misuse.
+Exit status: 0 done, 1 a flow did not end, or the correlation of log FCT is below --min, 2 misuse.
 """
 
 import argparse
@@ -245,8 +245,8 @@ def parsed():
     parser.add_argument("--matrix-seed", type=int, default=1)
     parser.add_argument("--hosts", type=int, default=128, help="of a FatTree")
     parser.add_argument("--flows", type=int, default=1000)
-    parser.add_argument("--least-size", type=int, default=9_000, metavar="BYTES")
-    parser.add_argument("--most-size", type=int, default=5_000_000, metavar="BYTES")
+    parser.add_argument("--min-size", type=int, default=9_000, metavar="BYTES")
+    parser.add_argument("--max-size", type=int, default=5_000_000, metavar="BYTES")
     parser.add_argument("--within-ms", type=int, default=5)
     parser.add_argument("--window", type=int, default=23, metavar="PACKETS")
     parser.add_argument("--queue", type=int, default=8, metavar="PACKETS")
@@ -263,7 +263,7 @@ def parsed():
     parser.add_argument("--peer-seeds", type=int, default=2, help="runs of the other program")
     parser.add_argument("--end-us", type=int, default=100_000, help="of htsim's run")
     parser.add_argument(
-        "--least", type=float, default=0.0, help="correlation of log FCT that is asked for"
+        "--min", type=float, default=0.0, help="correlation of log FCT that is asked for"
     )
     arguments = parser.parse_args()
     if arguments.peer_seeds < 2:

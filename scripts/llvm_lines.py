@@ -4,7 +4,7 @@
 Prints the total, and the lines of functions that are compiled for one kind of port or for one transport. Each is at most
 what a further one of its kind would add. Needs nothing but cargo; takes about a minute.
 
-    scripts/llvm_lines.py [--most N] [--most-each N]
+    scripts/llvm_lines.py [--max N] [--max-each N]
 
 Exit status: 0 done, 1 more lines than asked, 2 misuse or a failed build.
 """
@@ -68,8 +68,8 @@ def functions(file):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--most", type=int, metavar="N", help="lines in all")
-    arguments.add_argument("--most-each", type=int, metavar="N", help="lines for one port or transport")
+    arguments.add_argument("--max", type=int, metavar="N", help="lines in all")
+    arguments.add_argument("--max-each", type=int, metavar="N", help="lines for one port or transport")
     arguments = arguments.parse_args()
     file = compiled()
     total = sum(1 for _ in file.open(errors="replace"))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Memory of a run with many flows: peak of the process, and how many flows it ran.
 
-    make release && python3 scripts/many_flows.py [--flows N] [--most-mb MB] [--transport ndp|tcp|dctcp]
+    make release && python3 scripts/many_flows.py [--flows N] [--max-mb MB] [--transport ndp|tcp|dctcp]
 
 128 hosts in a FatTree, flows of 10 KB, Poisson arrivals at half of each host's link: memory holds the flows
-under way, up to a limit of records, and one distribution of the summary. Fails above `--most-mb`.
+under way, up to a limit of records, and one distribution of the summary. Fails above `--max-mb`.
 """
 
 import argparse
@@ -36,7 +36,7 @@ arrivals.poisson.load = "50%"
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--flows", type=int, default=5_000_000)
-    parser.add_argument("--most-mb", type=float, default=300.0)
+    parser.add_argument("--max-mb", type=float, default=300.0)
     parser.add_argument("--transport", default="ndp")
     parser.add_argument("--trimline", default="target/release/trimline")
     options = parser.parse_args()

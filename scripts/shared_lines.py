@@ -3,7 +3,7 @@
 
 Counts, for each crates/transport/src/*/endpoint.rs, the lines that also stand in at least two other endpoint.rs files.
 Lines are compared without indentation. Imports, comments, attributes, braces with or without `else`, and lines of less
-than 8 characters do not count. Prints a table; the exit status is 1 if a file has more shared lines than --most.
+than 8 characters do not count. Prints a table; the exit status is 1 if a file has more shared lines than --max.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def counted_lines(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--most", type=int, default=40, help="maximum of shared lines in a file (default: 40)")
+    parser.add_argument("--max", type=int, default=40, help="maximum of shared lines in a file (default: 40)")
     parser.add_argument("--lines", metavar="TRANSPORT", help="also print the shared lines of one transport")
     options = parser.parse_args()
 
