@@ -39,7 +39,7 @@ fn trim_and_return(mut bytes: Vec<u8>, profile: &Profile, lengths: Lengths) {
     // A whole packet with a damaged payload is refused; trimmed, its header is good.
     let trimmed = fields(&bytes, profile);
     assert!(before.is_none() || trimmed == before);
-    if Frame::turn_round(&mut bytes, profile).is_ok() {
+    if Frame::bounce(&mut bytes, profile).is_ok() {
         assert_eq!(fields(&bytes, profile), trimmed, "a returned header is the same header");
     }
 }

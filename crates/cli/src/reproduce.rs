@@ -78,7 +78,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
     // Cached results do not apply to runs with other settings.
     if options.cached.is_some() && !options.settings.is_empty() {
         return Err(Failure::message(format!(
-            "--cached beside other settings ({}): kept runs are those of the experiment as it is",
+            "--cached beside other settings ({}): cached runs are runs of the experiment as it is",
             options.settings.join(", ")
         )));
     }

@@ -88,7 +88,7 @@ impl<T: Send + 'static> Writer<T> {
         let waited = self.shared.changed.wait_timeout_while(told, stall_timeout, is_waited_for);
         let (mut told, _) = waited.unwrap_or_else(PoisonError::into_inner);
         told.outcome.take().unwrap_or_else(|| {
-            let described = format!("{}: nobody takes what is written there", self.place);
+            let described = format!("{}: no reader takes what is written there", self.place);
             Err(io::Error::new(io::ErrorKind::TimedOut, described))
         })
     }

@@ -46,7 +46,7 @@ pub const FILES: [FileColumns; 11] = [
     FileColumns {
         file: "links.csv",
         key: "links",
-        row: "one direction of a link, those of hosts behind those of ports",
+        row: "one direction of a link, first the links of ports, then the links of hosts",
         columns: &LINKS,
     },
     FileColumns {
@@ -125,7 +125,7 @@ const FLOWS: [Column; 23] = [
     column(
         "ideal_fct_ps",
         TIME,
-        "the minimum time until the last byte can arrive on idle links, over all paths and orders of packets; too short by at most one full packet on the slowest link where links between switches are slower than those of hosts, or a ToR has a single up-link and there are several paths",
+        "the minimum time until the last byte can arrive on idle links, over all paths and orders of packets; too short by at most one full packet on the slowest link where links between switches are slower than links of hosts, or a ToR has a single up-link and there are several paths",
     ),
     column("ideal_fct_sender_ps", TIME, "the same until the last ACK can arrive"),
     column("slowdown", "", "fct_receiver_ps over ideal_fct_ps"),
@@ -183,7 +183,7 @@ const PATHS: [Column; 5] = [
     column(
         "up_to_bytes",
         "bytes",
-        "their flows have up to so many bytes of payload and more than half of it; empty without an end, and where connections are persistent",
+        "upper bound of the size class: its flows have up to this payload and more than half of it; empty without an end, and where connections are persistent",
     ),
     column("links", "links", "from host to host"),
     column("detours", "", "times that a switch detoured the packet"),

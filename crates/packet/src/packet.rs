@@ -239,7 +239,7 @@ impl Service {
 
     /// True if a switch swapped the addresses: the source is the original destination.
     #[inline]
-    pub const fn is_turned_round(self) -> bool {
+    pub const fn is_bounced(self) -> bool {
         match self {
             Service::Returned | Service::Notification => true,
             Service::Trimmable | Service::Trimmed | Service::Control | Service::Droppable => false,
@@ -433,7 +433,7 @@ impl Packet {
 
     /// Bounces a header (NDP 3.2.4): swaps the addresses and writes DSCP RETURNED, nothing else.
     #[inline]
-    pub fn turn_round(&mut self) {
+    pub fn bounce(&mut self) {
         core::mem::swap(&mut self.source, &mut self.destination);
         self.service = ServiceClass::new(Service::Returned, 0);
         self.marks &= !Packet::MARK_LAST_HOP;
@@ -516,7 +516,7 @@ mod tests {
 
     /// FastLane 3.2: the header identifies the packet and its sender.
     #[test]
-    fn a_notification_is_the_header_turned_round() {
+    fn a_notification_is_the_bounced_header() {
         let header = Header {
             kind: Kind::Ack,
             flags: Flags::from_bits(0b1010_0101),
@@ -539,9 +539,7 @@ mod tests {
         );
         assert_eq!((notification.header, notification.wire_bytes), (header, 64));
         assert_eq!(notification.service, ServiceClass::from(Service::Notification));
-        assert!(
-            notification.service.service().is_turned_round() && !notification.service.is_link()
-        );
+        assert!(notification.service.service().is_bounced() && !notification.service.is_link());
         let of_dscp = Packet::MARK_UNSCHEDULED | Packet::MARK_LAST_HOP;
         let of_ip = Packet::MARK_ECT | Packet::MARK_CE | of_dscp;
         assert_eq!(notification.marks, !of_ip);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use trimline_hostnic::{FlowId, Pacer, PacerCounters, PacerModel, Taken};
 use trimline_packet::{Handle, Packet, Packets, Time, TimeDelta};
 use trimline_switch::{PhantomModel, PhantomQueue};
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 use crate::plan::{self, PacedHosts, PhantomLink};
 use crate::random::{self, NodeRng};
@@ -35,7 +35,7 @@ pub(crate) struct Bumps {
     /// By host; empty in a run without pacers.
     paced: Shared<Option<Box<Paced>>>,
     /// By host with a pacer: whether an echo associates its flow.
-    coins: Shared<Stream>,
+    coins: Shared<RngStream>,
     model: Option<PacerModel>,
 }
 

@@ -8,7 +8,7 @@ use trimline_metrics::{Name, PathRecord};
 use trimline_packet::{ByteCount, Flags, Kind, Packet};
 use trimline_switch::detour::{DetourModel, Hot, Seen, Steps};
 use trimline_switch::{OutputPort, Returning};
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 use crate::flows::Flows;
 use crate::random;
@@ -19,7 +19,7 @@ use crate::topology::{LinkId, Routes};
 pub(crate) struct Detours {
     pub(crate) model: DetourModel,
     /// One per switch: it draws in order of time.
-    pub(crate) streams: Shared<Stream>,
+    pub(crate) streams: Shared<RngStream>,
     /// By port: the length that ingress believes, if not the present one.
     pub(crate) registers: Shared<u16>,
     /// By node: the port at the far end of its link that sends back.
@@ -80,7 +80,7 @@ impl Detours {
 
     /// Returns whether departures from a port are recorded.
     #[inline(always)]
-    pub(crate) fn records(&self, port: u32) -> bool {
+    pub(crate) fn records_departures(&self, port: u32) -> bool {
         self.model.seen != Seen::Now || self.to_host[port as usize]
     }
 

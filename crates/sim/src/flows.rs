@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use trimline_packet::{ByteCount, ConnectionId, Time};
-use trimline_transport::{Key, Side, Stream, flow};
+use trimline_transport::{Key, RngStream, Side, flow};
 
 pub(crate) use persistent::{Course, Totals};
 use persistent::{Persistent, PersistentConnections, Turn};
@@ -407,7 +407,7 @@ impl Flows {
     pub(crate) fn assign(&mut self, host: u32, key: Key) -> u32 {
         assert!(
             self.accepts(host, key),
-            "host {host} opens {key:?} a second time: it had forgotten the half while packets of it were on their way; expected \
+            "host {host} opens {key:?} a second time: it had forgotten the side while packets of it were on their way; expected \
              `Protocol::time_wait` to be longer than a packet and its retransmissions take"
         );
         let slot = self.books[host as usize].slots.take();
@@ -476,13 +476,13 @@ impl Flows {
 
     /// RNG stream of a send or receive stream, named by the flow, not its number; by the pair, if all its flows share
     /// paths.
-    pub(crate) fn stream(&self, host: u32, key: Key) -> Stream {
+    pub(crate) fn stream(&self, host: u32, key: Key) -> RngStream {
         let flow = self.description(Flows::opener(host, key), key.connection);
         self.stream_of(flow.expect("a half is of a flow under way"), key.side)
     }
 
     /// Returns [`Flows::stream`] of a flow that is already looked up.
-    pub(crate) fn stream_of(&self, flow: &Flow, side: Side) -> Stream {
+    pub(crate) fn stream_of(&self, flow: &Flow, side: Side) -> RngStream {
         let is_per_pair = self.applications.is_per_pair(flow.workload);
         let [sender, receiver] = self.sides[usize::from(is_per_pair)];
         let purpose = match side {

@@ -22,7 +22,7 @@
 use std::collections::BTreeSet;
 
 use trimline_packet::{BitRate, Time, TimeDelta};
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 use crate::random;
 use crate::table::Shared;
@@ -70,7 +70,7 @@ impl Share {
     }
 
     /// Draws whether the event happens. A share of zero draws nothing.
-    fn strikes(self, stream: &mut Stream) -> bool {
+    fn strikes(self, stream: &mut RngStream) -> bool {
         self.0 > 0 && random::below(stream, u64::from(Share::WHOLE)) < u64::from(self.0)
     }
 }
@@ -120,7 +120,7 @@ pub(crate) enum Step {
 }
 
 struct Impaired {
-    stream: Stream,
+    stream: RngStream,
     /// Arrival times of packets that may be on the way, all different: the order at an instant is by link.
     arrivals: BTreeSet<Time>,
 }
@@ -144,7 +144,7 @@ impl Impaired {
 
 struct Varying {
     spread: TimeDelta,
-    stream: Stream,
+    stream: RngStream,
     last: Time,
 }
 

@@ -61,13 +61,7 @@ pub(crate) trait EventSink {
     fn touched(&mut self, port: u32);
     /// Hook for recorders: a port does not keep a packet.
     #[inline]
-    fn drop_list(
-        &mut self,
-        _arena: &Arena,
-        _port: u32,
-        _handle: Handle,
-        _disposition: Disposition,
-    ) {
+    fn disposed(&mut self, _arena: &Arena, _port: u32, _handle: Handle, _disposition: Disposition) {
     }
     /// Hook for recorders: a port notifies the sender of a packet that goes on.
     #[inline]

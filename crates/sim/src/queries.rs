@@ -1,6 +1,6 @@
 //! Partition and aggregate: clients ask several servers at once.
 
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 use crate::formats::sizes::{SizeDistribution, WHOLE};
 use crate::gap::Gap;
@@ -61,7 +61,7 @@ impl Groups {
         Ok(Groups { sizes, totals: totals.to_vec() })
     }
 
-    pub(crate) fn draw(&self, draws: &mut Stream) -> (u64, u32) {
+    pub(crate) fn draw(&self, draws: &mut RngStream) -> (u64, u32) {
         let size = self.sizes.size(random::below(draws, WHOLE));
         let total = self.totals[random::below(draws, self.totals.len() as u64) as usize];
         (size, (total / size) as u32)

@@ -3,7 +3,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_switch::Rng;
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 use crate::table::Shared;
 
@@ -46,7 +46,7 @@ impl Purpose {
         Purpose(purpose.bytes().fold(mix(seed), |state, byte| mix(state ^ u64::from(byte))))
     }
 
-    pub(crate) fn of(self, owner: &[u64]) -> Stream {
+    pub(crate) fn of(self, owner: &[u64]) -> RngStream {
         let mut state = owner.iter().fold(self.0, |state, &part| mix(state ^ mix(part)));
         let mut bytes = [0u8; 32];
         for chunk in bytes.chunks_exact_mut(8) {
@@ -61,7 +61,7 @@ impl Purpose {
 ///
 /// An owner is a port, a host or a flow, named by numbers that do not change when others are added (a flow: source,
 /// hash of its workload's name, index in it).
-pub fn stream(seed: u64, purpose: &str, owner: &[u64]) -> Stream {
+pub fn stream(seed: u64, purpose: &str, owner: &[u64]) -> RngStream {
     Purpose::new(seed, purpose).of(owner)
 }
 
@@ -71,7 +71,7 @@ pub fn name_number(name: &str) -> u64 {
 }
 
 /// Draws a uniform number below `bound`, without bias (Lemire's method with rejection).
-pub(crate) fn below(stream: &mut Stream, bound: u64) -> u64 {
+pub(crate) fn below(stream: &mut RngStream, bound: u64) -> u64 {
     assert!(bound > 0, "nothing is below zero");
     loop {
         let product = u128::from(stream.next_u64()) * u128::from(bound);
@@ -83,7 +83,7 @@ pub(crate) fn below(stream: &mut Stream, bound: u64) -> u64 {
 }
 
 /// Shuffles a slice (Fisher-Yates).
-pub(crate) fn shuffle<T>(stream: &mut Stream, items: &mut [T]) {
+pub(crate) fn shuffle<T>(stream: &mut RngStream, items: &mut [T]) {
     for last in (1..items.len()).rev() {
         items.swap(last, below(stream, last as u64 + 1) as usize);
     }
@@ -91,13 +91,13 @@ pub(crate) fn shuffle<T>(stream: &mut Stream, items: &mut [T]) {
 
 /// The RNG of a node, with its own stream. The stream is looked up at a draw, because most packets draw nothing.
 pub(crate) struct NodeRng<'a> {
-    pub(crate) streams: &'a mut Shared<Stream>,
+    pub(crate) streams: &'a mut Shared<RngStream>,
     pub(crate) node: u32,
 }
 
 impl NodeRng<'_> {
     #[inline]
-    fn stream(&mut self) -> &mut Stream {
+    fn stream(&mut self) -> &mut RngStream {
         &mut self.streams[self.node as usize]
     }
 }

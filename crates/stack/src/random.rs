@@ -5,7 +5,7 @@ use std::io::Read;
 use std::time::SystemTime;
 
 use rand_xoshiro::rand_core::SeedableRng;
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 /// Returns a seed that no two processes share.
 pub(crate) fn seed() -> u64 {
@@ -28,6 +28,6 @@ pub(crate) fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-pub(crate) fn stream(seed: u64, owner: u64) -> Stream {
-    Stream::seed_from_u64(mix(seed ^ mix(owner)))
+pub(crate) fn stream(seed: u64, owner: u64) -> RngStream {
+    RngStream::seed_from_u64(mix(seed ^ mix(owner)))
 }

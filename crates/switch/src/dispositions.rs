@@ -13,7 +13,7 @@ pub trait SwitchActions {
     /// Counts trimmed payload bytes.
     fn cut(&mut self, bytes: u64);
     /// Bounces a trimmed header. False if it cannot be bounced.
-    fn turn_round(&mut self, packet: Handle) -> bool;
+    fn bounce(&mut self, packet: Handle) -> bool;
     /// Routes a packet like any other, at once, and applies the resulting dispositions.
     fn forward(&mut self, packet: Handle);
     /// True if a packet is a trimmed header.
@@ -39,13 +39,13 @@ pub fn apply_dispositions(drop_list: &mut DropList, switch: &mut impl SwitchActi
         let is_kept = match disposition {
             Disposition::Dropped => false,
             Disposition::Returned => {
-                let is_turned = switch.turn_round(packet);
-                if is_turned {
+                let is_bounced = switch.bounce(packet);
+                if is_bounced {
                     // NDP 3.2.4: the header is routed like any other packet.
                     switch.counters().returned += 1;
                     switch.forward(packet);
                 }
-                is_turned
+                is_bounced
             }
             // FastLane 3.2: the packet is cut to its header, turned round, and leaves by its input port.
             Disposition::Notify => match switch.make_notification(packet) {
@@ -98,7 +98,7 @@ mod tests {
         fn cut(&mut self, bytes: u64) {
             self.cut += bytes;
         }
-        fn turn_round(&mut self, packet: Handle) -> bool {
+        fn bounce(&mut self, packet: Handle) -> bool {
             !self.refused.contains(&packet)
         }
         fn forward(&mut self, packet: Handle) {

@@ -11,7 +11,7 @@ pub enum Disposition {
     /// Free its storage.
     Dropped,
     /// Bounce a header that found the header queue full (NDP 3.2.4): the switch turns it round
-    /// ([`Packet::turn_round`](trimline_packet::Packet::turn_round)) and routes it like any other packet.
+    /// ([`Packet::bounce`](trimline_packet::Packet::bounce)) and routes it like any other packet.
     Returned,
     /// Notify its sender of the drop (FastLane 3.2): the packet becomes its own notification
     /// ([`Packet::notify`](trimline_packet::Packet::notify)), and leaves by its input port.

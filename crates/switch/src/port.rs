@@ -742,7 +742,7 @@ mod tests {
 
     /// FastLane 3.4.1: notifications for data and control packets; never for a notification, or twice for a packet.
     #[test]
-    fn senders_are_told_of_all_packets_but_those_turned_round() {
+    fn senders_are_notified_of_all_packets_but_bounced_ones() {
         let queue = QueueChoices::new(Limit::packets(1)).overflow(&[Action::Notify]);
         let choices = Choices { queues: alloc::vec![queue], ..Choices::drop_tail(1) };
         let mut bench = Bench::<1>::new(choices.build().unwrap());

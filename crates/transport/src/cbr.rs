@@ -256,7 +256,7 @@ impl crate::Endpoint for Endpoint {
     fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
         let &slot = self.turns.front()?;
         let Slot { sender: Some(sender), statistics, .. } = self.slots.at(slot) else {
-            panic!("only sending halves have turns")
+            panic!("only sending sides have turns")
         };
         if now < sender.due || !allowed.data() {
             return None;
@@ -310,7 +310,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::{Endpoint as _, Stream};
+    use crate::{Endpoint as _, RngStream};
     use rand_xoshiro::rand_core::SeedableRng;
     use trimline_packet::{ConnectionId, PathId};
 
@@ -328,7 +328,7 @@ mod tests {
         fn paths(&self, _peer: HostId, paths: &mut PathList) {
             paths.push(PathId::new(0));
         }
-        fn stream(&self, _key: Key) -> Stream {
+        fn stream(&self, _key: Key) -> RngStream {
             unreachable!("nothing here is random")
         }
     }
@@ -354,7 +354,7 @@ mod tests {
             class: 0,
             length: length.map(ByteCount::new),
             payload: None,
-            stream: Stream::seed_from_u64(0),
+            stream: RngStream::seed_from_u64(0),
             paths: (0..paths).map(PathId::new).collect(),
         }
     }
@@ -381,7 +381,7 @@ mod tests {
             assert_eq!((packet.header.sequence, packet.wire_bytes), (number as u32, 9064));
             let mut back = *packet;
             back.trim(64);
-            back.turn_round();
+            back.bounce();
             endpoint.handle_packet(*at, &back, &mut slots);
         }
         let seen = endpoint.statistics(0);

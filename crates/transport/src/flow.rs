@@ -11,7 +11,7 @@ use trimline_packet::{
     ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service,
 };
 
-use crate::{Key, PathList, Side, Stream};
+use crate::{Key, PathList, RngStream, Side};
 
 /// A request of the application to a host.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub enum Command {
         /// The paths to the peer, at least one. A single-path transport draws one (as ECMP hashes ports).
         paths: PathList,
         /// The connection's RNG stream.
-        stream: Stream,
+        stream: RngStream,
     },
     /// Send a further message on a connection that this host opened, after all earlier ones. All that the stream has
     /// learned of its path is kept, such as the window; there is no new handshake.
@@ -165,7 +165,7 @@ impl Key {
     /// Returns a packet's stream, if data flows from the opener: the receive stream for whole or trimmed DATA and
     /// bounced answers, the send stream for answers and bounced headers.
     pub fn of(packet: &Packet) -> Key {
-        let is_back = packet.service.service().is_turned_round();
+        let is_back = packet.service.service().is_bounced();
         let is_to_receiver = (packet.header.kind == Kind::Data) != is_back;
         Key {
             // A bounced packet has swapped addresses: its source is its former destination.

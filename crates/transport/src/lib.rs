@@ -37,7 +37,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use trimline_packet::{ConnectionId, HostId, Packet, PathId, Time};
 
 /// An RNG stream of one (use, owner), seeded by the driver.
-pub type Stream = Xoshiro256PlusPlus;
+pub type RngStream = Xoshiro256PlusPlus;
 
 /// The direction of a stream at one host. A connection may have a stream each way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,7 +76,7 @@ pub trait HostTables {
     /// Appends all paths to `peer`, at least one; [`ANY_PATH`] lets switches choose.
     fn paths(&self, peer: HostId, paths: &mut PathList);
     /// Returns the RNG stream of a stream that the peer opened.
-    fn stream(&self, key: Key) -> Stream;
+    fn stream(&self, key: Key) -> RngStream;
     /// Returns the index of the transport that carries a connection; `None` if it is no longer known. Ignores the key's
     /// side.
     fn transport(&self, _key: Key) -> Option<usize> {

@@ -13,7 +13,7 @@ use trimline_packet::{ByteCount, Flags, HostId, Packet, Time};
 use crate::flow::{Command, Event, Memory};
 use crate::round_robin::{Linked, Links};
 use crate::timers::Timers;
-use crate::{Allowed, Disposition, Endpoint, Framing, HostTables, Key, PathList, Stream};
+use crate::{Allowed, Disposition, Endpoint, Framing, HostTables, Key, PathList, RngStream};
 
 /// Max control packets held for a NIC that takes none. Further ones are dropped; time-outs make up for them.
 const CONTROL_LIMIT: usize = 1 << 16;
@@ -40,7 +40,7 @@ impl<S, R> StreamState<S, R> {
         match self {
             StreamState::Sending(sender) => sender,
             StreamState::Receiving(_) | StreamState::Vacant => {
-                panic!("the slot is not of a sending half")
+                panic!("the slot is not of a sending side")
             }
         }
     }
@@ -54,7 +54,7 @@ impl<S, R> StreamState<S, R> {
         match self {
             StreamState::Receiving(receiver) => receiver,
             StreamState::Sending(_) | StreamState::Vacant => {
-                panic!("the slot is not of a receiving half")
+                panic!("the slot is not of a receiving side")
             }
         }
     }
@@ -151,7 +151,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
     pub fn sender(&self, slot: u32) -> &S {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => sender,
-            _ => panic!("slot {slot} is not of a sending half"),
+            _ => panic!("slot {slot} is not of a sending side"),
         }
     }
 
@@ -162,7 +162,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
     pub fn receiver(&self, slot: u32) -> &R {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Receiving(receiver)) => receiver,
-            _ => panic!("slot {slot} is not of a receiving half"),
+            _ => panic!("slot {slot} is not of a receiving side"),
         }
     }
 
@@ -181,7 +181,7 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         common: X,
         may_begin: bool,
         directory: &mut impl HostTables,
-        receiver: impl FnOnce(PathList, Stream) -> R,
+        receiver: impl FnOnce(PathList, RngStream) -> R,
     ) -> Option<(u32, bool)> {
         if let Some(slot) = directory.find(key) {
             return Some((slot, false));
@@ -235,11 +235,11 @@ impl<S, R, X: Copy> Shell<S, R, X> {
 /// A sender or receiver whose packets take paths.
 pub trait UsePaths {
     /// Uses `paths` from now on; an empty list changes nothing. `stream` is the RNG stream from its beginning.
-    fn use_paths(&mut self, paths: PathList, stream: impl FnOnce() -> Stream);
+    fn use_paths(&mut self, paths: PathList, stream: impl FnOnce() -> RngStream);
 }
 
 impl<T: UsePaths> UsePaths for Box<T> {
-    fn use_paths(&mut self, paths: PathList, stream: impl FnOnce() -> Stream) {
+    fn use_paths(&mut self, paths: PathList, stream: impl FnOnce() -> RngStream) {
         (**self).use_paths(paths, stream);
     }
 }
@@ -258,7 +258,7 @@ pub struct Opening {
     /// The paths to the peer, at least one.
     pub paths: PathList,
     /// The connection's RNG stream.
-    pub stream: Stream,
+    pub stream: RngStream,
 }
 
 /// The shell type of a transport.

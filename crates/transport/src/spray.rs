@@ -3,7 +3,7 @@
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::PathId;
 
-use crate::{PathList, Stream};
+use crate::{PathList, RngStream};
 
 /// Sprays packets: one on each path per round, in a drawn order.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub struct Spray {
     /// The paths already used in this round, then the others.
     paths: PathList,
     taken: usize,
-    stream: Stream,
+    stream: RngStream,
 }
 
 impl Spray {
@@ -19,7 +19,7 @@ impl Spray {
     ///
     /// # Panics
     /// Panics if `paths` is empty.
-    pub fn new(paths: PathList, stream: Stream) -> Spray {
+    pub fn new(paths: PathList, stream: RngStream) -> Spray {
         assert!(!paths.is_empty(), "a connection has at least one path");
         Spray { paths, taken: 0, stream }
     }

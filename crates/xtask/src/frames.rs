@@ -1,7 +1,7 @@
 //! Vectors as bytes, for RTL and P4, which cannot read names. `cargo xtask vectors --expand FOLDER`.
 //!
 //! A named packet becomes a frame of the wire format; trimmed and returned packets come from [`Frame::trim`] and
-//! [`Frame::turn_round`]. A packet of S bytes on the wire is a frame of S - 4 bytes, without the frame check sequence;
+//! [`Frame::bounce`]. A packet of S bytes on the wire is a frame of S - 4 bytes, without the frame check sequence;
 //! the two bytes by which a real frame is shorter than the model's are padding.
 
 use std::collections::BTreeSet;
@@ -63,8 +63,8 @@ impl Routes for Hosts {
 pub(crate) fn frame(packet: &Packet) -> Result<Vec<u8>, String> {
     let mut whole = *packet;
     let is_told = packet.service == Service::Notification;
-    if whole.service.service().is_turned_round() {
-        whole.turn_round();
+    if whole.service.service().is_bounced() {
+        whole.bounce();
     }
     if is_told {
         let is_data = whole.header.kind == Kind::Data;
@@ -103,7 +103,7 @@ pub(crate) fn frame(packet: &Packet) -> Result<Vec<u8>, String> {
         bytes.truncate(left);
     }
     if packet.service == Service::Returned {
-        Frame::turn_round(&mut bytes, &Profile::PAPER).map_err(error)?;
+        Frame::bounce(&mut bytes, &Profile::PAPER).map_err(error)?;
     }
     if is_told {
         let left = Frame::notify(&mut bytes, &Profile::PAPER).map_err(error)?;

@@ -6,7 +6,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 /// An old identifier, its replacement, and the folders in which the old one is refused. `prefix_` stands for every
 /// identifier that begins with it.
-const OLD: [(&str, &str, &[&str]); 52] = [
+const OLD: [(&str, &str, &[&str]); 54] = [
     ("deflect", "detour", ALL),
     ("deflection", "detour", ALL),
     ("deflections", "detours", ALL),
@@ -59,6 +59,8 @@ const OLD: [(&str, &str, &[&str]); 52] = [
     ("bell", "waker", ALL),
     ("Mistake", "Mutant", &["crates/xtask"]),
     ("Chance", "Rng", ALL),
+    ("turn_round", "bounce", ALL),
+    ("is_turned_round", "is_bounced", ALL),
 ];
 
 const ALL: &[&str] = &["crates", "fuzz", "python", "scripts"];

@@ -6,7 +6,7 @@ const RELATIVE: [&str; 8] = ["What", "Whether", "Who", "When", "Where", "How", "
 /// First words that lean on the item above, which an IDE does not show.
 const LEANING: [&str; 5] = ["The same", "As there", "The other", "These", "Likewise"];
 /// Words that stand for a noun.
-const PRONOUNS: [&str; 11] = [
+const PRONOUNS: [&str; 12] = [
     "nobody",
     "somebody",
     "whoever",
@@ -16,6 +16,7 @@ const PRONOUNS: [&str; 11] = [
     "of them",
     "is told",
     "are told",
+    "tells of",
     "that of",
     "those of",
 ];

@@ -376,7 +376,7 @@ fn define(
                 packet.trim(Packet::HEADER_BYTES);
             }
             if kind == "returned" {
-                packet.turn_round();
+                packet.bounce();
             }
             packet
         });
@@ -616,7 +616,7 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
             self.dispositions[disposition as usize] += 1;
             match disposition {
                 Disposition::Returned => {
-                    self.packets.packet_mut(packet).turn_round();
+                    self.packets.packet_mut(packet).bounce();
                     going.push(packet);
                 }
                 Disposition::Notify => {

@@ -349,7 +349,7 @@ impl<'a> Frame<'a> {
         let announced = class.service();
 
         let (source_port, destination_port) = self.ports();
-        let (port, entropy) = match announced.is_turned_round() {
+        let (port, entropy) = match announced.is_bounced() {
             true => (source_port, destination_port),
             false => (destination_port, source_port),
         };
@@ -442,7 +442,7 @@ impl<'a> Frame<'a> {
     ///
     /// # Errors
     /// Fails for frames that are not this protocol's or never returned: control, or returned already.
-    pub fn turn_round(bytes: &mut [u8], profile: &Profile) -> Result<(), Error> {
+    pub fn bounce(bytes: &mut [u8], profile: &Profile) -> Result<(), Error> {
         let layout = Layout::of(bytes)?;
         let frame = Frame { bytes, layout };
         let trimmed = [profile.trimmed, profile.trimmed_last_hop].contains(&frame.dscp());
@@ -606,7 +606,7 @@ impl Datagram {
         }
         set_traffic_class(bytes, layout, dscp << 2 | ecn);
 
-        let (source_port, destination_port) = match self.service.service().is_turned_round() {
+        let (source_port, destination_port) = match self.service.service().is_bounced() {
             true => (profile.port, self.entropy),
             false => (self.entropy, profile.port),
         };

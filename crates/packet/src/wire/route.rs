@@ -43,14 +43,14 @@ impl Datagram {
     /// [`What::Address`] for a host or path without an address.
     pub fn of(packet: &Packet, routes: &impl Routes) -> Result<Datagram, Error> {
         // A bounced packet has the addresses of its way out, swapped.
-        let is_turned_round = packet.service.service().is_turned_round();
-        let (from, to) = match is_turned_round {
+        let is_bounced = packet.service.service().is_bounced();
+        let (from, to) = match is_bounced {
             true => (packet.destination, packet.source),
             false => (packet.source, packet.destination),
         };
         let canonical = routes.canonical(from).ok_or(UNKNOWN)?;
         let (address, entropy) = routes.toward(to, packet.header.path).ok_or(UNKNOWN)?;
-        let (source, destination) = match is_turned_round {
+        let (source, destination) = match is_bounced {
             true => (address, canonical),
             false => (canonical, address),
         };
@@ -82,7 +82,7 @@ impl Parsed<'_> {
     /// [`What::Address`] for an address without host or path.
     pub fn packet(&self, routes: &impl Routes) -> Result<Packet, Error> {
         let Datagram { source, destination, entropy, service, marks, fields } = self.datagram;
-        let routed = if service.service().is_turned_round() { source } else { destination };
+        let routed = if service.service().is_bounced() { source } else { destination };
         Ok(Packet {
             source: routes.host(source).ok_or(UNKNOWN)?,
             destination: routes.host(destination).ok_or(UNKNOWN)?,

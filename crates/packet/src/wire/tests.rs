@@ -196,7 +196,7 @@ proptest! {
         let mut bytes = emitted(&datagram, &profile, &[]);
         let left = Frame::trim(&mut bytes, &profile, false, lengths).unwrap();
         bytes.truncate(left);
-        Frame::turn_round(&mut bytes, &profile).unwrap();
+        Frame::bounce(&mut bytes, &profile).unwrap();
         let returned = parsed(&bytes, &profile).unwrap();
         prop_assert_eq!(returned.datagram, Datagram {
             source: datagram.destination,
@@ -208,7 +208,7 @@ proptest! {
         prop_assert_eq!(returned.payload, &[]);
         // A second bounce is refused.
         prop_assert_eq!(
-            Frame::turn_round(&mut bytes, &profile).map_err(|error| error.what),
+            Frame::bounce(&mut bytes, &profile).map_err(|error| error.what),
             Err(What::Service)
         );
     }
@@ -224,7 +224,7 @@ proptest! {
         let mut bytes = emitted(&datagram, &profile, extension);
         let whole = bytes.clone();
         let notified = Frame::notify(&mut bytes, &profile);
-        if datagram.service.service().is_turned_round() {
+        if datagram.service.service().is_bounced() {
             prop_assert_eq!(notified.map_err(|error| error.what), Err(What::Service));
             return Ok(());
         }
@@ -376,7 +376,7 @@ proptest! {
         prop_assert_eq!(survives, cut_at >= if v6 { 90 } else { 70 });
         let left = Frame::trim(&mut bytes, &profile, false, Lengths::Updated).unwrap();
         bytes.truncate(left);
-        Frame::turn_round(&mut bytes, &profile).unwrap();
+        Frame::bounce(&mut bytes, &profile).unwrap();
         let frame = Frame::new(&bytes).unwrap();
         let parsed = frame.parse_tagged(&profile).unwrap();
         prop_assert_eq!(parsed.datagram.fields, datagram.fields);
@@ -444,7 +444,7 @@ fn every_entry(bytes: &[u8], profile: &Profile) {
             assert!(left <= bytes.len());
         }
     }
-    let _ = Frame::turn_round(&mut bytes.to_vec(), profile);
+    let _ = Frame::bounce(&mut bytes.to_vec(), profile);
     if let Ok(left) = Frame::notify(&mut bytes.to_vec(), profile) {
         assert!(left <= bytes.len());
     }
@@ -658,7 +658,7 @@ fn trimmed_and_control_may_share_a_dscp() {
 fn only_trimmable_data_is_trimmed_and_only_trimmed_data_returned() {
     let profile = Profile::PAPER;
     let mut bytes = emitted(&data(9000), &profile, &[]);
-    let refused = Frame::turn_round(&mut bytes, &profile).unwrap_err();
+    let refused = Frame::bounce(&mut bytes, &profile).unwrap_err();
     assert_eq!(refused.what, What::Service);
     Frame::trim(&mut bytes, &profile, false, Lengths::Updated).unwrap();
     let refused = Frame::trim(&mut bytes, &profile, false, Lengths::Updated).unwrap_err();

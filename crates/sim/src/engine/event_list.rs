@@ -9,7 +9,7 @@ pub(super) struct EventList(Vec<(Time, u32)>);
 impl EventList {
     /// Adds an event that is before `limit`; ignores others.
     #[inline(always)]
-    pub(super) fn record(&mut self, at: Time, port: u32, limit: Time) {
+    pub(super) fn push(&mut self, at: Time, port: u32, limit: Time) {
         if at >= limit {
             return;
         }
@@ -24,7 +24,7 @@ impl EventList {
 
     /// Removes the first event if it is before `until`. At one instant the lowest port comes first.
     #[inline(always)]
-    pub(super) fn take(&mut self, until: Time) -> Option<(Time, u32)> {
+    pub(super) fn pop(&mut self, until: Time) -> Option<(Time, u32)> {
         self.0.pop_if(|&mut (at, _)| at < until)
     }
 }
@@ -43,10 +43,10 @@ mod tests {
         ) {
             let mut event_list = EventList::default();
             for &(at, port) in &recorded {
-                event_list.record(Time::from_ps(at), port, Time::from_ps(limit));
+                event_list.push(Time::from_ps(at), port, Time::from_ps(limit));
             }
             let mut taken = Vec::new();
-            while let Some((at, port)) = event_list.take(Time::from_ps(until)) {
+            while let Some((at, port)) = event_list.pop(Time::from_ps(until)) {
                 taken.push((at.as_ps(), port));
             }
             let mut expected = recorded;

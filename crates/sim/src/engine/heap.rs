@@ -56,9 +56,9 @@ impl EventSink for Heap {
     fn touched(&mut self, port: u32) {
         self.touched.push(port);
     }
-    fn drop_list(&mut self, arena: &Arena, node: u32, handle: Handle, disposition: Disposition) {
+    fn disposed(&mut self, arena: &Arena, node: u32, handle: Handle, disposition: Disposition) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.drop_list(arena, node, handle, disposition);
+            recorder.disposed(arena, node, handle, disposition);
         }
     }
     fn quenched(&mut self, port: u32, packet: &Packet) {

@@ -27,7 +27,7 @@ struct Connection {
 
 impl Connection {
     fn of(packet: &Packet) -> Connection {
-        let is_back = packet.service.service().is_turned_round();
+        let is_back = packet.service.service().is_bounced();
         let is_from_opener = packet.header.flags.contains(Flags::FROM_OPENER) != is_back;
         let (source, destination) = (packet.source.get(), packet.destination.get());
         let (opener, peer) = match is_from_opener {
@@ -247,7 +247,7 @@ impl Recorder {
         self.record(node, arena.packet(handle), What::Lose, None);
     }
 
-    pub(super) fn drop_list(
+    pub(super) fn disposed(
         &mut self,
         arena: &Arena,
         port: u32,

@@ -303,9 +303,9 @@ impl Runner {
             // At one instant the transmitters act first.
             let until = entry.map_or(limit, |entry| entry.at + TimeDelta::from_ps(1));
             // A port acts at once on an arrival that lets it.
-            if let Some((now, port)) = possible.take().or_else(|| self.event_list.take(until)) {
+            if let Some((now, port)) = possible.take().or_else(|| self.event_list.pop(until)) {
                 let next = switches.coupled_act(core, &mut self.wheel, port, now);
-                self.event_list.record(next, port, limit);
+                self.event_list.push(next, port, limit);
             } else if let Some(Entry { at, from, node, handle }) = entry {
                 index += 1;
                 if switches.coupled_arrive(core, &mut self.wheel, node, at, (handle, from.link())) {
@@ -340,7 +340,7 @@ impl Runner {
         for index in first..end {
             self.look_ahead_at_ports(switches, core, index);
             let node = self.nodes[index];
-            self.event_list.record(switches.coupled_next(core, node), node, limit);
+            self.event_list.push(switches.coupled_next(core, node), node, limit);
             self.take_arrivals(core, node, limit);
         }
     }
@@ -363,7 +363,7 @@ impl Runner {
     #[inline(always)]
     fn record_touched<P: OutputPort>(&mut self, switches: &Switches<P>, core: &Core, limit: Time) {
         while let Some(port) = self.wheel.touched.pop() {
-            self.event_list.record(switches.coupled_next(core, port), port, limit);
+            self.event_list.push(switches.coupled_next(core, port), port, limit);
             self.touched.push(port);
         }
     }

@@ -3,7 +3,7 @@
 use trimline_metrics::LinkCounters;
 use trimline_packet::{Pause, PortCounters, Time};
 use trimline_switch::{DetourModel, DropList, Pool, Returning};
-use trimline_transport::{Framing, Stream};
+use trimline_transport::{Framing, RngStream};
 
 use super::bounds::lookahead;
 use super::core::{Core, Ledger, LinkClass, Transmitter, class_of};
@@ -153,6 +153,6 @@ fn pools(memory: SharedMemory, routes: &Routes) -> Shared<Pool> {
     pools.into()
 }
 
-fn streams(seed: u64, purpose: &str, count: u32) -> Shared<Stream> {
+fn streams(seed: u64, purpose: &str, count: u32) -> Shared<RngStream> {
     (0..count).map(|owner| random::stream(seed, purpose, &[u64::from(owner)])).collect()
 }

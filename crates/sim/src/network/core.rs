@@ -5,7 +5,7 @@ use std::mem;
 use trimline_metrics::LinkCounters;
 use trimline_packet::{BitRate, ByteCount, Handle, Packet, Packets, PortCounters, Time, TimeDelta};
 use trimline_switch::{DropList, Pool, Returning};
-use trimline_transport::{Framing, Key, Stream};
+use trimline_transport::{Framing, Key, RngStream};
 
 use super::{EventSink, Ties, Transmission};
 use crate::arena::Arena;
@@ -115,7 +115,7 @@ pub(super) fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, is_impaired
 /// Random choice of a switch among its up ports, from the RNG stream of the node before it.
 #[inline]
 pub(super) fn next_hop_draw(
-    choices: &mut Shared<Stream>,
+    choices: &mut Shared<RngStream>,
     node: u32,
 ) -> impl FnOnce(u32) -> u32 + '_ {
     move |ups| {
@@ -150,9 +150,9 @@ pub(crate) struct Core {
     /// True if hosts have stages before their links: a NIC's queue or processors, a pacer, switches that may pause
     /// them, or packets for other hosts.
     pub(super) has_stages: bool,
-    pub(super) coins: Shared<Stream>,
+    pub(super) coins: Shared<RngStream>,
     /// One per node, when switches choose the paths of some flow.
-    pub(super) choices: Shared<Stream>,
+    pub(super) choices: Shared<RngStream>,
     pub(super) counters: Shared<PortCounters>,
     /// By node; empty in a run whose links lose nothing.
     pub(super) losses: Shared<LinkCounters>,

@@ -1,7 +1,7 @@
 //! A host's tables about its peers.
 
 use trimline_packet::HostId;
-use trimline_transport::{HostTables, Key, PathList, Stream};
+use trimline_transport::{HostTables, Key, PathList, RngStream};
 
 use crate::flows::Flows;
 use crate::topology::Routes;
@@ -37,7 +37,7 @@ impl HostTables for Tables<'_> {
     fn transport(&self, key: Key) -> Option<usize> {
         self.flows.transport_of(self.host.get(), key)
     }
-    fn stream(&self, key: Key) -> Stream {
+    fn stream(&self, key: Key) -> RngStream {
         self.flows.stream(self.host.get(), key)
     }
 }

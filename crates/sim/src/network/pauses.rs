@@ -42,7 +42,7 @@ impl<P: OutputPort> Switches<P> {
             Arrival::Counted => {}
             Arrival::Stops => sink.touched(input),
             Arrival::NoRoom => {
-                sink.drop_list(&core.arena, port, handle, Disposition::Dropped);
+                sink.disposed(&core.arena, port, handle, Disposition::Dropped);
                 let is_header = packet.service.service().is_header();
                 core.counters[port as usize].count_dropped(is_header);
                 core.drop_quietly(handle);

@@ -252,7 +252,7 @@ fn record_departure<P: OutputPort>(
         pauses.departs(number, handle, port.classify(model, packet), packet.wire_bytes);
     }
     if let Some(detours) = detours
-        && detours.records(number)
+        && detours.records_departures(number)
     {
         let held = || port.packets_before(model, packet);
         detours.record_departure(number, packet, arena.steps(handle), held, flows);
@@ -269,7 +269,7 @@ struct Switch<'a, P: OutputPort, C: ?Sized> {
 
 impl<P: OutputPort, C: EventSink + ?Sized> SwitchActions for Switch<'_, P, C> {
     fn record(&mut self, packet: Handle, disposition: Disposition) {
-        self.sink.drop_list(&self.core.arena, self.port, packet, disposition);
+        self.sink.disposed(&self.core.arena, self.port, packet, disposition);
     }
     fn counters(&mut self) -> &mut PortCounters {
         &mut self.core.counters[self.port as usize]
@@ -277,8 +277,8 @@ impl<P: OutputPort, C: EventSink + ?Sized> SwitchActions for Switch<'_, P, C> {
     fn cut(&mut self, bytes: u64) {
         self.core.ledger.cut_bytes += bytes;
     }
-    fn turn_round(&mut self, packet: Handle) -> bool {
-        self.core.arena.packet_mut(packet).turn_round();
+    fn bounce(&mut self, packet: Handle) -> bool {
+        self.core.arena.packet_mut(packet).bounce();
         true
     }
     fn forward(&mut self, packet: Handle) {

@@ -72,7 +72,7 @@ pub(super) const PACER_KEY: Key = computed(
 );
 
 static PACER: Grammar = Grammar {
-    about: "The pacer of hosts. Defaults: those of HULL's large simulation (6.3) where the links of hosts have 10 Gb/s or more, else those of its testbed (table 3).",
+    about: "The pacer of hosts. Defaults: HULL's large simulation (6.3) where the links of hosts have 10 Gb/s or more, else its testbed (table 3).",
     alternatives: &[],
     keys: &[
         computed(
@@ -92,7 +92,7 @@ static PACER: Grammar = Grammar {
             "measured",
             Form::Word(&["paced", "all"]),
             "paced",
-            "The bytes that the rate follows: those of packets that are paced (HULL 4.2, footnote 2), or all that the host sends (its text).",
+            "The bytes that the rate follows: bytes of paced packets (HULL 4.2, footnote 2), or all bytes that the host sends (its text).",
         ),
         computed("first_rate", RATE, "the link's", "The rate before anything was measured."),
         fixed("min_rate", RATE, "0.5Mbps", "The least rate."),

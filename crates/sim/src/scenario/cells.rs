@@ -13,7 +13,7 @@ pub(super) const KEY: Key = computed(
     "buffer_cell",
     BYTES,
     "a packet takes its bytes",
-    "A packet takes whole cells of so many bytes of its queue, as where a switch keeps packets in words of its data bus: in cells of 32B a packet of 65 B takes 96. Thresholds and shared memory count the same; inputs of priority flow control count bytes.",
+    "A packet takes whole cells of this size in its queue, as where a switch keeps packets in words of its data bus: in cells of 32B a packet of 65 B takes 96. Thresholds and shared memory count the same; inputs of priority flow control count bytes.",
 );
 
 /// Sets the cell size of `choices`, if given.

@@ -21,13 +21,9 @@ const RENAMED: [(&str, &str); 5] = [
     ("most", "max"),
 ];
 
-/// Returns the replacement of an earlier `name`, or else the nearest of `names`, and its part of an error message.
-fn renamed<'a>(name: &str, names: &[&'a str]) -> (Option<&'a str>, String) {
-    let new = RENAMED.iter().find(|(old, new)| *old == name && names.contains(new));
-    match new.and_then(|(_, new)| names.iter().find(|name| *name == new)) {
-        Some(new) => (Some(new), format!(": its name is now `{new}`")),
-        None => (nearest(name, names.iter().copied()), String::new()),
-    }
+/// Returns the name among `names` that replaced an earlier `name`.
+fn renamed<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    names.iter().copied().find(|new| RENAMED.contains(&(name, new)))
 }
 
 impl Grammar {
@@ -59,17 +55,18 @@ impl Grammar {
                     Some(key) => key.form.check(&entry.node, Extent::Part, language)?,
                     None => {
                         let names = self.names_with_overrides(overrides);
-                        let (nearest, now) = renamed(&entry.key, &names);
+                        let problem = format!("unknown key `{}`", entry.key);
+                        if let Some(new) = renamed(&entry.key, &names) {
+                            let expected = format!("`{new}`, its name now");
+                            return Err(ScenarioError::new(&entry.key_place, problem, expected));
+                        }
                         let expected = match &names[..] {
                             [] => "no key here".to_owned(),
                             names => format!("one of {}", names.join(", ")),
                         };
-                        return Err(ScenarioError::new(
-                            &entry.key_place,
-                            format!("unknown key `{}`{now}", entry.key),
-                            expected,
-                        )
-                        .nearest(nearest));
+                        let nearest = nearest(&entry.key, names.iter().copied());
+                        return Err(ScenarioError::new(&entry.key_place, problem, expected)
+                            .nearest(nearest));
                     }
                 },
             }
@@ -216,9 +213,12 @@ impl Form {
                 })?;
             }
             (Form::Word(words), Value::Text(text)) if !words.contains(&text.as_str()) => {
-                let (nearest, now) = renamed(text, words);
+                // In the problem: an alternative form replaces what is expected.
+                let now = renamed(text, words).map(|new| format!(": its name is now \"{new}\""));
+                let problem = format!("unknown word \"{text}\"{}", now.unwrap_or_default());
+                let nearest = nearest(text, words.iter().copied());
                 return Err(self
-                    .refuse(node, &format!("unknown word \"{text}\"{now}"))
+                    .refuse(node, &problem)
                     .nearest(nearest.map(|word| format!("\"{word}\""))));
             }
             (Form::Table(grammar), _) => grammar.check(node, extent, language)?,

@@ -62,7 +62,7 @@ static DETOUR: Grammar = Grammar {
             "limit",
             Form::Either(&[Form::Integer(1, 255), Form::Word(&["none"])]),
             "2 with opf, else none",
-            "A packet of which so many are counted is not detoured again (OPF: dcc-thresh).",
+            "A packet with this count is not detoured again (OPF: dcc-thresh).",
         ),
         fixed(
             "counts",

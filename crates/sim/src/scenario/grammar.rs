@@ -67,7 +67,7 @@ pub(crate) static SCENARIO: Grammar = Grammar {
         computed(
             "payload",
             BYTES,
-            "that of each transport",
+            "the payload of each transport",
             "Payload of a full packet with every transport and scheme; set (`--set payload=1460B`) or swept it holds in every series. A payload of a workload goes before it, and one in a table under `transport` of the same or a later layer.",
         ),
         required("workload", Form::Tables(&workload_keys::WORKLOAD), "Who sends what to whom."),
@@ -106,13 +106,13 @@ pub(crate) static SCHEME: Grammar = Grammar {
         computed(
             "like",
             Form::Word(&super::schemes::NAMES),
-            "that of its name, if there is one",
+            "the built-in scheme of its name, if there is one",
             "The built-in scheme that it begins from; its thresholds fit the links' rate.",
         ),
         computed(
             "transport",
             Form::Transports,
-            "that of the scheme that it is like",
+            "the transport of the scheme that it is like",
             "The transport of every flow.",
         ),
         computed(
@@ -179,7 +179,7 @@ static FATTREE: Grammar = Grammar {
 };
 
 static CLOS: Grammar = Grammar {
-    about: "Three tiers. Aggregation switch number a of every pod has its up-links to the same cores, those of group a.",
+    about: "Three tiers. Aggregation switch number a of every pod has its up-links to the same cores: group a.",
     alternatives: &[],
     keys: &[
         required("pods", Form::Integer(1, 128), "Pods, each connected once to every core."),
@@ -240,8 +240,8 @@ static LINK: Grammar = Grammar {
     about: "The links of one tier.",
     alternatives: &[],
     keys: &[
-        computed("rate", RATE, "that of all links", "Rate of each direction."),
-        computed("delay", DURATION, "that of all links", "Propagation delay."),
+        computed("rate", RATE, "the rate of all links", "Rate of each direction."),
+        computed("delay", DURATION, "the delay of all links", "Propagation delay."),
         processing::FRAMING_KEY,
     ],
 };
@@ -347,7 +347,7 @@ macro_rules! port_keys {
             "selective_drop",
             BYTES,
             "it is like any other",
-            "A data packet with the mark of unscheduled data (`marked` of ndp and homa) that finds more than so many bytes in its queue is dropped, whatever else the profile does (Aeolus, SIGCOMM 2020, which takes 6KB).",
+            "A data packet with the mark of unscheduled data (`marked` of ndp and homa) that finds more than this many bytes in its queue is dropped, whatever else the profile does (Aeolus, SIGCOMM 2020, which takes 6KB).",
         ),
         computed(
             "header_queue",
@@ -410,7 +410,7 @@ macro_rules! port_keys {
         computed(
             "ecn_ramp",
             Form::Table(&RAMP),
-            "a threshold; with dcqcn alone, that of its paper",
+            "a threshold; with dcqcn alone, the ramp of its paper",
             "A packet is marked with a probability that rises with the occupancy that it finds (RED; DCQCN), in place of ecn_threshold. Profile ecn only.",
         ),
         computed(

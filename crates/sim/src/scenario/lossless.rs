@@ -34,7 +34,7 @@ static PFC: Grammar = Grammar {
             "xon",
             QUEUE,
             "two packets below xoff",
-            "A stopped class of which the input holds this or less may go on.",
+            "A stopped class goes on when the input holds this or less of it.",
         ),
         computed(
             "headroom",

@@ -59,14 +59,14 @@ static CPU: Grammar = Grammar {
             "interrupts",
             Form::Either(&INTERRUPTS),
             "each-frame",
-            "When the NIC tells a processor: \"each-frame\", or { frames, time }: so many frames wait, or this time since the first, whichever is earlier, or \"adaptive\": 44 frames or a time that follows the rate of frames (none below 400,000 a second, 128 us above 450,000; the rule of Linux's mlx4_en).",
+            "When the NIC interrupts a processor: \"each-frame\"; or { frames, time }: when `frames` frames wait or `time` after the first, whichever is earlier; or \"adaptive\": 44 frames or a time that follows the rate of frames (none below 400,000 a second, 128 us above 450,000; the rule of Linux's mlx4_en).",
         ),
         fixed("ring", COUNT, "1024", "Frames that the NIC holds. What finds no room is lost."),
         computed(
             "round",
             COUNT,
             "64; 1 with several processors",
-            "Frames that a processor takes at once; after so many it looks again without an interrupt.",
+            "Maximum frames that a processor takes at once; then it looks again without an interrupt.",
         ),
         fixed(
             "gro",
@@ -102,7 +102,7 @@ static COALESCED: Grammar = Grammar {
     alternatives: &[],
     keys: &[
         required("frames", COUNT, "Frames that wait until one comes (rx-frames)."),
-        required("time", DURATION, "The longest that the first of them waits (rx-usecs)."),
+        required("time", DURATION, "The maximum wait of the first frame (rx-usecs)."),
     ],
 };
 

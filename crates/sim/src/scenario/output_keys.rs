@@ -61,7 +61,7 @@ static SERIES_OUTPUT: Grammar = Grammar {
             "pods",
             Form::List(&Form::Integer(0, 65_535)),
             "none",
-            "Pods whose layers have rows of their own in series.csv, beside those of all pods: \"pod 0 tor down\".",
+            "Pods whose layers have rows of their own in series.csv, beside the rows of all pods: \"pod 0 tor down\".",
         ),
     ],
 };

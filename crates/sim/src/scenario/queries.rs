@@ -14,14 +14,14 @@ use crate::keys::tree::Node;
 use crate::plan::{Gap, Groups, Matrix, NoGroups, Queries, Servers, Size};
 
 pub(super) static PARTITION_AGGREGATE: Grammar = Grammar {
-    about: "Each query goes to several servers, drawn from all other hosts; `size` is that of an answer.",
+    about: "Each query goes to several servers, drawn from all other hosts; `size` is the size of an answer.",
     alternatives: &["servers", "total"],
     keys: &[
         optional("servers", Form::Integer(1, MAX_HOSTS), "Servers of each query, all distinct."),
         optional(
             "total",
             Form::Either(&[BYTES, Form::List(&BYTES)]),
-            "Payload of all answers to a query together: one, or several, of which one is drawn for each query. Then `size` is drawn once for each query too, all its answers are alike, and there are as many as the total takes (FastLane 5). Servers are distinct where there are enough, and else asked in turn.",
+            "Payload of all answers to a query together: one size, or several: one is drawn for each query. Then `size` is drawn once for each query too, all its answers are alike, and there are as many as the total takes (FastLane 5). Servers are distinct where there are enough, and else asked in turn.",
         ),
         computed(
             "client",
@@ -47,7 +47,7 @@ pub(super) static PARTITION_AGGREGATE: Grammar = Grammar {
             "fct_from",
             Form::Word(&["answer", "request"]),
             "answer",
-            "When the record of an answer starts: as its server begins it, or as its client asked. The latter makes completion times those that a client sees (HULL 6.2); ideal times remain those of the answer alone.",
+            "When the record of an answer starts: as its server begins it, or as its client asked. The latter makes completion times those that a client sees (HULL 6.2); ideal times are still the times of the answer alone.",
         ),
     ],
 };

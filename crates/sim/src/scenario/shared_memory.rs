@@ -34,7 +34,7 @@ pub(super) const ALPHA_KEY: Key = fixed(
     ALPHA,
     Form::Quantity(Quantity::Factor),
     "1",
-    "A queue, with qos that of a class, may hold up to this times what is free of the shared memory, and up to data_queue where that is given.",
+    "A queue (with qos the queue of a class) may hold up to this factor times the free shared memory, and up to `data_queue` if it is given.",
 );
 
 /// Returns the shared memory and its key, for any kind of port.

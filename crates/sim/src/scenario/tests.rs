@@ -80,17 +80,30 @@ fn a_minimal_file_has_the_defaults_of_the_paper() {
 #[test]
 fn an_old_name_names_the_new_one() {
     for (text, place, said) in [
-        ("switch.deflection = {}", "1:8", "unknown key `deflection`: its name is now `detour`"),
-        ("[[detour]]", "1:3", "unknown key `detour`: its name is now `fixed_route`"),
+        (
+            "switch.deflection = {}",
+            "1:8",
+            "unknown key `deflection` (at `deflection`); expected `detour`, its name now",
+        ),
+        (
+            "[[detour]]",
+            "1:3",
+            "unknown key `detour` (at `detour`); expected `fixed_route`, its name now",
+        ),
         (
             "transport.dcqcn.least_rate = \"1Gbps\"",
             "1:17",
-            "unknown key `least_rate`: its name is now `min_rate`",
+            "unknown key `least_rate` (at `least_rate`); expected `min_rate`, its name now",
+        ),
+        (
+            "[[workload]]\nname = \"w\"\nsize.pareto = { mean = \"9KB\", shape = \"2\", most = \"1MB\" }",
+            "3:44",
+            "unknown key `most` (at `most`); expected `max`, its name now",
         ),
         (
             "[[workload]]\nconnection = \"kept\"",
             "2:14",
-            "unknown word \"kept\": its name is now `persistent`",
+            "unknown word \"kept\": its name is now \"persistent\" (at `\"kept\"`)",
         ),
     ] {
         let error = Scenario::parse("old.toml", text, &[]).unwrap_err().to_string();

@@ -28,7 +28,7 @@ pub(super) static WORKLOAD: Grammar = Grammar {
         optional(
             "random",
             Form::Table(&random_matrix::RANDOM),
-            "Every host sends to others drawn at random, or so many flows in all are drawn.",
+            "Each host sends to others drawn at random, or `total` flows are drawn in all.",
         ),
         optional("all_to_all", Form::Table(&ALL_TO_ALL), "Every host sends to every other."),
         optional("incast", Form::Table(&INCAST), "Many send to one."),
@@ -72,7 +72,7 @@ pub(super) static WORKLOAD: Grammar = Grammar {
             "connection",
             Form::Either(&[Form::Word(&["new", "persistent"]), Form::Table(&POOL)]),
             "new",
-            "\"new\": a connection for each flow. \"persistent\": one for all flows of the workload from one host to another, as messages one after another; it keeps its window and what else it has learned. Each waits until the one before was acknowledged, and this counts in its completion time. A table: several such connections, of which a flow takes an idle one.",
+            "\"new\": a connection for each flow. \"persistent\": one for all flows of the workload from one host to another, as messages one after another; it keeps its window and its estimates. Each message waits until the one before was acknowledged, and the wait counts in its completion time. A table: several such connections; a flow takes an idle one.",
         ),
         fixed("start", DURATION, "0s", "When the flows start."),
         fixed("start_jitter", DURATION, "0s", "Each flow starts up to this much later, uniformly."),
@@ -80,7 +80,7 @@ pub(super) static WORKLOAD: Grammar = Grammar {
             "class",
             Form::Integer(0, 3),
             "0",
-            "Priority class of the flows: 0 to 3, the highest. NDP's and pHost's receivers pull a higher class first. Switches with profile qos send it first: all data bears its flow's class, and ACKs of TCP and DCQCN do; those of NDP and pHost, PULLs and tokens have class 0.",
+            "Priority class of the flows: 0 to 3, the highest. NDP's and pHost's receivers pull a higher class first. Switches with profile qos send it first: all data has its flow's class, and so have ACKs of TCP and DCQCN; ACKs of NDP and pHost, PULLs and tokens have class 0.",
         ),
         computed(
             "spraying",
@@ -92,7 +92,7 @@ pub(super) static WORKLOAD: Grammar = Grammar {
         computed(
             "payload",
             BYTES,
-            "that of its transport",
+            "the payload of its transport",
             "Payload of a full packet of its flows. Queues that are given in packets hold whole packets of the largest payload of the scenario.",
         ),
         computed(
@@ -162,7 +162,7 @@ static PARETO: Grammar = Grammar {
         computed(
             "max",
             BYTES,
-            "no bound but that of the transport, 2^31-1 packets: a larger size becomes that",
+            "the limit of the transport, 2^31-1 packets: a larger size becomes this limit",
             "A larger size is drawn again; the mean is kept.",
         ),
     ],
@@ -216,7 +216,7 @@ static LOAD: Grammar = Grammar {
         required(
             "of",
             Form::Word(&["hosts", "uplinks", "core", "bottleneck"]),
-            "\"hosts\": links of hosts, as without a table. \"uplinks\": from the ToR switches upwards. \"core\": from the aggregation switches to the core. \"bottleneck\": those of the three that fill first.",
+            "\"hosts\": links of hosts, as without a table. \"uplinks\": from the ToR switches upwards. \"core\": from the aggregation switches to the core. \"bottleneck\": the links of these three that fill first.",
         ),
         required("value", SHARE, "Payload over their rate."),
     ],
@@ -275,7 +275,7 @@ static INCAST: Grammar = Grammar {
         required(
             "receiver",
             Form::Either(&[HOST, Form::Word(&["random"]), Form::List(&HOST)]),
-            "The receiving host; \"random\": drawn for each incast; or several hosts, of which one is drawn and none sends.",
+            "The receiving host; \"random\": drawn for each incast; or several hosts: one is drawn, and none of the list sends.",
         ),
         fixed(
             "each",

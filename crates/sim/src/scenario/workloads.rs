@@ -470,7 +470,7 @@ fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         return Err(ScenarioError::new(
             &stray.place,
             "`each` beside one receiver",
-            "`receiver`: a list of hosts, of which one is drawn",
+            "`receiver`: a list of hosts, from which one is drawn",
         ));
     }
     let receiver = given.map(|node| host(node, hosts)).transpose()?;
@@ -512,7 +512,7 @@ fn receivers(node: &Node, hosts: u32) -> Result<Receivers, ScenarioError> {
             Some(stray) => Err(ScenarioError::new(
                 &stray.place,
                 "`each` without a list of receivers",
-                "`receiver`: a list of hosts, of which one is drawn",
+                "`receiver`: a list of hosts, from which one is drawn",
             )),
             None => Ok(Receivers::Any),
         };

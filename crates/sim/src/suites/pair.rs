@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trimline_packet::{ByteCount, ConnectionId, HostId, Kind, PathId, Time};
 use trimline_transport::flow::{Command, Event};
-use trimline_transport::{Allowed, HostTables, Key, PathList, Stream};
+use trimline_transport::{Allowed, HostTables, Key, PathList, RngStream};
 
 use crate::protocol::Protocol;
 use crate::random::stream;
@@ -35,7 +35,7 @@ impl HostTables for Known {
     fn paths(&self, _peer: HostId, paths: &mut PathList) {
         paths.push(PathId::new(0));
     }
-    fn stream(&self, _key: Key) -> Stream {
+    fn stream(&self, _key: Key) -> RngStream {
         stream(1, "pair", &[])
     }
 }

@@ -178,7 +178,7 @@ impl Seen {
     /// Runs a network everywhere and returns the number of completed flows.
     fn inspect(&mut self, plan: &Plan, seed: u64) -> u64 {
         let mut ended = 0;
-        let record = inspect_all(plan, seed);
+        let record = run_everywhere(plan, seed);
         // Routes up and down make no cycle.
         assert_eq!(record.pause_cycles, PauseCycles::default(), "seed {seed}: {plan:#?}");
         self.pauses += record.pauses.iter().map(|link| link.sent).sum::<u64>();
@@ -217,7 +217,7 @@ impl Seen {
 
 /// Returns the record of a network, equal everywhere. With `TRIMLINE_ONCE` only one engine runs, several times as fast,
 /// for very many seeds.
-fn inspect_all(plan: &Plan, seed: u64) -> RunRecord {
+fn run_everywhere(plan: &Plan, seed: u64) -> RunRecord {
     match std::env::var_os("TRIMLINE_ONCE") {
         None => same_everywhere(plan, 2 + (seed % 2) as usize),
         Some(_) => run(plan),
@@ -229,7 +229,7 @@ fn loses_nothing(plan: &Plan, seed: u64) {
     let Some(lossless) = plan.lossless else { return };
     let untroubled =
         Plan { impairment: Impairment::default(), link_events: Vec::new(), ..plan.clone() };
-    let record = inspect_all(&untroubled, seed);
+    let record = run_everywhere(&untroubled, seed);
     let dropped = record.ports.iter().map(|port| port.dropped).sum::<u64>();
     // The queue for control packets has no limit here.
     assert_eq!(dropped, 0, "seed {seed}, {lossless:?}: {plan:#?}");

@@ -48,7 +48,7 @@ impl Protocol for Endpoint {
 }
 
 static GRAMMAR: Grammar = Grammar {
-    about: "Unresponsive senders; receivers only count. Flows of a size only in a scenario with `duration`: what is lost is lost, and a flow that loses a packet never ends. The completion time is that of the receiver: no sender hears of it.",
+    about: "Unresponsive senders; receivers only count. Flows of a size only in a scenario with `duration`: what is lost is lost, and a flow that loses a packet never ends. The completion time is the receiver's: no sender learns of it.",
     alternatives: &[],
     keys: &[
         fixed("payload", BYTES, "9000B", "Payload of a packet; the header adds 64 B."),

@@ -95,7 +95,7 @@ static GRAMMAR: Grammar = Grammar {
             "10Mbps, or the host's link if that is slower; above 40 Gb/s in proportion to that link",
             "The minimum rate of a flow.",
         )
-        .with_source("chosen: that of 802.1Qau; the paper names none")
+        .with_source("chosen: the value of 802.1Qau; the paper names none")
         .with_samples(&["1Mbps", "500Mbps"]),
         fixed(
             "cnp_interval",

@@ -101,7 +101,7 @@ static GRAMMAR: Grammar = Grammar {
         computed(
             "unscheduled",
             BYTES,
-            "that of rtt_bytes",
+            "the value of `rtt_bytes`",
             "Payload of a message that goes unasked.",
         )
         .with_samples(&["1B", "90KB"]),
@@ -116,7 +116,7 @@ static GRAMMAR: Grammar = Grammar {
             "aeolus",
             Form::Boolean,
             "false",
-            "Whether a probe of 64 B follows the packets that go unasked; what of them is not there when it comes is granted again, before others, by RESENDs (Aeolus, SIGCOMM 2020). The switch's part is switch.selective_drop.",
+            "Whether a probe of 64 B follows the unscheduled packets. When it arrives, the receiver asks for the missing packets again, before others, by RESENDs (Aeolus, SIGCOMM 2020). The switch's part is switch.selective_drop.",
         )
         .with_samples(&["true"]),
         computed(
@@ -177,7 +177,7 @@ static GRAMMAR: Grammar = Grammar {
             "acks",
             Form::Boolean,
             "true",
-            "Whether receivers acknowledge a message that is complete. Without, as in the simulator of its authors, a message ends at its sender when nobody has asked for anything for `linger`, and one that lacks packets then is lost: where RESENDs may be lost too, give `linger` more than three times `resend`.",
+            "Whether receivers acknowledge a message that is complete. Without, as in the simulator of its authors, a message ends at its sender when its receiver has asked for nothing for `linger`; a message that lacks packets then is lost. Where RESENDs may be lost too, give `linger` more than three times `resend`.",
         ),
         computed(
             "linger",

@@ -144,8 +144,8 @@ static GRAMMAR: Grammar = Grammar {
         computed(
             "initial_window",
             Form::Either(&[Form::Integer(1, 65_535), Form::Word(&["bdp"])]),
-            "30 (NDP 6.2, at 10 Gb/s), and where hosts have faster links those of \"bdp\" if they are more; \"bdp\" with a preset",
-            "Packets pushed before the first PULL, or \"bdp\": those of an idle round trip between the farthest hosts, and two full data queues of eight packets, one on the way up and one on the way down.",
+            "30 (NDP 6.2, at 10 Gb/s); where hosts have faster links the value of \"bdp\" if it is larger; \"bdp\" with a preset",
+            "Packets pushed before the first PULL, or \"bdp\": the packets of an idle round trip between the farthest hosts, and of two full data queues of eight packets, one on the way up and one on the way down.",
         )
         .with_source("NDP 6.2, at 10 Gb/s")
         .with_samples(&["1", "2", "8", "23"]),
@@ -278,19 +278,19 @@ static CORE_RATE: Grammar = Grammar {
             "cut",
             Form::Integer(2, 65_535),
             "2",
-            "A header that was cut in the core takes one part in so many of the rate, but never below that at which whole packets come.",
+            "A header trimmed in the core reduces the rate by one part in `cut`, but never below the rate at which whole packets arrive.",
         ),
         fixed(
             "rise",
             Form::Integer(1, 65_535),
             "256",
-            "A whole packet adds one part in so many of the link's rate.",
+            "A whole packet adds one part in `rise` of the link's rate.",
         ),
         fixed(
             "tolerated",
             Form::Integer(1, 65_535),
             "32",
-            "One such header in so many answers takes nothing.",
+            "One such header in `tolerated` answers does not reduce the rate.",
         ),
     ],
 };

@@ -101,7 +101,7 @@ static GRAMMAR: Grammar = Grammar {
             "priority",
             Form::Word(&["remaining", "total"]),
             "remaining",
-            "What makes a packet urgent: the bytes of its flow that were not acknowledged (pFabric 4.1), or those of the whole flow (FastLane 4.2.2).",
+            "Priority value of a packet, the smallest first: the bytes of its flow that are not acknowledged (pFabric 4.1), or the bytes of the whole flow (FastLane 4.2.2).",
         )
         .with_source("pFabric 4.1; FastLane 4.2.2")
         .with_samples(&["total"]),

@@ -77,14 +77,14 @@ const COLUMNS: [SeriesColumn; 2] = [
 const ORDERS: Form = Form::Word(&["srpt", "fair"]);
 
 static GRAMMAR: Grammar = Grammar {
-    about: "Parameters of pHost. A packet time is that of a full packet on the host's link.",
+    about: "Parameters of pHost. A packet time is the transmission time of a full packet on the host's link.",
     alternatives: &[],
     keys: &[
         fixed("payload", BYTES, "9000B", "Payload of a full packet; the header adds 64 B."),
         computed(
             "free_tokens",
             Form::Integer(0, 32_767),
-            "8 (pHost, at 10 Gb/s), and where hosts have faster links those of an idle round trip between the farthest hosts if they are more",
+            "8 (pHost, at 10 Gb/s); where hosts have faster links the packets of an idle round trip between the farthest hosts if they are more",
             "First packets of a flow that wait for no token.",
         )
         .with_samples(&["0", "1", "40"]),

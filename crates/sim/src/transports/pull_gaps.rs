@@ -2,7 +2,7 @@
 
 use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::TimeDelta;
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 use trimline_transport::ndp::{PullGap, PullGaps};
 
 use crate::keys::read::text_of;
@@ -41,7 +41,7 @@ pub(super) fn read(spacing: &Node) -> Result<Option<PullGaps>, ScenarioError> {
         )
     })?;
     // Each host gets its own stream at the start of the run.
-    Ok(Some(PullGaps { steps: steps.into(), stream: Stream::seed_from_u64(0) }))
+    Ok(Some(PullGaps { steps: steps.into(), stream: RngStream::seed_from_u64(0) }))
 }
 
 /// Returns the steps of a distribution, or line and problem. `#` begins a comment line.

@@ -363,7 +363,7 @@ impl<X: Protocol> Protocol for Several<X> {
 
 /// Returns the connection of an arriving packet; a bounced packet's is this host's.
 fn connection_of(packet: &Packet) -> Key {
-    let is_back = packet.service.service().is_turned_round();
+    let is_back = packet.service.service().is_bounced();
     let opened_here = packet.header.flags.contains(Flags::FROM_OPENER) == is_back;
     let side = if opened_here { Side::Sending } else { Side::Receiving };
     Key { peer: packet.source, connection: packet.header.connection, opened_here, side }

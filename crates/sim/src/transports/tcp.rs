@@ -60,23 +60,23 @@ const TIMERS: Key = fixed(
 .with_source("RFC 1122; RFC 6298")
 .with_samples(&["datacenter", "rfc"]);
 const ACK_DELAY: Key =
-    computed("ack_delay", DURATION, "that of timers", "The longest that an ACK is delayed.")
+    computed("ack_delay", DURATION, "the value of `timers`", "The maximum delay of an ACK.")
         .with_samples(&["1us", "100us", "5ms"]);
 const RTO_INITIAL: Key = computed(
     "rto_initial",
     DURATION,
-    "that of timers, or rto_max if that is less",
+    "the value of `timers`, or `rto_max` if it is smaller",
     "Time-out before a round trip was measured.",
 )
 .with_samples(&["200us", "1ms", "10ms"]);
 const RTO_MIN: Key = computed(
     "rto_min",
     DURATION,
-    "that of timers",
+    "the value of `timers`",
     "Minimum time-out. A time-out is also at least 3/2 of the smoothed round trip, and ack_delay more where ack_every is 2 or more.",
 )
 .with_samples(&["100us", "1ms"]);
-const RTO_MAX: Key = fixed("rto_max", DURATION, "60s", "Greatest time-out.")
+const RTO_MAX: Key = fixed("rto_max", DURATION, "60s", "Maximum time-out.")
     .with_source("RFC 6298")
     // A run is given up after four times the default. If links lose half of all packets, four in a row are lost.
     .with_samples_only(&["10ms", "100ms", "1s"]);
@@ -144,7 +144,7 @@ const RESTART_AFTER_IDLE: Key = fixed(
     "restart_after_idle",
     Form::Boolean,
     "false",
-    "Whether a persistent connection that has sent nothing for longer than its time-out begins again with no more than the initial window (RFC 5681 4.1). With false the window is kept however long nobody sends.",
+    "Whether a persistent connection that was idle for longer than its time-out restarts with at most the initial window (RFC 5681 4.1). With false it keeps its window however long it is idle.",
 )
 .with_source("RFC 5681 4.1")
 .with_samples(&["true"]);
@@ -266,7 +266,7 @@ static MPTCP: Grammar = Grammar {
             "control",
             Form::Word(&["coupled", "uncoupled"]),
             "coupled",
-            "Whether the increases of subflows are linked. \"coupled\" (RFC 6356): all of them together are as aggressive as one flow. \"uncoupled\": each grows as a flow does (the default of htsim's programs, UNCOUPLED).",
+            "Whether the increases of subflows are linked. \"coupled\" (RFC 6356): together the subflows are as aggressive as one flow. \"uncoupled\": each subflow grows as a flow does (the default of htsim's programs, UNCOUPLED).",
         )
         .with_source("RFC 6356")
         .with_samples(&["uncoupled"]),

@@ -1,7 +1,7 @@
 //! Flows that follow each other: periodic, Poisson, closed loop.
 
 use trimline_packet::{Time, TimeDelta};
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 use super::due::Next;
 use super::matrix::other_member;
@@ -56,7 +56,7 @@ impl OpenLoop {
 /// A series of flows that each start a gap after the last ACK of the flow before.
 pub(super) struct ClosedLoop {
     pub(super) connection: Connection,
-    pub(super) draws: Stream,
+    pub(super) draws: RngStream,
     pub(super) gap: Gap,
     pub(super) count: Option<u32>,
     pub(super) number: u64,
@@ -94,7 +94,7 @@ impl ClosedLoop {
 pub(super) struct Times {
     arrivals: Arrivals,
     slots: u64,
-    draws: Stream,
+    draws: RngStream,
     at: TimeDelta,
     until: TimeDelta,
 }
@@ -104,7 +104,7 @@ impl Times {
         arrivals: Arrivals,
         slots: u64,
         first: TimeDelta,
-        mut draws: Stream,
+        mut draws: RngStream,
     ) -> Times {
         let (until, at) = match arrivals {
             // A Poisson process has no first event that others could meet.
@@ -132,7 +132,7 @@ impl Times {
     }
 }
 
-pub(super) fn gap_of(gap: Gap, draws: &mut Stream) -> TimeDelta {
+pub(super) fn gap_of(gap: Gap, draws: &mut RngStream) -> TimeDelta {
     match gap {
         Gap::Fixed(gap) => gap,
         Gap::Exponential(mean) => exponential(mean, draws),
@@ -140,7 +140,7 @@ pub(super) fn gap_of(gap: Gap, draws: &mut Stream) -> TimeDelta {
 }
 
 /// Draws an exponential time. The logarithm is libm's, the same on every machine.
-fn exponential(mean: TimeDelta, draws: &mut Stream) -> TimeDelta {
+fn exponential(mean: TimeDelta, draws: &mut RngStream) -> TimeDelta {
     const STEPS: u64 = 1 << 53;
     // Never the logarithm of zero.
     let uniform = (random::below(draws, STEPS) + 1) as f64 / STEPS as f64;

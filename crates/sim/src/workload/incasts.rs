@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, OnceLock};
 
 use trimline_packet::Time;
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 use super::arrivals::Times;
 use super::due::{Due, What};
@@ -64,8 +64,8 @@ impl Source {
         while let Some(at) = self.times.peek()
             && drawn.len() < 4 * hosts as usize + 256
         {
-            let mut draws: Stream = random::stream(setup.seed, "incast", &[name, self.number]);
-            let one_of = |set: &[u32], draws: &mut Stream| {
+            let mut draws: RngStream = random::stream(setup.seed, "incast", &[name, self.number]);
+            let one_of = |set: &[u32], draws: &mut RngStream| {
                 set[random::below(draws, set.len() as u64) as usize]
             };
             let of_all = match (fixed, receivers) {

@@ -1,7 +1,7 @@
 //! Traffic matrices: sources, destinations and start jitter.
 
 use trimline_packet::TimeDelta;
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 use crate::plan::{Choose, Matrix, Workload};
 use crate::random;
@@ -61,7 +61,7 @@ pub(crate) fn self_pairs(workload: &Workload, hosts: u32, seed: u64) -> usize {
 }
 
 /// All pairs of [`Matrix::RandomPairs`], hosts with themselves included; empty for other matrices.
-fn random_pairs(matrix: &Matrix, hosts: u32, draws: &mut Stream) -> Vec<(u32, u32)> {
+fn random_pairs(matrix: &Matrix, hosts: u32, draws: &mut RngStream) -> Vec<(u32, u32)> {
     let Matrix::RandomPairs { total, not_source, not_destination, self_pairs } = matrix else {
         return Vec::new();
     };
@@ -81,19 +81,19 @@ pub(super) fn members(hosts: u32, excluding: &[u32]) -> Vec<u32> {
     (0..hosts).filter(|host| !excluding.contains(host)).collect()
 }
 
-pub(super) fn other_than(host: u32, hosts: u32, draws: &mut Stream) -> u32 {
+pub(super) fn other_than(host: u32, hosts: u32, draws: &mut RngStream) -> u32 {
     let other = random::below(draws, u64::from(hosts) - 1) as u32;
     other + u32::from(other >= host)
 }
 
 /// Draws a host from all members but one member.
-pub(super) fn other_member(host: u32, members: &[u32], draws: &mut Stream) -> u32 {
+pub(super) fn other_member(host: u32, members: &[u32], draws: &mut RngStream) -> u32 {
     let own = members.partition_point(|&member| member < host);
     members[other_than(own as u32, members.len() as u32, draws) as usize]
 }
 
 /// Orders hosts so that the first are chosen.
-pub(super) fn order(choose: Choose, draws: &mut Stream, others: &mut [u32]) {
+pub(super) fn order(choose: Choose, draws: &mut RngStream, others: &mut [u32]) {
     match choose {
         Choose::Random => random::shuffle(draws, others),
         Choose::Last => others.reverse(),
@@ -119,7 +119,7 @@ pub(super) fn jitter(
 }
 
 /// Draws a uniform permutation without a fixed point, by rejection (one in e is one).
-fn derangement(draws: &mut Stream, hosts: u32) -> Vec<u32> {
+fn derangement(draws: &mut RngStream, hosts: u32) -> Vec<u32> {
     assert!(hosts > 1, "a permutation needs two hosts");
     let mut destinations: Vec<u32> = (0..hosts).collect();
     loop {

@@ -7,7 +7,7 @@
 //! the client and its query.
 
 use trimline_packet::Time;
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 use super::arrivals::{Times, gap_of};
 use super::due::{Due, Next, What};
@@ -20,7 +20,7 @@ use crate::random;
 pub(super) enum Pace {
     Open(Times),
     Closed {
-        draws: Stream,
+        draws: RngStream,
         gap: Gap,
         count: Option<u32>,
         /// The begin of the next query, and whether it follows another; `None` while a query is under way.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{ConnectionId, HostId};
-use trimline_transport::{HostTables, Key, PathList, Side, Stream};
+use trimline_transport::{HostTables, Key, PathList, RngStream, Side};
 
 use super::hashing::Quick;
 use super::peers::{ME, Peers};
@@ -14,7 +14,7 @@ use crate::random;
 
 /// RNG streams of connections by their keys, for repeatable runs.
 #[derive(Clone)]
-pub struct Streams(pub Arc<dyn Fn(Key) -> Stream + Send + Sync>);
+pub struct Streams(pub Arc<dyn Fn(Key) -> RngStream + Send + Sync>);
 
 impl Streams {
     /// Derives all streams from one seed.
@@ -77,7 +77,7 @@ impl Slots {
         self.streams = streams;
     }
 
-    pub(super) fn stream(&self, key: Key) -> Stream {
+    pub(super) fn stream(&self, key: Key) -> RngStream {
         (self.streams.0)(key)
     }
 }
@@ -124,7 +124,7 @@ impl HostTables for View<'_> {
         self.peers.paths(peer, paths);
     }
 
-    fn stream(&self, key: Key) -> Stream {
+    fn stream(&self, key: Key) -> RngStream {
         self.slots.stream(key)
     }
 }

@@ -11,7 +11,7 @@ use super::core::Core;
 use crate::io::{LinkState, NextHop, PacketIo};
 
 /// Interval between inspections of the interface.
-const INSPECT: TimeDelta = TimeDelta::from_ms(100);
+const INSPECTION_INTERVAL: TimeDelta = TimeDelta::from_ms(100);
 
 /// Interval between look-ups of the next hop to a peer.
 const REFRESH: TimeDelta = TimeDelta::from_ms(5_000);
@@ -116,11 +116,12 @@ impl Links {
         core: &mut Core,
     ) -> io::Result<()> {
         self.wanted.extend(std::iter::from_fn(|| core.next_unresolved()));
-        if self.wanted.is_empty() && self.looked.is_some_and(|at| now < at.saturating_add(INSPECT))
+        if self.wanted.is_empty()
+            && self.looked.is_some_and(|at| now < at.saturating_add(INSPECTION_INTERVAL))
         {
             return Ok(());
         }
-        if self.looked.is_none_or(|at| now >= at.saturating_add(INSPECT)) {
+        if self.looked.is_none_or(|at| now >= at.saturating_add(INSPECTION_INTERVAL)) {
             self.looked = Some(now);
             let state = io.link()?;
             self.compare(state);

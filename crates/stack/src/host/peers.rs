@@ -16,7 +16,7 @@ pub(super) const ME: HostId = HostId::new(0);
 const AGE: TimeDelta = TimeDelta::from_ms(10_000);
 
 /// Number of peers whose age is checked for each new peer.
-const INSPECTIONS: usize = 8;
+const CHECKED_PEERS: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Holdings {
@@ -108,7 +108,7 @@ impl Peers {
         max: u32,
         mut forget: impl FnMut(HostId),
     ) -> Option<HostId> {
-        for _ in 0..INSPECTIONS.min(self.peers.len()) {
+        for _ in 0..CHECKED_PEERS.min(self.peers.len()) {
             self.hand = (self.hand + 1) % self.peers.len();
             let host = HostId::new(self.hand as u32);
             if self.forget_if_old(now, host) {

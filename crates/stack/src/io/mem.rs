@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rand_xoshiro::rand_core::RngCore;
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 use super::{Caps, ETHERNET_BYTES, PacketIo, Pieces, sys};
 use crate::random;
@@ -39,13 +39,13 @@ impl Impairments {
 #[derive(Debug)]
 pub(crate) struct Impairer {
     rules: Impairments,
-    stream: Stream,
+    stream: RngStream,
     /// Frames that later ones overtake, with the number that still may.
     held: Vec<(u8, Vec<u8>)>,
 }
 
 impl Impairer {
-    pub(crate) fn new(rules: Impairments, stream: Stream) -> Impairer {
+    pub(crate) fn new(rules: Impairments, stream: RngStream) -> Impairer {
         Impairer { rules, stream, held: Vec::new() }
     }
 

@@ -26,13 +26,13 @@ static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 /// Runs before `main` and before the standard library, which opens /dev/null in place of closed descriptors.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK_AT_STDOUT: extern "C" fn() = {
-    extern "C" fn inspect() {
+static CHECK_STDOUT: extern "C" fn() = {
+    extern "C" fn check_stdout() {
         // SAFETY: takes numbers only.
         let is_closed = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } < 0;
         STDOUT_WAS_CLOSED.store(is_closed, Ordering::Relaxed);
     }
-    inspect
+    check_stdout
 };
 
 /// Returns whether standard output was closed when the process began.

@@ -13,7 +13,7 @@ use trimline_packet::{
     ByteCount, Handle, Packet, Packets, PortCounters, Service, ServiceClass, Time, TimeDelta,
 };
 use trimline_switch::{Disposition, DropList, Pool, PortContext, Rng, apply_dispositions};
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 use super::config::{FarEnd, ForwardingLayer, Layout, Line, SwitchConfig};
 use super::detour::{DetourState, LocalPorts};
@@ -31,7 +31,7 @@ use crate::random;
 const MAX_QUEUES: usize = 9;
 
 #[derive(Debug)]
-struct ScriptedRng(Stream);
+struct ScriptedRng(RngStream);
 
 impl Rng for ScriptedRng {
     fn coin(&mut self) -> bool {
@@ -189,7 +189,7 @@ impl<E: Egress> Dataplane<E> {
         layout: Layout,
         queues: Queues<E::Model>,
         seed: u64,
-        coins: impl Fn(u32) -> Stream,
+        coins: impl Fn(u32) -> RngStream,
         ties: Ties,
     ) -> Dataplane<E> {
         const { assert!(E::QUEUES <= MAX_QUEUES, "a port counts what each of its queues does") };
@@ -698,8 +698,8 @@ impl<E: Egress> trimline_switch::SwitchActions for PortActions<'_, E> {
     }
     /// Trimming cuts a frame's bytes itself; they are not counted again.
     fn cut(&mut self, _bytes: u64) {}
-    fn turn_round(&mut self, packet: Handle) -> bool {
-        self.fabric.frames.turn_round(packet)
+    fn bounce(&mut self, packet: Handle) -> bool {
+        self.fabric.frames.bounce(packet)
     }
     fn forward(&mut self, packet: Handle) {
         let Port { switch, local, .. } = self.fabric.ports[self.port as usize];

@@ -131,7 +131,7 @@ impl Detour {
         let what = match hot {
             Some(Hot::Above(threshold)) => {
                 format!(
-                    "data that nobody asked for leaves by another port where its own holds more than {threshold} packets"
+                    "unscheduled data leaves by another port where its own holds more than {threshold} packets"
                 )
             }
             Some(Hot::Full) => "data leaves by another port where its own has no room".to_owned(),

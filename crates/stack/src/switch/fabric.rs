@@ -2,7 +2,7 @@
 
 use trimline_packet::{PortCounters, ServiceClass, Time, TimeDelta};
 use trimline_switch::Order;
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 use super::config::{Config, Layout, PortModels};
 use super::dataplane::{Dataplane, QueueCounters, Queues, Ties, Waits};
@@ -56,7 +56,7 @@ impl Fabric {
     /// Fails for an invalid configuration.
     pub fn with_rng(
         config: &Config,
-        coins: impl Fn(u32) -> Stream,
+        coins: impl Fn(u32) -> RngStream,
         ties: Ties,
     ) -> Result<Fabric, String> {
         let seed = config.seed.unwrap_or_else(random::seed);

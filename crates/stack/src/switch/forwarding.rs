@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{Time, TimeDelta};
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 
 use super::ip_header::IpHeader;
 
@@ -45,7 +45,7 @@ pub(super) struct Table {
     pub(super) seed: u64,
     /// The hash includes the input: a detoured frame takes a new path, others keep their order.
     pub(super) hashes_input: bool,
-    pub(super) draws: Stream,
+    pub(super) draws: RngStream,
 }
 
 /// Maximum number of learned addresses, so that a flood of forged ones does not exhaust memory.

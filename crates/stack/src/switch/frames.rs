@@ -113,11 +113,11 @@ impl Frames {
     }
 
     /// Bounces a trimmed header. Returns false if it cannot be bounced.
-    pub fn turn_round(&mut self, handle: Handle) -> bool {
+    pub fn bounce(&mut self, handle: Handle) -> bool {
         let slot = &mut self.slots[handle.index()];
-        let turned = Frame::turn_round(&mut slot.bytes, &self.profile).is_ok();
+        let turned = Frame::bounce(&mut slot.bytes, &self.profile).is_ok();
         if turned {
-            slot.packet.turn_round();
+            slot.packet.bounce();
         }
         turned
     }

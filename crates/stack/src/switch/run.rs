@@ -47,7 +47,7 @@ struct Seen {
 }
 
 /// Interval between inspections of the interfaces.
-const INSPECT: TimeDelta = TimeDelta::from_ms(100);
+const INSPECTION_INTERVAL: TimeDelta = TimeDelta::from_ms(100);
 
 /// Counts of lost frames that no port counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -196,7 +196,7 @@ impl<I: PacketIo> Runner<I> {
     pub fn inspect(&mut self) -> Vec<PortNews> {
         let now = self.clock.now();
         let mut news = std::mem::take(&mut self.unsaid);
-        if self.looked.is_some_and(|at| now < at.saturating_add(INSPECT)) {
+        if self.looked.is_some_and(|at| now < at.saturating_add(INSPECTION_INTERVAL)) {
             return news;
         }
         self.looked = Some(now);

@@ -188,7 +188,7 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
             self.dispositions[disposition as usize] += 1;
             match disposition {
                 Disposition::Returned => {
-                    assert!(self.frames.turn_round(handle), "what is returned was trimmed");
+                    assert!(self.frames.bounce(handle), "what is returned was trimmed");
                     travelling.push_back(handle);
                 }
                 Disposition::Notify => {

@@ -56,7 +56,7 @@ impl Action {
             // NDP 3.2.4: the header goes back to its sender, once.
             Action::Return => (service == Service::Trimmed).then_some(Disposition::Returned),
             // FastLane 3.4.1: data and control packets. Nobody is told of a notification.
-            Action::Notify => (!service.is_turned_round()).then_some(Disposition::Notify),
+            Action::Notify => (!service.is_bounced()).then_some(Disposition::Notify),
             Action::TrimArriving
             | Action::TrimByCoin
             | Action::TrimToSender

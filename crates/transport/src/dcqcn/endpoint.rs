@@ -239,7 +239,7 @@ impl ShellEndpoint for Endpoint {
     fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         match packet.header.kind {
             // A packet that a switch sent back is not from the peer.
-            _ if packet.service.service().is_turned_round() => {}
+            _ if packet.service.service().is_bounced() => {}
             Kind::Data => return self.on_data(now, packet, tables),
             Kind::Ack | Kind::Nack => self.handle_answer(now, packet, tables),
             Kind::Pull | Kind::Reset => {}

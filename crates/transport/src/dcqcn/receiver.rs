@@ -6,7 +6,7 @@ use super::config::{Config, ReceiverStatistics};
 use super::way::Way;
 use super::{ACK_REQUEST, MARK_CNP};
 use crate::shell::UsePaths;
-use crate::{Key, PathList, Stream};
+use crate::{Key, PathList, RngStream};
 
 /// The receive stream.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) enum Arrived {
 }
 
 impl UsePaths for Receiver {
-    fn use_paths(&mut self, paths: PathList, stream: impl FnOnce() -> Stream) {
+    fn use_paths(&mut self, paths: PathList, stream: impl FnOnce() -> RngStream) {
         self.way.keep_to(&paths, stream);
     }
 }

@@ -14,7 +14,7 @@ use super::way::Way;
 use crate::round_robin::{Linked, Links};
 use crate::shell::UsePaths;
 use crate::timers::doubled;
-use crate::{Key, PathList, Stream};
+use crate::{Key, PathList, RngStream};
 
 /// Max doublings of the time-out (chosen).
 const MAX_DOUBLINGS: u8 = 6;
@@ -80,7 +80,7 @@ impl Linked for Sender {
 }
 
 impl UsePaths for Sender {
-    fn use_paths(&mut self, paths: PathList, stream: impl FnOnce() -> Stream) {
+    fn use_paths(&mut self, paths: PathList, stream: impl FnOnce() -> RngStream) {
         self.way.keep_to(&paths, stream);
     }
 }

@@ -3,7 +3,7 @@
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::PathId;
 
-use crate::Stream;
+use crate::RngStream;
 
 /// One path, and substitutes when it is gone.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    pub(super) fn new(paths: &[PathId], mut stream: Stream) -> Way {
+    pub(super) fn new(paths: &[PathId], mut stream: RngStream) -> Way {
         Way { path: draw(paths, &mut stream), drawn: 1 }
     }
 
@@ -23,7 +23,7 @@ impl Way {
     }
 
     /// Draws another path unless the current one remains. `stream` is the RNG from its beginning.
-    pub(super) fn keep_to(&mut self, paths: &[PathId], stream: impl FnOnce() -> Stream) {
+    pub(super) fn keep_to(&mut self, paths: &[PathId], stream: impl FnOnce() -> RngStream) {
         if paths.is_empty() || paths.contains(&self.path) {
             return;
         }
@@ -36,7 +36,7 @@ impl Way {
     }
 }
 
-fn draw(paths: &[PathId], stream: &mut Stream) -> PathId {
+fn draw(paths: &[PathId], stream: &mut RngStream) -> PathId {
     // Multiply and shift: the bias of 2^-16 does not matter here.
     let place = ((stream.next_u64() >> 32) * paths.len() as u64) >> 32;
     paths[place as usize]
@@ -55,14 +55,14 @@ mod tests {
         let all: Vec<PathId> = (0..8).map(PathId::new).collect();
         let mut left = all.clone();
         let mut ways: Vec<(u64, Way)> =
-            (0..8000).map(|seed| (seed, Way::new(&all, Stream::seed_from_u64(seed)))).collect();
+            (0..8000).map(|seed| (seed, Way::new(&all, RngStream::seed_from_u64(seed)))).collect();
         // Paths fail one after another. Streams that leave spread evenly over the others, within five deviations.
         for gone in [3, 4, 0] {
             let dead = PathId::new(gone);
             left.retain(|path| *path != dead);
             let mut counts = [0u32; 8];
             for (seed, way) in ways.iter_mut().filter(|(_, way)| way.path() == dead) {
-                way.keep_to(&left, || Stream::seed_from_u64(*seed));
+                way.keep_to(&left, || RngStream::seed_from_u64(*seed));
                 counts[way.path().index()] += 1;
             }
             let (sum, paths) = (i64::from(counts.iter().sum::<u32>()), left.len() as i64);
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_half_whose_path_works_keeps_it() {
         let all: Vec<PathId> = (0..4).map(PathId::new).collect();
-        let mut way = Way::new(&all, Stream::seed_from_u64(1));
+        let mut way = Way::new(&all, RngStream::seed_from_u64(1));
         let before = way.path();
         way.keep_to(&[before], || unreachable!("nothing is drawn"));
         way.keep_to(&[], || unreachable!("nothing is drawn"));

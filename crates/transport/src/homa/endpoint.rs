@@ -17,7 +17,7 @@ use super::sending::Sending;
 use crate::flow::{Event, Statistics};
 use crate::shell::{Opening, Shell, ShellEndpoint, ShellOf, Slot, StreamState, UsePaths, is_first};
 use crate::spray::Spray;
-use crate::{Allowed, Disposition, Framing, HostTables, Key, PathList, Stream};
+use crate::{Allowed, Disposition, Framing, HostTables, Key, PathList, RngStream};
 
 /// Free memory, last in first out.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl<T> Spare<T> {
 pub struct Message(Option<Box<Receiver>>);
 
 impl UsePaths for Message {
-    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> RngStream) {
         if let Message(Some(receiver)) = self {
             receiver.paths.replace(paths);
         }
@@ -363,7 +363,7 @@ impl ShellEndpoint for Endpoint {
     fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let is_from_opener = packet.header.flags.contains(Flags::FROM_OPENER);
         match (packet.header.kind, is_from_opener) {
-            _ if packet.service.service().is_turned_round() => {}
+            _ if packet.service.service().is_bounced() => {}
             _ if packet.service == Service::Trimmed => {}
             (Kind::Data, true) => return self.on_data(now, packet, tables),
             (Kind::Pull, false) => self.handle_grant(now, packet, tables),

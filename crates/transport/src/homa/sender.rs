@@ -11,7 +11,7 @@ use super::config::{Config, Ending, MAX_DOUBLINGS, doubled, said};
 use super::sending::Turn;
 use crate::shell::UsePaths;
 use crate::spray::Spray;
-use crate::{Key, PathList, Stream, WINDOW_LIMIT};
+use crate::{Key, PathList, RngStream, WINDOW_LIMIT};
 
 /// Max packets to resend; the receiver requests further ones again.
 const MAX_RESENT: usize = 1024;
@@ -34,7 +34,7 @@ pub struct Sender {
     pub(super) turn: Option<Turn>,
     /// Number of the message at this host.
     number: u64,
-    stream: Stream,
+    stream: RngStream,
     length: Option<u64>,
     packets: u32,
     class: u8,
@@ -58,7 +58,7 @@ pub struct Sender {
 }
 
 impl UsePaths for Sender {
-    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> RngStream) {
         self.paths.replace(paths);
     }
 }
@@ -67,7 +67,7 @@ impl Sender {
     pub(super) fn new(
         now: Time,
         key: Key,
-        (paths, stream): (Spray, Stream),
+        (paths, stream): (Spray, RngStream),
         (length, class): (Option<u64>, u8),
         number: u64,
         config: &Config,

@@ -7,7 +7,7 @@ use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, Time, Ti
 
 use super::core_rate::CoreRate;
 use super::send_scheduler::Order;
-use crate::{Key, PathList, Stream, flow};
+use crate::{Key, PathList, RngStream, flow};
 
 /// Parameters of all connections of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ pub struct PullGaps {
     /// The steps, at least one.
     pub steps: Arc<[PullGap]>,
     /// The host's RNG stream.
-    pub stream: Stream,
+    pub stream: RngStream,
 }
 
 /// The rule that removes outlier paths for a time.
@@ -189,7 +189,7 @@ pub enum Command {
         /// The paths to the peer.
         paths: PathList,
         /// The connection's RNG stream.
-        stream: Stream,
+        stream: RngStream,
     },
     /// Send more data. After a packet marked LAST it is pushed, not pulled.
     Send {

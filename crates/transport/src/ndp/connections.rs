@@ -27,7 +27,7 @@ use super::sender::Sender;
 use super::slot::{Life, Slot, StreamState};
 use crate::arrivals::WINDOW_LIMIT;
 use crate::round_robin::Links;
-use crate::{HostTables, Key, PathList, Side, Stream};
+use crate::{HostTables, Key, PathList, RngStream, Side};
 
 impl Endpoint {
     fn place(&mut self, slot: u32, key: Key, stream_state: StreamState) {
@@ -67,7 +67,7 @@ impl Endpoint {
         class: u8,
         (length, payload): (Option<u64>, Option<NonZeroU16>),
         paths: &[PathId],
-        stream: Stream,
+        stream: RngStream,
         directory: &mut impl HostTables,
     ) {
         if directory.find(key).is_some() {

@@ -121,7 +121,7 @@ impl Endpoint {
     pub fn sender_statistics(&self, slot: u32) -> &SenderStatistics {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => &sender.statistics,
-            _ => panic!("slot {slot} is not of a sending half"),
+            _ => panic!("slot {slot} is not of a sending side"),
         }
     }
 
@@ -132,7 +132,7 @@ impl Endpoint {
     pub fn path_restorations(&self, slot: u32) -> u64 {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => sender.path_restorations(),
-            _ => panic!("slot {slot} is not of a sending half"),
+            _ => panic!("slot {slot} is not of a sending side"),
         }
     }
 
@@ -148,7 +148,7 @@ impl Endpoint {
     pub fn sender_progress(&self, slot: u32) -> SenderProgress {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => sender.progress(),
-            _ => panic!("slot {slot} is not of a sending half"),
+            _ => panic!("slot {slot} is not of a sending side"),
         }
     }
 
@@ -159,7 +159,7 @@ impl Endpoint {
     pub fn window(&self, slot: u32) -> u32 {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Sending(sender)) => sender.window(&self.config),
-            _ => panic!("slot {slot} is not of a sending half"),
+            _ => panic!("slot {slot} is not of a sending side"),
         }
     }
 
@@ -170,7 +170,7 @@ impl Endpoint {
     pub fn pulls_queued(&self, slot: u32) -> u32 {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Receiving(receiver)) => receiver.pulls(),
-            _ => panic!("slot {slot} is not of a receiving half"),
+            _ => panic!("slot {slot} is not of a receiving side"),
         }
     }
 
@@ -181,7 +181,7 @@ impl Endpoint {
     pub fn receiver_statistics(&self, slot: u32) -> &ReceiverStatistics {
         match self.slots.get(slot as usize).map(|entry| &entry.stream_state) {
             Some(StreamState::Receiving(receiver)) => &receiver.statistics,
-            _ => panic!("slot {slot} is not of a receiving half"),
+            _ => panic!("slot {slot} is not of a receiving side"),
         }
     }
 
@@ -433,7 +433,7 @@ impl Endpoint {
         };
         let entry = &mut self.slots[slot as usize];
         let StreamState::Sending(sender) = &mut entry.stream_state else {
-            panic!("the directory gave a sending half the slot of a receiving one")
+            panic!("the directory gave a sending side the slot of a receiving one")
         };
         sender.receive(now);
         let sample = self.config.follows_path.as_ref().and_then(|_| sender.sample(header));
@@ -472,7 +472,7 @@ impl Endpoint {
         };
         let Some(slot) = directory.find(key) else { return };
         let StreamState::Sending(sender) = &mut self.slots[slot as usize].stream_state else {
-            panic!("the directory gave a sending half the slot of a receiving one")
+            panic!("the directory gave a sending side the slot of a receiving one")
         };
         sender.receive(now);
         sender.returned(header.sequence, header.flags.attempt());
@@ -560,7 +560,7 @@ impl Endpoint {
     fn transmit_probe(&mut self, slot: u32) -> Packet {
         let entry = &mut self.slots[slot as usize];
         let StreamState::Sending(sender) = &mut entry.stream_state else {
-            unreachable!("a sending half probes")
+            unreachable!("a sending side probes")
         };
         let packet = sender.probe(self.host, &entry.key);
         let (ready, allowed) = (sender.ready(), (sender.credit(), sender.waiting()));
@@ -687,7 +687,7 @@ impl crate::Endpoint for Endpoint {
     ) -> Disposition {
         // A switch that drops and notifies has returned the header. Control packets are not resent: PULLs and time-outs
         // make up for them.
-        let is_back = packet.service.service().is_turned_round();
+        let is_back = packet.service.service().is_bounced();
         match packet.header.kind {
             Kind::Data if is_back => self.handle_return(now, packet, directory),
             Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset if is_back => {}

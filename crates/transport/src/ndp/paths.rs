@@ -16,7 +16,7 @@ use trimline_packet::{PathId, Time};
 
 use super::config::PathPenalty;
 use super::scoreboard::Scoreboard;
-use crate::Stream;
+use crate::RngStream;
 
 /// No path to be avoided.
 pub(super) const NO_PATH: u16 = u16::MAX;
@@ -33,7 +33,7 @@ pub(super) struct Paths {
     routed: u16,
     /// True if some path of this round is on probation.
     on_probation: bool,
-    stream: Stream,
+    stream: RngStream,
     seldom: Option<Box<Seldom>>,
 }
 
@@ -50,7 +50,7 @@ impl Paths {
     ///
     /// # Panics
     /// Panics if `list` is empty or has more than 65,535 paths.
-    pub(super) fn new(list: &[PathId], stream: Stream, penalty: Option<&PathPenalty>) -> Paths {
+    pub(super) fn new(list: &[PathId], stream: RngStream, penalty: Option<&PathPenalty>) -> Paths {
         let count = u16::try_from(list.len()).expect("a path list has at most 65,535 paths");
         assert!(count > 0, "a path list has at least one path");
         let counted = (0..count).zip(list).all(|(place, id)| id.get() == place);
@@ -249,7 +249,7 @@ mod tests {
 
     fn paths(count: u16) -> Paths {
         let list: Vec<PathId> = (0..count).map(PathId::new).collect();
-        Paths::new(&list, Stream::seed_from_u64(7), None)
+        Paths::new(&list, RngStream::seed_from_u64(7), None)
     }
 
     fn next(paths: &mut Paths, avoid: u16) -> u16 {
@@ -299,7 +299,7 @@ mod tests {
     /// NDP 3.1.1-c.
     #[test]
     fn the_only_path_is_taken_even_if_it_should_be_avoided() {
-        let mut paths = Paths::new(&[crate::ANY_PATH], Stream::seed_from_u64(1), None);
+        let mut paths = Paths::new(&[crate::ANY_PATH], RngStream::seed_from_u64(1), None);
         assert_eq!(next(&mut paths, 0), 0);
         assert_eq!(paths.id(0), crate::ANY_PATH);
     }
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn identifiers_may_be_any_numbers() {
         let list = [PathId::new(700), PathId::new(9)];
-        let mut paths = Paths::new(&list, Stream::seed_from_u64(1), None);
+        let mut paths = Paths::new(&list, RngStream::seed_from_u64(1), None);
         let taken: BTreeSet<PathId> = (0..2).map(|_| paths.spray()).collect();
         assert_eq!(taken, list.into_iter().collect());
     }
@@ -329,7 +329,7 @@ mod tests {
     fn a_withdrawn_path_is_not_taken_until_it_is_named_again() {
         for penalty in [None, Some(&PENALTY)] {
             let list: Vec<PathId> = (0..4).map(PathId::new).collect();
-            let mut paths = Paths::new(&list, Stream::seed_from_u64(7), penalty);
+            let mut paths = Paths::new(&list, RngStream::seed_from_u64(7), penalty);
             next(&mut paths, NO_PATH);
             paths.replace(&[list[3], list[0]], penalty);
             assert_eq!(taken(&mut paths, penalty), [0, 3]);
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn an_only_path_that_others_join_is_judged_beside_them() {
         let list: Vec<PathId> = (0..4).map(PathId::new).collect();
-        let mut paths = Paths::new(&list[..1], Stream::seed_from_u64(7), Some(&PENALTY));
+        let mut paths = Paths::new(&list[..1], RngStream::seed_from_u64(7), Some(&PENALTY));
         assert!(paths.scoreboard().is_none());
         paths.replace(&list[1..], Some(&PENALTY));
         assert_eq!(taken(&mut paths, Some(&PENALTY)), [1, 2, 3]);
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn where_routing_leaves_only_removed_paths_they_are_taken() {
         let list: Vec<PathId> = (0..4).map(PathId::new).collect();
-        let mut paths = Paths::new(&list, Stream::seed_from_u64(7), Some(&PENALTY));
+        let mut paths = Paths::new(&list, RngStream::seed_from_u64(7), Some(&PENALTY));
         for _ in 0..2 {
             paths.scoreboard().unwrap().loss(1);
             paths.scoreboard().unwrap().loss(2);
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn a_path_that_others_found_bad_is_left_out_at_once_and_for_so_long() {
         let list: Vec<PathId> = (3..7).map(PathId::new).collect();
-        let mut paths = Paths::new(&list, Stream::seed_from_u64(7), Some(&PENALTY));
+        let mut paths = Paths::new(&list, RngStream::seed_from_u64(7), Some(&PENALTY));
         // In the middle of a round, too.
         next(&mut paths, NO_PATH);
         let until = Time::ZERO + PENALTY.removal;
@@ -392,7 +392,7 @@ mod tests {
         assert!(paths.round_ended());
         assert_eq!(paths.permute(until, Some(&PENALTY)), 0);
         assert_eq!(paths.live, 4);
-        let mut paths = Paths::new(&list, Stream::seed_from_u64(7), None);
+        let mut paths = Paths::new(&list, RngStream::seed_from_u64(7), None);
         paths.avoid(list[2], until);
         assert_eq!(taken(&mut paths, None), [3, 4, 5, 6]);
     }
@@ -400,7 +400,7 @@ mod tests {
     #[test]
     fn what_is_still_heard_of_a_withdrawn_path_weighs_nothing() {
         let list: Vec<PathId> = (0..4).map(PathId::new).collect();
-        let mut paths = Paths::new(&list, Stream::seed_from_u64(7), Some(&PENALTY));
+        let mut paths = Paths::new(&list, RngStream::seed_from_u64(7), Some(&PENALTY));
         paths.replace(&list[1..], Some(&PENALTY));
         for _ in 0..40 {
             paths.scoreboard().unwrap().loss(0);

@@ -374,7 +374,7 @@ mod tests {
         let step = |share, us| PullGap { share, gap: TimeDelta::from_us(us) };
         let pull_gaps = PullGaps {
             steps: [step(1 << 30, 5), step(3 << 30, 7), step(u32::MAX, 9)].into(),
-            stream: crate::Stream::seed_from_u64(1),
+            stream: crate::RngStream::seed_from_u64(1),
         };
         let config = Config { pull_gaps: Some(pull_gaps), ..config(PullSpacing::WireBytes) };
         let mut gaps = Gaps::new(&config);

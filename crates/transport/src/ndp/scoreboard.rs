@@ -577,7 +577,7 @@ mod tests {
             share in 2u64..=20,
             count in prop_oneof![Just(1u16), Just(2), Just(16), Just(36)],
         ) {
-            let mut stream = crate::Stream::seed_from_u64(seed);
+            let mut stream = crate::RngStream::seed_from_u64(seed);
             let mut board = Scoreboard::new(count, &PENALTY);
             for round in 0..100_000u64 {
                 for path in 0..count {

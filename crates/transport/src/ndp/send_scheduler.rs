@@ -190,7 +190,7 @@ impl SendScheduler {
         if !self.bursts.is_empty() {
             return self.next_beside_bursts();
         }
-        self.credits.pop_front().expect("a ready half has a turn")
+        self.credits.pop_front().expect("a ready side has a turn")
     }
 
     /// Takes a turn of a round: one credit of each connection without a burst, one turn of every burst.

@@ -682,7 +682,7 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::ndp::tests::{PENALTY, config};
-    use crate::{Side, Stream};
+    use crate::{RngStream, Side};
     use alloc::vec::Vec;
     use rand_xoshiro::rand_core::SeedableRng;
     use trimline_packet::ConnectionId;
@@ -692,7 +692,7 @@ mod tests {
     fn a_late_ack_of_the_first_attempt_says_nothing_of_the_path_of_the_second() {
         let config = Config { path_penalty: Some(PENALTY), ..config() };
         let list = [PathId::new(0), PathId::new(1)];
-        let paths = Paths::new(&list, Stream::seed_from_u64(1), Some(&PENALTY));
+        let paths = Paths::new(&list, RngStream::seed_from_u64(1), Some(&PENALTY));
         let mut sender = Sender::new(Time::ZERO, &config, None, None, 0, 0, paths);
         let (here, connection) = (HostId::new(0), ConnectionId::new(1));
         let key = Key { peer: HostId::new(1), connection, opened_here: true, side: Side::Sending };
@@ -713,7 +713,7 @@ mod tests {
     #[test]
     fn a_first_window_that_was_not_kept_goes_again_whole() {
         let config = Config { initial_window: 4, ..config() };
-        let paths = Paths::new(&[PathId::new(0)], Stream::seed_from_u64(1), None);
+        let paths = Paths::new(&[PathId::new(0)], RngStream::seed_from_u64(1), None);
         let mut sender = Sender::new(Time::ZERO, &config, None, Some(90_000), 0, 0, paths);
         let (here, connection) = (HostId::new(0), ConnectionId::new(1));
         let key = Key { peer: HostId::new(1), connection, opened_here: true, side: Side::Sending };

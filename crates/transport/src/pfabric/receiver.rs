@@ -5,7 +5,7 @@ use trimline_packet::{Flags, Header, HostId, Kind, Packet};
 use crate::flow::Statistics;
 use crate::shell::UsePaths;
 use crate::spray::Spray;
-use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
+use crate::{Arrivals, Key, PathList, RngStream, WINDOW_LIMIT};
 
 /// The receive stream of a flow.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Receiver {
 }
 
 impl UsePaths for Receiver {
-    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> RngStream) {
         self.paths.replace(paths);
     }
 }

@@ -8,7 +8,7 @@ use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time};
 use super::config::{Config, Priority, SenderStatistics};
 use crate::shell::UsePaths;
 use crate::spray::Spray;
-use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
+use crate::{Arrivals, Key, PathList, RngStream, WINDOW_LIMIT};
 
 const ENDLESS: u32 = u32::MAX;
 
@@ -61,7 +61,7 @@ pub struct Sender {
 }
 
 impl UsePaths for Sender {
-    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> RngStream) {
         self.paths.replace(paths);
     }
 }

@@ -294,7 +294,7 @@ impl ShellEndpoint for Endpoint {
     fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let is_from_opener = packet.header.flags.contains(Flags::FROM_OPENER);
         match (packet.header.kind, is_from_opener) {
-            _ if packet.service.service().is_turned_round() => {}
+            _ if packet.service.service().is_bounced() => {}
             (Kind::Data, true) => return self.on_data(now, packet, tables),
             (Kind::Pull, true) => self.handle_rts(now, packet, tables),
             (Kind::Pull, false) => self.handle_token(now, packet, tables),

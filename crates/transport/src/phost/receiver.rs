@@ -6,7 +6,7 @@ use super::config::{Config, MAX_DOUBLINGS, ReceiverRules, times};
 use super::ranking::Rank;
 use crate::shell::UsePaths;
 use crate::spray::Spray;
-use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
+use crate::{Arrivals, Key, PathList, RngStream, WINDOW_LIMIT};
 
 /// Number of silent waits before waits double.
 const FIRST_SILENCES: u8 = 8;
@@ -66,7 +66,7 @@ pub struct Receiver {
 }
 
 impl UsePaths for Receiver {
-    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> RngStream) {
         self.paths.replace(paths);
     }
 }

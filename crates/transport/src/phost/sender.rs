@@ -9,7 +9,7 @@ use super::config::{Config, MAX_DOUBLINGS, packets_of, times};
 use super::ranking::Rank;
 use crate::shell::UsePaths;
 use crate::spray::Spray;
-use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
+use crate::{Arrivals, Key, PathList, RngStream, WINDOW_LIMIT};
 
 /// Number of first repeats that double the wait for an answer to an RTS. An incast needs some 30 more where RTSs share
 /// a queue with data.
@@ -54,7 +54,7 @@ pub struct Sender {
 }
 
 impl UsePaths for Sender {
-    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> RngStream) {
         self.paths.replace(paths);
     }
 }

@@ -14,7 +14,7 @@ use super::segment::{self, Block, Blocks, Extra, MARK_CWR};
 use super::sender::draw_path;
 use crate::arrivals::{Arrivals, WINDOW_LIMIT};
 use crate::shell::UsePaths;
-use crate::{Key, PathList, Stream};
+use crate::{Key, PathList, RngStream};
 
 /// Max remembered blocks; an ACK names at most three.
 const REMEMBERED: usize = 8;
@@ -142,7 +142,7 @@ pub struct Receiver {
     pub(super) is_delivered: bool,
     /// Class of the segments and their ACKs.
     class: u8,
-    stream: Stream,
+    stream: RngStream,
     pub(super) statistics: ReceiverStatistics,
 }
 
@@ -165,13 +165,13 @@ impl Side {
 }
 
 impl UsePaths for Receiver {
-    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> RngStream) {
         self.keep_to(&paths);
     }
 }
 
 impl Receiver {
-    pub(super) fn new(paths: &[PathId], mut stream: Stream) -> Receiver {
+    pub(super) fn new(paths: &[PathId], mut stream: RngStream) -> Receiver {
         let path = draw_path(paths, &mut stream);
         Receiver {
             first: Side::new(path),
@@ -509,7 +509,7 @@ mod tests {
 
     impl Lone {
         fn new(config: Config) -> Lone {
-            let receiver = Receiver::new(&[PathId::new(0)], Stream::seed_from_u64(1));
+            let receiver = Receiver::new(&[PathId::new(0)], RngStream::seed_from_u64(1));
             Lone { receiver, config }
         }
 

@@ -23,7 +23,7 @@ use super::segment::{self, Extra, MARK_CWR};
 use super::subflow::{Ack, Subflow};
 use crate::round_robin::{self, Links};
 use crate::shell::UsePaths;
-use crate::{Key, PathList, Stream};
+use crate::{Key, PathList, RngStream};
 
 /// The send stream.
 #[derive(Debug)]
@@ -50,11 +50,11 @@ pub struct Sender {
     linked: Option<Linked>,
     /// The connection's segments to resend, each by another subflow than the named one.
     reinjected: VecDeque<(u32, u8)>,
-    stream: Stream,
+    stream: RngStream,
     pub(super) statistics: SenderStatistics,
 }
 
-pub(super) fn draw_path(paths: &[PathId], stream: &mut Stream) -> PathId {
+pub(super) fn draw_path(paths: &[PathId], stream: &mut RngStream) -> PathId {
     // Multiply and shift: the bias of 2^-16 does not matter here.
     let place = ((stream.next_u64() >> 32) * paths.len() as u64) >> 32;
     paths[place as usize]
@@ -85,7 +85,7 @@ impl round_robin::Linked for Sender {
 }
 
 impl UsePaths for Sender {
-    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> RngStream) {
         self.keep_to(&paths);
     }
 }
@@ -96,7 +96,7 @@ impl Sender {
         class: u8,
         (length, payload): (Option<u64>, Option<NonZeroU16>),
         paths: &[PathId],
-        mut stream: Stream,
+        mut stream: RngStream,
     ) -> Sender {
         let payload = payload.map_or(config.payload_bytes, NonZeroU16::get);
         let (end, last_bytes) = match length.map(|length| segments(payload, length)) {

@@ -3,7 +3,7 @@
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{ByteCount, Kind, Time};
 use trimline_transport::Endpoint as _;
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 use trimline_transport::dcqcn::{ACK_REQUEST, Config, Event};
 
 use crate::link::{Fate, Pair, config, us};
@@ -72,7 +72,7 @@ fn flows_end_where_one_packet_of_twenty_is_lost_in_either_direction() {
     for seed in 0..20 {
         let config = Config { ack_every: 1 + (seed % 3) as u8, ..config() };
         let mut pair = Pair::new(&config);
-        let mut dice = Stream::seed_from_u64(seed);
+        let mut dice = RngStream::seed_from_u64(seed);
         pair.fate = Box::new(move |_, _| match dice.next_u64() % 20 {
             0 => Fate::Drop,
             1 => Fate::Mark,
@@ -114,7 +114,7 @@ fn time_outs_double_until_something_is_acknowledged_and_64_times_at_most() {
 fn a_flow_ends_whose_bursts_are_reordered_and_mostly_lost() {
     for seed in 0..20 {
         let mut pair = Pair::new(&Config { ack_every: 200, ..config() });
-        let mut dice = Stream::seed_from_u64(seed);
+        let mut dice = RngStream::seed_from_u64(seed);
         pair.gap = us(50) - Time::ZERO;
         pair.fate = Box::new(move |_, packet| match packet.header.kind {
             Kind::Data => Fate::Late(us(dice.next_u64() % 200) - Time::ZERO),

@@ -6,7 +6,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, Packet, PathId, Time, TimeDelta};
 use trimline_transport::dcqcn::{Command, Config, Endpoint, Event};
 use trimline_transport::{
-    Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, Side, Stream,
+    Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, RngStream, Side,
 };
 
 pub(crate) fn us(us: u64) -> Time {
@@ -44,8 +44,8 @@ impl HostTables for Table {
     fn paths(&self, _peer: HostId, paths: &mut PathList) {
         paths.push(PathId::new(0));
     }
-    fn stream(&self, key: Key) -> Stream {
-        Stream::seed_from_u64(u64::from(key.connection.get()))
+    fn stream(&self, key: Key) -> RngStream {
+        RngStream::seed_from_u64(u64::from(key.connection.get()))
     }
 }
 
@@ -120,7 +120,7 @@ impl Pair {
             length: bytes.map(ByteCount::new),
             payload: None,
             paths: [PathId::new(0)].into_iter().collect(),
-            stream: Stream::seed_from_u64(0),
+            stream: RngStream::seed_from_u64(0),
         };
         let host = &mut self.hosts[0];
         host.endpoint.handle_command(self.now, open, &mut host.table);

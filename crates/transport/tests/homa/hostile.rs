@@ -5,7 +5,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{Flags, Header, Kind, Packet, Service, ServiceClass, TimeDelta};
 use trimline_transport::flow::Event;
 use trimline_transport::homa::Config;
-use trimline_transport::{Endpoint as _, Stream};
+use trimline_transport::{Endpoint as _, RngStream};
 
 use crate::lone::{Lone, ack, busy, config, control, data, grant, resend};
 
@@ -68,7 +68,7 @@ fn an_end_before_what_has_arrived_is_a_lie() {
 }
 
 /// Draws any packet of the peer.
-fn any_packet(dice: &mut Stream) -> Packet {
+fn any_packet(dice: &mut RngStream) -> Packet {
     let mut small = |count: u64| (dice.next_u64() % count) as u32;
     let kind = [Kind::Data, Kind::Ack, Kind::Nack, Kind::Pull, Kind::Reset][small(5) as usize];
     let (flags, connection) = (small(256) as u8, small(4));
@@ -96,7 +96,7 @@ proptest! {
 
     #[test]
     fn no_packet_makes_a_host_panic_or_send_what_no_message_has(seed in any::<u64>()) {
-        let mut dice = Stream::seed_from_u64(seed);
+        let mut dice = RngStream::seed_from_u64(seed);
         let config = Config { boost_bytes: 3000, ..config() };
         let mut lone = Lone::listening(config);
         lone.open(0, Some(2500));

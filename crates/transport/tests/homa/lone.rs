@@ -7,7 +7,7 @@ use trimline_packet::{
 };
 use trimline_transport::flow::{Command, Event};
 use trimline_transport::homa::{Config, Ending, Endpoint};
-use trimline_transport::{Allowed, Disposition, Endpoint as _, Stream};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, RngStream};
 
 use crate::world::Table;
 
@@ -68,7 +68,7 @@ impl Lone {
             length: bytes.map(ByteCount::new),
             payload: None,
             paths: (0..4).map(PathId::new).collect(),
-            stream: Stream::seed_from_u64(connection.into()),
+            stream: RngStream::seed_from_u64(connection.into()),
         };
         self.endpoint.handle_command(self.now, command, &mut self.table);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{Flags, Kind, Packet, TimeDelta};
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 use trimline_transport::ndp::{Config, CoreRate, PathPenalty};
 
 use crate::link::{Fate, Network, config, us};
@@ -274,7 +274,7 @@ fn run(weather: &Weather) -> Network {
     let mut network = Network::new(5, 1, &config);
     network.header_capacity = weather.header_capacity;
     network.idle_calls = weather.idle_calls;
-    let mut dice = Stream::seed_from_u64(weather.seed);
+    let mut dice = RngStream::seed_from_u64(weather.seed);
     let w = weather.clone();
     network.impairment = Box::new(move |_, packet| {
         let mut roll = |in_a_thousand| dice.next_u64() % 1000 < in_a_thousand;

@@ -11,7 +11,7 @@ use trimline_packet::{
 };
 use trimline_transport::ndp::{self, Command, Config, Event, PullSpacing};
 use trimline_transport::{
-    Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, Side, Stream,
+    Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, RngStream, Side,
 };
 
 pub(crate) fn us(us: u64) -> Time {
@@ -87,8 +87,8 @@ impl HostTables for Table {
     fn paths(&self, _peer: HostId, paths: &mut PathList) {
         paths.extend((0..self.paths).map(PathId::new));
     }
-    fn stream(&self, key: Key) -> Stream {
-        Stream::seed_from_u64(u64::from(key.connection.get()) << 32 | u64::from(key.peer.get()))
+    fn stream(&self, key: Key) -> RngStream {
+        RngStream::seed_from_u64(u64::from(key.connection.get()) << 32 | u64::from(key.peer.get()))
     }
 }
 
@@ -144,8 +144,8 @@ pub(crate) struct Network {
     happenings: BTreeMap<(Time, u8, u64), Happening>,
     number: u64,
     pub(crate) impairment: Impairment,
-    coin: Stream,
-    whim: Stream,
+    coin: RngStream,
+    whim: RngStream,
     rate: BitRate,
     delay: TimeDelta,
     pub(crate) data_capacity: usize,
@@ -181,8 +181,8 @@ impl Network {
             happenings: BTreeMap::new(),
             number: 0,
             impairment: Box::new(|_, _| Fate::Pass),
-            coin: Stream::seed_from_u64(99),
-            whim: Stream::seed_from_u64(98),
+            coin: RngStream::seed_from_u64(99),
+            whim: RngStream::seed_from_u64(98),
             rate: config.link_rate,
             delay: TimeDelta::from_us(1),
             data_capacity: 8,
@@ -227,7 +227,7 @@ impl Network {
             length: length.map(ByteCount::new),
             payload: None,
             paths,
-            stream: Stream::seed_from_u64(u64::from(connection) + 1000 * from as u64),
+            stream: RngStream::seed_from_u64(u64::from(connection) + 1000 * from as u64),
         };
         self.command(from, command);
         key
@@ -250,7 +250,7 @@ impl Network {
     }
 
     pub(crate) fn slot(&self, host: usize, key: Key) -> u32 {
-        self.hosts[host].directory.find(key).expect("the half exists")
+        self.hosts[host].directory.find(key).expect("the side exists")
     }
 
     fn happen(&mut self, at: Time, happening: Happening) {
@@ -351,7 +351,7 @@ impl Network {
             }
             Fate::Return if data => {
                 packet.trim(64);
-                packet.turn_round();
+                packet.bounce();
             }
             Fate::Twice => self.enter_at(arrives, packet),
             Fate::Hold(time) => arrives += time,
@@ -388,7 +388,7 @@ impl Network {
         } else if port.headers.len() < header_capacity {
             port.headers.push_back(packet);
         } else if packet.service == Service::Trimmed {
-            packet.turn_round();
+            packet.bounce();
             let at = self.now + self.delay;
             self.enter_at(at, packet);
         }

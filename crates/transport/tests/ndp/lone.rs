@@ -8,7 +8,7 @@ use trimline_packet::{
 };
 use trimline_transport::ndp::{Command, Config, Endpoint, Event};
 use trimline_transport::{
-    Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, Side, Stream,
+    Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, RngStream, Side,
 };
 
 use crate::link::{PORT, Table};
@@ -60,7 +60,7 @@ impl Lone {
             length: length.map(ByteCount::new),
             payload,
             paths,
-            stream: Stream::seed_from_u64(1),
+            stream: RngStream::seed_from_u64(1),
         });
     }
 
@@ -124,7 +124,7 @@ impl Lone {
     }
 
     pub(crate) fn slot(&self, key: Key) -> u32 {
-        self.directory.find(key).expect("the half exists")
+        self.directory.find(key).expect("the side exists")
     }
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn trimmed(mut packet: Packet) -> Packet {
 /// A packet of this host on its way back.
 pub(crate) fn returned(mut packet: Packet) -> Packet {
     packet.trim(64);
-    packet.turn_round();
+    packet.bounce();
     packet
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{ByteCount, Kind, TimeDelta};
 use trimline_transport::ndp::{Config, Event};
-use trimline_transport::{Key, Stream, flow};
+use trimline_transport::{Key, RngStream, flow};
 
 use crate::link::{Fate, Network, config, us};
 
@@ -66,7 +66,7 @@ proptest! {
         };
         let mut network = Network::new(2, 1, &config);
         network.idle_calls = 100;
-        let mut dice = Stream::seed_from_u64(seed);
+        let mut dice = RngStream::seed_from_u64(seed);
         network.impairment = Box::new(move |_, _| match dice.next_u64() % 1000 {
             die if die < loss => Fate::Drop,
             die if die < loss * 3 / 2 => Fate::Twice,

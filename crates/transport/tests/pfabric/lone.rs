@@ -6,7 +6,7 @@ use trimline_packet::{
 };
 use trimline_transport::flow::{Command, Event};
 use trimline_transport::pfabric::{Config, Endpoint, Priority};
-use trimline_transport::{Allowed, Disposition, Endpoint as _, Stream};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, RngStream};
 
 use crate::world::Table;
 
@@ -55,7 +55,7 @@ impl Lone {
             length: bytes.map(ByteCount::new),
             payload: None,
             paths: (0..4).map(PathId::new).collect(),
-            stream: Stream::seed_from_u64(7),
+            stream: RngStream::seed_from_u64(7),
         };
         self.endpoint.handle_command(self.now, command, &mut self.table);
     }

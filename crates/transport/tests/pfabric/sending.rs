@@ -237,7 +237,7 @@ fn who_does_not_ask_for_notifications_hears_none() {
     assert_eq!(lone.endpoint.sender_statistics(0).notifications, 0);
     let returned = |packet: &Packet| {
         let mut returned = *packet;
-        returned.turn_round();
+        returned.bounce();
         returned
     };
     assert_eq!(lone.data_after(&returned(&sent[0])), []);

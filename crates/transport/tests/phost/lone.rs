@@ -6,7 +6,7 @@ use trimline_packet::{
 };
 use trimline_transport::flow::{Command, Event};
 use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order, ReceiverRules};
-use trimline_transport::{Allowed, Disposition, Endpoint as _, Stream};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, RngStream};
 
 use crate::world::Table;
 
@@ -67,7 +67,7 @@ impl Lone {
             length: bytes.map(ByteCount::new),
             payload: None,
             paths: (0..paths).map(PathId::new).collect(),
-            stream: Stream::seed_from_u64(7),
+            stream: RngStream::seed_from_u64(7),
         };
         self.endpoint.handle_command(self.now, command, &mut self.table);
     }

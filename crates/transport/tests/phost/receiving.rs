@@ -345,7 +345,7 @@ fn a_packet_without_its_payload_has_not_arrived() {
     assert_eq!(lone.receive(&trimmed), Disposition::Discard);
     let mut back = free_data(1, 1);
     back.trim(64);
-    back.turn_round();
+    back.bounce();
     assert_eq!(lone.receive(&back), Disposition::Discard);
     let seen = *lone.endpoint.statistics(0);
     assert_eq!((seen.packets, seen.headers), (0, 1));

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{ByteCount, ConnectionId, HostId, Packet, PathId, Service, Time};
 use trimline_packet::{Kind, TimeDelta};
-use trimline_transport::{Allowed, Endpoint, HostTables, Key, PathList, Stream, flow};
+use trimline_transport::{Allowed, Endpoint, HostTables, Key, PathList, RngStream, flow};
 
 use crate::hosts::{cbr_host, dcqcn_host, homa_host, ndp_host, pfabric_host, phost_host, tcp_host};
 
@@ -30,8 +30,8 @@ impl HostTables for Table {
     fn paths(&self, _peer: HostId, paths: &mut PathList) {
         paths.extend((0..4).map(PathId::new));
     }
-    fn stream(&self, key: Key) -> Stream {
-        Stream::seed_from_u64(u64::from(key.connection.get()))
+    fn stream(&self, key: Key) -> RngStream {
+        RngStream::seed_from_u64(u64::from(key.connection.get()))
     }
 }
 
@@ -48,7 +48,7 @@ fn run<E: Endpoint<Command: From<flow::Command>>>(
     own: Option<NonZeroU16>,
     seed: u64,
 ) -> Paused {
-    let mut dice = Stream::seed_from_u64(seed);
+    let mut dice = RngStream::seed_from_u64(seed);
     let mut hosts = [0, 1].map(|number| (make(HostId::new(number)), Table::default()));
     for (number, (endpoint, table)) in (0..).zip(&mut hosts) {
         endpoint.handle_command(Time::ZERO, flow::Command::Listen.into(), table);
@@ -59,7 +59,7 @@ fn run<E: Endpoint<Command: From<flow::Command>>>(
             length: Some(ByteCount::new(300_000)),
             payload: own.filter(|_| number == 0),
             paths: (0..4).map(PathId::new).collect(),
-            stream: Stream::seed_from_u64(seed ^ u64::from(number)),
+            stream: RngStream::seed_from_u64(seed ^ u64::from(number)),
         };
         endpoint.handle_command(Time::ZERO, open.into(), table);
     }
@@ -115,7 +115,7 @@ fn run<E: Endpoint<Command: From<flow::Command>>>(
                 1 if is_trimmable => _ = packet.trim(64),
                 2 if is_trimmable => {
                     packet.trim(64);
-                    packet.turn_round();
+                    packet.bounce();
                 }
                 _ => {}
             }

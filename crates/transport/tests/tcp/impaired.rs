@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{Kind, TimeDelta};
-use trimline_transport::Stream;
+use trimline_transport::RngStream;
 use trimline_transport::tcp::{Config, Control, Handshake};
 
 use crate::link::{Fate, Network, config, us};
@@ -61,7 +61,7 @@ proptest! {
         network.capacity = capacity;
         network.mark_above = capacity / 3;
         network.idle_calls = 100;
-        let mut dice = Stream::seed_from_u64(seed);
+        let mut dice = RngStream::seed_from_u64(seed);
         network.impairment = Box::new(move |_, _| match dice.next_u64() % 1000 {
             die if die < loss => Fate::Drop,
             die if die < loss * 3 / 2 => Fate::Twice,

@@ -11,7 +11,7 @@ use trimline_transport::tcp::{
     Command, Config, Control, Endpoint, Event, Handshake, Notifications,
 };
 use trimline_transport::{
-    Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, Side, Stream,
+    Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, RngStream, Side,
 };
 
 pub(crate) fn us(us: u64) -> Time {
@@ -83,8 +83,8 @@ impl HostTables for Table {
     fn paths(&self, _peer: HostId, paths: &mut PathList) {
         paths.extend((0..self.paths).map(PathId::new));
     }
-    fn stream(&self, key: Key) -> Stream {
-        Stream::seed_from_u64(u64::from(key.connection.get()) << 32 | u64::from(key.peer.get()))
+    fn stream(&self, key: Key) -> RngStream {
+        RngStream::seed_from_u64(u64::from(key.connection.get()) << 32 | u64::from(key.peer.get()))
     }
 }
 
@@ -141,7 +141,7 @@ pub(crate) struct Network {
     pub(crate) early: u64,
     /// A packet with ECT that finds more packets than this is marked.
     pub(crate) mark_above: usize,
-    whim: Stream,
+    whim: RngStream,
     /// Calls without a reason, per thousand occasions.
     pub(crate) idle_calls: u64,
     pub(crate) dropped: u64,
@@ -184,7 +184,7 @@ impl Network {
             capacity: usize::MAX,
             early: 0,
             mark_above: usize::MAX,
-            whim: Stream::seed_from_u64(98),
+            whim: RngStream::seed_from_u64(98),
             idle_calls: 0,
             dropped: 0,
             notifies: false,
@@ -224,7 +224,7 @@ impl Network {
             length: length.map(ByteCount::new),
             payload: None,
             paths,
-            stream: Stream::seed_from_u64(u64::from(connection) + 1000 * from as u64),
+            stream: RngStream::seed_from_u64(u64::from(connection) + 1000 * from as u64),
         };
         let Host { endpoint, directory, .. } = &mut self.hosts[from];
         endpoint.handle_command(self.now, command, directory);

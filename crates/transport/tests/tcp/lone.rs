@@ -7,7 +7,7 @@ use trimline_packet::{
 use trimline_transport::tcp::{
     Command, Config, Endpoint, Handshake, ReceiverStatistics, SenderStatistics,
 };
-use trimline_transport::{Allowed, Disposition, Endpoint as _, Stream};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, RngStream};
 
 use crate::link::{Table, config, us};
 
@@ -47,7 +47,7 @@ impl Lone {
             length: segments.map(|segments| ByteCount::new(segments * payload)),
             payload: None,
             paths: [PathId::new(0)].into_iter().collect(),
-            stream: Stream::seed_from_u64(1),
+            stream: RngStream::seed_from_u64(1),
         });
         lone
     }

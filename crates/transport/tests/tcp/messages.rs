@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{BitRate, Kind, Time, TimeDelta};
 use trimline_transport::tcp::{Config, Control, Handshake};
-use trimline_transport::{Side, Stream};
+use trimline_transport::{RngStream, Side};
 
 use crate::impaired::any_config;
 use crate::link::{Fate, Network, config, us};
@@ -21,7 +21,7 @@ fn messages() -> impl Strategy<Value = Vec<(u64, u64)>> {
 
 /// Loses, doubles and delays packets; `loss` of a thousand are lost.
 fn impair(network: &mut Network, seed: u64, loss: u64) {
-    let mut dice = Stream::seed_from_u64(seed);
+    let mut dice = RngStream::seed_from_u64(seed);
     network.impairment = Box::new(move |_, _| match dice.next_u64() % 1000 {
         die if die < loss => Fate::Drop,
         die if die < loss * 3 / 2 => Fate::Twice,

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{ByteCount, ConnectionId, HostId, Packet, PathId, Service, Time, TimeDelta};
 use trimline_transport::flow::{Command, Event};
-use trimline_transport::{Allowed, Disposition, Endpoint, HostTables, Key, PathList, Side, Stream};
+use trimline_transport::{
+    Allowed, Disposition, Endpoint, HostTables, Key, PathList, RngStream, Side,
+};
 
 pub(crate) const FLOWS: u32 = 12;
 
@@ -46,8 +48,8 @@ impl HostTables for Table {
     fn paths(&self, _peer: HostId, paths: &mut PathList) {
         paths.extend((0..self.paths.max(1)).map(PathId::new));
     }
-    fn stream(&self, key: Key) -> Stream {
-        Stream::seed_from_u64(u64::from(key.connection.get()))
+    fn stream(&self, key: Key) -> RngStream {
+        RngStream::seed_from_u64(u64::from(key.connection.get()))
     }
 }
 
@@ -69,7 +71,7 @@ pub(crate) struct World<E> {
     /// Times at which the NICs are free.
     free: Vec<Time>,
     links: BTreeMap<(Time, u64), Packet>,
-    dice: Stream,
+    dice: RngStream,
     /// One packet in `loss` is lost.
     loss: u64,
     /// The links drop every packet before this time.
@@ -98,7 +100,7 @@ impl<E: Endpoint<Command = Command, Event = Event>> World<E> {
             hosts,
             free: vec![Time::ZERO; count as usize],
             links: BTreeMap::new(),
-            dice: Stream::seed_from_u64(seed),
+            dice: RngStream::seed_from_u64(seed),
             loss,
             works_from: Time::ZERO,
             limit: Time::from_ps(100_000_000_000_000),
@@ -134,7 +136,7 @@ impl<E: Endpoint<Command = Command, Event = Event>> World<E> {
             length: Some(ByteCount::new(bytes)),
             payload: None,
             paths: (0..4).map(PathId::new).collect(),
-            stream: Stream::seed_from_u64(u64::from(flow)),
+            stream: RngStream::seed_from_u64(u64::from(flow)),
         };
         let (endpoint, table) = &mut self.hosts[from as usize];
         endpoint.handle_command(self.now, command, table);

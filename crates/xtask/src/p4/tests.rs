@@ -131,7 +131,7 @@ fn packet() -> impl Strategy<Value = Packet> {
                 packet.trim(Packet::HEADER_BYTES);
             }
             if what == 6 {
-                packet.turn_round();
+                packet.bounce();
             }
             packet
         },
@@ -271,7 +271,7 @@ proptest! {
         let left = Frame::trim(&mut cut, &Profile::PAPER, false, Lengths::Updated).unwrap();
         cut.truncate(left);
         let mut back = cut.clone();
-        Frame::turn_round(&mut back, &Profile::PAPER).unwrap();
+        Frame::bounce(&mut back, &Profile::PAPER).unwrap();
         let mut bench = full(left);
         for _ in 0..3 {
             bench.receive(1, &bytes).unwrap();

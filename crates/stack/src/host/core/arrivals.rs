@@ -45,7 +45,7 @@ impl Name {
         let header = &packet.header;
         let from_opener = header.flags.contains(Flags::FROM_OPENER);
         let opened_here = match header.kind {
-            _ if packet.service.service().is_turned_round() => from_opener,
+            _ if packet.service.service().is_bounced() => from_opener,
             Kind::Data | Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => !from_opener,
         };
         Name { peer: packet.source, connection: header.connection, opened_here }
@@ -193,7 +193,7 @@ impl Core {
     /// Reads from an ACK or NACK the packets that came, the pull counter, and whether the peer's application reads.
     fn heed_answer(&mut self, index: u32, packet: &mut Packet) {
         let entry = &mut self.entries[index as usize];
-        let came_back = packet.service.service().is_turned_round();
+        let came_back = packet.service.service().is_bounced();
         let header = &mut packet.header;
         let answers = match header.kind {
             Kind::Data => came_back,
@@ -291,7 +291,7 @@ impl Core {
         let header = &packet.header;
         match header.kind {
             // This host's own header: the endpoint knows whether it sent it.
-            _ if packet.service.service().is_turned_round() => Verdict::Take(index),
+            _ if packet.service.service().is_bounced() => Verdict::Take(index),
             Kind::Data => self.verdict_of_data(packet, name, index),
             Kind::Ack | Kind::Nack | Kind::Pull => Verdict::Take(index),
             Kind::Reset => match index {
@@ -493,7 +493,7 @@ impl Core {
     /// Records an ACK, a NACK or a header that came back, or handles a RESET.
     fn answered(&mut self, packet: &Packet, index: Option<u32>) {
         let header = &packet.header;
-        let came_back = packet.service.service().is_turned_round();
+        let came_back = packet.service.service().is_bounced();
         match header.kind {
             Kind::Data if came_back => {}
             // A control packet of this host's own.

@@ -31,7 +31,7 @@ const CERTAIN_ROUNDS: u64 = 8;
 
 /// Maximum number of connections that are inspected together, so that the answers to their probes fit into the ring of
 /// an interface (512 frames). The inspections of a round are spread over it.
-const INSPECTIONS: usize = 64;
+const MAX_INSPECTIONS: usize = 64;
 
 /// Minimum IP packet, in bytes, that a path may lose for its length (RFC 791: every host takes 576).
 const MIN_PATH_MTU: u16 = 576;
@@ -147,16 +147,16 @@ impl Core {
             return;
         }
         let (all, from, awake) = (self.entries.len(), watch.at, watch.awake);
-        let end = (from + INSPECTIONS).min(all);
+        let end = (from + MAX_INSPECTIONS).min(all);
         watch.at = if end == all { 0 } else { end };
         let part = u128::from(round.as_ps()) * (end - from) as u128 / all as u128;
         watch.next = Some(now.saturating_add(TimeDelta::from_ps((part as u64).max(1))));
         for index in from..end {
-            self.inspect_all(now, index as u32, timeout, awake);
+            self.inspect(now, index as u32, timeout, awake);
         }
     }
 
-    fn inspect_all(&mut self, now: Time, index: u32, timeout: TimeDelta, awake: Time) {
+    fn inspect(&mut self, now: Time, index: u32, timeout: TimeDelta, awake: Time) {
         let entry = &mut self.entries[index as usize];
         let is_under_way = entry.outgoing.opened || entry.begun;
         if !entry.in_use || entry.failure.is_some() || !is_under_way {

@@ -21,7 +21,7 @@ impl Core {
         let Datagram { service, fields, .. } = datagram;
         let opening = Flags::SYN | Flags::FROM_OPENER;
         fields.kind == Kind::Data
-            && !service.service().is_turned_round()
+            && !service.service().is_bounced()
             && fields.flags.bits() & opening == opening
             && self.services.contains(&(fields.extra as u16))
     }
@@ -63,7 +63,7 @@ impl Core {
     pub(super) fn refuse_stranger(&mut self, now: Time, ethernet: Ethernet, datagram: &Datagram) {
         let fields = datagram.fields;
         let is_asked = match fields.kind {
-            _ if datagram.service.service().is_turned_round() => false,
+            _ if datagram.service.service().is_bounced() => false,
             Kind::Data | Kind::Pull => true,
             Kind::Ack | Kind::Nack | Kind::Reset => false,
         };
