@@ -64,14 +64,35 @@ impl Key {
         self.with_samples(samples)
     }
 
-    /// Returns the samples as in a file, with quotation marks.
+    /// Returns a declared default or sample as a file has it: with quotation marks if it is a string.
+    pub(crate) fn written(&self, value: &str) -> String {
+        let is_bare = match &self.form {
+            Form::Integer(..)
+            | Form::Boolean
+            | Form::Table(_)
+            | Form::Tables(_)
+            | Form::List(_) => true,
+            Form::Either(_) => {
+                value.starts_with(['{', '['])
+                    || value.parse::<bool>().is_ok()
+                    || value.parse::<i64>().is_ok()
+            }
+            Form::Text
+            | Form::Name
+            | Form::Quantity(_)
+            | Form::Word(_)
+            | Form::Range
+            | Form::Sweep
+            | Form::Overrides
+            | Form::Transports
+            | Form::Transport => false,
+        };
+        if is_bare { value.to_owned() } else { format!("\"{value}\"") }
+    }
+
+    /// Returns the samples as a file has them.
     pub(crate) fn written_samples(&self) -> impl Iterator<Item = String> + '_ {
-        self.samples.iter().map(|&sample| {
-            let is_bare = sample.starts_with(['{', '['])
-                || sample.parse::<bool>().is_ok()
-                || sample.parse::<i64>().is_ok();
-            if is_bare { sample.to_owned() } else { format!("\"{sample}\"") }
-        })
+        self.samples.iter().map(|sample| self.written(sample))
     }
 
     pub(crate) fn is_required(&self) -> bool {

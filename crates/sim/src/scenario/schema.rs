@@ -106,16 +106,12 @@ fn described(key: &Key, whole: bool, language: &Language) -> Value {
     if let Value::Object(form) = &mut form {
         form.insert("description".into(), json!(key.description()));
         if let Some(default) = key.fixed() {
-            form.insert("default".into(), value(&key.form, default));
+            // Numbers, booleans and strings are written alike in TOML and in JSON.
+            let default = serde_json::from_str(&key.written(default)).expect("no table");
+            form.insert("default".into(), default);
         }
     }
     form
-}
-
-fn value(form: &Form, text: &str) -> Value {
-    let may_be_number = matches!(form, Form::Integer(..) | Form::Boolean | Form::Either(_));
-    let number = serde_json::from_str(text).ok().filter(|_| may_be_number);
-    number.unwrap_or_else(|| json!(text))
 }
 
 fn transports(whole: bool, language: &Language) -> Value {

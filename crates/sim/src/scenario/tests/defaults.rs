@@ -5,9 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::check::Extent;
 use super::super::grammar::SCENARIO;
-use super::super::{Place, Scenario, Source, payload, reference, resolve, schema};
+use super::super::{Scenario, Source, payload, reference, resolve, schema};
 use crate::keys::form::{Form, Grammar, Key, Language};
 use crate::keys::tree::{self, Entry, Node, Table, Value};
 use crate::transports::Transports;
@@ -118,15 +117,9 @@ pub(super) fn name_of(grammar: &Grammar, key: &Key) -> (usize, &'static str) {
     (std::ptr::from_ref(grammar).addr(), key.name)
 }
 
-/// Parses a default as the first type that the key takes.
-fn value(key: &Key, default: &str, language: &Language, place: &Place) -> Node {
-    let integer = default.parse().ok().map(Value::Integer);
-    let kinds = [default.parse().ok().map(Value::Boolean), integer];
-    let text = Some(Value::Text(default.to_owned()));
-    let node = |value| Node { value, place: place.clone() };
-    let may_be = |node: &Node| key.form.check(node, Extent::Whole, language).is_ok();
-    let found = kinds.into_iter().chain([text]).flatten().map(node).find(may_be);
-    found.unwrap_or_else(|| panic!("`{}` cannot be its default {default}", key.name))
+/// Parses the text of a value, as in a file of this name.
+pub(super) fn node(name: &str, text: &str) -> Node {
+    parsed(name, &format!("value = {text}\n")).take("value").unwrap().node
 }
 
 #[test]
@@ -164,7 +157,7 @@ fn a_default_written_out_changes_nothing() {
                         entry.key == key.name || grammar.alternatives.contains(&key.name)
                     });
                     let place = variant.place.clone();
-                    let node = value(key, key.fixed().unwrap(), &language, &place);
+                    let node = node("value.toml", &key.written(key.fixed().unwrap()));
                     let is_done = !is_given && {
                         table.entries.push(Entry {
                             key: key.name.to_owned(),

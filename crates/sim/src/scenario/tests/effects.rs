@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 
 use trimline_metrics::RunRecord;
 
 use super::super::check::Extent;
 use super::super::grammar::SCENARIO;
-use super::super::{Output, Source, resolve};
-use super::defaults::{at, files, name_of, parsed, tables};
+use super::super::{Output, resolve};
+use super::defaults::{at, files, name_of, node, parsed, tables};
 use crate::keys::form::{Form, Language};
 use crate::keys::quantity::Quantity;
 use crate::keys::tree::{self, Entry, Node};
@@ -75,12 +74,6 @@ fn values(form: &Form, language: &Language) -> Vec<String> {
     }
 }
 
-fn node(text: &str) -> Node {
-    let source =
-        Arc::new(Source::new(&format!("{FOLDER}/value.toml"), &format!("value = {text}\n")));
-    tree::parse(&source).unwrap().take("value").unwrap().node
-}
-
 fn outcome(tree: &Node, known: &Transports) -> Result<(RunRecord, Output), String> {
     let whole = Form::Table(&SCENARIO);
     whole.check(tree, Extent::Whole, &known.language()).map_err(|error| error.to_string())?;
@@ -120,7 +113,16 @@ fn leaves(
                 leaves(&tree::join(path, key.name), &key.form, language, found);
             }
         }
-        _ => {}
+        Form::Text
+        | Form::Name
+        | Form::Integer(..)
+        | Form::Boolean
+        | Form::Quantity(_)
+        | Form::Word(_)
+        | Form::Range
+        | Form::Transport
+        | Form::Sweep
+        | Form::Overrides => {}
     }
 }
 
@@ -130,7 +132,15 @@ fn is_leaf(form: &Form) -> bool {
             false
         }
         Form::Either(forms) => forms.iter().any(is_leaf),
-        _ => true,
+        Form::Text
+        | Form::Name
+        | Form::Integer(..)
+        | Form::Boolean
+        | Form::Quantity(_)
+        | Form::Word(_)
+        | Form::Range
+        | Form::Transport
+        | Form::List(_) => true,
     }
 }
 
@@ -178,7 +188,7 @@ fn every_key_can_change_a_run() {
                     table.entries.push(Entry {
                         key: key.name.to_owned(),
                         key_place: base.place.clone(),
-                        node: node(&value),
+                        node: node(&format!("{FOLDER}/value.toml"), &value),
                     });
                     match outcome(&with, &known) {
                         Ok(after) => after != before,
