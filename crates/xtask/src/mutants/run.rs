@@ -181,8 +181,9 @@ impl Bench<'_> {
             .args(targets)
             .current_dir(&self.tree)
             .env("CARGO_TARGET_DIR", &self.build)
-            // Backtraces are not read.
+            // Backtraces are not read. One function differs from build to build.
             .env("CARGO_PROFILE_DEV_DEBUG", "false")
+            .env("CARGO_INCREMENTAL", "1")
             .stderr(Stdio::piped())
             .output()
             .map_err(|error| format!("cargo: {error}"))?;
