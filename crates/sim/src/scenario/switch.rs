@@ -367,7 +367,7 @@ fn check_demands(ports: &Ports, keys: &Keys<'_>) -> Result<(), ScenarioError> {
     if !demanding(&ports.switch) && !rules().any(demanding) {
         return Ok(());
     }
-    let beside = ["port", "droppable_queue", "lossless", "detour", "buffer_cell"];
+    let beside = ["port", "droppable_queue", "pfc", "detour", "buffer_cell"];
     let given = beside.iter().find_map(|name| Some((name, keys.switch?.child(name)?)));
     match given {
         None => Ok(()),
