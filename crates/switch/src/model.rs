@@ -115,12 +115,10 @@ impl Limit {
 /// ```
 /// use trimline_packet::testing::{Arena, SplitMix, packet};
 /// use trimline_packet::{Packet, Packets, Service, Time};
-/// use trimline_switch::model::{MarkAt, Unit};
 /// use trimline_switch::{Choices, DropList, Marker, OutputPort, Pool, Port, PortContext};
 ///
-/// let mut choices = Choices::drop_tail(200);
-/// let (unit, at) = (Unit::Packets, MarkAt::Enqueue);
-/// choices.queues[0].marker = Marker::Threshold { unit, above: 2, count_self: false, at };
+/// let choices = Choices::ecn(200, 2);
+/// assert!(matches!(choices.queues[0].marker, Marker::Threshold { above: 2, .. }));
 /// let model = choices.build().unwrap();
 ///
 /// let (mut port, mut packets) = (Port::<1>::new(), Arena::default());
