@@ -59,11 +59,9 @@
 //! `checked`: release builds check every index of the packet path, and which thread changes what threads share.
 
 mod arena;
-mod bumps;
-mod deadlocks;
-mod detours;
 pub mod distributions;
 mod engine;
+mod features;
 mod flow;
 mod flows;
 pub mod formats;
@@ -71,11 +69,9 @@ mod gap;
 mod keys;
 mod links;
 mod network;
-mod nics;
 mod offered;
 pub mod pareto;
 mod partition;
-mod pauses;
 pub mod plan;
 mod protocol;
 mod queries;
