@@ -17,7 +17,7 @@
 //! The driver passes packets from the transport to the transmitter, from there to the pacer and on to the link. It
 //! passes arriving frames to the receiver, and what the receiver delivers to the transport. Every call has the time and
 //! the model as arguments, and packets are handles into the driver's storage. Each type says in its contract which
-//! method has the time of the next call. The simulator drives all parts in `crates/sim/src/network/staged.rs`.
+//! method has the time of the next call. The simulator drives all parts in `crates/sim/src/features/nic/hooks.rs`.
 //!
 //! # Example
 //! A frame interrupts the host at once. The processor takes 1 us for the interrupt and 2 us for the frame:
