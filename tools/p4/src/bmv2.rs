@@ -18,9 +18,6 @@ mod tests;
 pub(crate) use packet::Packet;
 pub(crate) use switch::Switch;
 
-/// Supported version of the format.
-const MAJOR_VERSION: u64 = 2;
-
 /// Metadata of `simple_switch` that the interpreter has.
 const STANDARD: &str = "ingress_port packet_length checksum_error egress_spec priority enq_qdepth deq_qdepth egress_port";
 
@@ -42,7 +39,6 @@ struct Hex(u128);
 
 impl TryFrom<String> for Hex {
     type Error = String;
-
     fn try_from(text: String) -> Result<Hex, String> {
         let digits = u128::from_str_radix(text.strip_prefix("0x").unwrap_or(&text), 16);
         digits.map(Hex).map_err(|_| format!("expected a hexadecimal number, not {text:?}"))
@@ -57,7 +53,6 @@ struct Operator(fn(u128, u128) -> u128);
 
 impl TryFrom<String> for Operator {
     type Error = String;
-
     fn try_from(op: String) -> Result<Operator, String> {
         Ok(Operator(match op.as_str() {
             "+" => u128::wrapping_add,
@@ -206,9 +201,9 @@ impl Program {
     pub(crate) fn read(mut document: Value) -> Result<Program, String> {
         let unreadable = |error: serde_json::Error| error.to_string();
         let head = Head::deserialize(&document).map_err(unreadable)?;
-        if head.__meta__.version.0 != MAJOR_VERSION {
-            let (major, _) = head.__meta__.version;
-            return Err(format!("expected version {MAJOR_VERSION}, not {major}"));
+        let (major, _) = head.__meta__.version;
+        if major != 2 {
+            return Err(format!("expected version 2 of the format, not {major}"));
         }
         let names = Names::read(head)?;
         let mut resolved = Ok(());

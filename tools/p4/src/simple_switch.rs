@@ -53,15 +53,8 @@ pub(crate) struct Exit {
     pub(crate) ports: Vec<usize>,
 }
 
+/// Ways out by frame. No two packets leave alike.
 pub(crate) type Exits = BTreeMap<Vec<u8>, Exit>;
-
-/// Adds a way out. Refuses a second frame with the same bytes.
-pub(crate) fn permit(exits: &mut Exits, frame: Vec<u8>, exit: Exit) -> Result<(), String> {
-    match exits.insert(frame, exit) {
-        None => Ok(()),
-        Some(_) => Err("two packets are alike".to_owned()),
-    }
-}
 
 impl Run {
     /// Returns the interpreter's run: all frames arrive before the first leaves.

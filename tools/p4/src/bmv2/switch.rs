@@ -17,6 +17,7 @@ const DROP_PORT: u64 = 511;
 type Call<'p> = (&'p Action, Vec<u128>);
 
 struct Contents<'p> {
+    table: &'p Table,
     /// Value of each part of the key, and length of the prefix that counts; then the call.
     entries: Vec<(Vec<(u128, u32)>, Call<'p>)>,
     default: Call<'p>,
@@ -50,7 +51,7 @@ impl<'p> Switch<'p> {
             let default = &table.default_entry;
             let data = default.action_data.iter().map(|data| data.0).collect();
             let default = (&program.actions[default.action_id], data);
-            (table.name.as_str(), Contents { entries: Vec::new(), default })
+            (table.name.as_str(), Contents { table, entries: Vec::new(), default })
         });
         let registers = program.register_arrays.iter();
         Switch {
@@ -79,7 +80,7 @@ impl<'p> Switch<'p> {
         match words {
             [] => {}
             ["table_add", name, action, rest @ ..] => {
-                let table = self.table(name)?;
+                let table = self.contents(name)?.table;
                 let arrow = rest.iter().position(|word| *word == "=>");
                 let (keys, arguments) = rest.split_at(arrow.ok_or("expected \"=>\"")?);
                 if keys.len() != table.key.len() {
@@ -105,7 +106,7 @@ impl<'p> Switch<'p> {
                 entries.push((key, call));
             }
             ["table_set_default", name, action, arguments @ ..] => {
-                let table = self.table(name)?;
+                let table = self.contents(name)?.table;
                 if table.default_entry.action_entry_const {
                     return Err(format!("the default of {name} is fixed"));
                 }
@@ -118,11 +119,6 @@ impl<'p> Switch<'p> {
             _ => return Err(format!("expected a command, not {:?}", words.join(" "))),
         }
         Ok(())
-    }
-
-    fn table(&self, name: &str) -> Result<&'p Table, String> {
-        let tables = self.program.pipelines.iter().flat_map(|pipeline| &pipeline.tables);
-        named(tables, |table| &table.name, name)
     }
 
     fn contents(&mut self, table: &str) -> Result<&mut Contents<'p>, String> {
@@ -256,13 +252,14 @@ impl<'p> Switch<'p> {
         let pipeline = named(self.program.pipelines.iter(), |known| &known.name, pipeline)?;
         let mut next = &pipeline.init_table;
         while let Some(name) = next {
-            if let Some(table) = pipeline.tables.iter().find(|table| table.name == *name) {
-                let (action, arguments) = self.look_up(table, packet);
+            if let Some(contents) = self.tables.get(name.as_str()) {
+                let next_tables = &contents.table.next_tables;
+                let (action, arguments) = self.look_up(contents, packet);
                 for primitive in &action.primitives {
                     self.step(primitive, packet, &arguments)
                         .map_err(|error| format!("{}: {error}", action.name))?;
                 }
-                next = &table.next_tables[&action.name];
+                next = &next_tables[&action.name];
             } else {
                 let node = named(pipeline.conditionals.iter(), |known| &known.name, name)?;
                 let holds = node.expression.value(packet, &[]) != 0;
@@ -273,8 +270,8 @@ impl<'p> Switch<'p> {
     }
 
     /// Returns the call of the entry with the longest prefix, or the default.
-    fn look_up(&self, table: &Table, packet: &Packet<'p>) -> Call<'p> {
-        let Contents { entries, default } = &self.tables[table.name.as_str()];
+    fn look_up(&self, contents: &Contents<'p>, packet: &Packet<'p>) -> Call<'p> {
+        let Contents { table, entries, default } = contents;
         let matches = |key: &[(u128, u32)]| {
             key.iter().zip(&table.key).all(|(&(value, prefix), part)| {
                 let bits = self.program.names.widths[part.target];

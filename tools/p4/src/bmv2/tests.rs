@@ -17,7 +17,7 @@ fn refused(pointer: &str, value: Value, expected: &str) {
 
 #[test]
 fn what_would_be_ignored_is_refused() {
-    refused("/__meta__/version/0", json!(3), "expected version 2, not 3");
+    refused("/__meta__/version/0", json!(3), "expected version 2 of the format, not 3");
     refused("/header_stacks", json!([{}]), "header_stacks is not supported: [{}]");
     refused("/header_types/2/fields/0/2", json!(true), "expected an unsigned ethernet.destination");
     let mask = "/parsers/0/parse_states/0/transitions/0/mask";
