@@ -20,7 +20,7 @@ pub(crate) enum Mutant<S: 'static> {
     Condition(&'static str, &'static str, &'static str),
     /// Replaces a field or a number that an action reads.
     Read(&'static str, &'static str, &'static str),
-    /// Replaces the conditions that read a field.
+    /// Makes conditions that read a field always hold, or never.
     Always(&'static str, bool),
     /// Changes the document in another way.
     Program(fn(&mut Value)),
