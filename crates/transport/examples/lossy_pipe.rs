@@ -8,8 +8,8 @@
 //!     10 packets arrived: 12 sent, 1 after a NACK, 1 after a time-out
 
 use rand_xoshiro::rand_core::SeedableRng;
-use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, Kind, PathId, Time, TimeDelta};
-use trimline_transport::ndp::{Command, Config, Endpoint, Order, PullSpacing};
+use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, Kind, PathId, Time};
+use trimline_transport::ndp::{Command, Config, Endpoint};
 use trimline_transport::{Allowed, Endpoint as _, HostTables, Key, PathList, RngStream};
 
 /// The streams of one host: a slot is a place in the list.
@@ -89,30 +89,5 @@ fn main() {
 
 /// Returns the paper's parameters with a first window of four packets.
 fn config() -> Config {
-    Config {
-        initial_window: 4,
-        initial_window_bytes: 0,
-        marked: 0,
-        aeolus: false,
-        payload_bytes: 9000,
-        link_rate: BitRate::from_gbps(10),
-        framing_bytes: 0,
-        pull_spacing: PullSpacing::WireBytes,
-        pull_ack: true,
-        credit_bank: true,
-        doubts_headers: false,
-        ack_every: 1,
-        core_rate: None,
-        turn: 0,
-        order: Order::Fair,
-        rto: TimeDelta::from_ms(1),
-        follows_path: None,
-        pull_repeat: TimeDelta::from_ms(1),
-        backstop_unowed: TimeDelta::from_ms(1),
-        backstop_owed: TimeDelta::from_ms(100),
-        time_wait: TimeDelta::from_ms(1),
-        path_penalty: None,
-        pull_gaps: None,
-        record_latencies: false,
-    }
+    Config { initial_window: 4, marked: 0, ..Config::paper(BitRate::from_gbps(10)) }
 }
