@@ -11,17 +11,18 @@
 mod baseline;
 mod bench;
 mod cached;
-mod compare;
+mod comparison;
 mod describe_detour;
 mod describe_plan;
+mod describe_scenario;
 mod describe_timers;
 mod estimate;
 mod execute;
 mod experiments;
-mod explain;
 mod failure;
 mod finding;
 mod findings;
+mod flow_trace;
 mod import;
 mod load;
 pub mod log;
@@ -35,7 +36,7 @@ mod quantity;
 mod quick;
 mod reference;
 mod report;
-mod reproduce;
+mod reproduction;
 mod results;
 mod rows;
 mod run;
@@ -47,7 +48,6 @@ pub mod switch_ports;
 pub mod terminal;
 mod testbed;
 mod toml_text;
-mod trace;
 mod transport;
 mod verdicts;
 mod warnings;
@@ -394,17 +394,17 @@ fn perform(described: impl IntoIterator<Item = OsString>, transports: &Transport
         }
         Verb::Compare { scenario, transports: names, schemes, timers, settings, runs } => {
             let compared = match (schemes, names) {
-                (Some(schemes), _) => compare::Compared::Schemes(schemes),
-                (None, names) => compare::Compared::Transports(names.unwrap_or_default()),
+                (Some(schemes), _) => comparison::Compared::Schemes(schemes),
+                (None, names) => comparison::Compared::Transports(names.unwrap_or_default()),
             };
-            let options = compare::Options { compared, timers, run: runs.options(false) };
+            let options = comparison::Options { compared, timers, run: runs.options(false) };
             let format = settings.format;
-            compare::compare(&scenario, format, &settings.texts(), options, transports)
+            comparison::compare(&scenario, format, &settings.texts(), options, transports)
         }
         Verb::Trace { scenario, settings, flow, run, out } => {
-            let options = trace::Options { flow, run, out };
+            let options = flow_trace::Options { flow, run, out };
             let format = settings.format;
-            trace::trace(&scenario, format, &settings.texts(), &options, transports)
+            flow_trace::trace(&scenario, format, &settings.texts(), &options, transports)
         }
         Verb::Report { folders, out, include_stopped } => {
             report::report(&folders, out, include_stopped)
@@ -425,7 +425,7 @@ fn perform(described: impl IntoIterator<Item = OsString>, transports: &Transport
             library,
         } => {
             let default = if quick { "out/quick" } else { "out" };
-            let options = reproduce::Options {
+            let options = reproduction::Options {
                 json,
                 verbose,
                 settings: settings.texts(),
@@ -444,7 +444,7 @@ fn perform(described: impl IntoIterator<Item = OsString>, transports: &Transport
                 library: library.directory,
                 transports: transports.clone(),
             };
-            reproduce::reproduce(&ids, &options)
+            reproduction::reproduce(&ids, &options)
         }
         Verb::List { json, library } => experiments::list(library.directory.as_deref(), json),
         Verb::Bench(options) => bench::bench(&options),
@@ -469,7 +469,7 @@ fn perform(described: impl IntoIterator<Item = OsString>, transports: &Transport
         Verb::Formats => import::formats(),
         Verb::Explain { scenario, settings } => {
             let format = settings.format;
-            explain::explain(&scenario, format, &settings.texts(), transports)
+            describe_scenario::explain(&scenario, format, &settings.texts(), transports)
         }
     };
     outcome.unwrap_or_else(Failure::report)

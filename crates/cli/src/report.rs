@@ -9,7 +9,7 @@ use trimline_metrics::Summary;
 
 use crate::failure::Failure;
 use crate::output_lock::results_below;
-use crate::reproduce::call_package;
+use crate::reproduction::call_package;
 use crate::run_table;
 use crate::terminal::print;
 

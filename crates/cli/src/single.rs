@@ -17,7 +17,7 @@ use crate::output_lock;
 pub use crate::output_lock::OutputLock;
 use crate::results::{Earlier, earlier, write_run};
 use crate::scenario_file;
-use crate::{compare, memory, warnings};
+use crate::{comparison, memory, warnings};
 
 /// A scenario with the name for its results.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub fn default_folder(path: &Path, what: &str) -> PathBuf {
 
 /// True if a built-in transport has timers that a preset sets.
 pub fn has_timers(transport: &str) -> bool {
-    compare::has_timers(transport, &Transports::built_in())
+    comparison::has_timers(transport, &Transports::built_in())
 }
 
 impl Named {
@@ -145,7 +145,7 @@ impl Named {
     /// # Errors
     /// Returns one line if a run does not exist.
     pub fn cautions(&self, places: &[usize]) -> Result<Vec<String>, String> {
-        Ok(compare::cautions(self.runs_at(places)?))
+        Ok(comparison::cautions(self.runs_at(places)?))
     }
 
     /// Checks that runs exist at these places.

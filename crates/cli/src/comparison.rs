@@ -9,7 +9,7 @@ use trimline_sim::transports::Transports;
 
 use crate::failure::Failure;
 use crate::import::FlowFormat;
-use crate::reproduce::{call_package, check_package};
+use crate::reproduction::{call_package, check_package};
 use crate::run::{self, run_scenario};
 use crate::scenario_file::{default_folder, parse_scenario, scenario_text};
 use crate::toml_text;
