@@ -11,9 +11,9 @@ use std::time::Instant;
 use clap::Args;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
+use trimline_experiments::Failure;
 use trimline_sim::scenario::Scenario;
 
-use crate::failure::Failure;
 use crate::terminal::{columns, print};
 
 #[derive(Args, Clone, Debug)]

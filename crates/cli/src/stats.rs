@@ -1,15 +1,16 @@
 //! Statistics of a host or switches: written while a command runs, printed by `trimline stats`.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use serde_json::{Map, Value, json};
+use trimline_experiments::Failure;
 use trimline_stack::host::{Host, News, PathStatus};
 use trimline_stack::io::PacketIo;
 
-use crate::failure::Failure;
 use crate::log::Log;
 use crate::openmetrics::{Endpoint, Exposition, Kind, Labels};
 use crate::rows;
@@ -257,9 +258,19 @@ fn shown(entries: &Map<String, Value>) -> String {
     out
 }
 
-/// Prints the last statistics of a command with `--stats`, once or repeatedly: `trimline stats`.
-pub(crate) fn stats(path: &Path, every: Option<f64>) -> Result<ExitCode, Failure> {
-    let every = every.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.1)));
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// The file.
+    file: PathBuf,
+    /// Print again every so many seconds, until interrupted.
+    #[arg(long, value_name = "S")]
+    every: Option<f64>,
+}
+
+/// Prints the last statistics of a command with `--stats`, once or repeatedly.
+pub(crate) fn stats(options: &Options) -> Result<ExitCode, Failure> {
+    let path = &options.file;
+    let every = options.every.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.1)));
     let every = every.transpose().map_err(|error| Failure::message(format!("--every: {error}")))?;
     let mut text = table(path)?;
     // Until the reader is gone.

@@ -6,16 +6,17 @@ use std::time::Duration;
 use std::{fs, io};
 
 use clap::{Args, ValueEnum};
+use trimline_experiments::Failure;
+use trimline_experiments::findings::Expected;
+use trimline_experiments::verdicts::{self, Tier, Verdict};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_testbed::coexist::Setting;
 use trimline_testbed::report::Report;
 use trimline_testbed::{fastlane_figures, figures, hull_figures, kernel_figures, namespace};
 
-use crate::failure::Failure;
-use crate::findings::Expected;
 use crate::quantity;
 use crate::terminal::print;
-use crate::verdicts::{self, Tier, Verdict};
+use crate::verdict_table::table;
 
 /// The figures of the testbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -300,7 +301,7 @@ fn judge(
     } else {
         print(&report.table)?;
         if let Some(expected) = expected {
-            print(&verdicts::table(&id, &expected.title, &judged, Tier::Full))?;
+            print(&table(&id, &expected.title, &judged, Tier::Full))?;
         }
     }
     // Findings without bounds decide nothing.

@@ -1,4 +1,4 @@
-//! `trimline._core`: conversions between Python and the command's library, without decisions.
+//! `trimline._core`: conversions between Python and the libraries of the command, without decisions.
 //!
 //! Runs release the interpreter lock. Ten times a second they check for interrupts of Python and report their progress.
 
@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use trimline::single::{self, Ending, Named};
+use trimline_experiments::comparison;
+use trimline_experiments::single::{self, Ending, Named};
 use trimline_sim::Progress;
+use trimline_sim::transports::Transports;
 
 /// Wall time between two checks of Python.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -153,7 +155,7 @@ fn scenario_of(path: PathBuf) -> PyResult<Option<String>> {
 /// Returns the default results folder of the scenario at a path.
 #[pyfunction]
 fn default_folder(path: PathBuf, what: &str) -> PathBuf {
-    single::default_folder(&path, what)
+    trimline_experiments::default_folder(&path, what)
 }
 
 /// Runs the `trimline` command and returns its exit status.
@@ -166,13 +168,13 @@ fn command(py: Python<'_>, words: Vec<std::ffi::OsString>) -> u8 {
 /// Returns the JSON Schema of scenarios.
 #[pyfunction]
 fn schema() -> String {
-    trimline_sim::scenario::schema(&trimline_sim::transports::Transports::built_in())
+    trimline_sim::scenario::schema(&Transports::built_in())
 }
 
 /// Returns whether a transport has timers that a preset sets.
 #[pyfunction]
 fn has_timers(transport: &str) -> bool {
-    single::has_timers(transport)
+    comparison::has_timers(transport, &Transports::built_in())
 }
 
 /// Returns the units of scenarios' quantities, as multiples of the smallest unit of their kind.

@@ -1,0 +1,25 @@
+//! `trimline explain`: a scenario in words, and what its runs will take.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use trimline_experiments::Failure;
+use trimline_explain::describe;
+use trimline_sim::transports::Transports;
+
+use crate::settings::Settings;
+use crate::terminal::print;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Scenario file (TOML), or flows as for `run`.
+    scenario: PathBuf,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+pub(crate) fn explain(options: &Options, transports: &Transports) -> Result<ExitCode, Failure> {
+    print(&describe(&options.settings.read(&options.scenario, transports)?))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,144 @@
+//! `trimline reproduce`: runs experiments, and prints the verdicts on their findings.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Args;
+use serde_json::json;
+use trimline_experiments::reproduce::{self, Judged, Reproduction};
+use trimline_experiments::verdicts::Tier;
+use trimline_experiments::{Failure, Threads};
+use trimline_sim::transports::Transports;
+
+use crate::failure::report;
+use crate::interrupt::{catch_interrupts, interrupted};
+use crate::python_package;
+use crate::settings::{Library, Settings};
+use crate::terminal::print;
+use crate::verdict_table::{Count, summary, table};
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Experiments: ndp/fig14, ndp, or all.
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    /// Print findings as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Print every finding, with its range and what is known of those that do not hold.
+    #[arg(short, long, conflicts_with = "json")]
+    verbose: bool,
+    #[command(flatten)]
+    settings: Settings,
+    /// As `--threads` of `run`.
+    #[arg(long, visible_alias = "threads", value_name = "N")]
+    jobs: Option<usize>,
+    /// Only some of the runs, each as in the full tier: minutes for all. What they are too few for is not judged.
+    #[arg(long)]
+    quick: bool,
+    /// Only these series, with commas. What is there of the others stays and is judged beside them; findings about
+    /// series that are not there are not judged.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "quick")]
+    series: Vec<String>,
+    /// Directory of the results; default: out, with --quick out/quick.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on where an earlier command was stopped, as in `run`.
+    #[arg(long)]
+    resume: bool,
+    /// Runs that were made elsewhere, as scripts/cached_runs.py writes them: they are judged and not made again.
+    #[arg(long, value_name = "FILE")]
+    cached: Option<PathBuf>,
+    /// Do not draw.
+    #[arg(long)]
+    no_plot: bool,
+    /// Begin runs that seem to need more memory than there is.
+    #[arg(long)]
+    ignore_memory: bool,
+    #[command(flatten)]
+    library: Library,
+}
+
+impl Options {
+    fn tier(&self) -> Tier {
+        match (self.quick, self.series.is_empty()) {
+            (true, _) => Tier::Quick,
+            (false, true) => Tier::Full,
+            (false, false) => Tier::Partial,
+        }
+    }
+
+    fn of_library(&self, transports: &Transports) -> Result<reproduce::Options, Failure> {
+        let default = if self.quick { "out/quick" } else { "out" };
+        Ok(reproduce::Options {
+            settings: self.settings.texts(),
+            threads: Threads::new(self.jobs)?,
+            out: self.out.clone().unwrap_or_else(|| default.into()),
+            tier: self.tier(),
+            series: self.series.clone(),
+            resume: self.resume,
+            cached: self.cached.clone(),
+            ignore_memory: self.ignore_memory,
+            library: self.library.directory.clone(),
+            transports: transports.clone(),
+        })
+    }
+}
+
+pub(crate) fn reproduce(options: &Options, transports: &Transports) -> Result<ExitCode, Failure> {
+    let reproduction = Reproduction::new(&options.ids, options.of_library(transports)?)?;
+    let stop = catch_interrupts()?;
+    let start = Instant::now();
+    let (mut findings, mut all_hold) = (Vec::new(), true);
+    let mut count = Count::default();
+    for judged in reproduction.judged(stop) {
+        let Some(judged) = judged? else { return Ok(interrupted()) };
+        let Judged { experiment, tier, verdicts, .. } = &judged;
+        let (id, title) = (&experiment.id, &experiment.expected.title);
+        if options.verbose && !options.json {
+            print(&table(id, title, verdicts, *tier))?;
+        } else if !options.json {
+            print(&summary(id, title, verdicts, *tier))?;
+        }
+        if judged.is_partial && !options.no_plot {
+            eprintln!("no figure: it needs all series of {id}");
+        } else if !options.no_plot {
+            draw(&judged, options)?;
+        }
+        count.add(verdicts);
+        all_hold &= verdicts.iter().all(|verdict| verdict.holds);
+        findings.push(judged.json);
+    }
+    if options.json {
+        print(&format!("{:#}\n", json!({ "experiments": findings })))?;
+    } else if options.verbose && findings.len() > 1 {
+        print(&format!("\n{} experiments: {}", findings.len(), count.line()))?;
+    } else if !options.verbose {
+        let seconds = start.elapsed().as_secs_f64();
+        let described = "-v shows each, and causes of misses";
+        print(&format!("{} ({described}); {seconds:.0} s\n", count.describe()))?;
+    }
+    Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Draws with the Python package, if present. The verdict does not depend on it.
+fn draw(judged: &Judged<'_>, options: &Options) -> Result<(), Failure> {
+    let (id, out) = (&judged.experiment.id, &judged.out);
+    let is_quiet = options.json || !options.verbose;
+    match python_package::call("plot.__main__", &[id.into(), out.into()], is_quiet) {
+        // In a summary, name only the picture for the screen.
+        Ok(Some(0)) if is_quiet && !options.json => {
+            let picture = out.join(format!("{}.png", id.replace('/', "-")));
+            if picture.exists() {
+                print(&format!("  {}\n", picture.display()))?;
+            }
+        }
+        // The package reports itself why it draws nothing.
+        Ok(Some(0..=2)) => {}
+        Ok(Some(status)) => eprintln!("no figure: trimline.plot ended with {status}"),
+        Ok(None) => eprintln!("no figure without trimline.plot"),
+        Err(failure) => drop(report(&failure)),
+    }
+    Ok(())
+}

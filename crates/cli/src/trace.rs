@@ -1,0 +1,68 @@
+//! `trimline trace`: the history of a flow.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use trimline_experiments::trace::{self, Traced};
+use trimline_experiments::{Failure, default_folder};
+use trimline_metrics::fct_breakdown::Part;
+use trimline_sim::transports::Transports;
+
+use crate::interrupt::{catch_interrupts, interrupted};
+use crate::settings::Settings;
+use crate::terminal::{columns, print};
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Scenario file (TOML), or flows of htsim (.cm) or of HPCC.
+    scenario: PathBuf,
+    #[command(flatten)]
+    settings: Settings,
+    /// The flow: its row in flows.csv, from 0; default: what `output.timeline` asks for.
+    #[arg(long, value_name = "N")]
+    flow: Option<usize>,
+    /// Name of the run, as `run` prints it; default: the first.
+    #[arg(long, value_name = "NAME")]
+    run: Option<String>,
+    /// Directory of the result; default: out/ and the scenario's name with -trace.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn trace(options: Options, transports: &Transports) -> Result<ExitCode, Failure> {
+    let Options { scenario: path, settings, flow, run, out } = options;
+    let scenario = settings.read(&path, transports)?;
+    let out = out.unwrap_or_else(|| default_folder(&path, "trace"));
+    let stop = catch_interrupts()?;
+    let options = trace::Options { flow, run, out };
+    let traced = trace::trace(scenario, &settings.texts(), &options, stop)?;
+    let Some(Traced { parts, events, packets }) = traced else {
+        eprintln!("stopped: nothing was written");
+        return Ok(interrupted());
+    };
+    if let Some(parts) = &parts {
+        print(&describe_parts(parts))?;
+    }
+    let out = options.out;
+    print(&format!(
+        "{events} events, {packets} packets\n\
+         {}   for Wireshark (NDP with tools/wireshark/ndp.lua)\n\
+         {}     for ui.perfetto.dev\n\
+         {}   as a table; `trimline report {}` draws it\n",
+        out.join("trace.pcapng").display(),
+        out.join("trace.json").display(),
+        out.join("timeline.csv").display(),
+        out.display()
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A completion time and its parts, for a terminal.
+fn describe_parts(parts: &[Part]) -> String {
+    let us = |ps: u64| format!("{:.3} us", ps as f64 / 1e6);
+    let all = parts.iter().map(|part| part.ps).sum();
+    let mut rows = vec![vec!["completion time".to_owned(), us(all)]];
+    rows.extend(parts.iter().map(|part| vec![format!("  {}", part.name), us(part.ps)]));
+    columns(&rows)
+}
