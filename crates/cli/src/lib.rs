@@ -135,7 +135,7 @@ pub fn command_with(
 fn perform(described: impl IntoIterator<Item = OsString>, transports: &Transports) -> ExitCode {
     let outcome = match Command::parse_from(described).verb {
         Verb::Run(options) => run::run(options, transports),
-        Verb::Reproduce(options) => reproduce::reproduce(&options, transports),
+        Verb::Reproduce(options) => reproduce::reproduce(options, transports),
         Verb::List(options) => list::list(&options),
         Verb::Compare(options) => compare::compare(options, transports),
         Verb::Trace(options) => trace::trace(options, transports),

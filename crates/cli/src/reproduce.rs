@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::Args;
 use serde_json::json;
-use trimline_experiments::reproduce::{self, Judged, Reproduction};
+use trimline_experiments::reproduction::{self, Judged, Reproduction};
 use trimline_experiments::verdicts::Tier;
 use trimline_experiments::{Failure, Threads};
 use trimline_sim::transports::Transports;
@@ -60,34 +60,26 @@ pub(crate) struct Options {
     library: Library,
 }
 
-impl Options {
-    fn tier(&self) -> Tier {
-        match (self.quick, self.series.is_empty()) {
+pub(crate) fn reproduce(options: Options, transports: &Transports) -> Result<ExitCode, Failure> {
+    let Options { ids, json, verbose, no_plot, .. } = options;
+    let default = if options.quick { "out/quick" } else { "out" };
+    let options = reproduction::Options {
+        settings: options.settings.texts(),
+        threads: Threads::new(options.jobs)?,
+        out: options.out.unwrap_or_else(|| default.into()),
+        tier: match (options.quick, options.series.is_empty()) {
             (true, _) => Tier::Quick,
             (false, true) => Tier::Full,
             (false, false) => Tier::Partial,
-        }
-    }
-
-    fn of_library(&self, transports: &Transports) -> Result<reproduce::Options, Failure> {
-        let default = if self.quick { "out/quick" } else { "out" };
-        Ok(reproduce::Options {
-            settings: self.settings.texts(),
-            threads: Threads::new(self.jobs)?,
-            out: self.out.clone().unwrap_or_else(|| default.into()),
-            tier: self.tier(),
-            series: self.series.clone(),
-            resume: self.resume,
-            cached: self.cached.clone(),
-            ignore_memory: self.ignore_memory,
-            library: self.library.directory.clone(),
-            transports: transports.clone(),
-        })
-    }
-}
-
-pub(crate) fn reproduce(options: &Options, transports: &Transports) -> Result<ExitCode, Failure> {
-    let reproduction = Reproduction::new(&options.ids, options.of_library(transports)?)?;
+        },
+        series: options.series,
+        resume: options.resume,
+        cached: options.cached,
+        ignore_memory: options.ignore_memory,
+        library: options.library.directory,
+        transports: transports.clone(),
+    };
+    let reproduction = Reproduction::new(&ids, options)?;
     let stop = catch_interrupts()?;
     let start = Instant::now();
     let (mut findings, mut all_hold) = (Vec::new(), true);
@@ -96,25 +88,25 @@ pub(crate) fn reproduce(options: &Options, transports: &Transports) -> Result<Ex
         let Some(judged) = judged? else { return Ok(interrupted()) };
         let Judged { experiment, tier, verdicts, .. } = &judged;
         let (id, title) = (&experiment.id, &experiment.expected.title);
-        if options.verbose && !options.json {
+        if verbose && !json {
             print(&table(id, title, verdicts, *tier))?;
-        } else if !options.json {
+        } else if !json {
             print(&summary(id, title, verdicts, *tier))?;
         }
-        if judged.is_partial && !options.no_plot {
+        if judged.is_partial && !no_plot {
             eprintln!("no figure: it needs all series of {id}");
-        } else if !options.no_plot {
-            draw(&judged, options)?;
+        } else if !no_plot {
+            draw(&judged, json, verbose)?;
         }
         count.add(verdicts);
         all_hold &= verdicts.iter().all(|verdict| verdict.holds);
         findings.push(judged.json);
     }
-    if options.json {
+    if json {
         print(&format!("{:#}\n", json!({ "experiments": findings })))?;
-    } else if options.verbose && findings.len() > 1 {
+    } else if verbose && findings.len() > 1 {
         print(&format!("\n{} experiments: {}", findings.len(), count.line()))?;
-    } else if !options.verbose {
+    } else if !verbose {
         let seconds = start.elapsed().as_secs_f64();
         let described = "-v shows each, and causes of misses";
         print(&format!("{} ({described}); {seconds:.0} s\n", count.describe()))?;
@@ -123,12 +115,12 @@ pub(crate) fn reproduce(options: &Options, transports: &Transports) -> Result<Ex
 }
 
 /// Draws with the Python package, if present. The verdict does not depend on it.
-fn draw(judged: &Judged<'_>, options: &Options) -> Result<(), Failure> {
+fn draw(judged: &Judged<'_>, json: bool, verbose: bool) -> Result<(), Failure> {
     let (id, out) = (&judged.experiment.id, &judged.out);
-    let is_quiet = options.json || !options.verbose;
+    let is_quiet = json || !verbose;
     match python_package::call("plot.__main__", &[id.into(), out.into()], is_quiet) {
         // In a summary, name only the picture for the screen.
-        Ok(Some(0)) if is_quiet && !options.json => {
+        Ok(Some(0)) if is_quiet && !json => {
             let picture = out.join(format!("{}.png", id.replace('/', "-")));
             if picture.exists() {
                 print(&format!("  {}\n", picture.display()))?;
