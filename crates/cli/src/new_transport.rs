@@ -123,10 +123,7 @@ mod tests {
     use super::*;
 
     fn refused(name: &str) -> String {
-        match check_name(name, &Transports::built_in()) {
-            Err(Failure::Message(problem)) => problem,
-            other => panic!("{name}: {other:?}"),
-        }
+        check_name(name, &Transports::built_in()).unwrap_err().to_string()
     }
 
     #[test]

@@ -5,11 +5,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Aligns the rows of a JSON array in columns: words left, numbers right. Empty without rows.
-pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
-    if entries.is_empty() {
-        return String::new();
-    }
+/// Aligns the rows of a JSON array in columns, the keys of the first: words left, numbers right. Empty without rows.
+pub(crate) fn aligned(entries: &[Value]) -> String {
+    let Some(first) = entries.first().and_then(Value::as_object) else { return String::new() };
+    let columns: Vec<&String> = first.keys().collect();
     let plain = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),
@@ -17,7 +16,7 @@ pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
     };
     let mut rows = vec![columns.iter().map(|name| name.replace('_', " ")).collect::<Vec<_>>()];
     for entry in entries {
-        let cell = |name: &&str| entry.get(*name).map_or_else(|| "-".to_owned(), plain);
+        let cell = |name: &&String| entry.get(*name).map_or_else(|| "-".to_owned(), plain);
         rows.push(columns.iter().map(cell).collect());
     }
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
@@ -25,7 +24,7 @@ pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
     let mut out = String::from("\n");
     for row in &rows {
         for ((name, cell), &width) in columns.iter().zip(row).zip(&widths) {
-            out += &match *name {
+            out += &match name.as_str() {
                 "peer" | "switch" => format!("{cell:width$}"),
                 "address" => format!("  {cell:width$}"),
                 _ => format!("  {cell:>width$}"),
@@ -55,7 +54,7 @@ pub fn check_target(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Returns an error with the file's name if it cannot be written.
-pub(crate) fn write_file(path: &Path, json: &Value) -> io::Result<()> {
+pub fn write_file(path: &Path, json: &Value) -> io::Result<()> {
     check_target(path)?;
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));

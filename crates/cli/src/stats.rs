@@ -221,20 +221,6 @@ fn path_entry(path: &PathStatus) -> Value {
     })
 }
 
-const COLUMNS: [&str; 11] = [
-    "peer",
-    "path",
-    "address",
-    "source_port",
-    "sent",
-    "acked",
-    "nacked",
-    "returned",
-    "lost",
-    "removals",
-    "removed",
-];
-
 fn table(path: &Path) -> Result<String, Failure> {
     let wrong =
         |what: &dyn std::fmt::Display| Failure::message(format!("{}: {what}", path.display()));
@@ -249,11 +235,9 @@ fn shown(entries: &Map<String, Value>) -> String {
     for (name, number) in entries.iter().filter(|(_, value)| !value.is_array()) {
         out += &format!("{name:14} {number}\n");
     }
-    for (key, columns) in
-        [("paths", COLUMNS.to_vec()), (switch_ports::KEY, switch_ports::columns())]
-    {
+    for key in ["paths", switch_ports::KEY] {
         let rows = entries.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        out += &rows::aligned(&columns, rows);
+        out += &rows::aligned(rows);
     }
     out
 }

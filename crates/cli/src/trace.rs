@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use trimline_experiments::trace::{self, Traced};
+use trimline_experiments::trace::{Traced, trace as write_trace};
 use trimline_experiments::{Failure, default_folder};
 use trimline_metrics::fct_breakdown::Part;
 use trimline_sim::transports::Transports;
@@ -35,8 +35,7 @@ pub(crate) fn trace(options: Options, transports: &Transports) -> Result<ExitCod
     let scenario = settings.read(&path, transports)?;
     let out = out.unwrap_or_else(|| default_folder(&path, "trace"));
     let stop = catch_interrupts()?;
-    let options = trace::Options { flow, run, out };
-    let traced = trace::trace(scenario, &settings.texts(), &options, stop)?;
+    let traced = write_trace(scenario, &settings.texts(), &out, run.as_deref(), flow, stop)?;
     let Some(Traced { parts, events, packets }) = traced else {
         eprintln!("stopped: nothing was written");
         return Ok(interrupted());
@@ -44,7 +43,6 @@ pub(crate) fn trace(options: Options, transports: &Transports) -> Result<ExitCod
     if let Some(parts) = &parts {
         print(&describe_parts(parts))?;
     }
-    let out = options.out;
     print(&format!(
         "{events} events, {packets} packets\n\
          {}   for Wireshark (NDP with tools/wireshark/ndp.lua)\n\

@@ -143,21 +143,7 @@ mod tests {
 
     #[test]
     fn signs_count_apart_from_ranges() {
-        let of = |sign, hi, holds| Verdict {
-            name: "n".to_owned(),
-            paper: None,
-            reference: None,
-            baseline: None,
-            ours: Some(1.0),
-            lo: None,
-            hi,
-            sign,
-            unit: "%".to_owned(),
-            holds,
-            not_judged: false,
-            missed: None,
-            seeds: None,
-        };
+        let of = |sign, hi, holds| Verdict { sign, hi, holds, ..Verdict::default() };
         let verdicts = [
             of(true, Some(0.0), true),
             of(true, Some(0.0), false),

@@ -196,13 +196,9 @@ mod tests {
     fn every_transport_becomes_a_series() {
         let base = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
         let known = Transports::built_in();
-        let names_of = |text| names(text, &known).unwrap_or_else(|_| panic!("{text}"));
-        let text = with_series(base, &names_of("ndp, cbr"), Some("rfc"), &known);
+        let text = with_series(base, &names("ndp, cbr", &known).unwrap(), Some("rfc"), &known);
         assert!(text.ends_with("[[series]]\nname = \"cbr\"\ntransport.cbr = {}\n"), "{text}");
-        let refused = |text| match names(text, &known) {
-            Err(Failure::Message(problem)) => problem,
-            other => panic!("{text}: {other:?}"),
-        };
+        let refused = |text| names(text, &known).unwrap_err().to_string();
         assert!(refused("ndp,").contains("no transport ``; expected"));
         assert!(refused("n\"dp").contains("nearest: ndp"));
         assert!(refused("ndp,tcp,ndp").contains("`ndp` twice"));
@@ -215,15 +211,12 @@ mod tests {
             [[series]]\nname = \"mine\"\n";
         let known = Transports::built_in();
         let read = |schemes: &str| of_schemes(Path::new("s.toml"), base, schemes, &[], &known);
-        let (scenario, own) = read("hull, ndp").unwrap_or_else(|error| panic!("{error:?}"));
+        let (scenario, own) = read("hull, ndp").unwrap();
         let series: Vec<&str> = scenario.runs.iter().map(|run| &*run.plan.series).collect();
         assert_eq!((series, own), (vec!["hull", "ndp"], vec!["mine".to_owned()]));
         assert!(scenario.text.starts_with("schemes = [\"hull\", \"ndp\"]\n"));
         runs_again(&scenario);
-        let refused = |schemes: &str| match read(schemes) {
-            Err(Failure::Scenario(error)) => error.to_string(),
-            other => panic!("{schemes}: {other:?}"),
-        };
+        let refused = |schemes: &str| read(schemes).unwrap_err().to_string();
         let unknown = refused("ndp,hul");
         assert!(
             unknown.starts_with("--schemes:1:19: no scheme `hul` (at `\"hul\"`); expected one of"),
@@ -271,7 +264,7 @@ mod tests {
                 let known = Transports::built_in();
                 let name = file.display().to_string();
                 let read = of_schemes(Path::new("s.toml"), &text, &name, &[], &known);
-                runs_again(&read.unwrap_or_else(|error| panic!("{error:?}")).0);
+                runs_again(&read.unwrap().0);
             }
         }
         std::fs::remove_dir_all(scratch).unwrap();
@@ -295,19 +288,15 @@ mod tests {
         ] {
             let (scenario, names) = read(&own).unwrap_or_else(|error| panic!("{own}: {error:?}"));
             assert_eq!(names, left, "{own}");
-            let plain = read("").unwrap_or_else(|error| panic!("{error:?}")).0;
+            let plain = read("").unwrap().0;
             let plans = |scenario: &Scenario| {
                 scenario.runs.iter().map(|run| format!("{:?}", run.plan)).collect::<Vec<_>>()
             };
             assert_eq!(plans(&scenario), plans(&plain), "{own}");
         }
         // A mistake of its own is named where the file has it.
-        match read("series = [{ name = \"ndp\", links.rat = \"1Gbps\" }]\n") {
-            Err(Failure::Scenario(error)) => {
-                assert!(error.to_string().starts_with("s.toml:3:33: unknown key `rat`"), "{error}");
-            }
-            other => panic!("{other:?}"),
-        }
+        let error = read("series = [{ name = \"ndp\", links.rat = \"1Gbps\" }]\n").unwrap_err();
+        assert!(error.to_string().starts_with("s.toml:3:33: unknown key `rat`"), "{error}");
     }
 
     #[test]

@@ -24,6 +24,20 @@ pub struct Experiment {
     pub expected: Expected,
 }
 
+impl Experiment {
+    fn parse(
+        id: String,
+        folder: &str,
+        scenario: String,
+        expected: &str,
+    ) -> Result<Experiment, Failure> {
+        let scenario_name = format!("{folder}/scenario.toml");
+        let expected_name = format!("{folder}/expected.toml");
+        let expected = Expected::parse(&expected_name, expected)?;
+        Ok(Experiment { id, scenario_name, scenario, expected_name, expected })
+    }
+}
+
 /// Loads the experiments of `directory`, otherwise of ./experiments, otherwise the built-in ones.
 ///
 /// # Errors
@@ -46,28 +60,18 @@ pub fn load(directory: Option<&Path>) -> Result<Vec<Experiment>, Failure> {
                         (figure.join("scenario.toml"), figure.join("expected.toml"));
                     if scenario.is_file() && expected.is_file() {
                         let id = format!("{}/{}", name(&paper), name(&figure));
-                        let expected_name = expected.display().to_string();
-                        experiments.push(Experiment {
-                            expected: Expected::parse(&expected_name, &read(&expected)?)?,
-                            expected_name,
-                            scenario: read(&scenario)?,
-                            scenario_name: scenario.display().to_string(),
-                            id,
-                        });
+                        let (scenario, expected) = (read(&scenario)?, read(&expected)?);
+                        let folder = figure.display().to_string();
+                        experiments.push(Experiment::parse(id, &folder, scenario, &expected)?);
                     }
                 }
             }
         }
         None => {
             for &(id, scenario, expected) in embedded::EMBEDDED {
-                let expected_name = format!("experiments/{id}/expected.toml");
-                experiments.push(Experiment {
-                    id: id.to_owned(),
-                    scenario_name: format!("experiments/{id}/scenario.toml"),
-                    scenario: scenario.to_owned(),
-                    expected: Expected::parse(&expected_name, expected)?,
-                    expected_name,
-                });
+                let folder = format!("experiments/{id}");
+                let (id, scenario) = (id.to_owned(), scenario.to_owned());
+                experiments.push(Experiment::parse(id, &folder, scenario, expected)?);
             }
         }
     }
@@ -147,13 +151,11 @@ mod tests {
         assert!(experiments.len() >= 4);
         for experiment in experiments {
             let scenario = Scenario::parse(&experiment.scenario_name, &experiment.scenario, &[]);
-            let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+            let scenario = scenario.unwrap();
             assert!(!scenario.name.is_empty(), "{}", experiment.id);
             let mut some = scenario.clone();
-            let quick = experiment.expected.quick.choose(&experiment.id, &mut some);
-            quick.unwrap_or_else(|failure| panic!("{failure:?}"));
-            let checked = experiment.expected.check(&experiment.expected_name, &scenario);
-            checked.unwrap_or_else(|failure| panic!("{failure:?}"));
+            experiment.expected.quick.choose(&experiment.id, &mut some).unwrap();
+            experiment.expected.check(&experiment.expected_name, &scenario).unwrap();
             for file in &experiment.expected.reference_files {
                 let built_in = embedded::EMBEDDED_REFERENCE.iter().any(|(name, _)| name == file);
                 assert!(built_in, "{file}");
@@ -163,7 +165,7 @@ mod tests {
 
     fn built_in() -> Vec<Experiment> {
         // Tests run in the crate's directory, which has no ./experiments.
-        load(None).unwrap_or_else(|failure| panic!("{failure:?}"))
+        load(None).unwrap()
     }
 
     #[test]
@@ -183,8 +185,6 @@ mod tests {
         );
         assert!(ids(&["phost/fig13"]).is_err());
         assert!(ids(&["ndp"]).unwrap().iter().all(|id| id.starts_with("ndp/")));
-        assert!(
-            matches!(ids(&["ndp/fig99"]), Err(Failure::Message(text)) if text.contains("ndp/fig14"))
-        );
+        assert!(ids(&["ndp/fig99"]).unwrap_err().to_string().contains("ndp/fig14"));
     }
 }

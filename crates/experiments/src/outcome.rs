@@ -116,7 +116,7 @@ mod tests {
             text +=
                 &format!("[[finding]]\nname = \"{number}\"\nsource = \"s\"\nmeasure = {measure}\n");
         }
-        Expected::parse("expected.toml", &text).unwrap_or_else(|error| panic!("{error:?}")).finding
+        Expected::parse("expected.toml", &text).unwrap().finding
     }
 
     #[test]

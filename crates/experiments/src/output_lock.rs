@@ -390,6 +390,12 @@ mod tests {
         fs::write(folder.join(MANIFEST), manifest.to_string()).unwrap();
     }
 
+    #[track_caller]
+    fn assert_refused<T: std::fmt::Debug>(outcome: Result<T, Failure>, part: &str) {
+        let text = outcome.unwrap_err().to_string();
+        assert!(text.contains(part), "{text}");
+    }
+
     #[test]
     fn a_folder_belongs_to_one_command_at_a_time() {
         let scratch = scratch("lock");
@@ -397,10 +403,7 @@ mod tests {
         let lock = OutputLock::take(&folder).unwrap();
         fs::create_dir_all(&folder).unwrap();
         let same = folder.join("../x");
-        match OutputLock::take(&same) {
-            Err(Failure::Message(text)) => assert!(text.contains("another command"), "{text}"),
-            other => panic!("{other:?}"),
-        }
+        assert_refused(OutputLock::take(&same), "another command");
         drop(lock);
         drop(OutputLock::take(&same).unwrap());
         assert_eq!(fs::read_dir(scratch.join("deep")).unwrap().count(), 1);
@@ -426,10 +429,7 @@ mod tests {
             [("mine", "x", "seed-1"), ("seed-1", "y", "seed-1"), ("a/b", "y", "a/b")]
         {
             result(&folder.join(place), name, run);
-            match clear() {
-                Err(Failure::Message(text)) => assert!(text.contains(place), "{text}"),
-                other => panic!("{place}: {other:?}"),
-            }
+            assert_refused(clear(), place);
             assert!(folder.join(place).join(MANIFEST).is_file());
             let first = place.split('/').next().unwrap();
             fs::remove_dir_all(folder.join(first)).unwrap();
@@ -485,10 +485,7 @@ mod tests {
         };
         // A result of another scenario is refused.
         result(&folder, "y", "");
-        match clear() {
-            Err(Failure::Message(text)) => assert!(text.contains("(y)"), "{text}"),
-            other => panic!("{other:?}"),
-        }
+        assert_refused(clear(), "(y)");
         assert!(folder.join(MANIFEST).is_file());
         // Its own is replaced when the run has ended.
         result(&folder, "x", "seed-3");
@@ -501,10 +498,7 @@ mod tests {
         fs::write(folder.join(SUMMARY), "[]").unwrap();
         for other in ["report.html", "a/notes.txt", "a/seed-2/notes.txt"] {
             fs::write(folder.join(other), "mine").unwrap();
-            match clear() {
-                Err(Failure::Message(text)) => assert!(text.contains("something else"), "{text}"),
-                other => panic!("{other:?}"),
-            }
+            assert_refused(clear(), "something else");
             fs::remove_file(folder.join(other)).unwrap();
             assert!(
                 folder.join(SUMMARY).is_file() && folder.join("seed-1").join(MANIFEST).is_file()
@@ -541,10 +535,7 @@ mod tests {
             let places: Vec<_> =
                 (scenario.runs.iter()).map(|run| (directory(&folder, run), run)).collect();
             let clear = || OutputLock::take(&folder)?.clear(&scenario, &[], &places);
-            match clear() {
-                Err(Failure::Message(text)) => assert!(text.contains("not there"), "{text}"),
-                other => panic!("{other:?}"),
-            }
+            assert_refused(clear(), "not there");
             fs::create_dir(&real).unwrap();
             assert!(clear().unwrap().is_empty());
             // The folder's own result goes: the link stays.
@@ -563,10 +554,7 @@ mod tests {
         let scenario = scenario("x", "seeds = \"1..2\"\n");
         let refused = || {
             let lock = OutputLock::take(&folder).unwrap();
-            match lock.clear(&scenario, &[], &places(&folder, &scenario)) {
-                Err(Failure::Message(text)) => text,
-                other => panic!("{other:?}"),
-            }
+            lock.clear(&scenario, &[], &places(&folder, &scenario)).unwrap_err().to_string()
         };
         fs::write(&folder, "a file").unwrap();
         assert!(refused().contains("not a folder"));

@@ -87,17 +87,12 @@ mod tests {
         let mut scenario =
             Scenario::parse("s", SCENARIO, &[]).map_err(|error| error.to_string())?;
         assert_eq!(scenario.runs.len(), 18);
-        match quick.choose("x/y", &mut scenario) {
-            Err(Failure::Message(text)) => Err(text),
-            Err(other) => Err(format!("{other:?}")),
-            Ok(()) => {
-                let name = |run: &Run| {
-                    let senders = label(run, "senders").unwrap_or("-");
-                    format!("{} {senders} {}", run.plan.series, run.plan.seed)
-                };
-                Ok(scenario.runs.iter().map(name).collect())
-            }
-        }
+        quick.choose("x/y", &mut scenario).map_err(|failure| failure.to_string())?;
+        let name = |run: &Run| {
+            let senders = label(run, "senders").unwrap_or("-");
+            format!("{} {senders} {}", run.plan.series, run.plan.seed)
+        };
+        Ok(scenario.runs.iter().map(name).collect())
     }
 
     #[test]

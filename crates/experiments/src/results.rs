@@ -11,7 +11,7 @@ use trimline_metrics::{
 };
 use trimline_sim::formats::hpcc::{self, Completion};
 use trimline_sim::plan::EngineChoice;
-use trimline_sim::scenario::{Run, Scenario};
+use trimline_sim::scenario::{Output, Run, Scenario};
 
 use crate::execute::Done;
 use crate::failure::Failure;
@@ -63,6 +63,21 @@ pub(crate) fn write_run(
         packet_hops_per_second: record.packet_hops as f64 / seconds.max(1e-9),
         ..manifest(scenario, settings, run)
     };
+    let Output { ports, links, latencies, timeline, series, .. } = run.output;
+    let (sampled, taken) = (&run.plan.sampled, &record.samples);
+    type File<'a> = (bool, &'a str, &'a dyn Fn() -> Vec<u8>);
+    let files: [File<'_>; 10] = [
+        (ports, "ports.csv", &|| table::ports(record)),
+        (ports && !record.pauses.is_empty(), "pauses.csv", &|| table::pauses(record)),
+        (ports && run.plan.detour.is_some(), "paths.csv", &|| table::paths(record)),
+        (ports && !record.hosts.is_empty(), "hosts.csv", &|| table::hosts(record)),
+        (links, "links.csv", &|| table::links(record)),
+        (latencies, "latencies.csv", &|| table::latencies(record)),
+        (timeline, "timeline.csv", &|| timeline::csv(&record.timeline)),
+        (series, "series.csv", &|| samples::csv(taken)),
+        (!sampled.flows.is_empty(), "flow_series.csv", &|| series::flows_csv(&taken.flows)),
+        (!sampled.ports.is_empty(), "port_series.csv", &|| series::ports_csv(&taken.ports)),
+    ];
     let write = || -> std::io::Result<()> {
         let made = ResultFolder::begin(directory)?;
         if run.output.flows {
@@ -70,35 +85,10 @@ pub(crate) fn write_run(
             table::write_flows(record, &mut file)?;
             file.flush()?;
         }
-        if run.output.ports {
-            made.write("ports.csv", table::ports(record))?;
-        }
-        if run.output.ports && !record.pauses.is_empty() {
-            made.write("pauses.csv", table::pauses(record))?;
-        }
-        if run.output.ports && run.plan.detour.is_some() {
-            made.write("paths.csv", table::paths(record))?;
-        }
-        if run.output.ports && !record.hosts.is_empty() {
-            made.write("hosts.csv", table::hosts(record))?;
-        }
-        if run.output.links {
-            made.write("links.csv", table::links(record))?;
-        }
-        if run.output.latencies {
-            made.write("latencies.csv", table::latencies(record))?;
-        }
-        if run.output.timeline {
-            made.write("timeline.csv", timeline::csv(&record.timeline))?;
-        }
-        if run.output.series {
-            made.write("series.csv", samples::csv(&record.samples))?;
-        }
-        if !run.plan.sampled.flows.is_empty() {
-            made.write("flow_series.csv", series::flows_csv(&record.samples.flows))?;
-        }
-        if !run.plan.sampled.ports.is_empty() {
-            made.write("port_series.csv", series::ports_csv(&record.samples.ports))?;
+        for (is_asked, name, csv) in files {
+            if is_asked {
+                made.write(name, csv())?;
+            }
         }
         if run.output.fct {
             let mut file = made.create("fct.txt")?;

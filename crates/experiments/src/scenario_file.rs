@@ -138,14 +138,9 @@ mod tests {
 
     #[test]
     fn a_configuration_of_switches_is_recognised() {
-        let refused = |text: &str| match parse_scenario(
-            Path::new("s.toml"),
-            text,
-            &[],
-            &Transports::built_in(),
-        ) {
-            Err(Failure::Scenario(error)) => error.to_string(),
-            other => panic!("{other:?}"),
+        let known = Transports::built_in();
+        let refused = |text: &str| {
+            parse_scenario(Path::new("s.toml"), text, &[], &known).unwrap_err().to_string()
         };
         let said = refused(include_str!("../../../examples/switch.toml"));
         let described = "unknown key `rate`, in what looks like a configuration of trimline-switch";

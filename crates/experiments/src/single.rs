@@ -1,4 +1,4 @@
-//! Single runs, for callers with their own workers: the Python package.
+//! Single runs, for callers with their own workers: the Python package. An error is one line.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -25,19 +25,6 @@ pub struct Named {
     settings: Vec<String>,
 }
 
-/// The identity of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// Series, point of the sweep and seed as a relative path; unique in the scenario.
-    pub name: String,
-    /// Name of the series, or empty.
-    pub series: String,
-    /// Place in the sweep: key and value.
-    pub point: Vec<(String, String)>,
-    /// Seed.
-    pub seed: u64,
-}
-
 /// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -50,9 +37,6 @@ pub enum Ending {
 }
 
 /// Converts a file of another simulator, such as htsim's `.cm`, to a scenario; `None` for any other file.
-///
-/// # Errors
-/// Returns one line if the file cannot be read.
 pub fn text_of(path: &Path) -> Result<Option<String>, String> {
     scenario_of(path, None).map_err(|failure| failure.to_string())
 }
@@ -61,7 +45,7 @@ impl Named {
     /// Parses a scenario; `file` is its name in errors, and paths in it are relative to the folder of `file`.
     ///
     /// # Errors
-    /// Returns one line with file, line, mistake and expected form.
+    /// Returns file, line, mistake and expected form.
     pub fn parse(
         file: &str,
         text: &str,
@@ -82,21 +66,15 @@ impl Named {
     }
 
     /// All runs, in the order series, sweep, seeds.
-    pub fn runs(&self) -> Vec<Known> {
-        let known = |run: &Run| Known {
-            name: run.name.clone(),
-            series: run.plan.series.clone(),
-            point: run.point.clone(),
-            seed: run.plan.seed,
-        };
-        self.scenario.runs.iter().map(known).collect()
+    pub fn runs(&self) -> &[Run] {
+        &self.scenario.runs
     }
 
     /// Locks `folder` for the runs at `places` until the lock is dropped, and removes earlier results of the scenario
     /// that do not match. Returns a sentence about them.
     ///
     /// # Errors
-    /// Returns one line if another command is writing there, the folder has other content, or a run does not exist.
+    /// Returns an error if another command is writing there, the folder has other content, or a run does not exist.
     pub fn lock(
         &self,
         folder: &Path,
@@ -113,16 +91,13 @@ impl Named {
     /// Number of the runs at `places` that fit into memory together, at most `at_once`.
     ///
     /// # Errors
-    /// Returns one line if a single run does not fit, or does not exist.
+    /// Returns an error if a single run does not fit, or does not exist.
     pub fn fit(&self, places: &[usize], at_once: usize) -> Result<usize, String> {
         memory::fit(&self.runs_at(places)?, at_once)
     }
 
     /// The warnings of the runs at `places`, a sentence each: overload, time-outs that are too short, thresholds that
     /// no queue reaches, windows below a round trip.
-    ///
-    /// # Errors
-    /// Returns one line if a run does not exist.
     pub fn warnings(&self, places: &[usize]) -> Result<Vec<String>, String> {
         let runs = self.runs_at(places)?;
         Ok(warnings(runs).into_iter().map(|(warning, _)| warning.sentence).collect())
@@ -130,17 +105,11 @@ impl Named {
 
     /// Warnings about defaults that may decide more than the transports at `places`: timers that only some have, and
     /// unequal payloads.
-    ///
-    /// # Errors
-    /// Returns one line if a run does not exist.
     pub fn cautions(&self, places: &[usize]) -> Result<Vec<String>, String> {
         Ok(cautions(self.runs_at(places)?))
     }
 
     /// Checks that runs exist at these places.
-    ///
-    /// # Errors
-    /// Returns one line if a run does not exist.
     pub fn check(&self, places: &[usize]) -> Result<(), String> {
         self.runs_at(places).map(|_| ())
     }
@@ -162,9 +131,6 @@ impl Named {
     }
 
     /// Runs the run at `place` into `directory`; with `resume`, only if it has no result.
-    ///
-    /// # Errors
-    /// Returns one line.
     pub fn run(
         &self,
         place: usize,
@@ -191,9 +157,6 @@ impl Named {
 }
 
 /// Writes the files of a result made elsewhere into `directory`, whole or not at all. Other files stay.
-///
-/// # Errors
-/// Returns one line.
 pub fn put(directory: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<(), String> {
     let write = || {
         let made = ResultFolder::begin(directory)?;

@@ -1,7 +1,7 @@
 //! The history of a flow, as a capture for Wireshark, a trace for Perfetto, and a table.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -17,17 +17,6 @@ use crate::failure::Failure;
 use crate::output_lock::{self, OutputLock};
 use crate::results::write_run;
 
-/// Options of a trace.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Row of flows.csv, from 0; `None`: the flows of the scenario's `output.timeline`.
-    pub flow: Option<usize>,
-    /// Name of the run; default: the first.
-    pub run: Option<String>,
-    /// Folder of the result.
-    pub out: PathBuf,
-}
-
 /// A written trace.
 #[derive(Debug)]
 pub struct Traced {
@@ -39,8 +28,9 @@ pub struct Traced {
     pub packets: u64,
 }
 
-/// Makes one run of a scenario, twice if a flow must be found first, and writes its result with trace.pcapng and
-/// trace.json. Returns `None` if `stop` ended it; nothing is written then.
+/// Makes the run of this name, default the first, and writes its result into `out` with trace.pcapng and trace.json.
+/// `flow` is a row of flows.csv, from 0, which takes another run to find; default: the flows of the scenario's
+/// `output.timeline`. Returns `None` if `stop` ended a run; nothing is written then.
 ///
 /// # Errors
 /// Returns an error for an unknown run or flow, for nothing to trace, and for a folder that belongs to another command or
@@ -48,16 +38,17 @@ pub struct Traced {
 pub fn trace(
     mut scenario: Scenario,
     settings: &[String],
-    options: &Options,
+    out: &Path,
+    run: Option<&str>,
+    flow: Option<usize>,
     stop: &AtomicBool,
 ) -> Result<Option<Traced>, Failure> {
-    let place = place_of(&scenario, options.run.as_deref())?;
-    let out = &options.out;
+    let place = place_of(&scenario, run)?;
     let lock = OutputLock::take(out)?;
-    lock.survey(&scenario, settings, &[(out.clone(), &scenario.runs[place])])?;
+    lock.survey(&scenario, settings, &[(out.to_owned(), &scenario.runs[place])])?;
     let plan = &mut scenario.runs[place].plan;
     let mut only: Option<FlowRecord> = None;
-    if let Some(row) = options.flow {
+    if let Some(row) = flow {
         only = Some(chosen(plan, row, stop)?);
     }
     let Some(watch) = &mut plan.timeline else {
@@ -92,7 +83,7 @@ pub fn trace(
     let events = record.timeline.events.len();
     let json = perfetto::trace(&record.timeline);
     // A mistake in the command, or a stop, leaves earlier results.
-    let removed = lock.clear(&scenario, settings, &[(out.clone(), &scenario.runs[place])])?;
+    let removed = lock.clear(&scenario, settings, &[(out.to_owned(), &scenario.runs[place])])?;
     if let Some(described) = output_lock::describe_removed(out, &removed) {
         eprintln!("note: {described}");
     }

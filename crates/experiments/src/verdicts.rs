@@ -32,7 +32,7 @@ impl Tier {
 }
 
 /// A finding with the verdict of our runs, as in findings.json.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Verdict {
     /// The name of the finding.
     pub name: String,

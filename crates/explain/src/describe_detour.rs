@@ -54,20 +54,14 @@ pub(crate) fn describe(plan: &Plan) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use trimline_sim::scenario::Scenario;
+    use crate::scenario;
 
-    use super::Plan;
-
-    fn plan(switch: &str) -> Plan {
+    fn describe(switch: &str) -> String {
         let text = format!(
             "topology.fattree.k = 4\nswitch = {{ {switch} }}\n\
              [[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"9KB\"\n"
         );
-        Scenario::parse("s.toml", &text, &[]).expect("a scenario").runs[0].plan.clone()
-    }
-
-    fn describe(switch: &str) -> String {
-        super::describe(&plan(switch)).unwrap_or_default()
+        super::describe(&scenario(&text).runs[0].plan).unwrap_or_default()
     }
 
     #[test]

@@ -570,10 +570,10 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimline_sim::scenario::Scenario;
+    use crate::scenario;
 
     fn of(text: &str) -> String {
-        let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = scenario(text);
         let run = &scenario.runs[0];
         describe(&run.plan, &run.output).iter().map(Line::text).collect()
     }

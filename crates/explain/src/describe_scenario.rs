@@ -110,9 +110,10 @@ fn human_time(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario;
 
     fn of(text_of: &str) -> String {
-        let scenario = Scenario::parse("s", text_of, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = scenario(text_of);
         describe(&scenario)
     }
 

@@ -24,7 +24,7 @@ pub(crate) fn hasty(plan: &Plan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimline_sim::scenario::Scenario;
+    use crate::scenario;
     use trimline_sim::transports::Transports;
 
     fn said(transport: &str, delay: &str) -> Vec<String> {
@@ -32,7 +32,7 @@ mod tests {
             "topology.star.hosts = 3\nlinks.delay = \"{delay}\"\ntransport.{transport} = {{}}\n\
              [[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"90KB\"\n"
         );
-        let scenario = Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = scenario(&text);
         hasty(&scenario.runs[0].plan)
     }
 

@@ -315,11 +315,11 @@ fn mean_links(clos: &Clos, one: u32, others: std::ops::Range<u32>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario;
     use std::ops::ControlFlow;
-    use trimline_sim::scenario::Scenario;
 
     fn check(text: &str) {
-        let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = scenario(text);
         let plan = &scenario.runs[0].plan;
         let record = trimline_sim::run(plan, &mut |_| ControlFlow::Continue(())).unwrap();
         let estimate = Estimate::of(plan).hops / record.packet_hops as f64;
@@ -349,8 +349,7 @@ mod tests {
                 "duration = \"1s\"\ntopology.star.hosts = 10\n[[workload]]\nname = \"w\"\n{matrix}\nsize = \"9KB\"\n\
                  arrivals.poisson.every = \"10us\"\nconnection = \"{connection}\"\n"
             );
-            let scenario =
-                Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+            let scenario = scenario(&text);
             let plan = &scenario.runs[0].plan;
             groups(plan, &plan.workloads[0]).iter().map(|group| group.alive).sum::<f64>()
         };
@@ -387,8 +386,7 @@ mod tests {
             matrices.iter().flat_map(|matrix| watches.map(|watch| (matrix, watch)))
         {
             let text = whole(matrix) + watch;
-            let scenario =
-                Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+            let scenario = scenario(&text);
             let mut plan = scenario.runs[0].plan.clone();
             let record = trimline_sim::run(&plan, &mut |_| ControlFlow::Continue(())).unwrap();
             let kept = std::mem::size_of_val(&*record.timeline.events);
@@ -444,7 +442,7 @@ mod tests {
     fn the_authors_permutation_is_near_their_count() {
         let text =
             permutation(432, 23).replace("2ms", "20.1ms") + "[switch]\nprofile = \"htsim\"\n";
-        let scenario = Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = scenario(&text);
         let hops = Estimate::of(&scenario.runs[0].plan).hops;
         assert!((15e6..20e6).contains(&hops), "17.58 million, not {hops}");
     }
@@ -452,7 +450,7 @@ mod tests {
     #[test]
     fn time_and_memory_grow_with_the_network() {
         let of = |hosts| {
-            let scenario = Scenario::parse("s", &permutation(hosts, 30), &[]).unwrap();
+            let scenario = scenario(&permutation(hosts, 30));
             Estimate::of(&scenario.runs[0].plan)
         };
         let (small, large) = (of(128), of(8192));

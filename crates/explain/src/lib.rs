@@ -43,3 +43,9 @@ pub use describe_plan::link_changes;
 pub use describe_scenario::describe;
 pub use estimate::{Estimate, human_bytes};
 pub use warnings::warnings;
+
+#[cfg(test)]
+fn scenario(text: &str) -> trimline_sim::scenario::Scenario {
+    trimline_sim::scenario::Scenario::parse("s", text, &[])
+        .unwrap_or_else(|error| panic!("{error}"))
+}

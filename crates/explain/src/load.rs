@@ -136,11 +136,11 @@ fn max(hosts: &mut [u32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimline_sim::scenario::Scenario;
+    use crate::scenario;
 
     fn said(text: &str) -> Vec<String> {
         let text = format!("duration = \"1ms\"\n{text}");
-        let scenario = Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = scenario(&text);
         overload(&scenario.runs[0].plan)
     }
 

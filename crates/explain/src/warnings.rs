@@ -30,14 +30,14 @@ pub fn warnings<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<(Warning, &'
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimline_sim::scenario::Scenario;
+    use crate::scenario;
 
     #[test]
     fn every_kind_of_warning_is_given_once_for_all_runs() {
         let text = "duration = \"1ms\"\nseeds = \"1..2\"\ntopology.star.hosts = 3\nlinks.delay = \"600us\"\n\
             transport.pfabric = { window = 9, rto = \"250us\" }\nswitch = { profile = \"ecn\", ecn_threshold = \"200pkt\" }\n\
             [[workload]]\nname = \"w\"\nrandom = {}\nsize = \"90KB\"\narrivals.poisson.load = \"200%\"\n";
-        let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = scenario(text);
         let said = warnings(&scenario.runs);
         let about: Vec<&str> = said.iter().map(|(warning, _)| warning.about).collect();
         assert_eq!(about, ["overload", "timers", "threshold", "window"]);

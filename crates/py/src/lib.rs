@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use trimline_experiments::comparison;
 use trimline_experiments::single::{self, Ending, Named};
 use trimline_sim::Progress;
+use trimline_sim::scenario::Run;
 use trimline_sim::transports::Transports;
 
 /// Wall time between two checks of Python.
@@ -52,8 +53,10 @@ impl Scenario {
 
     /// Returns (name, series, point, seed) of every run.
     fn runs(&self) -> Vec<Known> {
-        let runs = self.0.runs().into_iter();
-        runs.map(|run| (run.name, run.series, run.point, run.seed)).collect()
+        let known = |run: &Run| {
+            (run.name.clone(), run.plan.series.clone(), run.point.clone(), run.plan.seed)
+        };
+        self.0.runs().iter().map(known).collect()
     }
 
     /// Locks a folder for the runs at these places. Returns the lock, and a sentence about files that were removed. An

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use trimline_metrics::timeline::{Event, FlowName, PacketKind, What};
 use trimline_metrics::{
-    Direction, FlowEnd, FlowRecord, HostLink, Layer, PortPlace, PortRecord, RunRecord, Timeline,
+    Direction, FlowEnd, FlowRecord, Layer, PortPlace, PortRecord, RunRecord, Timeline,
 };
 
+use super::tests::empty;
 use super::{At, Finding};
 use crate::library::load;
 use crate::outcome::Outcome;
@@ -52,30 +53,19 @@ fn record(finding: &Finding, size: Option<u64>) -> RunRecord {
     };
     RunRecord {
         series: finding.series.clone().unwrap_or_default(),
-        seed: 1,
-        host_link: HostLink { rate_bps: 10_000_000_000, payload_bytes: 9000, header_bytes: 64 },
         flows: pairs.map(flow).collect(),
-        latencies: Vec::new(),
         timeline: Timeline {
             places: vec!["host 1".to_owned()],
             workloads: vec!["w".to_owned()],
             events: vec![sent; 64],
             packets: Vec::new(),
         },
-        samples: Default::default(),
         ports: ports.collect(),
-        pauses: Vec::new(),
-        paths: Vec::new(),
-        hosts: Vec::new(),
-        pause_cycles: Default::default(),
-        links: Vec::new(),
         simulated_ps: 1000 * US,
         measured_ps: 1000 * US,
         packet_hops: 6400,
         packets_delivered: 0,
-        packets_unclaimed: 0,
-        loads: Vec::new(),
-        interrupted: false,
+        ..empty()
     }
 }
 
@@ -108,7 +98,7 @@ fn outcomes(finding: &Finding, size: Option<u64>) -> Vec<Outcome> {
 
 #[test]
 fn a_network_that_delivers_nothing_satisfies_no_finding() {
-    let experiments = load(None).unwrap_or_else(|failure| panic!("{failure:?}"));
+    let experiments = load(None).unwrap();
     let mut judged = 0;
     for experiment in experiments {
         let findings = &experiment.expected.finding;

@@ -7,12 +7,17 @@ fn record(seed: u64, fcts_us: &[Option<u64>]) -> RunRecord {
         end: FlowEnd::Delivered,
         ..FlowRecord::not_started("w".into(), 0, source, 0, Some(9000))
     });
+    RunRecord { series: "ndp".to_owned(), seed, flows: flows.collect(), ..empty() }
+}
+
+/// The record of a run without flows.
+pub(super) fn empty() -> RunRecord {
     RunRecord {
         samples: Default::default(),
-        series: "ndp".to_owned(),
-        seed,
-        host_link: HostLink { rate_bps: 1, payload_bytes: 9000, header_bytes: 64 },
-        flows: flows.collect(),
+        series: String::new(),
+        seed: 1,
+        host_link: HostLink { rate_bps: 10_000_000_000, payload_bytes: 9000, header_bytes: 64 },
+        flows: [].into_iter().collect(),
         latencies: Vec::new(),
         timeline: Default::default(),
         ports: Vec::new(),
@@ -35,7 +40,7 @@ const HEAD: &str = "title = \"t\"\n[[finding]]\nname = \"n\"\nsource = \"s\"\n\
     measure = { quantity = \"fct\", at = \"receiver\", reduce = \"max\", unit = \"us\" }\n";
 
 fn parse(text: &str) -> Vec<Finding> {
-    Expected::parse("expected.toml", text).unwrap_or_else(|error| panic!("{error:?}")).finding
+    Expected::parse("expected.toml", text).unwrap().finding
 }
 
 fn verdict(bounds: &str, records: &[RunRecord]) -> Verdict {
@@ -235,10 +240,7 @@ fn flows_are_selected() {
 }
 
 fn refused(text: &str) -> String {
-    match Expected::<Measure>::parse("expected.toml", text) {
-        Err(Failure::Message(message)) => message,
-        other => panic!("{other:?}"),
-    }
+    Expected::<Measure>::parse("expected.toml", text).unwrap_err().to_string()
 }
 
 #[test]
@@ -279,11 +281,9 @@ fn what_the_scenario_does_not_have_is_refused_before_a_run() {
     let scenario = Scenario::parse("s", scenario, &[]).unwrap();
     let check = |text: &str| {
         let expected: Expected = Expected::parse("e", text).unwrap();
-        match expected.check("e", &scenario) {
-            Ok(()) => String::new(),
-            Err(Failure::Message(text)) => text,
-            Err(other) => panic!("{other:?}"),
-        }
+        expected
+            .check("e", &scenario)
+            .map_or_else(|failure| failure.to_string(), |()| String::new())
     };
     assert_eq!(check(&format!("{HEAD}series = \"a\"")), "");
     assert!(check(&format!("{HEAD}series = \"b\"")).contains("no series `b`"));

@@ -1,61 +1,9 @@
 //! The program's outputs and its errors: folders of results, standard output.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A folder of one test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(test: &str) -> Scratch {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.0.join(name), text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
-
-    /// Returns the names in it, hidden ones included, sorted.
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).unwrap();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    fn trimline(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trimline"));
-        command.args(arguments).current_dir(&self.0).env_remove("TRIMLINE_EXPERIMENTS");
-        command.stdin(Stdio::null());
-        command
-    }
-}
-
-const INCAST: &str = "topology.star.hosts = 9\n[[workload]]\nname = \"reply\"\nsize = \"90KB\"\n\
-                      incast = { receiver = 0, senders = 8 }\n";
-
-#[track_caller]
-fn succeeded(output: &Output) {
-    assert!(output.status.success(), "{}: {}", output.status, said(output));
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use super::scratch::{INCAST, Scratch, said, succeeded};
 
 #[test]
 fn two_commands_do_not_mix_in_one_folder() {

@@ -1,10 +1,12 @@
 //! The quick tier of `trimline reproduce`: a subset of the full tier's runs, unchanged.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Output;
 
 use serde_json::Value;
+
+use super::scratch::{Scratch, said};
 
 const SCENARIO: &str = "name = \"tiny\"\nseeds = \"1..3\"\n[topology.star]\nhosts = 9\n[[workload]]\n\
     name = \"w\"\nincast = { receiver = 0, senders = 1 }\nsize = \"90KB\"\n[sweep]\n\
@@ -20,24 +22,17 @@ const EXPECTED: &str = "title = \"tiny\"\n[quick]\nseries = [\"paper\"]\nat.send
     [[finding]]\nname = \"p4\"\nsource = \"s\"\nseries = \"p4\"\nmeasure = { quantity = \"fct\", at = \"receiver\", \
     reduce = \"max\", unit = \"us\" }\nhi = 1.0\n";
 
-fn scratch(test: &str, expected: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-    let _ = fs::remove_dir_all(&path);
-    let folder = path.join("experiments/a/tiny");
+fn scratch(test: &str, expected: &str) -> Scratch {
+    let scratch = Scratch::new(test);
+    let folder = scratch.join("experiments/a/tiny");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("scenario.toml"), SCENARIO).unwrap();
     fs::write(folder.join("expected.toml"), expected).unwrap();
-    path
+    scratch
 }
 
-fn reproduce(folder: &Path, more: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_trimline"))
-        .args(["reproduce", "a/tiny", "--no-plot"])
-        .args(more)
-        .current_dir(folder)
-        .env_remove("TRIMLINE_EXPERIMENTS")
-        .output()
-        .unwrap()
+fn reproduce(scratch: &Scratch, more: &[&str]) -> Output {
+    scratch.trimline(&[&["reproduce", "a/tiny", "--no-plot"], more].concat())
 }
 
 /// Returns the name and flows.csv of every run below a folder.
@@ -64,7 +59,7 @@ fn the_quick_tier_is_some_of_the_full_one() {
     let folder = scratch("quick", EXPECTED);
     let quick = reproduce(&folder, &["--quick", "--json"]);
     // One of its findings does not hold.
-    assert_eq!(quick.status.code(), Some(1), "{}", String::from_utf8_lossy(&quick.stderr));
+    assert_eq!(quick.status.code(), Some(1), "{}", said(&quick));
     let report: Value = serde_json::from_slice(&quick.stdout).unwrap();
     assert_eq!(report["experiments"][0]["tier"], "quick");
     let findings = &report["experiments"][0]["findings"];
@@ -83,8 +78,8 @@ fn the_quick_tier_is_some_of_the_full_one() {
     }
     // The full tier goes on where the quick one ended.
     let on = reproduce(&folder, &["--out", "out/quick", "--resume"]);
-    let said = String::from_utf8_lossy(&on.stderr).into_owned();
-    assert!(said.contains("resumed: 2 of 18 runs are there"), "{said}");
+    let text = said(&on);
+    assert!(text.contains("resumed: 2 of 18 runs are there"), "{text}");
     assert_eq!(runs(&folder.join("out/quick")), all);
 }
 
@@ -107,8 +102,8 @@ fn a_choice_that_chooses_nothing_is_a_mistake_before_anything_runs() {
     let folder = scratch("mistake-quick", &EXPECTED.replace("[1, 8]", "[1, 9]"));
     let output = reproduce(&folder, &["--quick"]);
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("a/tiny: [quick] of expected.toml: no run at `senders`"), "{said}");
+    let text = said(&output);
+    assert!(text.contains("a/tiny: [quick] of expected.toml: no run at `senders`"), "{text}");
     assert!(!folder.join("out").exists());
 }
 
@@ -145,14 +140,14 @@ fn series_are_run_one_after_the_other_and_judged_together() {
     // A series that lacks a seed is not judged from its other seeds.
     fs::remove_dir_all(out.join("a/tiny/runs/p4/senders=4/seed-2")).unwrap();
     let resumed = reproduce(&folder, &["--series", "paper", "--resume"]);
-    let said = String::from_utf8(resumed.stderr).unwrap();
-    assert!(said.contains("17 of 18 runs are there"), "{said}");
+    let text = said(&resumed);
+    assert!(text.contains("17 of 18 runs are there"), "{text}");
     assert_eq!(verdicts(&folder), part);
 
     let unknown = reproduce(&folder, &series("papers"));
     assert_eq!(unknown.status.code(), Some(2));
-    let said = String::from_utf8(unknown.stderr).unwrap();
-    assert!(said.contains("a/tiny: no series `papers`; expected some of p4, paper"), "{said}");
+    let text = said(&unknown);
+    assert!(text.contains("a/tiny: no series `papers`; expected some of p4, paper"), "{text}");
     assert_eq!(verdicts(&folder), part, "a mistake loses nothing");
 }
 
@@ -166,8 +161,8 @@ fn results_of_other_series_are_not_lost() {
     let refused = |arguments: &[&str], lost: &str| {
         let output = reproduce(&folder, arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains(&format!("that would be lost (paper: {lost})")), "{said}");
+        let text = said(&output);
+        assert!(text.contains(&format!("that would be lost (paper: {lost})")), "{text}");
         assert_eq!(
             (runs(&out), verdicts(&folder)),
             (first.clone(), judged.clone()),

@@ -2,23 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
-fn scratch(test: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).unwrap();
-    path
-}
-
-fn trimline(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_trimline"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap()
-}
+use super::scratch::{Scratch, said, succeeded};
 
 /// A permutation as htsim's generator writes it.
 fn permutation(hosts: u32) -> String {
@@ -32,14 +18,12 @@ fn permutation(hosts: u32) -> String {
 
 #[test]
 fn a_permutation_of_htsim_runs_unchanged() {
-    let folder = scratch("permutation");
+    let folder = Scratch::new("permutation");
     fs::create_dir(folder.join("flows")).unwrap();
     fs::write(folder.join("flows/perm_16n.cm"), permutation(16)).unwrap();
-    let output = trimline(
-        &folder,
-        &["run", "flows/perm_16n.cm", "--out", "out", "--set", "output.fct=true"],
-    );
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output =
+        folder.trimline(&["run", "flows/perm_16n.cm", "--out", "out", "--set", "output.fct=true"]);
+    succeeded(&output);
     let flows = fs::read_to_string(folder.join("out/seed-1/flows.csv")).unwrap();
     assert_eq!(flows.matches(",completed").count(), 16, "{flows}");
     let fct = fs::read_to_string(folder.join("out/seed-1/fct.txt")).unwrap();
@@ -59,38 +43,38 @@ fn a_permutation_of_htsim_runs_unchanged() {
 
 #[test]
 fn a_topology_of_htsim_takes_the_place_of_the_fat_tree() {
-    let folder = scratch("topology");
+    let folder = Scratch::new("topology");
     fs::write(folder.join("perm.cm"), permutation(32)).unwrap();
     let topology = "Nodes 32\nTiers 2\nPodsize 32\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 8\n\
         Radix_Up 2\nDownlink_Latency_ns 1000\nOversubscribed 4\nTier 1\nDownlink_speed_Gbps 100\n\
         Radix_Down 4\nDownlink_Latency_ns 1000\n";
     fs::write(folder.join("tiny.topo"), topology).unwrap();
-    let output = trimline(&folder, &["explain", "perm.cm", "--topology", "tiny.topo"]);
+    let output = folder.trimline(&["explain", "perm.cm", "--topology", "tiny.topo"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("32 hosts: 4 leaves of 8 hosts, 2 spines"), "{text}");
     assert!(text.contains("32 flows of a file"), "{text}");
     fs::write(folder.join("wrong.topo"), topology.replace("Radix_Up", "Radix_Upp")).unwrap();
-    let output = trimline(&folder, &["explain", "perm.cm", "--topology", "wrong.topo"]);
+    let output = folder.trimline(&["explain", "perm.cm", "--topology", "wrong.topo"]);
     assert_eq!(output.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = said(&output);
     assert!(text.contains("wrong.topo:7: unknown or misplaced key `Radix_Upp`"), "{text}");
 }
 
 #[test]
 fn a_flow_of_size_0_sends_until_the_end() {
-    let folder = scratch("size-0");
+    let folder = Scratch::new("size-0");
     let flows = "Nodes 16\nConnections 3\n0->1 id 1 start 0 size 0\n2->3 id 2 start 0 size 90000\n\
                  4->5 id 3 start 5000000 size 0\n";
     fs::write(folder.join("a.cm"), flows).unwrap();
-    let output = trimline(&folder, &["run", "a.cm"]);
+    let output = folder.trimline(&["run", "a.cm"]);
     assert_eq!(output.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = said(&output);
     let problem = "a.cm:3: `0->1 size 0` sends until the end of the run, and nothing says when that is; expected \
                    `duration` in the scenario, or --set duration=1ms (as htsim's -end 1000)";
     assert!(text.contains(problem), "{text}");
     let described = ["run", "a.cm", "--set", "duration=1ms", "--out", "out"];
-    let output = trimline(&folder, &described);
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let output = folder.trimline(&described);
+    let text = said(&output);
     assert!(output.status.success(), "{text}");
     // The file has no rate, so the program prints the rate that it took.
     let rate = "note: a.cm says no rate: links of 10 Gb/s and 1us; others with --topology, or --set links.rate=100Gbps";
@@ -105,26 +89,26 @@ fn a_flow_of_size_0_sends_until_the_end() {
         row[13].parse().expect("a number")
     };
     assert!(sent("0") > 1_000_000 && sent("4") > 1_000_000, "{flows}");
-    let said = ["explain", "a.cm", "--set", "duration=1ms", "--set", "links.rate=100Gbps"];
-    let output = trimline(&folder, &said);
+    let arguments = ["explain", "a.cm", "--set", "duration=1ms", "--set", "links.rate=100Gbps"];
+    let output = folder.trimline(&arguments);
     assert!(output.status.success());
-    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", said(&output));
 }
 
 #[test]
 fn a_mistake_in_a_connection_matrix_names_its_line() {
-    let folder = scratch("mistake");
+    let folder = Scratch::new("import-mistake");
     fs::write(folder.join("a.cm"), permutation(16).replace("3->8", "3->16")).unwrap();
-    let output = trimline(&folder, &["run", "a.cm"]);
+    let output = folder.trimline(&["run", "a.cm"]);
     assert_eq!(output.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = said(&output);
     assert!(text.contains("a.cm:6: host 16 of 16; expected hosts from 0 to 15"), "{text}");
     assert!(!folder.join("out").exists());
 }
 
 #[test]
 fn flows_of_hpcc_run_as_they_are() {
-    let folder = scratch("hpcc");
+    let folder = Scratch::new("hpcc");
     fs::write(folder.join("flow.txt"), "2\n0 1 3 100 20000 0.00001\n1 0 3 100 9000 2e-05\n")
         .unwrap();
     fs::write(
@@ -133,21 +117,21 @@ fn flows_of_hpcc_run_as_they_are() {
     )
     .unwrap();
     let described = ["run", "flow.txt", "--topology", "topology.txt", "--out", "out"];
-    let output = trimline(&folder, &described);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = folder.trimline(&described);
+    succeeded(&output);
     let flows = fs::read_to_string(folder.join("out/seed-1/flows.csv")).unwrap();
     assert!(flows.contains("flows,0,,0,1,20000,10000000,0,"), "{flows}");
     assert!(flows.contains("flows,0,,1,0,9000,20000000,0,"), "{flows}");
     // Such a file does not have the number of hosts.
-    let output = trimline(&folder, &["run", "flow.txt"]);
+    let output = folder.trimline(&["run", "flow.txt"]);
     assert_eq!(output.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = said(&output);
     assert!(text.contains("flow.txt: flows without a network; expected --topology"), "{text}");
 }
 
 #[test]
 fn formats_lists_every_distribution() {
-    let output = trimline(&scratch("formats"), &["formats"]);
+    let output = Scratch::new("formats").trimline(&["formats"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     for name in ["web-search", "homa-w5", "dcpim-imc10", "web-ndp-paper"] {
         assert!(text.contains(name), "{text}");
@@ -188,10 +172,10 @@ fn every_shape_of_a_connection_matrix_runs_unchanged() {
             1,
         ),
     ] {
-        let folder = scratch(&format!("shape-{name}"));
+        let folder = Scratch::new(&format!("shape-{name}"));
         fs::write(folder.join(name), text).unwrap();
-        let output = trimline(&folder, &["run", name, "--out", "out"]);
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let output = folder.trimline(&["run", name, "--out", "out"]);
+        succeeded(&output);
         let rows = flows(&folder);
         assert_eq!(rows.iter().filter(|row| row["end"] == "completed").count(), ended, "{name}");
         for row in rows {
@@ -203,7 +187,7 @@ fn every_shape_of_a_connection_matrix_runs_unchanged() {
 
 #[test]
 fn a_receiver_pulls_flows_with_a_lower_priority_number_first() {
-    let folder = scratch("priorities");
+    let folder = Scratch::new("priorities");
     let line = |host: u32, prio: &str| format!("{host}->0 id {host} start 0 size 900000{prio}\n");
     let text = format!(
         "Nodes 16\nConnections 4\n{}{}{}{}",
@@ -215,8 +199,8 @@ fn a_receiver_pulls_flows_with_a_lower_priority_number_first() {
     fs::write(folder.join("a.cm"), text).unwrap();
     let order = |more: &[&str]| -> Vec<String> {
         let described = [&["run", "a.cm", "--out", "out"], more].concat();
-        let output = trimline(&folder, &described);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = folder.trimline(&described);
+        succeeded(&output);
         let mut rows = flows(&folder);
         rows.sort_by_key(|row| row["fct_receiver_ps"].parse::<u64>().unwrap());
         rows.iter().map(|row| row["id"].clone()).collect()
@@ -257,18 +241,18 @@ fn what_of_a_matrix_is_not_simulated_is_said_in_one_sentence() {
             "hosts.cm: no FatTree has 100 hosts; expected --topology FILE with the network, a .topo of htsim",
         ),
     ] {
-        let folder = scratch(&format!("refused-{name}"));
+        let folder = Scratch::new(&format!("refused-{name}"));
         fs::write(folder.join(name), text).unwrap();
-        let output = trimline(&folder, &["run", name]);
+        let output = folder.trimline(&["run", name]);
         assert_eq!(output.status.code(), Some(2), "{name}");
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let error = said(&output);
         assert_eq!(error.trim_end(), format!("error: {described}"));
     }
 }
 
 #[test]
 fn a_topology_with_bundles_runs_and_a_mistake_in_one_is_named_without_toml() {
-    let folder = scratch("bundles");
+    let folder = Scratch::new("bundles");
     let topology = "Nodes 8\nTiers 3\nPodsize 4\n\nTier 0\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 2\n\
         Downlink_Latency_ns 1000\n\nTier 1\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 4\n\
         Downlink_Latency_ns 1000\nBundle 1\n\nTier 2\nDownlink_speed_Gbps 100\nRadix_Down 4\n\
@@ -277,12 +261,12 @@ fn a_topology_with_bundles_runs_and_a_mistake_in_one_is_named_without_toml() {
     let matrix =
         "Nodes 8\nConnections 2\n0->7 id 1 start 0 size 90000\n5->2 id 2 start 0 size 90000\n";
     fs::write(folder.join("a.cm"), matrix).unwrap();
-    let output = trimline(&folder, &["run", "a.cm", "--topology", "two.topo", "--out", "out"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = folder.trimline(&["run", "a.cm", "--topology", "two.topo", "--out", "out"]);
+    succeeded(&output);
     assert!(flows(&folder).iter().all(|row| row["end"] == "completed"));
     fs::write(folder.join("three.topo"), topology.replace("Bundle 2", "Bundle 3")).unwrap();
-    let output = trimline(&folder, &["run", "a.cm", "--topology", "three.topo"]);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let output = folder.trimline(&["run", "a.cm", "--topology", "three.topo"]);
+    let error = said(&output);
     let described = "error: three.topo:18: `Bundle 3` and 4 links as Radix_Down; expected a multiple of `Bundle`";
     assert_eq!(error.trim_end(), described);
 }
