@@ -46,9 +46,8 @@ pub(crate) fn report(options: Options) -> Result<ExitCode, Failure> {
 }
 
 fn tables_of(folders: &[PathBuf]) -> Result<(), Failure> {
-    let here = [PathBuf::from(".")];
     let mut runs = Vec::new();
-    for folder in if folders.is_empty() { &here } else { folders } {
+    for folder in folders {
         for place in results_below(folder).map_err(|error| Failure::io(folder, &error))? {
             let file = place.join("summary.json");
             let text = fs::read_to_string(&file).map_err(|error| Failure::io(&file, &error))?;

@@ -65,7 +65,7 @@ pub(crate) fn reproduce(options: Options, transports: &Transports) -> Result<Exi
     let default = if options.quick { "out/quick" } else { "out" };
     let options = reproduction::Options {
         settings: options.settings.texts(),
-        threads: Threads::new(options.jobs)?,
+        threads: Threads::new(options.jobs, false)?,
         out: options.out.unwrap_or_else(|| default.into()),
         tier: match (options.quick, options.series.is_empty()) {
             (true, _) => Tier::Quick,

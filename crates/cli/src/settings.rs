@@ -99,7 +99,7 @@ pub(crate) struct Runs {
 impl Runs {
     pub(crate) fn options(&self) -> Result<Options, Failure> {
         Ok(Options {
-            threads: Threads::new(self.threads)?.quiet(self.quiet),
+            threads: Threads::new(self.threads, self.quiet)?,
             resume: self.resume,
             counting: if self.include_stopped { Counting::Stopped } else { Counting::Whole },
             ignore_memory: self.ignore_memory,

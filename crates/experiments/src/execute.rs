@@ -28,27 +28,22 @@ impl Threads {
     /// Hosts per thread from which several threads are faster than one (`trimline bench --scale --threads 2`).
     const HOSTS_EACH: usize = 128;
 
-    /// Takes the wanted number of threads, or all cores.
+    /// Takes the wanted number of threads, or all cores. Without progress bar if `is_quiet`.
     ///
     /// # Errors
     /// Returns an error for 0 threads.
-    pub fn new(wanted: Option<usize>) -> Result<Threads, Failure> {
+    pub fn new(wanted: Option<usize>, is_quiet: bool) -> Result<Threads, Failure> {
         let count = match wanted {
             Some(0) => return Err(Failure::message("0 threads run nothing; at least 1")),
             Some(count) => count,
             None => std::thread::available_parallelism().map_or(1, NonZero::get),
         };
         let is_wanted = wanted.is_some();
-        Ok(Threads { count, is_wanted, at_once: usize::MAX, is_quiet: false })
+        Ok(Threads { count, is_wanted, at_once: usize::MAX, is_quiet })
     }
 
     pub(crate) fn at_most(self, runs: usize) -> Threads {
         Threads { at_once: runs.max(1), ..self }
-    }
-
-    /// Hides the progress bar if `is_quiet`.
-    pub fn quiet(self, is_quiet: bool) -> Threads {
-        Threads { is_quiet, ..self }
     }
 
     pub(crate) fn workers(self, runs: usize) -> usize {
@@ -221,7 +216,7 @@ mod tests {
 
     #[test]
     fn runs_at_the_same_time_have_a_bound() {
-        let threads = Threads::new(Some(8)).unwrap_or_else(|_| panic!("eight"));
+        let threads = Threads::new(Some(8), true).unwrap();
         assert_eq!((threads.workers(20), threads.at_most(3).workers(20)), (8, 3));
         assert_eq!(threads.at_most(3).workers(2), 2);
     }

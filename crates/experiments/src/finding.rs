@@ -12,12 +12,9 @@ use crate::baseline::{Baseline, Span};
 #[serde(deny_unknown_fields)]
 pub struct Finding<M = Measure> {
     pub(crate) name: String,
-    /// Its place in the paper, or its derivation.
-    #[allow(
-        dead_code,
-        reason = "for the reader of the file; required, so that no bound lacks one"
-    )]
-    pub(crate) source: String,
+    /// Its place in the paper, or its derivation: for the reader of the file, and required, so that no bound lacks one.
+    #[serde(rename = "source")]
+    _source: String,
     /// Series of the scenario; default: all.
     pub(crate) series: Option<String>,
     /// The measure of a run; of the testbed its name.

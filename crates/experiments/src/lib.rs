@@ -24,7 +24,7 @@
 //!
 //! fn main() -> Result<(), Failure> {
 //!     let scenario = read_scenario("incast.toml".as_ref(), None, &[], &Transports::built_in())?;
-//!     let (threads, counting) = (Threads::new(None)?, Counting::Whole);
+//!     let (threads, counting) = (Threads::new(None, false)?, Counting::Whole);
 //!     let options = Options { threads, resume: false, counting, ignore_memory: false };
 //!     let stop = AtomicBool::new(false);
 //!     for (run, summary) in run(&scenario, &[], "out/incast".as_ref(), options, &stop)?.done {

@@ -290,15 +290,13 @@ fn write_findings(
     out: &Path,
     options: &Options,
 ) -> Result<(), Failure> {
-    let write = |path: PathBuf, text: &str| {
-        result_folder::write_file(&path, text).map_err(|error| Failure::io(&path, &error))
-    };
     verdicts::write(out, findings)?;
     for file in &experiment.expected.reference_files {
         let text = reference(options.library.as_deref(), file).ok_or_else(|| {
             Failure::message(format!("{}: no reference file `{file}`", experiment.id))
         })?;
-        write(out.join("reference").join(file), &text)?;
+        let path = out.join("reference").join(file);
+        result_folder::write_file(&path, text).map_err(|error| Failure::io(&path, &error))?;
     }
     Ok(())
 }

@@ -206,13 +206,9 @@ fn event_words(plan: &Plan) -> Option<Line> {
     }
     let said = |event: &LinkEvent| format!("{} at {}", change_words(plan, event), time(event.at));
     // Naming a link scans all links, so only some events are named.
-    let some: Vec<String> = plan.link_events.iter().take(6).map(said).collect();
-    let more = match plan.link_events.len() - some.len() {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    };
+    let some = first_of(&plan.link_events, said);
     let known = time(plan.routing_convergence);
-    Some(Line::new("events", format!("{}{more}; routing knows {known} later", some.join(", "))))
+    Some(Line::new("events", format!("{some}; routing knows {known} later")))
 }
 
 /// Fixed routes of packets that do not go up and down.
@@ -221,12 +217,16 @@ fn describe_fixed_routes(plan: &Plan) -> Option<Line> {
         let names = [fixed_route.over, fixed_route.by].map(|link| names_of(plan, &[link]));
         format!("what comes over {} leaves by {}", names[0], names[1])
     };
-    let some: Vec<String> = plan.fixed_routes.iter().take(6).map(said).collect();
-    let more = match plan.fixed_routes.len() - some.len() {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    };
-    (!some.is_empty()).then(|| Line::new("detours", format!("{}{more}", some.join(", "))))
+    let some = first_of(&plan.fixed_routes, said);
+    (!some.is_empty()).then(|| Line::new("detours", some))
+}
+
+fn first_of<T>(all: &[T], said: impl Fn(&T) -> String) -> String {
+    let some: Vec<String> = all.iter().take(6).map(said).collect();
+    match all.len() - some.len() {
+        0 => some.join(", "),
+        more => format!("{}, and {more} more", some.join(", ")),
+    }
 }
 
 fn describe_phantom(plan: &Plan) -> Vec<Line> {
