@@ -90,6 +90,7 @@ test-stages:
 	@scripts/concurrently out/venv.log 'scripts/stage "Python packages" $(MAKE) --no-print-directory venv' \
 		'$(MAKE) --no-print-directory module-tested'
 	@scripts/stage "schema and golden run" $(MAKE) --no-print-directory golden
+	@scripts/stage "examples in Rust" scripts/examples.sh
 	@scripts/stage "experiments, judged twice" $(MAKE) --no-print-directory quick-tested
 	@scripts/stage "vectors" cargo xtask vectors
 	@scripts/stage "Rust tests, the simulator's runs" cargo test --quiet --workspace --locked --test runs
@@ -98,7 +99,7 @@ test-stages:
 
 # Many of these wait for clocks; the simulator's runs have both cores for themselves.
 other-tests:
-	cargo test --quiet --workspace --locked --lib --bins --examples --test '[!r]*' --test raw
+	cargo test --quiet --workspace --locked --lib --bins --test '[!r]*' --test raw
 	cargo test --quiet --workspace --locked --doc
 
 # The schema in the repository is what the program prints.

@@ -1,11 +1,41 @@
 //! The `trimline` command: one file for each command, with its options, its calls of libraries and what it prints.
 //!
-//! `trimline-experiments` runs scenarios and judges findings, `trimline-explain` describes scenarios, `trimline-testbed` runs
-//! the testbed's programs, `trimline-stack` has hosts and switches. Exit status: 0 done; 1 a finding does not hold; 2 a
-//! mistake in the command, a file or a scenario; 130 stopped by Ctrl-C, with the results so far written.
+//! `trimline-experiments` makes runs, keeps results and judges findings, `trimline-explain` describes scenarios,
+//! `trimline-stack` has hosts and switches, `trimline-testbed` measurements on real ones. The crate is a library, so that
+//! the binaries `trimline` and `trimline-switch`, the Python package, and programs with a transport of their own share it.
 //!
-//! It is a library for the Python package ([`command`]), crates with their own transport ([`command_with`]), and
-//! `trimline-switch` ([`switch_ports`], [`terminal`], [`log`], [`openmetrics`] and [`writer`]).
+//! # Begin with
+//! - [`command`]: a whole command line, from words to an exit status.
+//! - [`command_with`]: the same in a program that adds a transport.
+//!
+//! # In and out
+//! Words go in. A command reads its options, calls a library and prints: tables go to standard output; warnings, progress
+//! and errors go to standard error.
+//!
+//! | status | meaning |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | a finding does not hold |
+//! | 2 | a mistake in the command, a file or a scenario |
+//! | 130 | stopped by Ctrl-C, with the results so far written |
+//!
+//! # Example
+//! ```
+//! use std::ffi::OsString;
+//! use std::process::ExitCode;
+//!
+//! let status = |words: &[&str]| trimline::command(words.iter().map(OsString::from));
+//! assert_eq!(status(&["trimline", "formats"]), ExitCode::SUCCESS);
+//! assert_eq!(status(&["trimline", "explain", "not-there.toml"]), ExitCode::from(2));
+//! ```
+//!
+//! # Read on
+//! - For `trimline-switch`: [`switch_ports`], [`terminal`], [`log`], [`openmetrics`] and [`writer`].
+//! - `README.md` lists the commands, `docs/first-hour.md` shows them at work, `docs/errors.md` shows their answers to
+//!   mistakes.
+//!
+//! # Features
+//! `checked`: a run checks every index of its packet path, at half the speed.
 #![forbid(unsafe_code)]
 
 mod bench;

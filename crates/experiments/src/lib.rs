@@ -1,38 +1,49 @@
 //! Runs of scenarios, and experiments: how they are made, judged and kept.
 //!
 //! A run has one series, one point of the sweep and one seed of a scenario. Its result is a folder, which is whole or not
-//! there: records, scenario.toml, summary.json, and manifest.json, by which a later command knows whether the result stands
-//! for the run. An experiment is a scenario with findings: what a figure of a paper shows, with a range for each.
+//! there. An experiment is a scenario with findings: what a figure of a paper shows, with a range for each.
 //!
-//! - [`read_scenario`] reads the scenario of a command, also from files of other simulators; [`comparison`] gives it a
-//!   series for each transport or scheme.
-//! - [`run`] makes all runs of a scenario in a folder that no other command writes; [`trace`] makes one, and follows its
-//!   packets. [`single`] makes single runs for callers with workers of their own, such as the Python package.
-//! - [`library`] has the experiments and [`findings`] their findings. [`reproduction`] makes the runs of experiments and
-//!   judges them; [`verdicts`] are what it finds.
+//! # Begin with
+//! - [`run::run`]: makes all runs of a scenario in a folder that no other command writes.
+//! - [`reproduction::Reproduction`]: makes the runs of experiments, and judges their findings.
+//! - [`single::Named`]: a scenario whose runs the caller schedules itself, as the Python package does.
 //!
-//! A caller ends runs by a flag; what is done until then is kept. Progress and notes about runs go to standard error.
-//! Tables, JSON and exit statuses are the caller's, and so is drawing.
+//! # In and out
+//! A scenario goes in: [`read_scenario`] reads it, also from files of other simulators; [`comparison`] gives it a series
+//! for each transport or scheme. Memory and the folder of the results are checked before anything runs; then runs go to
+//! several threads, and each result is written completely or not at all. manifest.json decides whether a result stands
+//! for a run of a later command. A flag of the caller ends runs; what is done until then is kept.
 //!
-//! ```no_run
-//! use std::sync::atomic::AtomicBool;
+//! Summaries and [`verdicts`] come out. Progress and notes about runs go to standard error. Tables, JSON, figures and exit
+//! statuses are the caller's.
 //!
-//! use trimline_experiments::run::{Options, run};
-//! use trimline_experiments::{Failure, Threads, read_scenario};
-//! use trimline_metrics::summary::Counting;
-//! use trimline_sim::transports::Transports;
+//! # Example
+//! A scenario has a run for each series and seed. A mistake is one line with its place:
 //!
-//! fn main() -> Result<(), Failure> {
-//!     let scenario = read_scenario("incast.toml".as_ref(), None, &[], &Transports::built_in())?;
-//!     let (threads, counting) = (Threads::new(None, false)?, Counting::Whole);
-//!     let options = Options { threads, resume: false, counting, ignore_memory: false };
-//!     let stop = AtomicBool::new(false);
-//!     for (run, summary) in run(&scenario, &[], "out/incast".as_ref(), options, &stop)?.done {
-//!         println!("{}: {} flows", run.name, summary.flows.total);
-//!     }
-//!     Ok(())
-//! }
 //! ```
+//! use trimline_experiments::single::Named;
+//!
+//! let text = r#"
+//!     seeds = "1..2"
+//!     topology.star.hosts = 4
+//!
+//!     [[workload]]
+//!     name = "shuffle"
+//!     permutation = {}
+//!     size = "90KB"
+//! "#;
+//! let scenario = Named::parse("shuffle.toml", text, "shuffle", Vec::new()).unwrap();
+//! let names: Vec<&str> = scenario.runs().iter().map(|run| &*run.name).collect();
+//! assert_eq!(names, ["seed-1", "seed-2"]);
+//!
+//! let wrong = text.replace("seeds", "seesd");
+//! let error = Named::parse("shuffle.toml", &wrong, "shuffle", Vec::new()).unwrap_err();
+//! assert!(error.starts_with("shuffle.toml:2:") && error.contains("seeds"), "{error}");
+//! ```
+//!
+//! # Read on
+//! - [`trace`] makes one run and follows its packets. [`library`] has the experiments, [`findings`] their findings.
+//! - `docs/internals/metrics-and-findings.md` explains how a finding is judged.
 #![forbid(unsafe_code)]
 
 mod baseline;
