@@ -118,7 +118,7 @@ class CachedRuns(unittest.TestCase):
         self.assertFalse(self.file.exists())
 
     def test_the_hash_is_the_programs(self) -> None:
-        """crates/cli/src/cached.rs has the same."""
+        """crates/experiments/src/cached.rs has the same."""
         self.assertEqual(
             cached_runs.series_hash(SCENARIO, "s"),
             "34f81f151c9711a2ba43fb22d8cb36dcc07b3ba50a190c58630c59eafddab6c9",

@@ -11,9 +11,9 @@ use std::time::Instant;
 use clap::Args;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
+use trimline_experiments::Failure;
 use trimline_sim::scenario::Scenario;
 
-use crate::failure::Failure;
 use crate::terminal::{columns, print};
 
 #[derive(Args, Clone, Debug)]
@@ -74,16 +74,31 @@ struct Measurement {
 struct Workload {
     name: &'static str,
     hosts: u32,
+    /// Topology and links; empty: a FatTree with these hosts.
+    network: &'static str,
+    transport: &'static str,
     /// Simulated time; `None`: until every flow has ended.
     duration: Option<&'static str>,
     flows: &'static str,
 }
 
 impl Workload {
+    /// NDP, unless [`Workload::with`] names another.
+    const fn new(
+        name: &'static str,
+        hosts: u32,
+        network: &'static str,
+        duration: Option<&'static str>,
+        flows: &'static str,
+    ) -> Workload {
+        let transport = "transport.ndp = { initial_window = 23, rto = \"5.37ms\" }";
+        Workload { name, hosts, network, transport, duration, flows }
+    }
+
     /// Every host sends to one other, without end.
     const fn permutation(name: &'static str, hosts: u32, duration: &'static str) -> Workload {
         let flows = "permutation = {}\nsize = \"long-lived\"";
-        Workload { name, hosts, duration: Some(duration), flows }
+        Workload::new(name, hosts, "", Some(duration), flows)
     }
 
     /// Poisson arrivals with Pareto sizes; 13.9 s are five million flows.
@@ -91,14 +106,20 @@ impl Workload {
         let flows = "random = {}\nsize.pareto = { shape = \"1.05\", mean = \"100KB\" }\n\
                      arrivals.poisson = { every = \"533.333us\", until = \"13.9s\" }\n\
                      connection = { each = 2 }";
-        Workload { name, hosts: 192, duration: None, flows }
+        let network = "seeds = [1]\n\
+                       topology.clos = { pods = 8, tors_per_pod = 4, hosts_per_tor = 6, aggregations_per_pod = 2, \
+                       cores_per_aggregation = 4 }\nlinks.delay = \"200ns\"\nhost.delay = \"500ns\"";
+        Workload::new(name, 192, network, None, flows)
     }
 
     /// Messages of W2 at 80 % on the network of Homa's authors.
     const fn homa(name: &'static str) -> Workload {
         let flows = "random = {}\nsize = { distribution = \"homa-w2\" }\n\
                      arrivals = { poisson = { load = \"63.68%\" } }";
-        Workload { name, hosts: 144, duration: Some("4ms"), flows }
+        let network = "topology.leafspine = { leaves = 9, spines = 4, hosts_per_leaf = 16 }\n\
+                       links = { rate = \"10Gbps\", framing = \"20B\", host = { delay = \"875ns\" }, \
+                       tor = { rate = \"40Gbps\", delay = \"250ns\" } }";
+        Workload::new(name, 144, network, Some("4ms"), flows)
     }
 
     /// Incasts into a pod over random traffic, as in opf/fig06.
@@ -109,7 +130,9 @@ impl Workload {
                      incast = { receiver = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], senders = 216 }\n\
                      size = { distribution = \"hadoop\" }\n\
                      arrivals = { periodic = { every = \"400us\" } }";
-        Workload { name, hosts: 432, duration: Some("3ms"), flows }
+        let network =
+            "topology.fattree.hosts = 432\nlinks = { rate = \"100Gbps\", delay = \"500ns\" }";
+        Workload::new(name, 432, network, Some("3ms"), flows)
     }
 
     /// Groups of answers and transfers of 1 MB at 60 %, a tenth of it short, as in fastlane/fig06.
@@ -122,47 +145,16 @@ impl Workload {
                      [[workload]]\nname = \"long\"\n\
                      partition_aggregate = { servers = 1, request = \"10B\" }\nsize = \"1MB\"\n\
                      arrivals = { poisson = { load = \"54%\" } }";
-        Workload { name, hosts: 128, duration: Some("20ms"), flows }
+        let network = "topology.fattree.k = 8\nlinks = { rate = \"10Gbps\", delay = \"700ns\" }";
+        Workload::new(name, 128, network, Some("20ms"), flows)
     }
 
-    fn is_fastlane(&self) -> bool {
-        FASTLANE.iter().any(|workload| workload.name == self.name)
-    }
-
-    fn is_opf(&self) -> bool {
-        OPF.iter().any(|workload| workload.name == self.name)
-    }
-
-    fn is_homa(&self) -> bool {
-        HOMA.iter().any(|workload| workload.name == self.name)
+    const fn with(self, transport: &'static str) -> Workload {
+        Workload { transport, ..self }
     }
 
     fn is_hull(&self) -> bool {
         self.name.starts_with("hull-")
-    }
-
-    fn topology(&self) -> String {
-        if self.is_hull() {
-            return "seeds = [1]\n\
-                    topology.clos = { pods = 8, tors_per_pod = 4, hosts_per_tor = 6, aggregations_per_pod = 2, \
-                    cores_per_aggregation = 4 }\nlinks.delay = \"200ns\"\nhost.delay = \"500ns\""
-                .to_owned();
-        }
-        if self.is_homa() {
-            return "topology.leafspine = { leaves = 9, spines = 4, hosts_per_leaf = 16 }\n\
-                    links = { rate = \"10Gbps\", framing = \"20B\", host = { delay = \"875ns\" }, \
-                    tor = { rate = \"40Gbps\", delay = \"250ns\" } }"
-                .to_owned();
-        }
-        if self.is_fastlane() {
-            return "topology.fattree.k = 8\nlinks = { rate = \"10Gbps\", delay = \"700ns\" }"
-                .to_owned();
-        }
-        if self.is_opf() {
-            return "topology.fattree.hosts = 432\nlinks = { rate = \"100Gbps\", delay = \"500ns\" }"
-                .to_owned();
-        }
-        format!("topology.fattree.hosts = {}", self.hosts)
     }
 }
 
@@ -171,41 +163,86 @@ const STANDARD: [Workload; 5] = [
     Workload::permutation("permutation-432", 432, "20.1ms"),
     Workload::permutation("permutation-1024", 1024, "5.05ms"),
     Workload::permutation("permutation-8192", 8192, "0.3ms"),
-    Workload {
-        name: "incast-431x450KB",
-        hosts: 432,
-        duration: None,
-        flows: "incast = { receiver = 0, senders = 431 }\nsize = \"450KB\"",
-    },
+    Workload::new(
+        "incast-431x450KB",
+        432,
+        "",
+        None,
+        "incast = { receiver = 0, senders = 431 }\nsize = \"450KB\"",
+    ),
 ];
 
 /// The permutation with the TCP family, as measured in the authors' simulator: queues of 100 packets, every segment
 /// answered; DCTCP also with as much memory shared by a switch's ports. Then lossless networks, whose inputs stop at 15
 /// packets: with DCQCN, and with DCTCP as NDP's authors had it in DCQCN's place. Part of the standard workloads.
 const FAMILY: [Workload; 6] = [
-    Workload::permutation("tcp-432", 432, "100.1ms"),
-    Workload::permutation("dctcp-432", 432, "100.1ms"),
-    Workload::permutation("dctcp-shared-432", 432, "100.1ms"),
-    Workload::permutation("mptcp-432", 432, "20.1ms"),
-    Workload::permutation("dcqcn-432", 432, "20.1ms"),
-    Workload::permutation("dcqcn-window-432", 432, "20.1ms"),
+    Workload::permutation("tcp-432", 432, "100.1ms").with(
+        "transport.tcp = { ack_every = 1, sack = false, rto_min = \"10ms\" }\n\
+         switch.data_queue = \"906400B\"",
+    ),
+    Workload::permutation("dctcp-432", 432, "100.1ms").with(
+        "transport.dctcp = { ack_every = 1, sack = false, rto_min = \"10ms\" }\n\
+         switch = { data_queue = \"906400B\", ecn_threshold = \"271920B\" }",
+    ),
+    Workload::permutation("dctcp-shared-432", 432, "100.1ms").with(
+        "transport.dctcp = { ack_every = 1, sack = false, rto_min = \"10ms\" }\n\
+         switch = { shared_buffer_per_port = \"906400B\", ecn_threshold = \"271920B\" }",
+    ),
+    Workload::permutation("mptcp-432", 432, "20.1ms").with(
+        "transport.mptcp = { ack_every = 1, rto_min = \"10ms\" }\n\
+         switch.data_queue = \"906400B\"",
+    ),
+    Workload::permutation("dcqcn-432", 432, "20.1ms").with(
+        "transport.dcqcn = {}\n\
+         switch.pfc = { xoff = \"15pkt\", xon = \"12pkt\" }",
+    ),
+    Workload::permutation("dcqcn-window-432", 432, "20.1ms").with(
+        "transport.dctcp = { initial_threshold = 15, ack_every = 1, sack = false, rto_initial = \"10ms\", rto_min = \"10ms\" }\n\
+         switch = { ecn_threshold = \"16pkt\", ecn_mark_at = \"dequeue\", pfc = { xoff = \"15pkt\", xon = \"12pkt\" } }",
+    ),
 ];
 
 /// The permutation with pHost, with its own switch of eight packets a port. Part of the standard workloads.
-const PHOST: [Workload; 1] = [Workload::permutation("phost-432", 432, "20.1ms")];
+const PHOST: [Workload; 1] =
+    [Workload::permutation("phost-432", 432, "20.1ms").with("transport.phost = {}")];
 
 /// W2 at 80 % on the network of Homa's authors: their Homa, and NDP. Part of the standard workloads.
-const HOMA: [Workload; 2] = [Workload::homa("homa-144"), Workload::homa("ndp-144")];
+const HOMA: [Workload; 2] = [
+    Workload::homa("homa-144").with(
+        "transport.homa = { payload = \"1442B\", rtt_bytes = \"10000B\", scheduled_levels = 3, \
+         cutoffs = { distribution = \"homa-w2\" }, acks = false, linger = \"20us\", \
+         time_wait = \"300us\", resend = \"100ms\", \
+         retry = \"10s\" }\nswitch.data_queue = \"20000pkt\"",
+    ),
+    Workload::homa("ndp-144").with("transport.ndp = { payload = \"1442B\", initial_window = 8 }"),
+];
 
 /// Incasts into a pod over random traffic with NDP: with and without detour. Part of the standard workloads.
-const OPF: [Workload; 2] = [Workload::opf("opf-432"), Workload::opf("opf-432-off")];
+const OPF: [Workload; 2] = [
+    Workload::opf("opf-432").with(
+        "transport.ndp = { initial_window = 23, marked = 12, rto = \"5.37ms\" }\n\
+         switch = { data_queue = \"64pkt\", detour = {} }",
+    ),
+    Workload::opf("opf-432-off").with(
+        "transport.ndp = { initial_window = 23, marked = 12, rto = \"5.37ms\" }\n\
+         switch = { data_queue = \"64pkt\" }",
+    ),
+];
 
 /// FastLane's groups at 60 %: TCP over switches that notify senders of drops, pFabric over its own, and TCP over plain
 /// switches. Part of the standard workloads.
 const FASTLANE: [Workload; 3] = [
-    Workload::fastlane("fastlane-128"),
-    Workload::fastlane("pfabric-128"),
-    Workload::fastlane("tcp-128"),
+    Workload::fastlane("fastlane-128").with(
+        "transport.tcp = { payload = \"1436B\", handshake = \"standing\", sack = false, timestamps = false, ack_every = 1, \
+         rto_initial = \"1ms\", rto_min = \"1ms\", notifications = \"fastlane\" }\nswitch.data_queue = \"128KB\"",
+    ),
+    Workload::fastlane("pfabric-128").with(
+        "transport.pfabric = { payload = \"1436B\", priority = \"total\" }\nswitch.data_queue = \"64KB\"",
+    ),
+    Workload::fastlane("tcp-128").with(
+        "transport.tcp = { payload = \"1436B\", handshake = \"standing\", sack = false, timestamps = false, ack_every = 1, \
+         rto_initial = \"1ms\", rto_min = \"1ms\" }\nswitch = { profile = \"drop-tail\", data_queue = \"128KB\" }",
+    ),
 ];
 
 /// FatTrees of 4 to 64 ports a switch, each for about the same work: from half a millisecond on mostly steady state, as
@@ -225,121 +262,74 @@ const SCALE: [Workload; 9] = [
 const LARGE: [Workload; 4] = [
     Workload::permutation("permutation-8192-5ms", 8192, "5ms"),
     Workload::permutation("permutation-65536", 65536, "0.2ms"),
-    Workload {
-        name: "incast-60000x9KB",
-        hosts: 65536,
-        duration: None,
-        flows: "incast = { receiver = 0, senders = 60000 }\nsize = \"9KB\"",
-    },
+    Workload::new(
+        "incast-60000x9KB",
+        65536,
+        "",
+        None,
+        "incast = { receiver = 0, senders = 60000 }\nsize = \"9KB\"",
+    ),
     // The storm's beginning: all of it is 22 seconds of the receiver's link, hours of computing.
-    Workload {
-        name: "incast-60000x450KB",
-        hosts: 65536,
-        duration: Some("5ms"),
-        flows: "incast = { receiver = 0, senders = 60000 }\nsize = \"450KB\"",
-    },
+    Workload::new(
+        "incast-60000x450KB",
+        65536,
+        "",
+        Some("5ms"),
+        "incast = { receiver = 0, senders = 60000 }\nsize = \"450KB\"",
+    ),
 ];
 
 /// HULL's large simulation (NSDI 2012, 6.3), once each unless told otherwise: five million flows of heavy-tailed sizes
 /// between 192 servers, by HULL, DCTCP and TCP. The sizes of seed 1 add up to 267 GB.
-const HULL: [Workload; 3] =
-    [Workload::hull("hull-192"), Workload::hull("hull-192-dctcp"), Workload::hull("hull-192-tcp")];
+const HULL: [Workload; 3] = [
+    Workload::hull("hull-192").with(
+        "transport.dctcp = { payload = \"1436B\", ack_every = 1, timers = \"datacenter\", rto_min = \"10ms\", \
+         handshake = \"standing\", restart_after_idle = true }\n\
+         switch = { profile = \"drop-tail\", data_queue = \"250pkt\" }\n\
+         phantom_queue = [{ drain = \"95%\", threshold = \"1KB\" }]\nhost.pacer = {}",
+    ),
+    Workload::hull("hull-192-dctcp").with(
+        "transport.dctcp = { payload = \"1436B\", ack_every = 1, timers = \"datacenter\", rto_min = \"10ms\", \
+         handshake = \"standing\", restart_after_idle = true }\n\
+         switch = { data_queue = \"250pkt\", ecn_threshold = \"65pkt\" }",
+    ),
+    Workload::hull("hull-192-tcp").with(
+        "transport.tcp = { payload = \"1436B\", ack_every = 1, timers = \"datacenter\", rto_min = \"10ms\", \
+         handshake = \"standing\", restart_after_idle = true }\n\
+         switch.data_queue = \"250pkt\"",
+    ),
+];
+
+/// The workloads of a command without options.
+fn standard() -> impl Iterator<Item = &'static Workload> {
+    STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&HOMA).chain(&OPF).chain(&FASTLANE)
+}
+
+fn all() -> impl Iterator<Item = &'static Workload> {
+    standard().chain(&SCALE).chain(&LARGE).chain(&HULL)
+}
 
 impl Workload {
     fn named(name: &str) -> Result<&'static Workload, Failure> {
-        let all = || {
-            let standard = STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&HOMA).chain(&OPF);
-            let standard = standard.chain(&FASTLANE);
-            standard.chain(&SCALE).chain(&LARGE).chain(&HULL)
-        };
         all().find(|workload| workload.name == name).ok_or_else(|| {
             let names: Vec<&str> = all().map(|workload| workload.name).collect();
             Failure::message(format!("no workload `{name}`; there are {}", names.join(", ")))
         })
     }
 
-    fn transport(&self) -> &'static str {
-        match self.name {
-            "tcp-432" => {
-                "transport.tcp = { ack_every = 1, sack = false, rto_min = \"10ms\" }\n\
-                 switch.data_queue = \"906400B\""
-            }
-            "dctcp-432" => {
-                "transport.dctcp = { ack_every = 1, sack = false, rto_min = \"10ms\" }\n\
-                 switch = { data_queue = \"906400B\", ecn_threshold = \"271920B\" }"
-            }
-            "dctcp-shared-432" => {
-                "transport.dctcp = { ack_every = 1, sack = false, rto_min = \"10ms\" }\n\
-                 switch = { shared_buffer_per_port = \"906400B\", ecn_threshold = \"271920B\" }"
-            }
-            "mptcp-432" => {
-                "transport.mptcp = { ack_every = 1, rto_min = \"10ms\" }\n\
-                 switch.data_queue = \"906400B\""
-            }
-            "tcp-128" => {
-                "transport.tcp = { payload = \"1436B\", handshake = \"standing\", sack = false, timestamps = false, ack_every = 1, \
-                 rto_initial = \"1ms\", rto_min = \"1ms\" }\nswitch = { profile = \"drop-tail\", data_queue = \"128KB\" }"
-            }
-            "fastlane-128" => {
-                "transport.tcp = { payload = \"1436B\", handshake = \"standing\", sack = false, timestamps = false, ack_every = 1, \
-                 rto_initial = \"1ms\", rto_min = \"1ms\", notifications = \"fastlane\" }\nswitch.data_queue = \"128KB\""
-            }
-            "pfabric-128" => {
-                "transport.pfabric = { payload = \"1436B\", priority = \"total\" }\nswitch.data_queue = \"64KB\""
-            }
-            "phost-432" => "transport.phost = {}",
-            "homa-144" => {
-                "transport.homa = { payload = \"1442B\", rtt_bytes = \"10000B\", scheduled_levels = 3, \
-                 cutoffs = { distribution = \"homa-w2\" }, acks = false, linger = \"20us\", \
-                 time_wait = \"300us\", resend = \"100ms\", \
-                 retry = \"10s\" }\nswitch.data_queue = \"20000pkt\""
-            }
-            "opf-432" => {
-                "transport.ndp = { initial_window = 23, marked = 12, rto = \"5.37ms\" }\n\
-                 switch = { data_queue = \"64pkt\", detour = {} }"
-            }
-            "opf-432-off" => {
-                "transport.ndp = { initial_window = 23, marked = 12, rto = \"5.37ms\" }\n\
-                 switch = { data_queue = \"64pkt\" }"
-            }
-            "ndp-144" => "transport.ndp = { payload = \"1442B\", initial_window = 8 }",
-            "dcqcn-432" => {
-                "transport.dcqcn = {}\n\
-                 switch.pfc = { xoff = \"15pkt\", xon = \"12pkt\" }"
-            }
-            "dcqcn-window-432" => {
-                "transport.dctcp = { initial_threshold = 15, ack_every = 1, sack = false, rto_initial = \"10ms\", rto_min = \"10ms\" }\n\
-                 switch = { ecn_threshold = \"16pkt\", ecn_mark_at = \"dequeue\", pfc = { xoff = \"15pkt\", xon = \"12pkt\" } }"
-            }
-            "hull-192" => {
-                "transport.dctcp = { payload = \"1436B\", ack_every = 1, timers = \"datacenter\", rto_min = \"10ms\", \
-                 handshake = \"standing\", restart_after_idle = true }\n\
-                 switch = { profile = \"drop-tail\", data_queue = \"250pkt\" }\n\
-                 phantom_queue = [{ drain = \"95%\", threshold = \"1KB\" }]\nhost.pacer = {}"
-            }
-            "hull-192-dctcp" => {
-                "transport.dctcp = { payload = \"1436B\", ack_every = 1, timers = \"datacenter\", rto_min = \"10ms\", \
-                 handshake = \"standing\", restart_after_idle = true }\n\
-                 switch = { data_queue = \"250pkt\", ecn_threshold = \"65pkt\" }"
-            }
-            "hull-192-tcp" => {
-                "transport.tcp = { payload = \"1436B\", ack_every = 1, timers = \"datacenter\", rto_min = \"10ms\", \
-                 handshake = \"standing\", restart_after_idle = true }\n\
-                 switch.data_queue = \"250pkt\""
-            }
-            _ => "transport.ndp = { initial_window = 23, rto = \"5.37ms\" }",
-        }
-    }
-
     fn scenario(&self) -> String {
         let duration = self.duration.map(|time| format!("duration = \"{time}\"\n"));
+        let network = match self.network {
+            "" => format!("topology.fattree.hosts = {}", self.hosts),
+            network => network.to_owned(),
+        };
         format!(
             "{}{}\n\
              {}\n\
              [[workload]]\nname = \"bench\"\n{}\n",
             duration.unwrap_or_default(),
-            self.topology(),
-            self.transport(),
+            network,
+            self.transport,
             self.flows
         )
     }
@@ -355,10 +345,7 @@ pub(crate) fn bench(options: &Options) -> Result<ExitCode, Failure> {
     let chosen: Vec<&Workload> = match &options.only[..] {
         [] if options.scale => SCALE.iter().collect(),
         [] if options.large => LARGE.iter().collect(),
-        [] => {
-            let hosts = STANDARD.iter().chain(&FAMILY).chain(&PHOST);
-            hosts.chain(&HOMA).chain(&OPF).chain(&FASTLANE).collect()
-        }
+        [] => standard().collect(),
         names => names.iter().map(|name| Workload::named(name)).collect::<Result<_, _>>()?,
     };
     let repeat = options.repeat.unwrap_or(match options.threads {
@@ -532,11 +519,8 @@ mod tests {
 
     #[test]
     fn every_workload_is_one_run() {
-        let all =
-            STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&SCALE).chain(&LARGE).chain(&HULL);
-        for workload in all {
-            let scenario = Scenario::parse(workload.name, &workload.scenario(), &[]);
-            let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        for workload in all() {
+            let scenario = Scenario::parse(workload.name, &workload.scenario(), &[]).unwrap();
             assert_eq!(scenario.runs.len(), 1, "{}", workload.name);
             assert_eq!(scenario.runs[0].plan.topology.hosts(), workload.hosts);
         }

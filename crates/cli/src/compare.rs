@@ -1,52 +1,62 @@
-//! `trimline compare`: runs a scenario with several transports or schemes in turn, as series of `run`. The Python
-//! package makes the table and the figure.
+//! `trimline compare`: runs a scenario with several transports or schemes in turn. The Python package makes the table and
+//! the figure.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use trimline_sim::scenario::{Run, Scenario};
+use clap::{ArgGroup, Args};
+use trimline_experiments::comparison::{Compared, Comparison, read_comparison};
+use trimline_experiments::{Failure, default_folder};
+use trimline_explain::cautions;
+use trimline_sim::scenario::SCHEMES;
 use trimline_sim::transports::Transports;
 
-use crate::failure::Failure;
-use crate::import::FlowFormat;
-use crate::reproduce::{call_package, check_package};
-use crate::run::{self, run_scenario};
-use crate::scenario_file::{default_folder, parse_scenario, scenario_text};
-use crate::toml_text;
+use crate::python_package;
+use crate::run::run_scenario;
+use crate::settings::{Runs, Settings};
 
-#[derive(Debug)]
+#[derive(Args, Clone, Debug)]
+#[command(
+    group = ArgGroup::new("compared").required(true).args(["transports", "schemes"]),
+    override_usage = "trimline compare <SCENARIO> <--transports <NAMES>|--schemes <NAMES>>"
+)]
 pub(crate) struct Options {
-    pub(crate) compared: Compared,
-    /// A preset of TCP's timers.
-    pub(crate) timers: Option<String>,
-    pub(crate) run: run::Options,
+    /// Scenario file (TOML), or flows of htsim (.cm) or of HPCC.
+    scenario: PathBuf,
+    /// Names of transports with commas, such as ndp,dctcp.
+    #[arg(long, value_name = "NAMES")]
+    transports: Option<String>,
+    // The simulator has the list of names.
+    #[arg(long, value_name = "NAMES|FILE", conflicts_with = "timers", help = schemes_help())]
+    schemes: Option<String>,
+    /// Timers of TCP, DCTCP and MPTCP: presets of their `timers`. Default: what the scenario says.
+    #[arg(long, value_parser = ["linux", "datacenter", "rfc"])]
+    timers: Option<String>,
+    #[command(flatten)]
+    settings: Settings,
+    #[command(flatten)]
+    runs: Runs,
 }
 
-#[derive(Debug)]
-pub(crate) enum Compared {
-    Transports(String),
-    Schemes(String),
+/// The help of `--schemes`, which names all built-in schemes.
+fn schemes_help() -> String {
+    format!(
+        "Schemes instead: a transport with its switches, phantom queues and pacers, under one name. Names with commas of \
+         {}; or a file (TOML) with a table [[scheme]] for each",
+        SCHEMES.join(", ")
+    )
 }
 
-/// Runs the scenario at `path` with each transport or scheme; shows table and figure.
-pub(crate) fn compare(
-    path: &Path,
-    format: Option<FlowFormat>,
-    settings: &[String],
-    options: Options,
-    transports: &Transports,
-) -> Result<ExitCode, Failure> {
-    let text = scenario_text(path, format)?;
-    let settings: Vec<String> = asked(&text).into_iter().chain(settings.iter().cloned()).collect();
-    let (scenario, own) = match &options.compared {
-        Compared::Transports(names) => {
-            let timers = options.timers.as_deref();
-            of_transports(path, &text, (names, timers), &settings, transports)?
-        }
-        Compared::Schemes(schemes) => of_schemes(path, &text, schemes, &settings, transports)?,
+pub(crate) fn compare(options: Options, transports: &Transports) -> Result<ExitCode, Failure> {
+    let Options { scenario: path, transports: names, schemes, timers, settings, runs } = options;
+    let compared = match schemes {
+        Some(schemes) => Compared::Schemes(schemes),
+        None => Compared::Transports { names: names.unwrap_or_default(), timers },
     };
-    if !own.is_empty() {
-        eprintln!("note: the scenario's own series are left out: {}", own.join(", "));
+    let Comparison { scenario, settings, left_out } =
+        read_comparison(&path, settings.format(), &settings.texts(), &compared, transports)?;
+    if !left_out.is_empty() {
+        eprintln!("note: the scenario's own series are left out: {}", left_out.join(", "));
     }
     let mut names: Vec<&str> = Vec::new();
     for run in &scenario.runs {
@@ -55,7 +65,7 @@ pub(crate) fn compare(
         }
     }
     // Check the table's requirements before the runs. Without them the tables of the runs remain.
-    let package = check_package("plot.comparison");
+    let package = python_package::check("plot.comparison");
     if let Err(problem) = &package {
         eprintln!("note: no table and no figure of the comparison: {problem}");
     }
@@ -63,366 +73,15 @@ pub(crate) fn compare(
     for note in cautions(&scenario.runs) {
         eprintln!("note: {note}");
     }
-    let out = options.run.out.clone().unwrap_or_else(|| default_folder(path, "compare"));
-    let code = run_scenario(&scenario, &settings, &out, &options.run)?;
+    let out = runs.out.clone().unwrap_or_else(|| default_folder(&path, "compare"));
+    let code = run_scenario(&scenario, &settings, &out, &runs, false)?;
     if code != ExitCode::SUCCESS || package.is_err() {
         return Ok(code);
     }
     let arguments: Vec<_> =
         std::iter::once(out.into()).chain(names.into_iter().map(Into::into)).collect();
-    match call_package("comparison", &arguments, false)? {
+    match python_package::call("comparison", &arguments, false)? {
         Some(0) => Ok(ExitCode::SUCCESS),
         _ => Ok(ExitCode::from(2)),
-    }
-}
-
-/// Returns the scenario with a series per transport, and the names of its own.
-fn of_transports(
-    path: &Path,
-    text: &str,
-    (names, timers): (&str, Option<&str>),
-    settings: &[String],
-    transports: &Transports,
-) -> Result<(Scenario, Vec<String>), Failure> {
-    let names = self::names(names, transports)?;
-    let own = own_series(text);
-    let stays = can_be_added_to(text) && !own.iter().any(|own| names.contains(&&**own));
-    let base = if stays {
-        text.to_owned()
-    } else {
-        // Report mistakes by the lines of the file, which the other text does not have.
-        parse_scenario(path, text, settings, transports)?;
-        toml_text::without(text, &["series"])
-    };
-    let series = with_series(&base, &names, timers, transports);
-    let mut scenario = parse_scenario(path, &series, settings, transports)?;
-    scenario.runs.retain(|run| names.contains(&&*run.plan.series));
-    Ok((scenario, own))
-}
-
-fn own_series(text: &str) -> Vec<String> {
-    let read: Option<toml::Table> = text.parse().ok();
-    let own = read.as_ref().and_then(|read| read.get("series")?.as_array());
-    let named = |series: &toml::Value| Some(series.get("name")?.as_str()?.to_owned());
-    own.into_iter().flatten().filter_map(named).collect()
-}
-
-/// True if series can be appended: not after `series = [...]`. Invalid TOML is left to the parser.
-fn can_be_added_to(text: &str) -> bool {
-    let is_toml = |text: &str| text.parse::<toml::Table>().is_ok();
-    !is_toml(text) || is_toml(&format!("{text}\n[[series]]\nname = \"one\"\n"))
-}
-
-/// Returns the scenario with these schemes, and the names of its own series.
-fn of_schemes(
-    path: &Path,
-    text: &str,
-    schemes: &str,
-    settings: &[String],
-    transports: &Transports,
-) -> Result<(Scenario, Vec<String>), Failure> {
-    let file = Path::new(schemes);
-    let is_file = file.extension().is_some_and(|ending| ending == "toml") || file.is_file();
-    let (source, said) = match is_file {
-        true => {
-            let read = std::fs::read_to_string(file).map_err(|error| Failure::io(file, &error))?;
-            (schemes.to_owned(), read)
-        }
-        false => ("--schemes".to_owned(), list_of(schemes)),
-    };
-    let name = path.display().to_string();
-    let mut scenario =
-        Scenario::parse_schemes((&name, text), (&source, &said), settings, transports)?;
-    if scenario.name.is_empty() {
-        scenario.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    }
-    scenario.text = with_schemes(text, &said);
-    Ok((scenario, own_series(text)))
-}
-
-/// Text for the result, which runs again with the same schemes. Names go before all tables, tables to the end.
-fn with_schemes(text: &str, said: &str) -> String {
-    let base = toml_text::without(text, &["series", "scheme", "schemes"]);
-    let (names, tables) = toml_text::parts(said, &[]);
-    // A byte-order mark is allowed at the beginning alone.
-    format!("{names}{}{tables}", base.trim_start_matches('\u{feff}'))
-}
-
-fn list_of(names: &str) -> String {
-    let quoted = names.split(',').map(|name| serde_json::Value::from(name.trim()).to_string());
-    format!("schemes = [{}]\n", quoted.collect::<Vec<_>>().join(", "))
-}
-
-/// Splits a list of distinct transports.
-fn names<'a>(list: &'a str, transports: &Transports) -> Result<Vec<&'a str>, Failure> {
-    let names: Vec<&str> = list.split(',').map(str::trim).collect();
-    for (place, &name) in names.iter().enumerate() {
-        let wrong = |what: String| Err(Failure::message(format!("--transports: {what}")));
-        if transports.find(name).is_none() {
-            let known: Vec<&str> = transports.iter().map(|known| known.name()).collect();
-            let nearest = transports.nearest(name).map(|name| format!("; nearest: {name}"));
-            return wrong(format!(
-                "no transport `{name}`; expected names with commas, of {}{}",
-                known.join(", "),
-                nearest.unwrap_or_default()
-            ));
-        }
-        if names[..place].contains(&name) {
-            return wrong(format!("`{name}` twice"));
-        }
-    }
-    Ok(names)
-}
-
-/// Appends a series per transport, with these timers if it has any.
-fn with_series(
-    text: &str,
-    names: &[&str],
-    timers: Option<&str>,
-    transports: &Transports,
-) -> String {
-    let series = names.iter().map(|name| {
-        let timers = timers.filter(|_| has_timers(name, transports));
-        let keys = timers.map_or(String::new(), |timers| format!(" timers = \"{timers}\" "));
-        format!("\n[[series]]\nname = \"{name}\"\ntransport.{name} = {{{keys}}}\n")
-    });
-    std::iter::once(text.to_owned()).chain(series).collect()
-}
-
-/// True if a transport has timers that a preset sets.
-pub(crate) fn has_timers(name: &str, transports: &Transports) -> bool {
-    let known = transports.find(name);
-    known.is_some_and(|known| known.grammar().keys.iter().any(|key| key.name == "timers"))
-}
-
-/// Sentences about defaults that may decide more than the transports do.
-pub(crate) fn cautions<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
-    let runs: Vec<&Run> = runs.into_iter().collect();
-    let mut sentences = slow_timers(runs.iter().copied());
-    sentences.extend(unequal_payloads(&runs));
-    sentences
-}
-
-/// Warns of different payloads at one point of the sweep.
-fn unequal_payloads(runs: &[&Run]) -> Option<String> {
-    let payload = |run: &Run| run.plan.transports.iter().map(|one| one.payload_bytes()).max();
-    let first = runs.first()?;
-    let mut found: Vec<(&str, u16)> = Vec::new();
-    for run in runs.iter().filter(|run| run.point == first.point) {
-        let of_run = (&*run.plan.series, payload(run)?);
-        if !found.contains(&of_run) {
-            found.push(of_run);
-        }
-    }
-    if found.windows(2).all(|pair| pair[0].1 == pair[1].1) {
-        return None;
-    }
-    let each = found.iter().map(|(name, bytes)| format!("{name} {bytes} B"));
-    let each = each.collect::<Vec<_>>().join(", ");
-    Some(format!(
-        "full packets have different payloads: {each}; `payload` in the scenario, or --set payload=1460B, gives all the \
-         same"
-    ))
-}
-
-/// Warns of timers made for other networks, unless all transports have such.
-fn slow_timers<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
-    let mut of: Vec<(&str, Option<String>)> = Vec::new();
-    for chosen in runs.into_iter().flat_map(|run| &run.plan.transports) {
-        let found = (chosen.name(), chosen.slow_timers());
-        if !of.contains(&found) {
-            of.push(found);
-        }
-    }
-    if of.iter().all(|(_, slow)| slow.is_some()) {
-        return Vec::new();
-    }
-    let note = |(name, slow): &(&str, Option<String>)| {
-        slow.as_ref().map(|slow| {
-            format!(
-                "{name} has timers of hosts on the Internet ({slow}): they may decide more than the transport; the \
-                 timers `datacenter` are shorter"
-            )
-        })
-    };
-    of.iter().filter_map(note).collect()
-}
-
-/// Settings that the table needs: link utilisation, and queues over time unless the scenario sets an interval.
-fn asked(text: &str) -> Vec<String> {
-    let is_sampled =
-        || Some(text.parse::<toml::Table>().ok()?.get("output")?.get("series").is_some());
-    let mut asked = vec!["output.ports=true".to_owned()];
-    if is_sampled() != Some(true) {
-        asked.push("output.series=\"50us\"".to_owned());
-    }
-    asked
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_transport_becomes_a_series() {
-        let base = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
-        let known = Transports::built_in();
-        let names_of = |text| names(text, &known).unwrap_or_else(|_| panic!("{text}"));
-        let text = with_series(base, &names_of("ndp, cbr"), Some("rfc"), &known);
-        assert!(text.ends_with("[[series]]\nname = \"cbr\"\ntransport.cbr = {}\n"), "{text}");
-        let refused = |text| match names(text, &known) {
-            Err(Failure::Message(problem)) => problem,
-            other => panic!("{text}: {other:?}"),
-        };
-        assert!(refused("ndp,").contains("no transport ``; expected"));
-        assert!(refused("n\"dp").contains("nearest: ndp"));
-        assert!(refused("ndp,tcp,ndp").contains("`ndp` twice"));
-    }
-
-    #[test]
-    fn timers_that_make_a_comparison_unfair_are_said() {
-        let base = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
-        let known = Transports::built_in();
-        let notes = |names: &[&str], timers: Option<&str>| {
-            let text = with_series(base, names, timers, &known);
-            let scenario =
-                Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
-            slow_timers(&scenario.runs)
-        };
-        let said = notes(&["ndp", "dctcp"], None);
-        assert!(said.len() == 1 && said[0].contains("dctcp has timers"), "{said:?}");
-        assert!(said[0].contains("minimum time-out 200ms, ACKs delayed by up to 40ms"), "{said:?}");
-        assert!(notes(&["ndp", "dctcp"], Some("rfc"))[0].contains("minimum time-out 1s"));
-        assert_eq!(notes(&["ndp", "dctcp"], Some("datacenter")), [""; 0]);
-        // All have the same.
-        assert_eq!(notes(&["tcp", "dctcp"], None), [""; 0]);
-    }
-
-    #[test]
-    fn payloads_that_make_a_comparison_unfair_are_said() {
-        let base = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
-        let known = Transports::built_in();
-        let notes = |keys: &str, settings: &[&str]| {
-            let settings: Vec<String> = settings.iter().map(|&text| text.to_owned()).collect();
-            let text = format!("{keys}{base}");
-            let read =
-                of_transports(Path::new("s.toml"), &text, ("ndp,homa", None), &settings, &known);
-            let (scenario, _) = read.unwrap_or_else(|error| panic!("{error:?}"));
-            cautions(&scenario.runs)
-        };
-        let said = notes("transport.ndp.payload = \"1460B\"\n", &[]);
-        assert!(said.len() == 1 && said[0].contains("ndp 1460 B, homa 9000 B"), "{said:?}");
-        assert_eq!(notes("", &[]), [""; 0]);
-        assert_eq!(notes("payload = \"1460B\"\n", &[]), [""; 0]);
-        assert_eq!(notes("transport.ndp.payload = \"1460B\"\n", &["payload=700B"]), [""; 0]);
-    }
-
-    #[test]
-    fn schemes_are_those_of_a_list_or_of_a_file() {
-        let base = "schemes = [\"tcp\"]\ntopology.star.hosts = 3\nlinks.rate = \"40Gbps\"\n\
-            [[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n\
-            [[series]]\nname = \"mine\"\n";
-        let known = Transports::built_in();
-        let read = |schemes: &str| of_schemes(Path::new("s.toml"), base, schemes, &[], &known);
-        let (scenario, own) = read("hull, ndp").unwrap_or_else(|error| panic!("{error:?}"));
-        let series: Vec<&str> = scenario.runs.iter().map(|run| &*run.plan.series).collect();
-        assert_eq!((series, own), (vec!["hull", "ndp"], vec!["mine".to_owned()]));
-        assert!(scenario.text.starts_with("schemes = [\"hull\", \"ndp\"]\n"));
-        runs_again(&scenario);
-        let refused = |schemes: &str| match read(schemes) {
-            Err(Failure::Scenario(error)) => error.to_string(),
-            other => panic!("{schemes}: {other:?}"),
-        };
-        let unknown = refused("ndp,hul");
-        assert!(
-            unknown.starts_with("--schemes:1:19: no scheme `hul` (at `\"hul\"`); expected one of"),
-            "{unknown}"
-        );
-        assert!(unknown.ends_with("nearest: hull"), "{unknown}");
-        assert!(refused("ndp,ndp").contains("scheme `ndp` twice"));
-        assert!(refused("ndp,").contains("no name for a file"));
-        assert!(matches!(read("none.toml"), Err(Failure::Message(_))));
-    }
-
-    #[track_caller]
-    fn runs_again(scenario: &Scenario) {
-        let again = Scenario::parse("kept.toml", &scenario.text, &[])
-            .unwrap_or_else(|error| panic!("{error}\n{}", scenario.text));
-        let told = |scenario: &Scenario| {
-            let of = |run: &Run| format!("{} {:?} {:?}", run.name, run.plan, run.output);
-            scenario.runs.iter().map(of).collect::<Vec<_>>()
-        };
-        assert_eq!(told(&again), told(scenario), "{}", scenario.text);
-    }
-
-    #[test]
-    fn what_a_comparison_of_schemes_keeps_runs_again() {
-        let scratch = std::env::temp_dir().join(format!("trimline-kept-{}", std::process::id()));
-        std::fs::create_dir_all(&scratch).unwrap();
-        let file = scratch.join("schemes.toml");
-        let plain = "\u{feff}topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n\
-            [sweep]\nworkload.w.size = [\"9KB\", \"18KB\"]\nlinks.rate = [\"10Gbps\", \"40Gbps\"]";
-        let inline = "scheme = [{ name = \"mine\", transport.tcp.payload = \"700B\", switch.profile = \"qos\" }]\n";
-        for own in [
-            "",
-            "\n[[series]]\nname = \"mine\"\nlinks.delay = \"9us\"\n",
-            "\n[[scheme]]\nname = \"small\"\nlike = \"dctcp\"\n",
-        ] {
-            let text = format!("{plain}{own}");
-            for said in [
-                "schemes = [\"ndp\", \"small\"]\n[[scheme]]\nname = \"small\"\nlike = \"tcp\"\n\
-                    [scheme.switch]\ndata_queue = \"9pkt\"\n",
-                "[[scheme]]\nname = \"hull\"\n[[scheme]]\nname = \"ndp\"\n",
-                "schemes = [\"ndp\", \"tcp\"]",
-                inline,
-            ] {
-                std::fs::write(&file, said).unwrap();
-                let known = Transports::built_in();
-                let name = file.display().to_string();
-                let read = of_schemes(Path::new("s.toml"), &text, &name, &[], &known);
-                runs_again(&read.unwrap_or_else(|error| panic!("{error:?}")).0);
-            }
-        }
-        std::fs::remove_dir_all(scratch).unwrap();
-    }
-
-    #[test]
-    fn series_of_the_same_name_and_inline_ones_are_left_out() {
-        let base = "topology.star.hosts = 3\nworkload = [{ name = \"w\", permutation = {}, size = \"9KB\" }]\n";
-        let known = Transports::built_in();
-        let read = |own: &str| {
-            let text = format!("{base}{own}");
-            of_transports(Path::new("s.toml"), &text, ("ndp,dctcp", None), &[], &known)
-        };
-        let table = |name| format!("[[series]]\nname = \"{name}\"\nlinks.delay = \"9us\"\n");
-        for (own, left) in [
-            (String::new(), vec![]),
-            (table("mine"), vec!["mine"]),
-            (table("ndp") + &table("mine"), vec!["ndp", "mine"]),
-            ("series = [{ name = \"mine\" }]\n".to_owned(), vec!["mine"]),
-            ("series = [{ name = \"dctcp\", transport.tcp = {} }]\n".to_owned(), vec!["dctcp"]),
-        ] {
-            let (scenario, names) = read(&own).unwrap_or_else(|error| panic!("{own}: {error:?}"));
-            assert_eq!(names, left, "{own}");
-            let plain = read("").unwrap_or_else(|error| panic!("{error:?}")).0;
-            let plans = |scenario: &Scenario| {
-                scenario.runs.iter().map(|run| format!("{:?}", run.plan)).collect::<Vec<_>>()
-            };
-            assert_eq!(plans(&scenario), plans(&plain), "{own}");
-        }
-        // A mistake of its own is named where the file has it.
-        match read("series = [{ name = \"ndp\", links.rat = \"1Gbps\" }]\n") {
-            Err(Failure::Scenario(error)) => {
-                assert!(error.to_string().starts_with("s.toml:3:33: unknown key `rat`"), "{error}");
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn samples_are_asked_for_unless_the_scenario_says_how_often() {
-        assert_eq!(asked("name = \"a\""), ["output.ports=true", "output.series=\"50us\""]);
-        assert_eq!(asked("[output]\nseries = \"1us\""), ["output.ports=true"]);
-        assert_eq!(asked("output.series = \"1us\""), ["output.ports=true"]);
     }
 }

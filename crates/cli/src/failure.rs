@@ -1,39 +1,18 @@
-//! Errors shown to the user: exit status 2.
+//! Errors on standard error.
 
-use std::path::Path;
 use std::process::ExitCode;
 
+use trimline_experiments::Failure;
 use trimline_sim::scenario::ScenarioError;
 
-#[derive(Debug)]
-pub(crate) enum Failure {
-    Scenario(Box<ScenarioError>),
-    Message(String),
-}
-
-impl Failure {
-    pub(crate) fn message(text: impl Into<String>) -> Failure {
-        Failure::Message(text.into())
+/// Prints a failure. Returns exit status 2.
+pub(crate) fn report(failure: &Failure) -> ExitCode {
+    // The first line is whole at any terminal width: programs read it too.
+    eprintln!("error: {failure}");
+    if let Failure::Scenario(error) = failure {
+        eprint!("{}", shown(error));
     }
-
-    pub(crate) fn io(what: &Path, error: &std::io::Error) -> Failure {
-        Failure::Message(format!("{}: {error}", what.display()))
-    }
-
-    pub(crate) fn report(self) -> ExitCode {
-        match self {
-            Failure::Message(text) => eprintln!("error: {text}"),
-            // The first line is whole at any terminal width: programs read it too.
-            Failure::Scenario(error) => eprint!("error: {error}\n{}", shown(&error)),
-        }
-        ExitCode::from(2)
-    }
-}
-
-impl From<ScenarioError> for Failure {
-    fn from(error: ScenarioError) -> Failure {
-        Failure::Scenario(Box::new(error))
-    }
+    ExitCode::from(2)
 }
 
 /// Shows the line with the mistake, and marks below it.

@@ -3,16 +3,6 @@
 use trimline_packet::quantity::{self, A_DURATION, A_RATE, A_SIZE};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
-/// Parses a rate; a bare number is in Mb/s.
-///
-/// # Errors
-/// Returns the fault of the text, and the expected form.
-pub(crate) fn rate(text: &str) -> Result<BitRate, String> {
-    let bare = text.bytes().all(|byte| byte.is_ascii_digit());
-    let read = if bare { quantity::rate(&format!("{text}Mbps")) } else { quantity::rate(text) };
-    read.map_err(|fault| format!("it {fault}; expected {A_RATE}, or a number of Mb/s"))
-}
-
 /// Parses a time.
 ///
 /// # Errors
@@ -21,14 +11,27 @@ pub(crate) fn duration(text: &str) -> Result<TimeDelta, String> {
     quantity::duration(text).map_err(|fault| format!("it {fault}; expected {A_DURATION}"))
 }
 
+/// Parses a rate; a bare number is in Mb/s.
+///
+/// # Errors
+/// Returns the fault of the text, and the expected form.
+pub(crate) fn rate(text: &str) -> Result<BitRate, String> {
+    quantity::rate(&with_unit(text, "Mbps"))
+        .map_err(|fault| format!("it {fault}; expected {A_RATE}, or a number of Mb/s"))
+}
+
 /// Parses a size; a bare number is in bytes.
 ///
 /// # Errors
 /// Returns the fault of the text, and the expected form.
 pub(crate) fn size(text: &str) -> Result<ByteCount, String> {
-    let bare = text.bytes().all(|byte| byte.is_ascii_digit());
-    let read = if bare { quantity::bytes(&format!("{text}B")) } else { quantity::bytes(text) };
-    read.map_err(|fault| format!("it {fault}; expected {A_SIZE}, or a number of bytes"))
+    quantity::bytes(&with_unit(text, "B"))
+        .map_err(|fault| format!("it {fault}; expected {A_SIZE}, or a number of bytes"))
+}
+
+fn with_unit(text: &str, unit: &str) -> String {
+    let is_bare = text.bytes().all(|byte| byte.is_ascii_digit());
+    format!("{text}{}", if is_bare { unit } else { "" })
 }
 
 #[cfg(test)]

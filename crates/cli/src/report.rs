@@ -5,20 +5,29 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::Args;
+use trimline_experiments::{Failure, results_below};
 use trimline_metrics::Summary;
 
-use crate::failure::Failure;
-use crate::output_lock::results_below;
-use crate::reproduce::call_package;
+use crate::python_package;
 use crate::run_table;
 use crate::terminal::print;
 
-/// Makes the report of `folders`, by default report.html in the first.
-pub(crate) fn report(
-    folders: &[PathBuf],
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Directories of results.
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// The file; default: report.html in the first directory.
+    #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Count runs that were stopped before their end.
+    #[arg(long)]
     include_stopped: bool,
-) -> Result<ExitCode, Failure> {
+}
+
+pub(crate) fn report(options: Options) -> Result<ExitCode, Failure> {
+    let Options { folders, out, include_stopped } = options;
     let missing = folders.iter().find(|folder| !folder.is_dir());
     if let Some(folder) = missing {
         return Err(Failure::message(format!("{}: no directory of results", folder.display())));
@@ -26,20 +35,19 @@ pub(crate) fn report(
     let first = folders.first().map_or(Path::new("."), PathBuf::as_path);
     let out = out.unwrap_or_else(|| first.join("report.html"));
     let option = include_stopped.then(|| OsString::from("--include-stopped"));
-    let paths = std::iter::once(&out).chain(folders).map(|path| path.into());
+    let paths = std::iter::once(&out).chain(&folders).map(|path| path.into());
     let arguments: Vec<OsString> = option.into_iter().chain(paths).collect();
-    match call_package("reporting", &arguments, false)? {
+    match python_package::call("reporting", &arguments, false)? {
         Some(0) => Ok(ExitCode::SUCCESS),
         // Without the package, print the numbers of the runs instead of a report.
-        None => tables_of(folders).map(|()| ExitCode::from(2)),
+        None => tables_of(&folders).map(|()| ExitCode::from(2)),
         Some(_) => Ok(ExitCode::from(2)),
     }
 }
 
 fn tables_of(folders: &[PathBuf]) -> Result<(), Failure> {
-    let here = [PathBuf::from(".")];
     let mut runs = Vec::new();
-    for folder in if folders.is_empty() { &here } else { folders } {
+    for folder in folders {
         for place in results_below(folder).map_err(|error| Failure::io(folder, &error))? {
             let file = place.join("summary.json");
             let text = fs::read_to_string(&file).map_err(|error| Failure::io(&file, &error))?;

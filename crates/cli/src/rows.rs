@@ -5,11 +5,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Aligns the rows of a JSON array in columns: words left, numbers right. Empty without rows.
-pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
-    if entries.is_empty() {
-        return String::new();
-    }
+/// Aligns the rows of a JSON array in columns, the keys of the first: words left, numbers right. Empty without rows.
+pub(crate) fn aligned(entries: &[Value]) -> String {
+    let Some(first) = entries.first().and_then(Value::as_object) else { return String::new() };
+    let columns: Vec<&String> = first.keys().collect();
     let plain = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),
@@ -17,7 +16,7 @@ pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
     };
     let mut rows = vec![columns.iter().map(|name| name.replace('_', " ")).collect::<Vec<_>>()];
     for entry in entries {
-        let cell = |name: &&str| entry.get(*name).map_or_else(|| "-".to_owned(), plain);
+        let cell = |name: &&String| entry.get(*name).map_or_else(|| "-".to_owned(), plain);
         rows.push(columns.iter().map(cell).collect());
     }
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
@@ -25,7 +24,7 @@ pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
     let mut out = String::from("\n");
     for row in &rows {
         for ((name, cell), &width) in columns.iter().zip(row).zip(&widths) {
-            out += &match *name {
+            out += &match name.as_str() {
                 "peer" | "switch" => format!("{cell:width$}"),
                 "address" => format!("  {cell:width$}"),
                 _ => format!("  {cell:>width$}"),
@@ -55,7 +54,7 @@ pub fn check_target(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Returns an error with the file's name if it cannot be written.
-pub(crate) fn write_file(path: &Path, json: &Value) -> io::Result<()> {
+pub fn write_file(path: &Path, json: &Value) -> io::Result<()> {
     check_target(path)?;
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
@@ -77,44 +76,36 @@ mod tests {
     use serde_json::json;
     use std::path::PathBuf;
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Folder {
-            let name = format!("trimline-rows-{name}-{}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            std::fs::create_dir_all(&path).unwrap();
-            Folder(path)
-        }
-
-        fn count(&self) -> usize {
-            std::fs::read_dir(&self.0).unwrap().count()
-        }
+    fn folder(name: &str) -> PathBuf {
+        let name = format!("trimline-rows-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        path
     }
 
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            std::fs::remove_dir_all(&self.0).ok();
-        }
+    fn count(folder: &Path) -> usize {
+        std::fs::read_dir(folder).unwrap().count()
     }
 
     #[test]
     fn files_of_like_names_are_written_side_by_side() {
-        let folder = Folder::new("like");
+        let folder = folder("like");
         // Blocks writers that share one temporary name.
-        std::fs::create_dir(folder.0.join("10.0.0.new")).unwrap();
+        std::fs::create_dir(folder.join("10.0.0.new")).unwrap();
         for name in ["10.0.0.1", "10.0.0.11"] {
-            write_file(&folder.0.join(name), &json!({ "name": name })).unwrap();
-            let text = std::fs::read_to_string(folder.0.join(name)).unwrap();
+            write_file(&folder.join(name), &json!({ "name": name })).unwrap();
+            let text = std::fs::read_to_string(folder.join(name)).unwrap();
             assert!(text.contains(name), "{text}");
         }
-        assert_eq!(folder.count(), 3, "nothing else is left");
+        assert_eq!(count(&folder), 3, "nothing else is left");
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn what_is_no_regular_file_is_not_replaced() {
-        let folder = Folder::new("device");
-        let file = |name: &str| folder.0.join(name);
+        let folder = folder("device");
+        let file = |name: &str| folder.join(name);
         std::fs::write(file("target"), "kept").unwrap();
         std::os::unix::fs::symlink(file("target"), file("link")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(file("socket")).unwrap();
@@ -122,19 +113,21 @@ mod tests {
             let described = write_file(&file(name), &json!({})).unwrap_err().to_string();
             assert!(described.contains(&format!("{name}: expected a regular file")), "{described}");
         }
-        assert!(file("link").is_symlink() && folder.count() == 3);
+        assert!(file("link").is_symlink() && count(&folder) == 3);
         assert_eq!(std::fs::read_to_string(file("target")).unwrap(), "kept");
         write_file(&file("target"), &json!({})).unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn an_error_names_the_file_and_leaves_nothing() {
-        let folder = Folder::new("error");
-        std::fs::create_dir(folder.0.join("taken")).unwrap();
+        let folder = folder("error");
+        std::fs::create_dir(folder.join("taken")).unwrap();
         for name in ["gone/stats.json", "taken"] {
-            let described = write_file(&folder.0.join(name), &json!({})).unwrap_err().to_string();
+            let described = write_file(&folder.join(name), &json!({})).unwrap_err().to_string();
             assert!(described.contains(&format!("{name}: ")), "{described}");
         }
-        assert_eq!(folder.count(), 1);
+        assert_eq!(count(&folder), 1);
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

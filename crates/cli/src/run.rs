@@ -1,104 +1,58 @@
-//! Runs scenarios: `trimline run`.
+//! `trimline run`: makes the runs of a scenario, and prints their numbers.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
+use clap::Args;
 use serde_json::json;
-use trimline_metrics::summary::Counting;
-use trimline_metrics::{Aggregate, Summary, result_folder};
+use trimline_experiments::run::{Results, run as make_runs};
+use trimline_experiments::{Failure, default_folder};
+use trimline_explain::warnings;
+use trimline_metrics::Summary;
 use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
-use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
-use crate::failure::Failure;
-use crate::import::FlowFormat;
-use crate::memory;
-use crate::output_lock::{self, OutputLock};
-use crate::results::{Earlier, earlier, say_resumed, write_run};
+use crate::interrupt::{catch_interrupts, interrupted};
 use crate::run_table;
-use crate::scenario_file::{default_folder, read_scenario};
+use crate::settings::{Runs, Settings};
 use crate::terminal::print;
-use crate::warnings::once;
 
-#[derive(Clone, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    pub(crate) threads: Option<usize>,
-    pub(crate) out: Option<PathBuf>,
-    pub(crate) resume: bool,
-    pub(crate) json: bool,
-    pub(crate) quiet: bool,
-    pub(crate) include_stopped: bool,
-    pub(crate) ignore_memory: bool,
+    /// Scenario file (TOML), or flows of htsim (.cm) or of HPCC.
+    scenario: PathBuf,
+    #[command(flatten)]
+    settings: Settings,
+    #[command(flatten)]
+    runs: Runs,
+    /// Print the numbers as JSON instead of tables.
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
 }
 
-/// Runs a scenario and writes its results: a folder per run in `out`, and summary.json over seeds. `resume` skips
-/// finished runs.
-pub(crate) fn run(
-    path: &Path,
-    format: Option<FlowFormat>,
-    settings: &[String],
-    options: &Options,
-    transports: &Transports,
-) -> Result<ExitCode, Failure> {
-    let scenario = read_scenario(path, format, settings, transports)?;
-    let out = options.out.clone().unwrap_or_else(|| default_folder(path, ""));
-    run_scenario(&scenario, settings, &out, options)
+pub(crate) fn run(options: Options, transports: &Transports) -> Result<ExitCode, Failure> {
+    let Options { scenario: path, settings, runs, json } = options;
+    let scenario = settings.read(&path, transports)?;
+    let out = runs.out.clone().unwrap_or_else(|| default_folder(&path, ""));
+    run_scenario(&scenario, &settings.texts(), &out, &runs, json)
 }
 
+/// Makes the runs of a scenario, and prints their numbers.
 pub(crate) fn run_scenario(
     scenario: &Scenario,
     settings: &[String],
     out: &Path,
-    options: &Options,
+    runs: &Runs,
+    as_json: bool,
 ) -> Result<ExitCode, Failure> {
-    let threads = Threads::new(options.threads)?.quiet(options.quiet);
-    catch_interrupts()?;
+    let options = runs.options()?;
+    let stop = catch_interrupts()?;
     say_warnings(scenario);
-    let lock = OutputLock::take(out)?;
-    let directory = |run: &Run| output_lock::directory(out, run);
-    let found = match options.resume {
-        true => found(scenario, settings, &directory),
-        false => vec![None; scenario.runs.len()],
-    };
-    let pending: Vec<usize> = (0..found.len()).filter(|&run| found[run].is_none()).collect();
-    let waiting: Vec<&Run> = pending.iter().map(|&run| &scenario.runs[run]).collect();
-    let threads = memory::fitted(&waiting, threads, options.ignore_memory)?;
-    let places: Vec<_> = scenario.runs.iter().map(|run| (directory(run), run)).collect();
-    if let Some(described) =
-        output_lock::describe_removed(out, &lock.clear(scenario, settings, &places)?)
-    {
-        eprintln!("note: {described}");
-    }
-    // A result with the user's files beside it stays until its run has ended.
-    for (place, run) in &places {
-        if earlier(place, scenario, settings, run) == Earlier::Different {
-            let place = place.display();
-            eprintln!(
-                "note: {place} holds a result of other settings or another program: it is replaced, other files stay"
-            );
-        }
-    }
-
-    let summaries = Mutex::new(found);
-    execute(&scenario.runs, &pending, threads, &|index, done| {
-        let run = &scenario.runs[index];
-        let summary = write_run(&directory(run), scenario, settings, run, &done, &[])?;
-        summaries.lock().unwrap_or_else(|e| e.into_inner())[index] = Some(summary);
-        Ok(())
-    })?;
-    let summaries = summaries.into_inner().unwrap_or_else(|e| e.into_inner());
-    let done: Vec<(&Run, &Summary)> = (scenario.runs.iter().zip(&summaries))
-        .filter_map(|(run, summary)| Some((run, summary.as_ref()?)))
-        .collect();
-    let counting = if options.include_stopped { Counting::Stopped } else { Counting::Whole };
-    let groups = groups(&done, counting);
-    let file = out.join("summary.json");
-    result_folder::write_file(&file, Aggregate::to_json(&groups))
-        .map_err(|error| Failure::io(&file, &error))?;
-    say(scenario, &done, &groups, out, options)?;
-    if is_stopped() {
-        let left = scenario.runs.len() - done.len();
+    let results = make_runs(scenario, settings, out, options, stop)?;
+    say(scenario, &results, out, runs.quiet, as_json)?;
+    if stop.load(Ordering::Relaxed) {
+        let left = scenario.runs.len() - results.done.len();
         let left = match (scenario.runs.len(), left) {
             (1, _) => String::new(),
             (_, 0) => "; --resume makes those that were stopped".to_owned(),
@@ -110,69 +64,39 @@ pub(crate) fn run_scenario(
     Ok(ExitCode::SUCCESS)
 }
 
-fn found(
-    scenario: &Scenario,
-    settings: &[String],
-    directory: &dyn Fn(&Run) -> PathBuf,
-) -> Vec<Option<Summary>> {
-    let mut different = 0;
-    let of = |run: &Run| match earlier(&directory(run), scenario, settings, run) {
-        Earlier::Finished(summary) => Some(*summary),
-        Earlier::Different => {
-            different += 1;
-            None
-        }
-        Earlier::Missing => None,
-    };
-    let found: Vec<Option<Summary>> = scenario.runs.iter().map(of).collect();
-    say_resumed(found.iter().flatten().count(), different, found.len());
-    found
-}
-
-fn groups(done: &[(&Run, &Summary)], counting: Counting) -> Vec<Aggregate> {
-    let is_one = |(a, _): &(&Run, &Summary), (b, _): &(&Run, &Summary)| {
-        (&a.plan.series, &a.point) == (&b.plan.series, &b.point)
-    };
-    let group = |runs: &[(&Run, &Summary)]| {
-        let summaries: Vec<&Summary> = runs.iter().map(|(_, summary)| *summary).collect();
-        Aggregate::new(&runs[0].0.point, &summaries, counting)
-    };
-    done.chunk_by(is_one).map(group).collect()
-}
-
 fn say(
     scenario: &Scenario,
-    done: &[(&Run, &Summary)],
-    groups: &[Aggregate],
+    Results { done, over_seeds }: &Results<'_>,
     out: &Path,
-    options: &Options,
+    is_quiet: bool,
+    as_json: bool,
 ) -> Result<(), Failure> {
     say_given_up(done);
     say_not_started(done);
-    if options.json {
-        let of = |(run, summary): &(&Run, &Summary)| {
-            let folder = output_lock::directory(out, run);
-            json!({ "run": run.name, "folder": folder.display().to_string(), "summary": summary })
+    let folder = out.display().to_string();
+    if as_json {
+        let of = |(run, summary): &(&Run, Summary)| {
+            let folder = out.join(&run.name).display().to_string();
+            json!({ "run": run.name, "folder": folder, "summary": summary })
         };
         let runs: Vec<serde_json::Value> = done.iter().map(of).collect();
-        let folder = out.display().to_string();
-        let all = json!({ "scenario": scenario.name, "folder": folder, "runs": runs, "over_seeds": groups });
+        let all = json!({ "scenario": scenario.name, "folder": folder, "runs": runs, "over_seeds": over_seeds });
         print(&format!("{all:#}\n"))?;
     }
-    if options.json || options.quiet {
+    if as_json || is_quiet {
         say_deadlocks(done);
     } else {
         let runs: Vec<(&str, &Summary)> =
-            done.iter().map(|(run, summary)| (&*run.name, *summary)).collect();
-        print(&run_table::tables(&runs, groups))?;
-        print(&format!("\nresults: {}\n", out.display()))?;
+            done.iter().map(|(run, summary)| (&*run.name, summary)).collect();
+        print(&run_table::tables(&runs, over_seeds))?;
+        print(&format!("\nresults: {folder}\n"))?;
     }
     Ok(())
 }
 
 /// Warns of runs without a duration that ended before their flows.
-fn say_given_up(done: &[(&Run, &Summary)]) {
-    let ended_early = |(run, summary): &&(&Run, &Summary)| {
+fn say_given_up(done: &[(&Run, Summary)]) {
+    let ended_early = |(run, summary): &&(&Run, Summary)| {
         let left = summary.flows.run_ended + summary.flows.not_started;
         run.plan.duration.is_none() && !summary.interrupted && left > 0
     };
@@ -186,9 +110,9 @@ fn say_given_up(done: &[(&Run, &Summary)]) {
     }
 }
 
-fn say_not_started(done: &[(&Run, &Summary)]) {
+fn say_not_started(done: &[(&Run, Summary)]) {
     let are_left =
-        |(_, summary): &&(&Run, &Summary)| summary.flows.not_started > 0 && !summary.interrupted;
+        |(_, summary): &&(&Run, Summary)| summary.flows.not_started > 0 && !summary.interrupted;
     for (run, summary) in done.iter().filter(are_left) {
         let (left, total) = (summary.flows.not_started, summary.flows.total);
         eprintln!(
@@ -198,7 +122,7 @@ fn say_not_started(done: &[(&Run, &Summary)]) {
     }
 }
 
-fn say_deadlocks(done: &[(&Run, &Summary)]) {
+fn say_deadlocks(done: &[(&Run, Summary)]) {
     for (run, summary) in done.iter().filter(|(_, summary)| summary.is_deadlocked()) {
         let links = summary.pauses.as_ref().map_or(&[][..], |pauses| &pauses.deadlock);
         eprintln!("warning: {}: deadlock of paused ports: {}", run.name, links.join(", "));
@@ -208,7 +132,7 @@ fn say_deadlocks(done: &[(&Run, &Summary)]) {
 /// Prints the warnings of all runs, each sentence once.
 fn say_warnings(scenario: &Scenario) {
     const MAX: usize = 8;
-    let said = once(&scenario.runs);
+    let said = warnings(&scenario.runs);
     for (warning, _) in said.iter().take(MAX) {
         eprintln!("warning: {}", warning.sentence);
     }

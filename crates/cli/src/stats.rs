@@ -1,15 +1,16 @@
 //! Statistics of a host or switches: written while a command runs, printed by `trimline stats`.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use serde_json::{Map, Value, json};
+use trimline_experiments::Failure;
 use trimline_stack::host::{Host, News, PathStatus};
 use trimline_stack::io::PacketIo;
 
-use crate::failure::Failure;
 use crate::log::Log;
 use crate::openmetrics::{Endpoint, Exposition, Kind, Labels};
 use crate::rows;
@@ -88,28 +89,13 @@ impl Account {
     fn state<I: PacketIo>(&self, host: &mut Host<I>) -> Value {
         let (seen, now) = (*host.statistics(), host.now());
         let paths: Vec<Value> = host.core().paths(now, ROWS).iter().map(path_entry).collect();
-        let mut json = json!({
-            "interface": self.interface,
-            "frames_in": seen.frames_in,
-            "bytes_in": seen.bytes_in,
-            "frames_out": seen.frames_out,
-            "bytes_out": seen.bytes_out,
-            "trimmed_in": seen.trimmed_in,
-            "returned_in": seen.returned_in,
-            "misdirected": seen.misdirected,
-            "refused": seen.refused_in_all(),
-            "beyond_limits": seen.beyond_limits,
-            "without_room": seen.without_room,
-            "without_way": seen.without_way,
-            "implausible": seen.implausible,
-            "challenged": seen.challenged,
-            "unsent": host.unsent(),
-            "unreadable": host.unreadable(),
-            "overrun": host.overrun(),
-            "connections": host.core().connections(),
-            "peers": host.core().peers(),
-            "paths": paths,
-        });
+        let mut json = json!({ "interface": self.interface });
+        for (key, _, _, value) in counters(host) {
+            json[key] = json!(value);
+        }
+        json["connections"] = json!(host.core().connections());
+        json["peers"] = json!(host.core().peers());
+        json["paths"] = json!(paths);
         for (reason, count) in seen.refused_by_reason().filter(|&(_, count)| count > 0) {
             json[format!("refused_{reason}")] = json!(count);
         }
@@ -117,46 +103,44 @@ impl Account {
     }
 }
 
+/// Counter of a host: key in a file, name of its metric or nothing, help, value.
+type Counter = (&'static str, &'static str, &'static str, u64);
+
+fn counters<I: PacketIo>(host: &Host<I>) -> [Counter; 16] {
+    let seen = host.statistics();
+    let trimmed = "Headers that arrived instead of packets.";
+    let challenged = "First packets answered with a token.";
+    let unreadable = "Frames that arrived and could not be read.";
+    let limits = "Frames that would have opened what there is no room for.";
+    let room = "Packets that were taken as headers, because the application had not read.";
+    let way = "Frames to peers without a known Ethernet address.";
+    [
+        ("frames_in", "received_frames", "Frames that arrived.", seen.frames_in),
+        ("bytes_in", "received_bytes", "Bytes of frames that arrived, without FCS.", seen.bytes_in),
+        ("frames_out", "sent_frames", "Frames that were sent.", seen.frames_out),
+        ("bytes_out", "sent_bytes", "Bytes of frames that were sent, without FCS.", seen.bytes_out),
+        ("trimmed_in", "trimmed_frames", trimmed, seen.trimmed_in),
+        ("returned_in", "returned_frames", "Headers that came back.", seen.returned_in),
+        ("misdirected", "misdirected_frames", "Frames for another host.", seen.misdirected),
+        // Its metric has a label for each reason.
+        ("refused", "", "", seen.refused_in_all()),
+        ("beyond_limits", "beyond_limits_frames", limits, seen.beyond_limits),
+        ("without_room", "without_room_frames", room, seen.without_room),
+        ("without_way", "without_way_frames", way, seen.without_way),
+        ("implausible", "implausible_frames", "Frames that name what cannot be.", seen.implausible),
+        ("challenged", "challenged_frames", challenged, seen.challenged),
+        ("unsent", "unsent_frames", "Frames that the interface did not send.", host.unsent()),
+        ("unreadable", "unreadable_frames", unreadable, host.unreadable()),
+        ("overrun", "overrun_frames", "Frames that found the ring full.", host.overrun()),
+    ]
+}
+
 fn exposition<I: PacketIo>(host: &mut Host<I>) -> Exposition {
     let (seen, now, mut text) = (*host.statistics(), host.now(), Exposition::default());
     let plain = |value: u64| [(Labels::new(), value)];
-    for (name, unit, help, value) in [
-        ("received_frames", "frames", "Frames that arrived.", seen.frames_in),
-        ("received_bytes", "bytes", "Bytes of frames that arrived, without FCS.", seen.bytes_in),
-        ("sent_frames", "frames", "Frames that were sent.", seen.frames_out),
-        ("sent_bytes", "bytes", "Bytes of frames that were sent, without FCS.", seen.bytes_out),
-        ("trimmed_frames", "frames", "Headers that arrived instead of packets.", seen.trimmed_in),
-        ("returned_frames", "frames", "Headers that came back.", seen.returned_in),
-        ("misdirected_frames", "frames", "Frames for another host.", seen.misdirected),
-        (
-            "beyond_limits_frames",
-            "frames",
-            "Frames that would have opened what there is no room for.",
-            seen.beyond_limits,
-        ),
-        (
-            "without_room_frames",
-            "frames",
-            "Packets that were taken as headers, because the application had not read.",
-            seen.without_room,
-        ),
-        (
-            "without_way_frames",
-            "frames",
-            "Frames to peers without a known Ethernet address.",
-            seen.without_way,
-        ),
-        ("implausible_frames", "frames", "Frames that name what cannot be.", seen.implausible),
-        ("challenged_frames", "frames", "First packets answered with a token.", seen.challenged),
-        ("unsent_frames", "frames", "Frames that the interface did not send.", host.unsent()),
-        (
-            "unreadable_frames",
-            "frames",
-            "Frames that arrived and could not be read.",
-            host.unreadable(),
-        ),
-        ("overrun_frames", "frames", "Frames that found the ring full.", host.overrun()),
-    ] {
+    for (_, name, help, value) in counters(host).into_iter().filter(|counter| !counter.1.is_empty())
+    {
+        let unit = if name.ends_with("bytes") { "bytes" } else { "frames" };
         text.add((&format!("trimline_host_{name}"), unit, help), Kind::Counter, plain(value));
     }
     let refused =
@@ -204,35 +188,19 @@ fn event_of(news: News) -> &'static str {
 }
 
 fn path_entry(path: &PathStatus) -> Value {
-    let seen = path.counters;
-    json!({
+    let mut entry = json!({
         "peer": path.peer,
         "path": path.path,
         "address": path.address,
         "source_port": path.source_port,
-        "sent": seen.sent,
-        "acked": seen.acked,
-        "nacked": seen.nacked,
-        "returned": seen.returned,
-        "lost": seen.lost,
-        "removals": seen.removals,
-        "removed": path.removed_until.is_some(),
-    })
+    });
+    for (name, _, count) in PATH_COUNTERS {
+        entry[name] = json!(count(path));
+    }
+    entry["removals"] = json!(path.counters.removals);
+    entry["removed"] = json!(path.removed_until.is_some());
+    entry
 }
-
-const COLUMNS: [&str; 11] = [
-    "peer",
-    "path",
-    "address",
-    "source_port",
-    "sent",
-    "acked",
-    "nacked",
-    "returned",
-    "lost",
-    "removals",
-    "removed",
-];
 
 fn table(path: &Path) -> Result<String, Failure> {
     let wrong =
@@ -248,18 +216,26 @@ fn shown(entries: &Map<String, Value>) -> String {
     for (name, number) in entries.iter().filter(|(_, value)| !value.is_array()) {
         out += &format!("{name:14} {number}\n");
     }
-    for (key, columns) in
-        [("paths", COLUMNS.to_vec()), (switch_ports::KEY, switch_ports::columns())]
-    {
+    for key in ["paths", switch_ports::KEY] {
         let rows = entries.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        out += &rows::aligned(&columns, rows);
+        out += &rows::aligned(rows);
     }
     out
 }
 
-/// Prints the last statistics of a command with `--stats`, once or repeatedly: `trimline stats`.
-pub(crate) fn stats(path: &Path, every: Option<f64>) -> Result<ExitCode, Failure> {
-    let every = every.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.1)));
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// The file.
+    file: PathBuf,
+    /// Print again every so many seconds, until interrupted.
+    #[arg(long, value_name = "S")]
+    every: Option<f64>,
+}
+
+/// Prints the last statistics of a command with `--stats`, once or repeatedly.
+pub(crate) fn stats(options: &Options) -> Result<ExitCode, Failure> {
+    let path = &options.file;
+    let every = options.every.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.1)));
     let every = every.transpose().map_err(|error| Failure::message(format!("--every: {error}")))?;
     let mut text = table(path)?;
     // Until the reader is gone.

@@ -1,8 +1,5 @@
 //! Statistics of software switches: a row per port, with all port counters.
 
-use std::io;
-use std::path::Path;
-
 use serde_json::{Map, Value, json};
 use trimline_packet::PortCounters;
 use trimline_stack::io::PacketIo;
@@ -16,10 +13,6 @@ pub(crate) const KEY: &str = "ports";
 
 /// Marks by a phantom queue, among all marks.
 const BY_PHANTOM: &str = "marked_by_phantom";
-
-pub(crate) fn columns() -> Vec<&'static str> {
-    ["switch", "port"].into_iter().chain(PortCounters::NAMES).chain([BY_PHANTOM]).collect()
-}
 
 fn port_rows(config: &Config, fabric: &Fabric) -> Vec<Value> {
     let row = |(number, (switch, port, seen)): (u32, (u32, u16, PortCounters))| {
@@ -37,7 +30,7 @@ fn port_rows(config: &Config, fabric: &Fabric) -> Vec<Value> {
 
 /// The ports of all switches, as text.
 pub fn table(config: &Config, fabric: &Fabric) -> String {
-    rows::aligned(&columns(), &port_rows(config, fabric))
+    rows::aligned(&port_rows(config, fabric))
 }
 
 /// Losses beside the ports, as text: one line, or empty.
@@ -129,15 +122,7 @@ pub fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Expositio
     text
 }
 
-pub use rows::check_target;
-
-/// Writes a state to a file that `trimline stats` prints.
-///
-/// # Errors
-/// Returns an error that names the file if it cannot be written.
-pub fn write(path: &Path, state: &Value) -> io::Result<()> {
-    rows::write_file(path, state)
-}
+pub use rows::{check_target, write_file};
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::failure::Failure;
+use trimline_experiments::Failure;
 
 /// Prints to stdout and flushes. A closed pipe (`| head`) is not an error.
 ///
@@ -80,15 +80,6 @@ fn holds_words(rows: &[Vec<String>], column: usize) -> bool {
     below.clone().any(|first| first.is_alphabetic() || first == '%') && below.all(is_word)
 }
 
-pub(crate) fn shortened(values: &[&str]) -> String {
-    match values {
-        [first, second, .., last] if values.len() > 8 => {
-            format!("{first}, {second}, ..., {last} ({} values)", values.len())
-        }
-        values => values.join(", "),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,13 +128,5 @@ mod tests {
             median   none  µs        -  holds\n\
             share     2.5  %         -  -\n";
         assert_eq!(columns(&rows), expected);
-    }
-
-    #[test]
-    fn long_lists_are_shortened() {
-        let values: Vec<String> = (1..=9).map(|n| n.to_string()).collect();
-        let values: Vec<&str> = values.iter().map(String::as_str).collect();
-        assert_eq!(shortened(&values), "1, 2, ..., 9 (9 values)");
-        assert_eq!(shortened(&values[..2]), "1, 2");
     }
 }

@@ -6,16 +6,17 @@ use std::time::Duration;
 use std::{fs, io};
 
 use clap::{Args, ValueEnum};
+use trimline_experiments::Failure;
+use trimline_experiments::findings::Expected;
+use trimline_experiments::verdicts::{self, Tier, Verdict};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_testbed::coexist::Setting;
 use trimline_testbed::report::Report;
 use trimline_testbed::{fastlane_figures, figures, hull_figures, kernel_figures, namespace};
 
-use crate::failure::Failure;
-use crate::findings::Expected;
 use crate::quantity;
 use crate::terminal::print;
-use crate::verdicts::{self, Tier, Verdict};
+use crate::verdict_table::table;
 
 /// The figures of the testbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -141,47 +142,6 @@ fn answer_size(text: &str) -> Result<ByteCount, String> {
 }
 
 impl CoexistOptions {
-    /// The first given option that this figure ignores, and the figures that use it.
-    fn first_unheeded(&self, figure: Figure) -> Option<(&'static str, &'static str)> {
-        let CoexistOptions {
-            ndp_flows,
-            tcp_flows,
-            tcp_queue,
-            congestion,
-            seconds,
-            incast_senders,
-            incast_bytes,
-            incasts,
-        } = self;
-        let (coexist, both, tcp) = ("coexist", "coexist and hull", "coexist, hull and fastlane");
-        let given = [
-            ("--ndp-flows", ndp_flows.is_some(), coexist),
-            ("--tcp-flows", tcp_flows.is_some(), coexist),
-            ("--tcp-queue", tcp_queue.is_some(), coexist),
-            ("--congestion", congestion.is_some(), tcp),
-            ("--seconds", seconds.is_some(), both),
-            ("--incast-senders", incast_senders.is_some(), coexist),
-            ("--incast-bytes", incast_bytes.is_some(), coexist),
-            ("--incasts", incasts.is_some(), coexist),
-        ];
-        let heeds = |figures: &str| match figure {
-            Figure::Coexist => true,
-            Figure::Hull => figures == both || figures == tcp,
-            Figure::Fastlane => figures == tcp,
-            Figure::Fig08
-            | Figure::Fig09
-            | Figure::Fig10
-            | Figure::Fig11
-            | Figure::Fig12
-            | Figure::FirstContact
-            | Figure::Throughput
-            | Figure::Kernel => false,
-        };
-        let mut unheeded =
-            given.into_iter().filter(|&(_, is_given, figures)| is_given && !heeds(figures));
-        unheeded.next().map(|(name, _, figures)| (name, figures))
-    }
-
     fn setting(&self, rate: BitRate) -> Setting {
         Setting {
             rate,
@@ -197,23 +157,44 @@ impl CoexistOptions {
     }
 }
 
-/// An option that the figure would ignore, and the figures that use it.
+/// The first given option that the figure would ignore, and the figures that use it.
 fn unheeded(options: &Options) -> Option<(&'static str, &'static str)> {
-    let figure = options.figure;
-    let is_hull = figure == Figure::Hull;
-    let has_delay = is_hull || figure == Figure::Fastlane;
+    use Figure::{Coexist, Fastlane, Fig09, Fig10, Hull};
+    let CoexistOptions {
+        ndp_flows,
+        tcp_flows,
+        tcp_queue,
+        congestion,
+        seconds,
+        incast_senders,
+        incast_bytes,
+        incasts,
+    } = &options.coexist;
     let HullOptions { only, delay } = &options.hull;
-    let of_hull = [
-        ("--only", only.is_some() && !is_hull, "hull"),
-        ("--delay", delay.is_some() && !has_delay, "hull and fastlane"),
+    let (coexist, capture) = ("coexist", "fig09, fig10 and fastlane");
+    let given: [(&str, bool, &[Figure], &str); 11] = [
+        ("--ndp-flows", ndp_flows.is_some(), &[Coexist], coexist),
+        ("--tcp-flows", tcp_flows.is_some(), &[Coexist], coexist),
+        ("--tcp-queue", tcp_queue.is_some(), &[Coexist], coexist),
+        (
+            "--congestion",
+            congestion.is_some(),
+            &[Coexist, Hull, Fastlane],
+            "coexist, hull and fastlane",
+        ),
+        ("--seconds", seconds.is_some(), &[Coexist, Hull], "coexist and hull"),
+        ("--incast-senders", incast_senders.is_some(), &[Coexist], coexist),
+        ("--incast-bytes", incast_bytes.is_some(), &[Coexist], coexist),
+        ("--incasts", incasts.is_some(), &[Coexist], coexist),
+        ("--only", only.is_some(), &[Hull], "hull"),
+        ("--delay", delay.is_some(), &[Hull, Fastlane], "hull and fastlane"),
+        ("--capture", options.capture.is_some(), &[Fig09, Fig10, Fastlane], capture),
     ];
-    let of_hull = of_hull.into_iter().find(|&(_, is_unheeded, _)| is_unheeded);
-    let has_capture = matches!(figure, Figure::Fig09 | Figure::Fig10 | Figure::Fastlane);
-    let capture = options.capture.is_some().then_some("--capture").filter(|_| !has_capture);
-    let coexist = options.coexist.first_unheeded(figure);
-    coexist
-        .or(of_hull.map(|(name, _, figures)| (name, figures)))
-        .or(capture.map(|name| (name, "fig09, fig10 and fastlane")))
+    let is_unheeded = |given: &(&str, bool, &[Figure], &str)| {
+        let (_, is_given, figures, _) = given;
+        *is_given && !figures.contains(&options.figure)
+    };
+    given.into_iter().find(is_unheeded).map(|(name, _, _, figures)| (name, figures))
 }
 
 /// A figure of a command: paper, name, result folder and measurement.
@@ -300,12 +281,11 @@ fn judge(
     } else {
         print(&report.table)?;
         if let Some(expected) = expected {
-            print(&verdicts::table(&id, &expected.title, &judged, Tier::Full))?;
+            print(&table(&id, &expected.title, &judged, Tier::Full))?;
         }
     }
     // Findings without bounds decide nothing.
-    let is_missed = |verdict: &Verdict| !verdict.holds && verdict.lo.or(verdict.hi).is_some();
-    Ok(!judged.iter().any(is_missed))
+    Ok(judged.iter().all(|verdict| verdict.holds || !verdict.is_judged()))
 }
 
 fn own_program() -> io::Result<PathBuf> {

@@ -1,61 +1,21 @@
 //! The program as a user calls it: exit status, messages, files.
 
+#[path = "command/import.rs"]
+mod import;
+#[path = "command/output.rs"]
+mod output;
+#[path = "command/quick.rs"]
+mod quick;
+#[path = "command/scratch.rs"]
+mod scratch;
+
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A scratch directory, removed after the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(test: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("trimline-{test}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.0.join(name), text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        let path = self.0.join(name);
-        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-    }
-
-    /// Returns the names in the scratch directory, hidden ones included, sorted.
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(&self.0)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-
-    fn trimline(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trimline"));
-        command.args(arguments).current_dir(&self.0).env_remove("TRIMLINE_EXPERIMENTS");
-        command.env("TRIMLINE_PYTHON", "/nonexistent/python").stdin(Stdio::null());
-        command
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-const INCAST: &str = "topology.star.hosts = 9\n[[workload]]\nname = \"reply\"\nsize = \"90KB\"\n\
-                      incast = { receiver = 0, senders = 8 }\n";
+use scratch::{INCAST, Scratch, said, succeeded};
 
 /// A scenario whose packets and pauses go round in a ring.
 const RING: &str = "topology.leafspine = { leaves = 3, spines = 1, hosts_per_leaf = 2 }\nduration = \"20ms\"\n\
@@ -92,13 +52,6 @@ fn a_deadlock_is_a_result_that_says_so() {
         said.contains("warning: seed-1: deadlock of paused ports: tor 0 up 0, spine 0 down 1"),
         "{said}"
     );
-}
-
-#[track_caller]
-fn succeeded(output: &Output) -> String {
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {stderr}", output.status);
-    String::from_utf8(output.stdout.clone()).unwrap()
 }
 
 #[test]
@@ -168,10 +121,6 @@ fn several_runs_have_a_directory_each() {
     );
     let one = succeeded(&scratch.trimline(&["run", "incast.toml", "--set", "sweep.seeds=[1,2]"]));
     assert!(!one.contains("over seeds"), "{one}");
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]

@@ -13,7 +13,7 @@
 //! once or not at all. A record decides every byte of its files. Only manifest.json has wall time and commit.
 //! [`Aggregate`] has means over seeds with 95 % intervals.
 //!
-//! Commands of `trimline-cli` drive the crate. Programs of others read the files: flows.csv is plain CSV, and
+//! `trimline-experiments` drives the crate. Programs of others read the files: flows.csv is plain CSV, and
 //! [`columns`] describes each column.
 //!
 //! # Example

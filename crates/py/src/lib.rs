@@ -1,7 +1,7 @@
 //! `trimline._core`: the compiled part of the Python package.
 //!
-//! It converts between Python and the library of the command (`trimline-cli`), and decides nothing. Sweeps, frames,
-//! comparisons, figures and reports are Python, in `python/trimline`.
+//! It converts between Python and the libraries of the command (`trimline-cli`, `trimline-experiments`), and decides
+//! nothing. Sweeps, frames, comparisons, figures and reports are Python, in `python/trimline`.
 //!
 //! # Begin with
 //! - `Scenario`: a scenario with all its runs. It lists them, checks memory, warns, and runs one into a folder.
@@ -43,8 +43,11 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use trimline::single::{self, Ending, Named};
+use trimline_experiments::comparison;
+use trimline_experiments::single::{self, Ending, Named};
 use trimline_sim::Progress;
+use trimline_sim::scenario::Run;
+use trimline_sim::transports::Transports;
 
 /// Wall time between two checks of Python.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -83,8 +86,10 @@ impl Scenario {
 
     /// Returns (name, series, point, seed) of every run.
     fn runs(&self) -> Vec<Known> {
-        let runs = self.0.runs().into_iter();
-        runs.map(|run| (run.name, run.series, run.point, run.seed)).collect()
+        let known = |run: &Run| {
+            (run.name.clone(), run.plan.series.clone(), run.point.clone(), run.plan.seed)
+        };
+        self.0.runs().iter().map(known).collect()
     }
 
     /// Locks a folder for the runs at these places. Returns the lock, and a sentence about files that were removed. An
@@ -186,7 +191,7 @@ fn scenario_of(path: PathBuf) -> PyResult<Option<String>> {
 /// Returns the default results folder of the scenario at a path.
 #[pyfunction]
 fn default_folder(path: PathBuf, what: &str) -> PathBuf {
-    single::default_folder(&path, what)
+    trimline_experiments::default_folder(&path, what)
 }
 
 /// Runs the `trimline` command and returns its exit status.
@@ -199,13 +204,13 @@ fn command(py: Python<'_>, words: Vec<std::ffi::OsString>) -> u8 {
 /// Returns the JSON Schema of scenarios.
 #[pyfunction]
 fn schema() -> String {
-    trimline_sim::scenario::schema(&trimline_sim::transports::Transports::built_in())
+    trimline_sim::scenario::schema(&Transports::built_in())
 }
 
 /// Returns whether a transport has timers that a preset sets.
 #[pyfunction]
 fn has_timers(transport: &str) -> bool {
-    single::has_timers(transport)
+    comparison::has_timers(transport, &Transports::built_in())
 }
 
 /// Returns the units of scenarios' quantities, as multiples of the smallest unit of their kind.

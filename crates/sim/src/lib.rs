@@ -13,7 +13,7 @@
 //! file, line, the wrong text and the nearest valid word. [`run()`] plays the plan. It calls its second argument with
 //! the [`Progress`], and stops if that breaks. The record comes out.
 //!
-//! The caller drives: `trimline-cli`, or a program of yours. A plan decides its record. Threads ([`run_on`]), engine,
+//! The caller drives: `trimline-experiments`, or a program of yours. A plan decides its record. Threads ([`run_on`]), engine,
 //! build and wall time do not change a byte.
 //!
 //! # Example

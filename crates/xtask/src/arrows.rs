@@ -14,7 +14,7 @@ const fn arrows(of: &'static str, to: &'static [&'static str]) -> Arrows {
     Arrows { of, to, in_tests: &[] }
 }
 
-const ALLOWED: [Arrows; 12] = [
+const ALLOWED: [Arrows; 14] = [
     arrows("packet", &[]),
     arrows("switch", &["packet"]),
     arrows("hostnic", &["packet"]),
@@ -28,12 +28,11 @@ const ALLOWED: [Arrows; 12] = [
         in_tests: &["sim", "metrics", "testbed"],
     },
     arrows("testbed", &["packet", "switch", "stack"]),
-    arrows("cli", &["packet", "sim", "stack", "testbed", "metrics"]),
-    arrows("py", &["sim", "metrics", "cli"]),
-    arrows(
-        "xtask",
-        &["packet", "switch", "transport", "metrics", "sim", "stack", "testbed", "cli"],
-    ),
+    arrows("explain", &["packet", "metrics", "sim"]),
+    arrows("experiments", &["packet", "metrics", "sim", "explain"]),
+    arrows("cli", &["packet", "metrics", "sim", "stack", "testbed", "explain", "experiments"]),
+    arrows("py", &["sim", "experiments", "cli"]),
+    arrows("xtask", &["packet", "switch"]),
     arrows("p4", &["packet", "switch"]),
 ];
 

@@ -219,7 +219,7 @@ impl Account {
         let endpoint = options.metrics.as_deref().map(Endpoint::open).transpose();
         let file = options.stats.clone().map(|path| {
             let place = path.display().to_string();
-            Writer::start(place, move |state: Value| switch_ports::write(&path, &state))
+            Writer::start(place, move |state: Value| switch_ports::write_file(&path, &state))
         });
         Ok(Account {
             prints: options.counters,

@@ -16,14 +16,15 @@ use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
 use std::time::{Duration, Instant};
 
+use clap::{Args, Subcommand};
 use serde_json::json;
+use trimline_experiments::Failure;
 use trimline_packet::{Time, TimeDelta};
 use trimline_stack::host::{Connection, Core, Failure as Broken, Options, Waker};
 use trimline_stack::io::standard_output;
 
-use super::{AnyHost, Cat, GLANCE, broken, status, with_host};
-use crate::execute::{catch_interrupts, is_stopped};
-use crate::failure::Failure;
+use super::host::{AnyHost, GLANCE, Interface, broken, status, with_host};
+use crate::interrupt::{catch_interrupts, is_stopped};
 use crate::stats::Account;
 
 const SERVICE: u16 = 8;
@@ -53,7 +54,37 @@ const SHORT_LINGER: TimeDelta = TimeDelta::from_ms(500);
 /// Max time that a listener stays for its answer.
 const LONGEST_LINGER: TimeDelta = TimeDelta::from_ms(30_000);
 
-/// Sends or receives a stream: `trimline cat`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum Cat {
+    /// Write what a peer sends to standard output.
+    Listen {
+        #[command(flatten)]
+        interface: Interface,
+        /// Take it from this peer alone.
+        #[arg(long, value_name = "ADDRESS")]
+        from: Option<IpAddr>,
+        #[command(flatten)]
+        interval: Interval,
+    },
+    /// Send standard input to a peer that listens.
+    Send {
+        /// The peer's address.
+        peer: IpAddr,
+        #[command(flatten)]
+        interface: Interface,
+        #[command(flatten)]
+        interval: Interval,
+    },
+}
+
+/// The interval of reports on a transfer.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Interval {
+    /// Say every so many seconds how much went through, on standard error.
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    interval: Option<u64>,
+}
+
 pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
     catch_interrupts()?;
     let (interface, outcome) = match what {

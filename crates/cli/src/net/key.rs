@@ -1,11 +1,14 @@
-//! Files with the keys that hosts share.
+//! Files with the keys that hosts share: `trimline key`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use trimline_stack::host::Key;
+use clap::Subcommand;
+use trimline_experiments::Failure;
+use trimline_stack::host;
 
 const KEY_BYTES: usize = 16;
 
@@ -16,10 +19,25 @@ const LONGEST: u64 = 1024;
 const OTHERS: u32 = 0o077;
 
 /// The keys of a host: it sends with the first and accepts both.
-pub(super) type Keys = (Key, Option<Key>);
+pub(super) type Keys = (host::Key, Option<host::Key>);
 
 fn wrong(file: &Path, kind: io::ErrorKind, what: &dyn std::fmt::Display) -> io::Error {
     io::Error::new(kind, format!("{}: {what}", file.display()))
+}
+
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum Key {
+    /// Write a new random key to a file that its owner alone may read.
+    New {
+        /// The file; it must not be there.
+        file: PathBuf,
+    },
+}
+
+pub(crate) fn key(Key::New { file }: &Key) -> Result<ExitCode, Failure> {
+    create(file)
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|error| Failure::message(format!("key: {error}")))
 }
 
 /// Reads one key, or two on a line each, from a file that only its owner may read.
@@ -52,15 +70,15 @@ pub(super) fn read(file: &Path) -> io::Result<Keys> {
             return Err(invalid(&text));
         }
     };
-    let parse = |text: &str| Key::parse(text).map_err(|error| invalid(&error));
+    let parse = |text: &str| host::Key::parse(text).map_err(|error| invalid(&error));
     Ok((parse(first)?, second.map(parse).transpose()?))
 }
 
-/// Writes a new key to a new file, for its owner alone: `trimline key new`.
+/// Writes a new key to a new file, for its owner alone.
 ///
 /// # Errors
 /// Returns an error with the file's name if it exists or cannot be written.
-pub(crate) fn create(file: &Path) -> io::Result<()> {
+fn create(file: &Path) -> io::Result<()> {
     let mut bytes = [0; KEY_BYTES];
     let random = Path::new("/dev/urandom");
     File::open(random)
@@ -96,7 +114,7 @@ mod tests {
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
         let (key, other) = read(&file).unwrap();
         let text = fs::read_to_string(&file).unwrap();
-        assert_eq!((Key::parse(&text).unwrap(), None), (key.clone(), other));
+        assert_eq!((host::Key::parse(&text).unwrap(), None), (key.clone(), other));
         assert!(create(&file).unwrap_err().to_string().contains("a file is there"));
         assert_eq!(fs::read_to_string(&file).unwrap(), text, "the old key is kept");
         for mode in [0o640, 0o604, 0o620, 0o601] {
@@ -118,7 +136,7 @@ mod tests {
             read(&file).map_err(|error| error.to_string())
         };
         let both = check(format!("{first}\n {second}")).unwrap();
-        assert_eq!(both.1, Some(Key::new([0; KEY_BYTES])));
+        assert_eq!(both.1, Some(host::Key::new([0; KEY_BYTES])));
         assert!(check(String::new()).unwrap_err().contains("0 lines"));
         assert!(check(format!("{first}{first}{first}")).unwrap_err().contains("3 lines"));
         assert!(

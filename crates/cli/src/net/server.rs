@@ -5,6 +5,12 @@ use std::collections::BTreeSet;
 use trimline_packet::{Time, TimeDelta};
 use trimline_stack::host::{Connection, Core, Failure};
 
+/// The service that answers requests.
+pub(super) const PING_SERVICE: u16 = 7;
+
+/// Max time that a client waits for an answer.
+pub(super) const STALL_TIMEOUT: TimeDelta = TimeDelta::from_ms(2000);
+
 /// Max time for the rest of a request, or for the ACKs of its answer.
 const LONGEST_REQUEST: TimeDelta = TimeDelta::from_ms(60_000);
 
@@ -73,7 +79,6 @@ fn end(core: &mut Core, now: Time, connection: Connection, failure: Failure) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::PING_SERVICE;
     use super::super::pair::{Pair, SERVER};
     use super::*;
 

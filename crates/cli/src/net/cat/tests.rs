@@ -109,14 +109,14 @@ fn transfer_of(
         let mut host = host(far, SERVER, CLIENT);
         let mut account = Account::default();
         let outcome = receive(&mut host, &mut account, None, out, Meter::new(None));
-        super::super::say_goodbye(&mut host).unwrap();
+        super::super::host::say_goodbye(&mut host).unwrap();
         described(outcome)
     });
     let mut host = host(near, CLIENT, SERVER);
     let mut account = Account::default();
     let source = source(input, host.waker().unwrap());
     let sender = described(send(&mut host, &mut account, SERVER.into(), source, Meter::new(None)));
-    super::super::say_goodbye(&mut host).unwrap();
+    super::super::host::say_goodbye(&mut host).unwrap();
     let time = start.elapsed();
     // The sender is gone, whatever the listener lacks.
     drop(host);

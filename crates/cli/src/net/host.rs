@@ -1,0 +1,220 @@
+//! The host of a command: its options, and how it is opened, waits and ends.
+
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use trimline_experiments::Failure;
+use trimline_packet::wire::Profile;
+use trimline_packet::{BitRate, Time, TimeDelta};
+use trimline_stack::host::{Config, Core, Failure as Broken, Host, Idle, payload_of_mtu};
+use trimline_stack::io::PacketIo;
+
+use super::key;
+use crate::interrupt::{interrupted, is_stopped};
+use crate::log::{self, Log};
+use crate::quantity;
+use crate::stats::Account;
+
+/// Interval of news, statistics and checks for a stop.
+pub(super) const GLANCE: TimeDelta = TimeDelta::from_ms(100);
+
+/// Time for RESETs at the end of a command.
+const GOODBYE: TimeDelta = TimeDelta::from_ms(5);
+
+/// Options of the interface.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Interface {
+    /// Interface of this host; `--udp` needs none.
+    #[arg(long, short, value_name = "NAME", required_unless_present = "udp")]
+    interface: Option<String>,
+    /// Over UDP sockets instead of whole frames: needs no right, but not behind switches that trim.
+    #[arg(long, conflicts_with = "interface")]
+    udp: bool,
+    /// Bytes that the path carries in a packet, IP headers included: by default those of the interface, over UDP sockets 1500.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(128..))]
+    mtu: Option<u16>,
+    /// Packets that are sent before the first answer. Default: 30, and more where a round trip takes a millisecond.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    window: Option<u16>,
+    /// Retransmission time-out until a round trip was measured, up to 5 s; it then follows the path. Default: 200ms. Less than
+    /// 20ms is the minimum later, too.
+    #[arg(long, value_name = "TIME", value_parser = time_out)]
+    rto: Option<TimeDelta>,
+    /// UDP source ports that packets are spread over.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "udp",
+        value_parser = clap::value_parser!(u16).range(1..=256))]
+    paths: u16,
+    /// This host's address on it.
+    #[arg(long, short, value_name = "ADDRESS")]
+    address: IpAddr,
+    /// Rate of the link, or the share of it that is this host's; without a unit in Mb/s.
+    #[arg(long, value_name = "RATE", default_value = "10Gbps", value_parser = quantity::rate)]
+    rate: BitRate,
+    /// Poll for ever instead of blocking after a while: the shortest latency, a core.
+    #[arg(long)]
+    poll: bool,
+    /// Give a peer up that was not heard for so many seconds.
+    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    dead_peer_timeout: u64,
+    /// Believe those alone who share the key in this file (`trimline key new`); a key in its second line is believed
+    /// too.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Write what went through here, as JSON, twice a second and after the command, for `trimline stats`.
+    #[arg(long, value_name = "FILE")]
+    stats: Option<PathBuf>,
+    /// Answer there, over HTTP, with counters in the text format of OpenMetrics: unix:PATH, a socket to make.
+    #[arg(long, value_name = "unix:PATH")]
+    metrics: Option<String>,
+    /// Form of events on standard error.
+    #[arg(long, value_enum, default_value_t)]
+    log: log::Format,
+}
+
+impl Interface {
+    fn log(&self) -> Log {
+        Log::new("trimline", self.log)
+    }
+
+    fn name(&self) -> &str {
+        self.interface.as_deref().unwrap_or("udp")
+    }
+}
+
+/// Parses a retransmission time-out. Its max keeps the back-off below the peer's memory.
+fn time_out(text: &str) -> Result<TimeDelta, String> {
+    let time = quantity::duration(text)?;
+    match (TimeDelta::from_us(100)..=TimeDelta::from_ms(5000)).contains(&time) {
+        true => Ok(time),
+        false => Err("expected a time from 100us to 5s".into()),
+    }
+}
+
+pub(super) type AnyHost = Host<Box<dyn PacketIo>>;
+
+/// Opens a host for a command. At the end it resets open connections and writes statistics.
+pub(super) fn with_host(
+    interface: &Interface,
+    peer: Option<IpAddr>,
+    act: impl FnOnce(&mut AnyHost, &mut Account) -> io::Result<ExitCode>,
+) -> io::Result<ExitCode> {
+    let (stats, metrics) = (interface.stats.as_deref(), interface.metrics.as_deref());
+    let mut account = Account::new(interface.log(), stats, metrics, interface.name())?;
+    let mut host = open(interface, peer)?;
+    let outcome = act(&mut host, &mut account);
+    let is_left = say_goodbye(&mut host);
+    let is_written = account.write(&mut host);
+    match outcome {
+        Err(error) if is_stopped() => {
+            account.log().event("interrupted", &[], &error.to_string());
+            Ok(interrupted())
+        }
+        Ok(_) if is_stopped() => Ok(interrupted()),
+        Ok(code) => is_left.and(is_written).map(|()| code),
+        Err(error) => Err(error),
+    }
+}
+
+/// The status of a command. A failure is a log event if programs read the log.
+pub(super) fn status(
+    command: &str,
+    interface: &Interface,
+    outcome: io::Result<ExitCode>,
+) -> Result<ExitCode, Failure> {
+    outcome.or_else(|error| {
+        let text = format!("{command}: {error}");
+        if !interface.log().is_json() {
+            return Err(Failure::message(text));
+        }
+        interface.log().event("failed", &[], &text);
+        Ok(ExitCode::from(2))
+    })
+}
+
+pub(super) fn say_goodbye(host: &mut AnyHost) -> io::Result<()> {
+    if host.core().connections() > 0 {
+        let now = host.now();
+        host.core().abandon_all(now);
+        host.run_until(now.saturating_add(GOODBYE), |_| false)?;
+    }
+    Ok(())
+}
+
+/// Runs until `is_done`, the deadline or a stop. Returns whether it is done.
+pub(super) fn wait(
+    host: &mut AnyHost,
+    until: Time,
+    mut is_done: impl FnMut(&mut Core) -> bool,
+) -> io::Result<bool> {
+    while !is_stopped() && host.now() < until {
+        let next = host.now().saturating_add(GLANCE).min(until);
+        if host.run_until(next, &mut is_done)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
+    let Interface { address, mtu, window, rto, paths, poll, .. } = *interface;
+    let rate = interface.rate;
+    let keys = interface.key.as_deref().map(key::read).transpose()?;
+    let payload = mtu.map(|mtu| payload_of_mtu(mtu.into(), address)).transpose();
+    let payload = payload.map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
+    let change = |config: &mut Config| {
+        let ndp = &mut config.ndp;
+        ndp.payload_bytes = payload.unwrap_or(u16::MAX).min(ndp.payload_bytes);
+        if let Some(follows) = &mut ndp.follows_path {
+            follows.min_rto = rto.unwrap_or(follows.min_rto).min(follows.min_rto);
+            follows.grows_from = follows.grows_from.filter(|_| window.is_none());
+        }
+        ndp.rto = rto.unwrap_or(ndp.rto);
+        ndp.initial_window = window.map_or(ndp.initial_window, u32::from);
+        if let Some((key, other)) = keys {
+            config.share(key);
+            config.other_key = other;
+            config.profile = Profile::KEYED;
+        }
+        config.idle = if poll { Idle::Poll } else { Idle::Block };
+        config.dead_peer_timeout = Some(TimeDelta::from_ms(interface.dead_peer_timeout * 1000));
+    };
+    let host = match &interface.interface {
+        Some(name) => {
+            let mut host = Host::open(name, address, rate, change)?;
+            peer.map_or(Ok(()), |peer| host.resolve(peer))?;
+            host.boxed()
+        }
+        None if address.is_unspecified() => {
+            let text = format!("{address}: expected one address of this machine, to answer from");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        None => {
+            let mtu = mtu.map_or(1500, usize::from);
+            let mut host = Host::open_udp(address, mtu, paths, rate, change)?;
+            peer.into_iter().for_each(|peer| host.resolve(peer));
+            host.boxed()
+        }
+    };
+    Ok(host)
+}
+
+/// Describes a failed connection: the peer, and how long it was silent.
+pub(super) fn broken(peer: IpAddr, failure: Broken) -> io::Error {
+    let text = match failure {
+        Broken::DeadPeer(quiet) => {
+            let since = SystemTime::now() - Duration::from_nanos(quiet.as_ps() / 1000);
+            let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            let (second, quiet) = (since.as_secs() % 86_400, quiet.as_ps() / 1_000_000_000_000);
+            let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+            format!(
+                "{peer} was not heard for {quiet} s, since {hour:02}:{minute:02}:{second:02} UTC"
+            )
+        }
+        failure => format!("{peer}: {failure}"),
+    };
+    io::Error::new(io::Error::from(failure).kind(), text)
+}

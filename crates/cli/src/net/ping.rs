@@ -1,0 +1,86 @@
+//! `trimline ping`: messages to a host that answers, and their times.
+
+use std::io;
+use std::net::IpAddr;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use trimline_experiments::Failure;
+use trimline_packet::TimeDelta;
+use trimline_stack::host::Options;
+
+use super::host::{AnyHost, Interface, status, wait, with_host};
+use super::server::{PING_SERVICE, STALL_TIMEOUT};
+use crate::interrupt::{catch_interrupts, is_stopped};
+use crate::terminal;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Ping {
+    /// The peer's address; `trimline rpc serve` answers there.
+    peer: IpAddr,
+    #[command(flatten)]
+    interface: Interface,
+    /// Pings.
+    #[arg(long, short, default_value_t = 5)]
+    count: u64,
+    /// Bytes of a ping.
+    #[arg(long, default_value_t = 1024)]
+    bytes: usize,
+    /// Milliseconds from one ping to the next.
+    #[arg(long, default_value_t = 200)]
+    gap: u64,
+}
+
+pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
+    catch_interrupts()?;
+    let outcome = with_host(&options.interface, Some(options.peer), |host, account| {
+        let message = vec![0x5a; options.bytes.max(1)];
+        let (mut asked, mut lost) = (0, 0);
+        while asked < options.count && !is_stopped() {
+            let number = asked;
+            asked += 1;
+            match request(host, options.peer, &message) {
+                Ok(time) => terminal::write(&format!(
+                    "{} B from {}: number {number}, {:.1} us\n",
+                    message.len(),
+                    options.peer,
+                    time.as_secs_f64() * 1e6
+                ))?,
+                Err(error) => {
+                    lost += 1;
+                    terminal::write(&format!("{}: number {number}: {error}\n", options.peer))?;
+                }
+            }
+            let until = host.now().saturating_add(TimeDelta::from_ms(options.gap));
+            wait(host, until, |_| false)?;
+            account.update(host);
+        }
+        terminal::write(&format!("{} of {asked} answered\n", asked - lost))?;
+        Ok(ExitCode::from(u8::from(lost > 0)))
+    });
+    status("ping", &options.interface, outcome)
+}
+
+fn request(host: &mut AnyHost, peer: IpAddr, message: &[u8]) -> io::Result<Duration> {
+    let start = Instant::now();
+    let connection = host.connect(peer, PING_SERVICE, Options::default())?;
+    host.core().send(connection, message)?;
+    host.core().close(connection);
+    let (until, mut answer) = (host.now().saturating_add(STALL_TIMEOUT), Ok(None));
+    wait(host, until, |core| {
+        answer = core.receive(connection);
+        !matches!(answer, Ok(None))
+    })?;
+    let time = start.elapsed();
+    let now = host.now();
+    host.core().abandon(now, connection);
+    match answer? {
+        Some(answer) if answer == message => Ok(time),
+        Some(_) => Err(io::Error::other("the answer is another message")),
+        None => {
+            let ms = time.as_millis();
+            Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {ms} ms")))
+        }
+    }
+}

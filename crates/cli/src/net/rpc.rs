@@ -1,0 +1,204 @@
+//! `trimline rpc`: requests, and a server that answers them.
+
+use std::io;
+use std::net::IpAddr;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Subcommand;
+use hdrhistogram::Histogram;
+use serde_json::json;
+use trimline_experiments::Failure;
+use trimline_packet::{Time, TimeDelta};
+use trimline_stack::host::{Cause, Connection, Failure as Broken, Options};
+
+use super::host::{AnyHost, GLANCE, Interface, broken, status, wait, with_host};
+use super::server::{PING_SERVICE, STALL_TIMEOUT, Server};
+use crate::interrupt::{catch_interrupts, is_stopped};
+use crate::stats::Account;
+use crate::terminal;
+
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum Rpc {
+    /// Answer every request with itself.
+    Serve {
+        #[command(flatten)]
+        interface: Interface,
+        /// Stop after so many seconds.
+        #[arg(long, value_name = "S")]
+        seconds: Option<u64>,
+        /// Answer those alone whose messages have a CRC-32C (`rpc load --check`). Without it both are answered.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Ask: one request after the other, or so many a second.
+    Load {
+        /// The server's address.
+        server: IpAddr,
+        #[command(flatten)]
+        interface: Interface,
+        /// Bytes of a request.
+        #[arg(long, default_value_t = 1024)]
+        bytes: usize,
+        /// Requests.
+        #[arg(long, short, default_value_t = 10_000)]
+        count: u64,
+        /// Requests under way at the same time (closed loop).
+        #[arg(long, default_value_t = 1)]
+        concurrency: usize,
+        /// Requests a second, whether earlier ones were answered or not (open loop).
+        #[arg(long, value_name = "RPS")]
+        rate_rps: Option<u64>,
+        /// Send each message with its CRC-32C, which both ends compare. A server that does not know it refuses.
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
+    catch_interrupts()?;
+    let (interface, outcome) = match what {
+        Rpc::Serve { interface, seconds, check } => {
+            let serve = |host: &mut AnyHost, account: &mut _| {
+                if !check {
+                    host.listen(PING_SERVICE);
+                }
+                host.listen_checked(PING_SERVICE);
+                serve(host, account, *seconds)
+            };
+            (interface, with_host(interface, None, serve))
+        }
+        Rpc::Load { server, interface, bytes, count, concurrency, rate_rps, check } => {
+            let load = |host: &mut _, account: &mut _| {
+                let options = Options { checked: *check, ..Options::default() };
+                let loop_of = ((*concurrency).max(1), *rate_rps);
+                load(host, account, (*server, options), *bytes, *count, loop_of)
+            };
+            (interface, with_host(interface, Some(*server), load))
+        }
+    };
+    status("rpc", interface, outcome)
+}
+
+fn serve(host: &mut AnyHost, account: &mut Account, seconds: Option<u64>) -> io::Result<ExitCode> {
+    let start = Instant::now();
+    let is_over = || seconds.is_some_and(|seconds| start.elapsed().as_secs() >= seconds);
+    let mut server = Server::default();
+    while !is_over() && !is_stopped() {
+        let now = host.now();
+        host.run_until(now.saturating_add(GLANCE), |core| server.answer(core, now))?;
+        account.update(host);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn load(
+    host: &mut AnyHost,
+    account: &mut Account,
+    (server, options): (IpAddr, Options),
+    bytes: usize,
+    count: u64,
+    (concurrency, rate_rps): (usize, Option<u64>),
+) -> io::Result<ExitCode> {
+    let message = vec![0x5a; bytes.max(1)];
+    let mut taken: Histogram<u64> =
+        Histogram::new_with_bounds(1, 600_000_000_000, 3).map_err(io::Error::other)?;
+    let mut waiting: Vec<(Connection, Time)> = Vec::new();
+    let (mut asked, mut failed) = (0u64, 0u64);
+    let (mut why, mut is_gone) = (None, false);
+    let begin = host.now();
+    let gap = rate_rps.map(|rps| TimeDelta::from_ps(1_000_000_000_000 / rps.max(1)));
+    while asked < count || !waiting.is_empty() {
+        // An open loop counts from when a request should have been sent: waiting is part of it.
+        let mut due = begin;
+        while asked < count {
+            let now = host.now();
+            due = match gap {
+                Some(gap) => begin.saturating_add(gap * asked),
+                None if waiting.len() < concurrency => now,
+                None => Time::NEVER,
+            };
+            if due > now {
+                break;
+            }
+            let connection = host.connect(server, PING_SERVICE, options)?;
+            host.core().send(connection, &message)?;
+            host.core().close(connection);
+            waiting.push((connection, due));
+            asked += 1;
+        }
+        let (stall_timeout, frames) =
+            (host.now().saturating_add(STALL_TIMEOUT), host.statistics().frames_in);
+        let until = if asked < count { due.min(stall_timeout) } else { stall_timeout };
+        let before = waiting.len();
+        let clock = Instant::now();
+        let base = host.now();
+        wait(host, until, |core| {
+            waiting.retain(|&(connection, start)| match core.receive(connection) {
+                Ok(None) => true,
+                outcome => {
+                    let elapsed = TimeDelta::from_ns(clock.elapsed().as_nanos() as u64);
+                    let time = base.saturating_add(elapsed).saturating_since(start);
+                    match outcome {
+                        Ok(Some(answer)) if answer == message => {
+                            taken.saturating_record(time.as_ps() / 1000);
+                        }
+                        Err(failure) => {
+                            failed += 1;
+                            why = Some(failure);
+                            is_gone |= matches!(
+                                failure,
+                                Broken::DeadPeer(_) | Broken::Stalled(_) | Broken::PathMtu(_)
+                            );
+                        }
+                        Ok(_) => failed += 1,
+                    }
+                    false
+                }
+            });
+            waiting.len() < before
+        })?;
+        account.update(host);
+        if is_stopped() {
+            failed += waiting.len() as u64;
+            break;
+        }
+        // A long answer takes time while frames arrive; connections without frames fail by themselves.
+        let is_quiet = host.statistics().frames_in == frames;
+        if waiting.len() == before && host.now() >= stall_timeout && is_quiet {
+            is_gone = true;
+            why = why.or(Some(Broken::DeadPeer(STALL_TIMEOUT)));
+        }
+        // A silent peer gets no more requests.
+        if is_gone {
+            failed += waiting.len() as u64;
+            break;
+        }
+    }
+    let seconds = host.now().saturating_since(begin).as_ps() as f64 / 1e12;
+    let us = |quantile| taken.value_at_quantile(quantile) as f64 / 1000.0;
+    terminal::write(&format!(
+        "{} answered, {failed} not, in {seconds:.2} s: {:.0} a second\n\
+         us: median {:.1}, 90 % {:.1}, 99 % {:.1}, 99.9 % {:.1}, most {:.1}\n",
+        taken.len(),
+        taken.len() as f64 / seconds,
+        us(0.5),
+        us(0.9),
+        us(0.99),
+        us(0.999),
+        taken.max() as f64 / 1000.0
+    ))?;
+    if let Some(failure) = why {
+        let about = [("server", json!(server))];
+        account.log().event("request_failed", &about, &broken(server, failure).to_string());
+        if options.checked && matches!(failure, Broken::Refused(Cause::NoService | Cause::Unknown))
+        {
+            account.log().event(
+                "request_failed",
+                &about,
+                "a server of an older version does not know --check",
+            );
+        }
+    }
+    Ok(ExitCode::from(u8::from(failed > 0)))
+}

@@ -1,0 +1,151 @@
+//! `trimline new transport`: creates a crate with a custom transport from templates.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use trimline_experiments::Failure;
+use trimline_sim::transports::Transports;
+
+use crate::terminal::print;
+
+/// Files of the crate, and their templates.
+const FILES: [(&str, &str); 7] = [
+    ("Cargo.toml", include_str!("../templates/transport/Cargo.toml.in")),
+    ("README.md", include_str!("../templates/transport/README.md.in")),
+    (".gitignore", "/target\n/out\n"),
+    ("scenario.toml", include_str!("../templates/transport/scenario.toml")),
+    ("src/lib.rs", include_str!("../templates/transport/src/lib.rs.in")),
+    ("src/main.rs", include_str!("../templates/transport/src/main.rs.in")),
+    ("tests/suites.rs", include_str!("../templates/transport/tests/suites.rs.in")),
+];
+
+/// Names that cargo, the compiler or the crate itself uses.
+const KEPT: [&str; 44] = [
+    "alloc", "as", "async", "await", "break", "build", "const", "continue", "core", "crate",
+    "deps", "dyn", "else", "enum", "examples", "extern", "false", "fn", "for", "gen", "if", "impl",
+    "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self", "static",
+    "std", "struct", "super", "test", "trait", "trimline", "true", "type", "use", "while",
+];
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Name of the crate and of the transport: lower-case letters, digits and `_`.
+    name: String,
+    /// The folder to write; it must not be there. Default: the name.
+    #[arg(long, value_name = "DIR")]
+    path: Option<PathBuf>,
+    /// A checkout of Trimline on which the crate depends; default: the one that this program was built from.
+    #[arg(long, value_name = "DIR")]
+    trimline: Option<PathBuf>,
+}
+
+pub(crate) fn new(options: Options, transports: &Transports) -> Result<ExitCode, Failure> {
+    let Options { name, path, trimline } = options;
+    check_name(&name, transports)?;
+    let path = path.unwrap_or_else(|| PathBuf::from(&name));
+    if fs::symlink_metadata(&path).is_ok() {
+        let problem = format!("{}: is there; expected a folder that is not", path.display());
+        return Err(Failure::message(problem));
+    }
+    let root = checkout(trimline)?;
+    for (file, template) in FILES {
+        let file = path.join(file);
+        let folder = file.parent().unwrap_or(&path);
+        fs::create_dir_all(folder).map_err(|error| Failure::io(folder, &error))?;
+        let text = filled(template, &name, &root);
+        fs::write(&file, text).map_err(|error| Failure::io(&file, &error))?;
+    }
+    // Use the same versions of shared dependencies.
+    let (locked, lock) = (root.join("Cargo.lock"), path.join("Cargo.lock"));
+    fs::copy(&locked, &lock).map_err(|error| Failure::io(&locked, &error))?;
+    let shown = path.display();
+    print(&format!(
+        "{shown}: a constant rate with ACKs, under the name `{name}`\n\
+         next:\n  cd {shown}\n  cargo test\n  cargo run -- compare scenario.toml --transports {name},ndp\n"
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check_name(name: &str, transports: &Transports) -> Result<(), Failure> {
+    let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let problem = if !name.starts_with(|c: char| c.is_ascii_lowercase())
+        || !name.chars().all(is_letter)
+        || name.len() > 64
+    {
+        "is no name of a crate and of a transport"
+    } else if KEPT.contains(&name) || name.starts_with("trimline_") {
+        "is a name that others keep"
+    } else if transports.find(name).is_some() {
+        "is a transport that is there already"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::message(format!(
+        "`{name}` {problem}; expected a new name of lower-case letters, digits and `_`, such as `paced`"
+    )))
+}
+
+/// The checkout that the crate depends on, as an absolute path.
+fn checkout(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = given.unwrap_or(built_from);
+    let whole = fs::canonicalize(&root).ok();
+    let is_checkout = |root: &PathBuf| root.join("crates/sim/Cargo.toml").is_file();
+    whole.filter(is_checkout).ok_or_else(|| {
+        Failure::message(format!(
+            "{}: no checkout of Trimline; name one with --trimline",
+            root.display()
+        ))
+    })
+}
+
+/// A template with the names filled in.
+fn filled(template: &str, name: &str, root: &Path) -> String {
+    let type_name: String = name.split('_').map(capitalised).collect();
+    // A JSON string is a TOML string; the template has the quotes.
+    let root = serde_json::Value::from(root.display().to_string()).to_string();
+    template
+        .replace("@name@", name)
+        .replace("@Name@", &type_name)
+        .replace("@root@", root.trim_matches('"'))
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(name: &str) -> String {
+        check_name(name, &Transports::built_in()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn names_are_new_and_of_crates() {
+        for name in ["", "9p", "Paced", "a-b", "_a", "../x", "a b", &"a".repeat(65)] {
+            assert!(refused(name).contains("is no name"), "{name}");
+        }
+        assert!(refused("dctcp").contains("there already"));
+        assert!(refused("match").contains("others keep"));
+        assert!(refused("trimline_sim").contains("others keep"));
+        assert!(check_name("paced_2", &Transports::built_in()).is_ok());
+    }
+
+    #[test]
+    fn templates_have_no_place_left() {
+        for (file, template) in FILES {
+            let text = filled(template, "my_own", Path::new("there"));
+            assert!(!text.contains('@'), "{file}: {text}");
+        }
+        assert_eq!(
+            filled("@Name@ @name@ @root@", "my_own", Path::new("there")),
+            "MyOwn my_own there"
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! The Python package, which draws and makes tables from results.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use trimline_experiments::Failure;
+
+/// Calls `main` of a Python module of the package, and returns its exit status; without the package, says so and
+/// returns `None`.
+pub(crate) fn call(
+    module: &str,
+    arguments: &[OsString],
+    is_quiet: bool,
+) -> Result<Option<i32>, Failure> {
+    if let Err(problem) = check(module) {
+        eprintln!("{problem}");
+        return Ok(None);
+    }
+    let python = python();
+    let code =
+        format!("import sys; from trimline.{module} import main; sys.exit(main(sys.argv[1:]))");
+    let status = Command::new(&python)
+        .args(["-c", &code])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(if is_quiet { Stdio::null() } else { Stdio::inherit() })
+        .status()
+        .map_err(|error| Failure::io(&python, &error))?;
+    Ok(Some(status.code().unwrap_or(2)))
+}
+
+/// Checks that Python has this module of the package.
+///
+/// # Errors
+/// Returns what is missing, and how to install it.
+pub(crate) fn check(module: &str) -> Result<(), String> {
+    let python = python();
+    let probe = format!("import trimline.{module}");
+    let has_package = Command::new(&python)
+        .args(["-c", &probe])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if has_package {
+        return Ok(());
+    }
+    Err(format!(
+        "{} cannot import trimline.{module}: `pip install .` brings all of it, in a clone `make venv module` too; or name \
+         another Python with TRIMLINE_PYTHON",
+        python.display()
+    ))
+}
+
+/// TRIMLINE_PYTHON; otherwise Python of .venv here or above; otherwise python3.
+fn python() -> PathBuf {
+    if let Some(python) = std::env::var_os("TRIMLINE_PYTHON") {
+        return PathBuf::from(python);
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    here.ancestors()
+        .map(|directory| directory.join(".venv/bin/python"))
+        .find(|python| fs::metadata(python).is_ok())
+        .unwrap_or_else(|| PathBuf::from("python3"))
+}

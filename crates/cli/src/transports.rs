@@ -1,0 +1,60 @@
+//! `trimline transports`: the transports that scenarios can name.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+use trimline_experiments::Failure;
+use trimline_sim::transports::Transports;
+
+use crate::terminal::{columns, print};
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Print them as JSON: names, labels and colours of figures.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn list(options: &Options, transports: &Transports) -> Result<ExitCode, Failure> {
+    if options.json {
+        let all: Vec<_> = transports
+            .iter()
+            .map(|transport| {
+                json!({
+                    "name": transport.name(),
+                    "label": transport.label(),
+                    "colour": transport.colour(),
+                    "about": transport.about(),
+                })
+            })
+            .collect();
+        print(&format!("{:#}\n", json!(all)))?;
+    } else {
+        let row = |described: [&str; 3]| described.map(str::to_owned).to_vec();
+        let mut rows = vec![row(["transport", "figures", "what it is"])];
+        rows.extend(transports.iter().map(|t| row([t.name(), t.label(), t.about()])));
+        print(&columns(&rows))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_know_the_transports_of_the_list() {
+        let published = include_str!("../../../python/trimline/plot/transports.json");
+        let published: serde_json::Value = serde_json::from_str(published).expect("JSON");
+        let own: Vec<_> = Transports::built_in()
+            .iter()
+            .map(|t| (t.name().to_owned(), json!({ "label": t.label(), "colour": t.colour() })))
+            .collect();
+        assert_eq!(
+            published,
+            serde_json::Value::Object(own.into_iter().collect()),
+            "python/trimline/plot/transports.json is stale"
+        );
+    }
+}

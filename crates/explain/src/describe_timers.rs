@@ -1,0 +1,59 @@
+//! Warnings about time-outs shorter than a round trip, which retransmit packets that are not lost.
+
+use trimline_sim::plan::Plan;
+use trimline_sim::transports::time;
+
+/// Warns of each transport whose first time-out is below a round trip of the idle network.
+pub(crate) fn hasty(plan: &Plan) -> Vec<String> {
+    let said = plan.transports.iter().filter_map(|chosen| {
+        let (key, timeout) = chosen.first_timeout()?;
+        let round_trip = plan.topology.idle_round_trip(chosen.payload_bytes(), chosen.framing());
+        (timeout < round_trip).then(|| {
+            format!(
+                "transport {}: `{key}` is {}, and a round trip between the farthest hosts of the idle network takes {}: \
+                 what was not lost is sent again",
+                chosen.name(),
+                time(timeout),
+                time(round_trip)
+            )
+        })
+    });
+    said.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario;
+    use trimline_sim::transports::Transports;
+
+    fn said(transport: &str, delay: &str) -> Vec<String> {
+        let text = format!(
+            "topology.star.hosts = 3\nlinks.delay = \"{delay}\"\ntransport.{transport} = {{}}\n\
+             [[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"90KB\"\n"
+        );
+        let scenario = scenario(&text);
+        hasty(&scenario.runs[0].plan)
+    }
+
+    #[test]
+    fn a_timeout_below_the_idle_round_trip_is_said() {
+        assert_eq!(
+            said("ndp", "10ms"),
+            [
+                "transport ndp: `rto` is 1ms, and a round trip between the farthest hosts of the idle network takes \
+                 40.0146048ms: what was not lost is sent again"
+            ]
+        );
+        assert!(said("tcp", "10ms").is_empty(), "its first time-out is a second");
+        assert!(said("tcp", "600ms")[0].contains("`rto_initial` is 1s"));
+        assert!(said("homa", "10ms")[0].contains("`resend` is 2ms"));
+    }
+
+    #[test]
+    fn no_transport_is_hasty_in_a_data_centre() {
+        for transport in Transports::built_in().iter().filter(|known| known.traits().ends_flows) {
+            assert_eq!(said(transport.name(), "1us"), [""; 0], "{}", transport.name());
+        }
+    }
+}
