@@ -17,13 +17,13 @@ from pathlib import Path
 
 from matplotlib import pyplot
 from matplotlib.text import Annotation
+from trimline.plot.lines import direct
+from trimline.plot.results import read_run
 
 from trimline.plot import Experiment, MalformedResult, draw, figures, style
 from trimline.plot.__main__ import main
 from trimline.plot.figures import rarest_workload
 from trimline.plot.incast import Ideal
-from trimline.plot.lines import direct
-from trimline.plot.results import read_run
 
 COLUMNS = ["workload", "index", "source", "destination", "size_bytes", "start_ps"]
 COLUMNS += ["fct_receiver_ps", "ideal_fct_ps", "measured_bytes", "end"]

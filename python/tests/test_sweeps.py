@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
-from trimline.plot import FIGURES, Experiment, MalformedResult, draw
-from trimline.plot.figures import TABLES
 from trimline.plot.lines import over, place
 from trimline.plot.packets import trimmed_up
 from trimline.plot.sweeps import mean_share, slow_share
+
+from trimline.plot import FIGURES, Experiment, MalformedResult, draw
+from trimline.plot.figures import TABLES
 
 FLOW = ["workload", "source", "destination", "size_bytes", "fct_receiver_ps", "ideal_fct_ps"]
 FLOW += ["measured_bytes"]

@@ -18,6 +18,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from trimline.comparison import SIZES, by_size, ended, size_name, sized
 from trimline.files import MalformedResult
+from trimline.looks import GREY, colours_of, label_of
 from trimline.means import quantile
 from trimline.plot import style
 from trimline.results import Result, Results
@@ -58,7 +59,7 @@ def draw(results: Results) -> Figure:
     if has_long:
         throughput(panels[-1], long, looks)
     lines = [
-        Line2D([], [], color=look.colour, linestyle=look.line, label=style.label_of(name))
+        Line2D([], [], color=look.colour, linestyle=look.line, label=label_of(name))
         for name, look in looks.items()
     ]
     figure.legend(handles=lines, loc="outside lower center", ncols=min(len(lines), 6))
@@ -76,7 +77,7 @@ class Look:
     @staticmethod
     def of(name: str, place: int, groups: Iterable[str]) -> Look:
         """Takes the colour of its protocol everywhere; line and marker go by its place."""
-        colour = style.colours_of(groups)[name]
+        colour = colours_of(groups)[name]
         return Look(colour, LINES[place % len(LINES)], MARKERS[place % len(MARKERS)])
 
 
@@ -126,7 +127,7 @@ def slowdown(axes: Axes, flows: dict[str, polars.DataFrame], looks: Mapping[str,
     top = axes.get_ylim()[1]
     axes.set_ylim(0.9, 10 ** math.ceil(math.log10(max(top, 2))))
     grey: dict[str, Any] = {
-        "color": style.GREY,
+        "color": GREY,
         "linestyle": "none",
         "marker": "o",
         "markersize": 5,

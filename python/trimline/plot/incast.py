@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trimline.files import MalformedResult
-from trimline.plot.results import Run
+from trimline.plot.experiment import Run
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,10 @@ class Ideal:
     @staticmethod
     def of(runs: Sequence[Run]) -> Ideal:
         """The ideal is one number only when all flows have one size and all hosts one link."""
-        flows = [flow for run in runs for flow in run.flows]
-        sizes = {flow.size_bytes or 0 for flow in flows}
+        sizes = {size or 0 for run in runs for size in run.flows["size_bytes"].unique()}
         links = {run.host_link for run in runs}
-        ideals = [flow.ideal_fct_ps for flow in flows if flow.ideal_fct_ps is not None]
-        if len(sizes) != 1 or 0 in sizes or len(links) != 1 or len(ideals) != len(flows):
+        ideals = [time for run in runs for time in run.flows["ideal_fct_ps"].unique()]
+        if len(sizes) != 1 or 0 in sizes or len(links) != 1 or None in ideals:
             raise MalformedResult(
                 f"flows of one size over equal links were expected, not of {sorted(sizes)} bytes"
             )

@@ -1,0 +1,38 @@
+"""Goodput of a permutation by the number of hosts that also send to one host of it."""
+
+from statistics import fmean
+
+from trimline import plot
+
+SERIES = {
+    "ndp": ("NDP", plot.PROTOCOLS["ndp"]),
+    "dctcp": ("DCTCP", plot.PROTOCOLS["dctcp"]),
+    "dcqcn": ("DCQCN", plot.PROTOCOLS["dcqcn"]),
+    "dcqcn-window": ("DCTCP's window over PFC", "#882255"),
+    "dcqcn-window-htsim": ("htsim's window over PFC", "#332288"),
+}
+
+
+def figure(experiment):
+    title = "A long-lived incast beside a permutation, 432 hosts"
+    figure, axes = plot.panels(size=(7.0, 4.8), title=title)
+
+    def percent(run):
+        return run.link_percent(fmean(run.goodputs_gbps("permutation")))
+
+    for runs, look in plot.each(experiment, SERIES, counted=True):
+        plot.line(axes, plot.by(runs, "senders"), percent, marker="o", **look)
+    # The paper has one number for each protocol, whatever the senders.
+    papers = {
+        finding.name.split()[0].strip(":").lower(): finding.paper
+        for finding in experiment.findings
+        if finding.paper is not None
+    }
+    for protocol, paper in papers.items():
+        label, colour = f"{plot.NAMES[protocol]}, paper", plot.PROTOCOLS[protocol]
+        axes.axhline(paper, color=colour, linewidth=0.9, linestyle="--", label=label)
+    gbps = experiment.runs[0].host_link.gbps
+    axes.set(xlabel="Senders of the incast", ylim=(0, 100))
+    axes.set_ylabel(f"Permutation: goodput (% of {gbps:g} Gb/s)")
+    plot.legend_above(axes)
+    return figure
