@@ -266,7 +266,7 @@ fn describe_fixed_routes(plan: &Plan) -> Option<Line> {
 
 fn describe_phantom(plan: &Plan) -> Vec<Line> {
     let mut groups: Vec<(PhantomSettings, Vec<LinkId>)> = Vec::new();
-    for phantom in &plan.bumps.phantoms {
+    for phantom in &plan.phantom_queues {
         // For a link with two the later one holds.
         groups.iter_mut().for_each(|(_, links)| links.retain(|link| *link != phantom.link));
         match groups.iter_mut().find(|(settings, _)| *settings == phantom.settings) {
@@ -355,7 +355,7 @@ fn nic_words(plan: &Plan) -> Vec<Line> {
 }
 
 fn pacer_words(plan: &Plan) -> Option<Line> {
-    let PacedHosts { hosts, settings, .. } = plan.bumps.paced.as_ref()?;
+    let PacedHosts { hosts, settings, .. } = plan.pacer.as_ref()?;
     let whose = whose(hosts.as_ref());
     let percent = |billionths: u32| f64::from(billionths) / 1e7;
     let probability = percent(settings.association_chance);

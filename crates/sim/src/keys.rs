@@ -3,6 +3,8 @@
 
 pub(crate) mod error;
 pub(crate) mod form;
+pub(crate) mod links;
+pub(crate) mod port;
 pub(crate) mod quantity;
 pub(crate) mod read;
 pub(crate) mod tree;

@@ -2,11 +2,9 @@
 //! ports of `trimline-switch` and the endpoints of `trimline-transport`.
 
 mod arena;
-mod bumps;
-mod deadlocks;
-mod detours;
 pub mod distributions;
 mod engine;
+mod features;
 mod flow;
 mod flows;
 pub mod formats;
@@ -14,11 +12,9 @@ mod gap;
 mod keys;
 mod links;
 mod network;
-mod nics;
 mod offered;
 pub mod pareto;
 mod partition;
-mod pauses;
 pub mod plan;
 mod protocol;
 mod queries;

@@ -192,7 +192,7 @@ pub(crate) struct Links {
     /// Maximum delay of a packet beyond transmission, propagation and the constant delay of hosts.
     max_delay: TimeDelta,
     /// Per node: whether a phantom queue or pacer sees each packet; empty in a run without.
-    bumped: Shared<bool>,
+    has_phantom: Shared<bool>,
     /// From this node on sent packets are counted: hosts, in a sampled run.
     counted_from: u32,
 }
@@ -240,7 +240,7 @@ impl Links {
             failed: vec![false; if fails { nodes as usize } else { 0 }].into(),
             ends: Vec::new().into(),
             max_delay,
-            bumped: Vec::new().into(),
+            has_phantom: Vec::new().into(),
             counted_from: u32::MAX,
         }
     }
@@ -251,8 +251,8 @@ impl Links {
     }
 
     /// Adds the links on which a phantom queue or pacer sees each packet.
-    pub(crate) fn with_bumps(self, bumped: Shared<bool>) -> Links {
-        Links { bumped, ..self }
+    pub(crate) fn with_phantom_queues(self, has_phantom: Shared<bool>) -> Links {
+        Links { has_phantom, ..self }
     }
 
     pub(crate) fn counts_hosts(&self) -> bool {
@@ -288,7 +288,7 @@ impl Links {
         let (impaired, failed, ends) =
             unsafe { (self.impaired.view(), self.failed.view(), self.ends.view()) };
         // SAFETY: the same.
-        let bumped = unsafe { self.bumped.view() };
+        let has_phantom = unsafe { self.has_phantom.view() };
         Links {
             steps: Vec::new(),
             taken: 0,
@@ -296,7 +296,7 @@ impl Links {
             impaired,
             failed,
             ends,
-            bumped,
+            has_phantom,
             ..*self
         }
     }
@@ -335,7 +335,7 @@ impl Links {
     /// Returns whether a packet on this link must ask for its passage.
     pub(crate) fn is_impaired(&self, link: LinkId) -> bool {
         let is_seen =
-            link.node() >= self.counted_from || self.bumped.find(link.index()) == Some(&true);
+            link.node() >= self.counted_from || self.has_phantom.find(link.index()) == Some(&true);
         is_seen || self.failed.find(link.index()) == Some(&true) || self.draws(link)
     }
 

@@ -18,13 +18,10 @@ mod bounds;
 mod build;
 mod core;
 mod coupled;
-mod detoured;
 mod host;
 mod host_tables;
 mod observe;
-mod pauses;
 mod port;
-mod staged;
 mod tables;
 
 use std::cmp::Ordering;
@@ -34,12 +31,12 @@ use trimline_switch::Disposition;
 use trimline_transport::{Key, PathList, Side};
 
 pub(crate) use self::build::model_numbers;
-pub(crate) use self::core::{Core, Transmitter};
+pub(crate) use self::core::{Core, LinkClass, Transmitter};
 pub(crate) use self::host::Hosts;
-use self::pauses::classes_of;
-pub(crate) use self::port::Switches;
+pub(crate) use self::port::{Switches, pool_of};
 pub(crate) use self::tables::{HostTable, SwitchTable};
 use crate::arena::Arena;
+use crate::features::pfc::state::classes_of;
 use crate::flows::{Opened, Seat};
 use crate::links::{LinkChange, Step};
 use crate::random;
@@ -82,7 +79,7 @@ pub(crate) struct Transmission(u64);
 impl Transmission {
     pub(crate) const NONE: Transmission = Transmission(0);
     /// Set in the number of a pause frame.
-    const PAUSE: u64 = 1 << 31;
+    pub(crate) const PAUSE: u64 = 1 << 31;
 
     /// Transmission of the link of `node` that follows `before` others.
     #[inline(always)]

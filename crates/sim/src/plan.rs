@@ -56,8 +56,10 @@ pub struct Plan {
     pub lossless: Option<Lossless>,
     /// Packets that leave a switch by another port when their own is busy (OPF, DIBS).
     pub detour: Option<DetourModel>,
-    /// Phantom queues and pacers on links (HULL).
-    pub bumps: Bumps,
+    /// Phantom queues of links (HULL); the last one for a link holds.
+    pub phantom_queues: Vec<PhantomLink>,
+    /// The pacers of hosts (HULL).
+    pub pacer: Option<PacedHosts>,
     /// NICs and processors of hosts.
     pub nics: Nics,
     /// Packets that do not go up and down.
@@ -115,15 +117,6 @@ impl Plan {
             header_bytes: chosen.map_or(0, |chosen| u64::from(chosen.framing().header)),
         }
     }
-}
-
-/// Phantom queues and pacers on links.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bumps {
-    /// Phantom queues; the last one for a link holds.
-    pub phantoms: Vec<PhantomLink>,
-    /// The pacers of hosts.
-    pub paced: Option<PacedHosts>,
 }
 
 /// The phantom queue of a link.

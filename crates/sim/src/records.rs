@@ -11,10 +11,10 @@ use trimline_packet::{ByteCount, PortCounters, Time, TimeDelta};
 use trimline_transport::Side;
 
 use crate::engine::Network;
+use crate::features::pfc::state::Pauses;
 use crate::flow::Flow;
 use crate::flows::{Course, Opened, Seat, Totals};
 use crate::offered::loads;
-use crate::pauses::Pauses;
 use crate::plan::{Chosen, Plan};
 use crate::topology::Routes;
 

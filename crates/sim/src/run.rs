@@ -7,15 +7,15 @@ use trimline_metrics::{PauseCycles, RunRecord, Timeline};
 use trimline_packet::{Time, TimeDelta};
 use trimline_switch::{DrrModel, OutputPort, PortVisitor, visit_ports};
 
-use crate::deadlocks::Deadlocks;
 use crate::engine::{
     Engine, Heap, HostNodes, Network, Recorder, SwitchNodes, Windows, longest_run, together,
 };
+use crate::features::pfc::deadlocks::Deadlocks;
+use crate::features::pfc::state::LosslessInputs;
 use crate::flows::Flows;
 use crate::links::Links;
 use crate::network::{Core, Hosts, Switches, Transmitter, model_numbers};
 use crate::partition::{Partition, division};
-use crate::pauses::LosslessInputs;
 use crate::plan::{
     Arrivals, Connection, EngineChoice, FixedRoute, Plan, Pool, Progress, Resources, RunError,
     Size, Workload,
@@ -183,9 +183,7 @@ fn perform(
     let full_wire = plan.full_wire_bytes();
     let inputs =
         plan.lossless.map(|lossless| LosslessInputs { lossless, largest_packet: full_wire });
-    let beside = (&plan.bumps, &plan.nics);
-    let (clos, memory, seed) = (&plan.topology, plan.shared_memory, plan.seed);
-    let (mut core, mut links) = Core::new(clos, memory, beside, flows(plan)?, seed, links);
+    let (mut core, mut links) = Core::new(plan, flows(plan)?, links);
     let host_links = links.split_off(core.routes.ports() as usize);
     let hosts = hosts(&mut core, host_links);
     let lossless_and_detour = (inputs, plan.detour);

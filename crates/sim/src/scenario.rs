@@ -4,20 +4,15 @@
 //! It finds all mistakes before anything runs. A [`ScenarioError`] names file, line, column, the wrong text, what was
 //! expected and the nearest valid word. [`schema`] is the grammar as a JSON Schema, for editors.
 
-mod bumps;
 mod cells;
 mod check;
-mod detour;
 mod expand;
 mod files;
 mod grammar;
 mod links;
-mod lossless;
-mod nics;
 mod output_keys;
 mod overlay;
 mod payload;
-mod port_keys;
 mod priorities;
 mod processing;
 mod queries;
@@ -27,7 +22,6 @@ mod resolve;
 mod rules;
 mod schema;
 mod schemes;
-mod shared_memory;
 mod sweep;
 mod switch;
 #[cfg(test)]

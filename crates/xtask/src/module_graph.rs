@@ -2,7 +2,8 @@
 //!
 //! A module that uses another can be read only after it. So the modules of a folder, and the top-level modules of a
 //! crate, need an order from those that use no other to those that use all. Considered are `use`, and paths in code and
-//! in arguments of macros, without tests.
+//! in arguments of macros, without tests. Each file of a room in `features` has a place of its own, among the modules of
+//! the crate: a room holds what belongs to one feature, from keys below the scenario to hooks above the network.
 
 mod read;
 #[cfg(test)]
@@ -244,8 +245,17 @@ fn arrows(modules: &BTreeMap<Path, Module>) -> Arrows {
     arrows
 }
 
+/// A crate's folder of features: rooms whose files stand at different heights.
+const FEATURES: &str = "features";
+
+/// Returns where a module stands in the order: a file of a feature's room by itself, among the modules of the crate.
+fn placed(module: &Path) -> Path {
+    if module.len() > 1 && module[0] == FEATURES { vec![module.join("::")] } else { module.clone() }
+}
+
 /// Returns the folder in which a use is an arrow, and its ends there.
 fn arrow(from: &Path, to: &Path, calls: bool, offered: bool) -> Option<(Path, (Node, Node))> {
+    let (from, to) = (&placed(from), &placed(to));
     let shared = from.iter().zip(to).take_while(|(a, b)| a == b).count();
     let (start, end) = (from.get(shared).cloned(), to.get(shared).cloned());
     let counts = match (&start, &end) {

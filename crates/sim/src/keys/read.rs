@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use trimline_packet::TimeDelta;
+use trimline_packet::fluid::Clock;
+use trimline_packet::{BitRate, ByteCount, SettingFault, TimeDelta};
 
 use super::error::ScenarioError;
 use super::quantity::{self, Quantity};
@@ -23,6 +24,58 @@ pub(crate) fn read<T>(
     parse(node.text().unwrap_or_default()).map_err(|fault| {
         ScenarioError::new(&node.place, fault.problem, quantity.expected()).nearest(fault.nearest)
     })
+}
+
+pub(crate) fn bytes(node: &Node) -> Result<ByteCount, ScenarioError> {
+    read(node, quantity::bytes, Quantity::Bytes)
+}
+
+pub(crate) fn rate(node: &Node) -> Result<BitRate, ScenarioError> {
+    read(node, quantity::rate, Quantity::Rate)
+}
+
+/// Reads a tick; without one a counter moves at every instant.
+pub(crate) fn clock(node: &Node) -> Result<Clock, ScenarioError> {
+    let tick = duration_of(node)?;
+    Ok(if tick == TimeDelta::ZERO { Clock::Continuous } else { Clock::Tick(tick) })
+}
+
+/// Reads a share, in billionths.
+pub(crate) fn share(node: &Node) -> Result<u64, ScenarioError> {
+    read(node, quantity::share, Quantity::Share)
+}
+
+/// Refuses a table whose settings need marks if no transport of the run answers them.
+pub(crate) fn need_marks(
+    node: &Node,
+    what: &str,
+    answers_marks: bool,
+) -> Result<(), ScenarioError> {
+    if answers_marks {
+        return Ok(());
+    }
+    Err(ScenarioError::new(
+        &node.place,
+        format!("{what} with transports that do not answer marks"),
+        "a transport with ECN: dctcp, dcqcn, or tcp with ecn = true",
+    ))
+}
+
+/// Reports a fault of a setting at its key, or at its table. `keys` has the keys of settings that have another name.
+pub(crate) fn setting_fault(
+    node: &Node,
+    keys: &[(&str, &'static str)],
+    fault: &SettingFault,
+) -> ScenarioError {
+    let known = keys.iter().find(|(setting, _)| *setting == fault.key);
+    let key = known.map_or(fault.key, |known| known.1);
+    let place = node.child(key).unwrap_or(node);
+    let expected = match &fault.nearest {
+        Some(nearest) => format!("another value, the nearest being {nearest}"),
+        None => "another value".to_owned(),
+    };
+    let problem = format!("`{key}` of {} {}", fault.value, fault.reason);
+    ScenarioError::new(&place.place, problem, expected)
 }
 
 /// Reads an integer, which the grammar keeps within bounds.
@@ -80,6 +133,12 @@ pub(crate) fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
         )
         .nearest(Some((hosts - 1).to_string()))
     })
+}
+
+/// Returns the hosts that have a stage, in the order of the list; `None` for all.
+pub(crate) fn some_hosts(node: &Node, all: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
+    let list = node.child("hosts").and_then(Node::list);
+    list.map(|hosts| hosts.iter().map(|node| host(node, all)).collect()).transpose()
 }
 
 /// Returns the hosts under `excluding`: ascending, each once.

@@ -9,34 +9,34 @@ use super::bounds::lookahead;
 use super::core::{Core, Ledger, LinkClass, Transmitter, class_of};
 use super::{HostTable, Network, SwitchTable};
 use crate::arena::Arena;
-use crate::bumps::Bumps;
-use crate::detours::Detours;
+use crate::features::detour::state::Detours;
+use crate::features::nic::pacer::Pacers;
+use crate::features::nic::state::Nics;
+use crate::features::pfc::state::{LosslessInputs, Pauses};
+use crate::features::phantom_queue::state::PhantomQueues;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Step};
-use crate::nics::Nics;
-use crate::pauses::{LosslessInputs, Pauses};
-use crate::plan::{Bumps as BumpsOf, Nics as NicsOf, PortRule, SharedMemory};
+use crate::plan::{Plan, PortRule, SharedMemory};
 use crate::random;
 use crate::table::{Fronts, Shared};
-use crate::topology::{Clos, LinkId, LinkSpec, Routes};
+use crate::topology::{LinkId, LinkSpec, Routes};
 
 impl Core {
     /// State of a run without ports and hosts, and the links of all nodes, ports first. Every flow of `flows` starts by
     /// itself.
     pub(crate) fn new(
-        clos: &Clos,
-        memory: SharedMemory,
-        (bumps, nics): (&BumpsOf, &NicsOf),
+        plan: &Plan,
         flows: Flows,
-        seed: u64,
         links: impl FnOnce(&Routes) -> Links,
     ) -> (Core, Vec<Transmitter>) {
+        let (clos, seed) = (&plan.topology, plan.seed);
         let mut routes = Routes::new(clos);
-        let bumps = Bumps::new(bumps, &routes, seed);
-        let nics = Nics::new(nics, routes.hosts());
+        let phantom_queues = PhantomQueues::new(&plan.phantom_queues, &routes);
+        let pacers = Pacers::new(plan.pacer.as_ref(), routes.hosts(), seed);
+        let nics = Nics::new(&plan.nics, routes.hosts());
         let mut links = links(&routes).with_hosts(clos, &routes, seed);
-        if let Some(bumps) = &bumps {
-            links = links.with_bumps(bumps.have_phantoms(routes.nodes()));
+        if let Some(phantoms) = &phantom_queues {
+            links = links.with_phantom_queues(phantoms.on_links());
         }
         if links.steps().any(|step| matches!(step, Step::Learn(..))) {
             routes.expect_dead();
@@ -53,12 +53,13 @@ impl Core {
             framing: Framing::NDP,
             returning: Returning::Never,
             has_pools: false,
-            pools: pools(memory, &routes),
+            pools: pools(plan.shared_memory, &routes),
             couples_ports: false,
             pauses: None,
             detours: None,
-            has_stages: nics.is_some() || bumps.as_ref().is_some_and(|bumps| bumps.paces()),
-            bumps,
+            has_stages: nics.is_some() || pacers.is_some(),
+            phantom_queues,
+            pacers,
             nics,
             coins: streams(seed, "coin", routes.ports()),
             choices: streams(seed, "next hop", nodes_that_choose),

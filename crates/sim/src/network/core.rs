@@ -9,24 +9,25 @@ use trimline_transport::{Framing, Key, RngStream};
 
 use super::{EventSink, Ties, Transmission};
 use crate::arena::Arena;
-use crate::bumps::Bumps;
-use crate::detours::Detours;
+use crate::features::detour::state::Detours;
+use crate::features::nic::pacer::Pacers;
+use crate::features::nic::state::Nics;
+use crate::features::pfc::state::Pauses;
+use crate::features::phantom_queue::state::PhantomQueues;
 use crate::flows::Flows;
 use crate::links::{Links, Loss, Passage};
-use crate::nics::Nics;
-use crate::pauses::Pauses;
 use crate::random;
 use crate::table::{Fronts, Shared};
 use crate::topology::{FarEnd, LinkId, LinkSpec, Routes};
 use crate::workload::Notice;
 
 /// Bytes at the beginning of a host that its packets need.
-pub(super) const HOST_FRONT: usize = 320;
+pub(crate) const HOST_FRONT: usize = 320;
 
 #[derive(Clone, Copy)]
-pub(super) struct LinkClass {
-    pub(super) rate: BitRate,
-    pub(super) delay: TimeDelta,
+pub(crate) struct LinkClass {
+    pub(crate) rate: BitRate,
+    pub(crate) delay: TimeDelta,
     /// Zero if a byte does not take whole picoseconds, and on links with framing: the links of most runs must not pay
     /// for it.
     ps_per_byte: u64,
@@ -46,12 +47,12 @@ impl LinkClass {
         LinkSpec { rate: self.rate, delay: self.delay, framing_bytes: self.framing_bytes }
     }
 
-    pub(super) fn is_like(&self, spec: LinkSpec, is_impaired: bool) -> bool {
+    pub(crate) fn is_like(&self, spec: LinkSpec, is_impaired: bool) -> bool {
         (self.spec(), self.is_impaired) == (spec, is_impaired)
     }
 
     #[inline]
-    pub(super) fn transmission(&self, bytes: u16) -> TimeDelta {
+    pub(crate) fn transmission(&self, bytes: u16) -> TimeDelta {
         if self.ps_per_byte != 0 {
             TimeDelta::from_ps(self.ps_per_byte * u64::from(bytes))
         } else {
@@ -63,9 +64,9 @@ impl LinkClass {
 /// The state of a node's own link.
 #[derive(Clone, Copy)]
 pub(crate) struct Transmitter {
-    pub(super) busy_until: Time,
-    pub(super) far_end: FarEnd,
-    pub(super) class: u32,
+    pub(crate) busy_until: Time,
+    pub(crate) far_end: FarEnd,
+    pub(crate) class: u32,
 }
 
 impl Transmitter {
@@ -75,7 +76,7 @@ impl Transmitter {
     }
 
     /// Makes all packets that arrive over this link leave the switch there by one port.
-    pub(super) fn set_far_end(&mut self, node: u32) {
+    pub(crate) fn set_far_end(&mut self, node: u32) {
         self.far_end = FarEnd::node(node);
     }
 }
@@ -103,7 +104,7 @@ pub(crate) struct Ledger {
 }
 
 /// Class of a link, adding it if it is new.
-pub(super) fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, is_impaired: bool) -> u32 {
+pub(crate) fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, is_impaired: bool) -> u32 {
     let is_like = |class: &LinkClass| class.is_like(spec, is_impaired);
     let known = classes.iter().position(is_like).unwrap_or_else(|| {
         classes.push(LinkClass::new(spec, is_impaired));
@@ -114,7 +115,7 @@ pub(super) fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, is_impaired
 
 /// Random choice of a switch among its up ports, from the RNG stream of the node before it.
 #[inline]
-pub(super) fn next_hop_draw(
+pub(crate) fn next_hop_draw(
     choices: &mut Shared<RngStream>,
     node: u32,
 ) -> impl FnOnce(u32) -> u32 + '_ {
@@ -128,49 +129,50 @@ pub(super) fn next_hop_draw(
 /// packets and counts.
 pub(crate) struct Core {
     pub(crate) seed: u64,
-    pub(super) classes: Shared<LinkClass>,
-    pub(super) links: Links,
+    pub(crate) classes: Shared<LinkClass>,
+    pub(crate) links: Links,
     pub(crate) arena: Arena,
     pub(crate) routes: Routes,
     /// Header and shortest packet of the transport.
     pub(crate) framing: Framing,
     pub(crate) returning: Returning,
     /// True if ports use their switch's pool.
-    pub(super) has_pools: bool,
+    pub(crate) has_pools: bool,
     /// Shared packet memory, one pool per switch.
-    pub(super) pools: Shared<Pool>,
+    pub(crate) pools: Shared<Pool>,
     /// True if ports of a switch depend on each other and run together.
     pub(crate) couples_ports: bool,
     pub(crate) pauses: Option<Box<Pauses>>,
     /// State of switches that detour packets, in a run with detours.
     pub(crate) detours: Option<Box<Detours>>,
-    pub(super) bumps: Option<Box<Bumps>>,
+    pub(crate) phantom_queues: Option<Box<PhantomQueues>>,
+    pub(crate) pacers: Option<Box<Pacers>>,
     /// Transmit queues and packet processing of hosts, in a run with either.
-    pub(super) nics: Option<Box<Nics>>,
+    pub(crate) nics: Option<Box<Nics>>,
     /// True if hosts have stages before their links: a NIC's queue or processors, a pacer, switches that may pause
     /// them, or packets for other hosts.
-    pub(super) has_stages: bool,
-    pub(super) coins: Shared<RngStream>,
+    pub(crate) has_stages: bool,
+    pub(crate) coins: Shared<RngStream>,
     /// One per node, when switches choose the paths of some flow.
-    pub(super) choices: Shared<RngStream>,
-    pub(super) counters: Shared<PortCounters>,
+    pub(crate) choices: Shared<RngStream>,
+    pub(crate) counters: Shared<PortCounters>,
     /// By node; empty in a run whose links lose nothing.
-    pub(super) losses: Shared<LinkCounters>,
+    pub(crate) losses: Shared<LinkCounters>,
     /// By host: packets and bytes sent; empty in a run that is not sampled.
-    pub(super) sent: Shared<PortCounters>,
-    pub(super) drop_list: DropList,
+    pub(crate) sent: Shared<PortCounters>,
+    pub(crate) drop_list: DropList,
     pub(crate) flows: Flows,
     /// True if hosts announce flow starts to each other without packets: no host may be behind.
     pub(crate) has_notices: bool,
     pub(crate) ledger: Ledger,
-    pub(super) port_hops: u64,
-    pub(super) hosts: Fronts<HOST_FRONT>,
+    pub(crate) port_hops: u64,
+    pub(crate) hosts: Fronts<HOST_FRONT>,
 }
 
 impl Core {
     /// Begins to send a packet on `link` to node `next`: transmission `from`. An impaired link may delay or lose it.
     #[inline(always)]
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &mut self,
         sink: &mut (impl EventSink + ?Sized),
         link: &mut Transmitter,
@@ -201,8 +203,8 @@ impl Core {
         transmission: TimeDelta,
     ) {
         let node = from.link();
-        if let Some(bumps) = &mut self.bumps {
-            bumps.pass(node as usize, begin, self.arena.packet_mut(handle));
+        if let Some(phantoms) = &mut self.phantom_queues {
+            phantoms.pass(node as usize, begin, self.arena.packet_mut(handle));
         }
         let host = node.wrapping_sub(self.routes.ports()) as usize;
         if let Some(sent) = self.sent.find_mut(host) {
@@ -229,14 +231,14 @@ impl Core {
     }
 
     /// Drops a packet of a host or for a host.
-    pub(super) fn drop_quietly(&mut self, handle: Handle) {
+    pub(crate) fn drop_quietly(&mut self, handle: Handle) {
         self.ledger.dropped += 1;
         self.ledger.dropped_bytes += u64::from(self.arena.packet(handle).wire_bytes);
         self.arena.release(handle);
     }
 
     #[inline(always)]
-    pub(super) fn count_delivered(&mut self, packet: &Packet) {
+    pub(crate) fn count_delivered(&mut self, packet: &Packet) {
         self.ledger.delivered_bytes += u64::from(packet.wire_bytes);
         self.ledger.delivered[packet.service.service_index()] += 1;
     }
@@ -244,14 +246,14 @@ impl Core {
     /// Counts a discarded whole data packet if the host has forgotten its connection: then it is no duplicate.
     #[cold]
     #[inline(never)]
-    pub(super) fn count_if_unclaimed(&mut self, host: u32, packet: &Packet) {
+    pub(crate) fn count_if_unclaimed(&mut self, host: u32, packet: &Packet) {
         if self.flows.find(host, Key::of(packet)).is_none() {
             self.ledger.unclaimed += 1;
         }
     }
 
     #[inline(always)]
-    pub(super) fn count_created(&mut self, packet: &Packet) {
+    pub(crate) fn count_created(&mut self, packet: &Packet) {
         self.ledger.created += 1;
         self.ledger.created_bytes += u64::from(packet.wire_bytes);
     }
@@ -260,11 +262,11 @@ impl Core {
         Ties::new(self.seed, self.routes.ports())
     }
 
-    pub(super) fn rate(&self, link: &Transmitter) -> BitRate {
+    pub(crate) fn rate(&self, link: &Transmitter) -> BitRate {
         self.classes[link.class as usize].rate
     }
 
-    pub(super) fn class_now(&self, link: LinkId, spec: LinkSpec) -> u32 {
+    pub(crate) fn class_now(&self, link: LinkId, spec: LinkSpec) -> u32 {
         let is_impaired = self.links.is_impaired(link);
         let is_like = |class: &LinkClass| class.is_like(spec, is_impaired);
         let class = self.classes.iter().position(is_like).expect("every class was made at set-up");
@@ -274,6 +276,11 @@ impl Core {
     /// Number of packets that hosts and ports began to send.
     pub(crate) fn packet_hops(&self) -> u64 {
         self.ledger.created - self.ledger.quenched + self.port_hops
+    }
+
+    /// Packets that the phantom queue of a node's link was the first to mark.
+    pub(crate) fn marked_by_phantom(&self, node: u32) -> u64 {
+        self.phantom_queues.as_ref().map_or(0, |phantoms| phantoms.marked(node as usize))
     }
 
     pub(crate) fn next_link_event(&self) -> Time {
@@ -336,7 +343,8 @@ impl Core {
                 couples_ports: self.couples_ports,
                 pauses: self.pauses.as_ref().map(|pauses| Box::new(pauses.view())),
                 detours: self.detours.as_ref().map(|of| Box::new(of.view())),
-                bumps: self.bumps.as_ref().map(|bumps| Box::new(bumps.view())),
+                phantom_queues: self.phantom_queues.as_ref().map(|of| Box::new(of.view())),
+                pacers: self.pacers.as_ref().map(|pacers| Box::new(pacers.view())),
                 nics: self.nics.as_ref().map(|nics| Box::new(nics.view())),
                 has_stages: self.has_stages,
                 coins: self.coins.view(),

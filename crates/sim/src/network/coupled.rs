@@ -1,6 +1,6 @@
 //! Switches whose ports depend on each other. They share memory, so that a port's room depends on all queues; or their
-//! inputs are counted, so that a departure changes another port's pauses ([`super::pauses`]); or packets leave by
-//! another port when their own is busy ([`super::detoured`]).
+//! inputs are counted, so that a departure changes another port's pauses ([`crate::features::pfc`]); or packets leave by
+//! another port when their own is busy ([`crate::features::detour`]).
 //!
 //! Events of such a switch happen in order of time; at one instant, ports in order of their numbers, then arrivals. The
 //! end of a transmission is an event of its own, since it frees memory.
@@ -94,7 +94,7 @@ impl<P: OutputPort> Switches<P> {
 
     /// Queues a packet at a coupled port. Returns whether its transmitter is free.
     #[inline(always)]
-    pub(super) fn enqueue_coupled(
+    pub(crate) fn enqueue_coupled(
         &mut self,
         core: &mut Core,
         sink: &mut (impl EventSink + ?Sized),

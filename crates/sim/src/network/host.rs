@@ -18,19 +18,19 @@ use crate::table::{self, Fronts, Shared};
 const MAX_PREFETCH: usize = 512;
 
 #[repr(C, align(64))]
-pub(super) struct HostNode<E> {
-    pub(super) link: Transmitter,
+pub(crate) struct HostNode<E> {
+    pub(crate) link: Transmitter,
     /// No event of this host lies before this.
-    pub(super) clock: Time,
+    pub(crate) clock: Time,
     next_start_at: Time,
     /// Flows that started here without a packet sent yet.
     unsent: u32,
     begun: u32,
-    pub(super) endpoint: E,
+    pub(crate) endpoint: E,
 }
 
 pub(crate) struct Hosts<E: Protocol> {
-    pub(super) hosts: Shared<HostNode<E>>,
+    pub(crate) hosts: Shared<HostNode<E>>,
     config: Arc<E::Config>,
 }
 
@@ -238,7 +238,7 @@ impl<E: Protocol> Hosts<E> {
 
     /// Polls the endpoint of a host for a packet.
     #[inline(always)]
-    pub(super) fn pull(
+    pub(crate) fn pull(
         &mut self,
         core: &mut Core,
         host: u32,
@@ -263,7 +263,7 @@ impl<E: Protocol> Hosts<E> {
 
     /// Sends a packet on the link of a host, which is free.
     #[inline(always)]
-    pub(super) fn send(
+    pub(crate) fn send(
         &mut self,
         core: &mut Core,
         sink: &mut (impl EventSink + ?Sized),
@@ -353,7 +353,7 @@ impl<E: Protocol> Hosts<E> {
 
     /// Gives a packet to a host's transport: it leaves the network.
     #[inline(always)]
-    pub(super) fn receive(
+    pub(crate) fn receive(
         &mut self,
         core: &mut Core,
         host: u32,

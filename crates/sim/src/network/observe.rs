@@ -1,16 +1,12 @@
 //! Views of a network between two events, for recorders and checks.
 
-use std::ops::Range;
-
 use trimline_hostnic::PacerCounters;
 use trimline_metrics::HostCounters;
 use trimline_packet::{Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta};
 use trimline_transport::Side;
 
-use super::{HostTable, Network, SwitchTable};
-use crate::bumps::Bumps;
+use super::{Core, HostTable, Network, SwitchTable};
 use crate::flows::{Seat, Totals};
-use crate::nics::Nics;
 
 impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     /// Checks that no queue exceeds its limit, and that pools count the bytes in their queues.
@@ -95,20 +91,36 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
 
     /// Counters of the stages before hosts' links, by host; empty in a run without stages.
     pub(crate) fn staged_hosts(&self, now: Time) -> Vec<HostCounters> {
-        staged_hosts(
-            self.core.nics.as_deref(),
-            self.core.bumps.as_deref(),
-            self.core.routes.ports()..self.core.routes.nodes(),
-            now,
-        )
+        let Core { nics, pacers, phantom_queues, routes, .. } = &self.core;
+        let nodes = routes.ports()..routes.nodes();
+        let has_phantoms = phantom_queues.as_ref().is_some_and(|of| of.has_any(nodes.clone()));
+        if nics.is_none() && pacers.is_none() && !has_phantoms {
+            return Vec::new();
+        }
+        let of_host = |(host, node): (u32, u32)| {
+            let pacer = pacers.as_ref().map(|pacers| pacers.counters(host)).unwrap_or_default();
+            let PacerCounters { passed, paced, dropped, associated, refused, dropped_bytes: _ } =
+                pacer;
+            // Without a NIC's counters the pacer has seen all packets.
+            let to_pacer =
+                || HostCounters { sent: passed + paced + dropped, ..HostCounters::default() };
+            HostCounters {
+                passed,
+                paced,
+                pacer_dropped: dropped,
+                associated,
+                refused,
+                marked: self.core.marked_by_phantom(node),
+                ..nics.as_ref().map_or_else(to_pacer, |nics| nics.counters(host, now))
+            }
+        };
+        (0..).zip(nodes).map(of_host).collect()
     }
 
     /// Packets and bytes that each host sent, and its link's phantom marks, in a sampled run.
     pub(crate) fn host_counters(&self) -> impl Iterator<Item = PortCounters> {
-        let bumps = self.core.bumps.as_deref();
         self.core.sent.iter().zip(self.core.routes.ports()..).map(move |(sent, node)| {
-            let marked = bumps.map_or(0, |bumps| bumps.marked(node as usize));
-            PortCounters { marked, ..*sent }
+            PortCounters { marked: self.core.marked_by_phantom(node), ..*sent }
         })
     }
 
@@ -151,9 +163,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
 
     pub(crate) fn port_counters(&self) -> Vec<PortCounters> {
         let of = |port: u32| {
-            let bumps = self.core.bumps.as_ref();
-            let by_phantom = bumps.map_or(0, |bumps| bumps.marked(port as usize));
-            let marked = u64::from(self.switches.marked(port)) + by_phantom;
+            let marked = u64::from(self.switches.marked(port)) + self.core.marked_by_phantom(port);
             PortCounters { marked, ..self.core.counters[port as usize] }
         };
         (0..self.core.routes.ports()).map(of).collect()
@@ -164,38 +174,4 @@ pub(super) fn data_queues(switches: &(impl SwitchTable + ?Sized), port: u32) -> 
     let is_whole = |class: &ServiceClass| class.service().is_whole();
     let queue = |class| switches.queue_of(port, class);
     ServiceClass::all().filter(is_whole).fold(0, |all, class| all | 1 << queue(class))
-}
-
-fn staged_hosts(
-    nics: Option<&Nics>,
-    bumps: Option<&Bumps>,
-    nodes: Range<u32>,
-    now: Time,
-) -> Vec<HostCounters> {
-    let has_bumps = |bumps: &Bumps| bumps.paces() || bumps.has_phantom_of(nodes.clone());
-    if nics.is_none() && !bumps.is_some_and(has_bumps) {
-        return Vec::new();
-    }
-    let of = |(host, node)| HostCounters {
-        marked: bumps.map_or(0, |bumps| bumps.marked(node as usize)),
-        ..staged_host(nics, bumps, host, now)
-    };
-    (0..).zip(nodes).map(of).collect()
-}
-
-fn staged_host(nics: Option<&Nics>, bumps: Option<&Bumps>, host: u32, now: Time) -> HostCounters {
-    let nic = nics.map(|nics| nics.counters(host, now));
-    let pacer = bumps.map(|bumps| bumps.pacer_counters(host));
-    let PacerCounters { passed, paced, dropped, associated, refused, dropped_bytes: _ } =
-        pacer.unwrap_or_default();
-    // Without a NIC's counters the pacer has seen all packets.
-    let to_pacer = HostCounters { sent: passed + paced + dropped, ..HostCounters::default() };
-    HostCounters {
-        passed,
-        paced,
-        pacer_dropped: dropped,
-        associated,
-        refused,
-        ..nic.unwrap_or(to_pacer)
-    }
 }

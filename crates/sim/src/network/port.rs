@@ -11,29 +11,29 @@ use trimline_switch::{
 use super::core::next_hop_draw;
 use super::{Core, EventSink, SwitchTable, Transmission, Transmitter};
 use crate::arena::Arena;
-use crate::detours::Detours;
+use crate::features::detour::state::Detours;
+use crate::features::pfc::state::Pauses;
 use crate::flows::Flows;
-use crate::pauses::Pauses;
 use crate::random::NodeRng;
 use crate::table::Shared;
 use crate::topology::Routes;
 
 /// An output port and its link: one cache line with the two queues of an NDP port.
 #[repr(C, align(64))]
-pub(super) struct PortNode<P> {
-    pub(super) port: P,
-    pub(super) link: Transmitter,
+pub(crate) struct PortNode<P> {
+    pub(crate) port: P,
+    pub(crate) link: Transmitter,
 }
 
 impl<P: OutputPort> PortNode<P> {
     /// Returns when the port starts to send next; never, if it is empty.
     #[inline(always)]
-    pub(super) fn next_departure(&self) -> Time {
+    pub(crate) fn next_departure(&self) -> Time {
         self.port.next_start(self.link.busy_until)
     }
 
     /// Lets a paused class be sent again, from `now` on.
-    pub(super) fn resume(&mut self, class: usize, now: Time) {
+    pub(crate) fn resume(&mut self, class: usize, now: Time) {
         self.port.resume(class);
         self.link.busy_until = self.link.busy_until.max(now);
     }
@@ -41,13 +41,13 @@ impl<P: OutputPort> PortNode<P> {
 
 /// Pool of a port's switch. No port of a plain model reads it.
 #[inline(always)]
-pub(super) fn pool_of(model: &impl PortModel, routes: &Routes, port: u32) -> usize {
+pub(crate) fn pool_of(model: &impl PortModel, routes: &Routes, port: u32) -> usize {
     if model.is_plain() { 0 } else { routes.switch_of(port) as usize }
 }
 
 pub(crate) struct Switches<P: OutputPort> {
-    pub(super) ports: Shared<PortNode<P>>,
-    pub(super) model: P::Model,
+    pub(crate) ports: Shared<PortNode<P>>,
+    pub(crate) model: P::Model,
 }
 
 impl<P: OutputPort> Switches<P> {
@@ -133,7 +133,7 @@ impl<P: OutputPort> Switches<P> {
 
     /// Starts the next transmission. `RECORDED` compiles in the bookkeeping of flow control and detours.
     #[inline(always)]
-    pub(super) fn depart<const RECORDED: bool>(
+    pub(crate) fn depart<const RECORDED: bool>(
         &mut self,
         core: &mut Core,
         sink: &mut (impl EventSink + ?Sized),
@@ -199,7 +199,7 @@ impl<P: OutputPort> Switches<P> {
 
     /// Queues a packet at a port that may have no room for it.
     #[inline(never)]
-    pub(super) fn port_overflow(
+    pub(crate) fn port_overflow(
         &mut self,
         core: &mut Core,
         sink: &mut (impl EventSink + ?Sized),

@@ -3,9 +3,9 @@
 use trimline_packet::Packet;
 use trimline_switch::Choices;
 
-use super::port_keys::Keys;
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{BYTES, Key, computed};
+use crate::keys::port::Keys;
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::read;
 

@@ -1,6 +1,7 @@
 //! Every key of a scenario file: one table for checker, errors and JSON Schema.
 
-use super::{cells, detour, lossless, output_keys, processing, shared_memory, workload_keys};
+use super::{cells, output_keys, processing, workload_keys};
+use crate::features::{detour, pfc, phantom_queue, shared_buffer};
 use crate::keys::form::{
     BYTES, DIRECTION, DURATION, Form, Grammar, Key, LAYER, MAX_HOSTS, QUEUE, RATE, SHARE, computed,
     fixed, optional, required,
@@ -57,7 +58,7 @@ pub(crate) static SCENARIO: Grammar = Grammar {
             "Packets that do not go up and down. With switch.pfc ports may then wait for each other in a circle.",
         ),
         optional("switch", Form::Table(&SWITCH), "What every switch port does."),
-        super::bumps::PHANTOM_KEY,
+        phantom_queue::keys::KEY,
         computed(
             "transport",
             Form::Transports,
@@ -121,7 +122,7 @@ pub(crate) static SCHEME: Grammar = Grammar {
             "as its transports have it",
             "What every switch port does.",
         ),
-        super::bumps::PHANTOM_KEY,
+        phantom_queue::keys::KEY,
         processing::HOST_KEY,
     ],
 };
@@ -501,12 +502,12 @@ static SWITCH: Grammar = Grammar {
     alternatives: &[],
     keys: port_keys![
         ;
-        shared_memory::OF_SWITCH_KEY,
-        shared_memory::OF_PORT_KEY,
-        shared_memory::ALPHA_KEY,
+        shared_buffer::OF_SWITCH_KEY,
+        shared_buffer::OF_PORT_KEY,
+        shared_buffer::ALPHA_KEY,
         processing::LATENCY_KEY,
-        lossless::KEY,
-        detour::KEY,
+        pfc::keys::KEY,
+        detour::keys::KEY,
         optional(
             "port",
             Form::Tables(&PORT),

@@ -2,7 +2,8 @@
 
 use trimline_packet::TimeDelta;
 
-use crate::keys::error::{ScenarioError, nearest};
+use crate::keys::error::ScenarioError;
+use crate::keys::links::link;
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::{duration_of, read};
 use crate::keys::tree::Node;
@@ -42,19 +43,6 @@ pub(super) fn links(root: &Node, clos: &Clos) -> Result<Links, ScenarioError> {
             .iter()
             .map(|node| fixed_route(node, clos, &names))
             .collect::<Result<_, _>>()?,
-    })
-}
-
-pub(super) fn link(node: &Node, names: &[(String, LinkId)]) -> Result<LinkId, ScenarioError> {
-    let name = node.text().unwrap_or_default();
-    let known = names.iter().find(|(known, _)| known == name);
-    known.map(|&(_, link)| link).ok_or_else(|| {
-        ScenarioError::new(
-            &node.place,
-            format!("no link is named `{name}`"),
-            "a port or a host of the topology, such as \"tor 0 down 0\" or \"host 3\"",
-        )
-        .nearest(nearest(name, names.iter().map(|(known, _)| known.as_str())))
     })
 }
 

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_takes_the_place_of_transport_switch_and_bumps() {
+    fn a_scheme_takes_the_place_of_transport_switch_and_host() {
         let named = "schemes = [\"ndp\", \"hull\", \"dctcp\", \"tcp\", \"dcqcn\", \"phost\"]\n";
         let pacer = "host.pacer.flows = 3\nphantom_queue = [{ drain = \"50%\" }]\n";
         // A key that a scheme lacks does not remain from another scheme.
@@ -263,12 +263,12 @@ mod tests {
             assert_eq!(plan.topology.processing.switch, [TimeDelta::from_ns(300); 3]);
             assert_eq!(plan.topology.processing.host_send.min, TimeDelta::from_us(2));
             let is_hull = plan.series == "hull";
-            assert_eq!(plan.bumps.paced.is_some(), is_hull);
-            assert_eq!(plan.bumps.phantoms.len(), if is_hull { 4 } else { 0 });
+            assert_eq!(plan.pacer.is_some(), is_hull);
+            assert_eq!(plan.phantom_queues.len(), if is_hull { 4 } else { 0 });
             assert_eq!(plan.lossless.is_some(), plan.series == "dcqcn");
         }
         assert_eq!(plans[0].switch, ServiceModel::paper(8, 1436));
-        let hull = plans[1].bumps.paced.as_ref().expect("a pacer");
+        let hull = plans[1].pacer.as_ref().expect("a pacer");
         assert_eq!(hull.settings.bucket, ByteCount::new(3_000));
         assert_eq!(hull.settings.flows, 64, "not what the scenario said");
         assert_eq!(plans[3].switch, ServiceModel::drop_tail(200));

@@ -209,7 +209,7 @@ mod tests {
     fn a_scheme_is_made_for_the_payload_that_it_has() {
         let bucket = |keys: &str, tables: &str, settings: &[&str]| {
             let runs = runs(keys, tables, settings).unwrap_or_else(|error| panic!("{error}"));
-            runs[0].plan.bumps.paced.as_ref().map(|paced| paced.settings.bucket.get())
+            runs[0].plan.pacer.as_ref().map(|paced| paced.settings.bucket.get())
         };
         assert_eq!(bucket("schemes = [\"hull\"]\n", "", &[]), Some(18_128));
         assert_eq!(bucket("schemes = [\"hull\"]\n", "", &["payload=4000B"]), Some(8_128));

@@ -2,6 +2,7 @@
 
 use trimline_packet::{ByteCount, TimeDelta};
 
+use crate::features::nic;
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{BYTES, DURATION, Form, Grammar, Key, computed, fixed, optional};
 use crate::keys::quantity::{self, Quantity};
@@ -62,9 +63,9 @@ static HOST: Grammar = Grammar {
         SPREAD_KEY,
         optional("send", Form::Table(&ONE_WAY), "What a host takes for what it sends."),
         optional("receive", Form::Table(&ONE_WAY), "What a host takes for what it receives."),
-        super::nics::FIFO_KEY,
-        super::bumps::PACER_KEY,
-        super::nics::CPU_KEY,
+        nic::keys::FIFO_KEY,
+        nic::pacer_keys::KEY,
+        nic::keys::CPU_KEY,
     ],
 };
 

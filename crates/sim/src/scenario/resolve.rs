@@ -7,11 +7,12 @@ use trimline_switch::Marker;
 use trimline_transport::Framing;
 
 use super::Output;
-use super::bumps::Surroundings;
 use super::workloads::workloads;
 use crate::engine::longest_run;
+use crate::features::{detour, nic, phantom_queue};
 use crate::keys::error::{ScenarioError, nearest};
 use crate::keys::form::MAX_HOSTS;
+use crate::keys::links::link;
 use crate::keys::quantity;
 use crate::keys::read::{duration_of, number, pair, positive, read};
 use crate::keys::tree::Node;
@@ -54,17 +55,12 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     let answers = transports.iter().any(|chosen| chosen.answers_marks());
     let largest = framing.wire_bytes(payload_bytes);
     let is_lossless = ports.lossless.is_some();
-    let around = Surroundings {
-        topology: &topology,
-        answers_marks: answers,
-        is_lossless,
-        largest_packet: largest,
-        events: &links.events,
-    };
-    let detour = super::detour::detour(root, &ports.switch, &topology, largest)?;
+    let detour = detour::keys::detour(root, &ports.switch, &topology, largest)?;
     last_hop_is_told(root, &transports)?;
-    let bumps = super::bumps::bumps(root, &around)?;
-    let nics = super::nics::nics(root, topology.hosts(), largest, is_lossless)?;
+    let phantom_queues =
+        phantom_queue::keys::phantom_queues(root, &topology, answers, &links.events)?;
+    let pacer = nic::pacer_keys::pacer(root, &topology, largest, (answers, is_lossless))?;
+    let nics = nic::keys::nics(root, topology.hosts(), largest, is_lossless)?;
     let shortest = framing.min.min(Packet::HEADER_BYTES).min(Pause::BYTES);
     within_longest(root, lookahead(&topology, &links.events, shortest))?;
     let (workloads, missing) = workloads(root, &topology, &transports, &named.places, duration)?;
@@ -88,7 +84,8 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         shared_memory: ports.memory,
         lossless: ports.lossless,
         detour,
-        bumps,
+        phantom_queues,
+        pacer,
         nics,
         fixed_routes: links.fixed_routes,
         topology,
@@ -186,7 +183,7 @@ fn sampled(node: &Node, topology: &Clos) -> Result<Sampled, ScenarioError> {
     let list = |key| node.child(key).and_then(Node::list).unwrap_or(&[]);
     let names = topology::links(topology);
     let port = |node: &Node| {
-        let link = super::links::link(node, &names)?;
+        let link = link(node, &names)?;
         match node.text().is_some_and(|name| name.starts_with("host ")) {
             false => Ok(link),
             true => Err(ScenarioError::new(
@@ -221,7 +218,7 @@ fn pod(node: &Node, topology: &Clos) -> Result<u32, ScenarioError> {
 fn watch(node: &Node, topology: &Clos) -> Result<Watch, ScenarioError> {
     let list = |key| node.child(key).and_then(Node::list).unwrap_or(&[]);
     let names = topology::links(topology);
-    let places = list("places").iter().map(|node| super::links::link(node, &names));
+    let places = list("places").iter().map(|node| link(node, &names));
     let places = places.collect::<Result<Vec<_>, _>>()?;
     let flows = list("flows").iter().map(|node| pair(node, topology.hosts()));
     let flows = flows.collect::<Result<Vec<_>, _>>()?;

@@ -9,21 +9,20 @@ use trimline_switch::{
 };
 use trimline_transport::Framing;
 
-use super::links::{Links, link};
-use super::lossless;
-use super::port_keys::Keys;
-use super::shared_memory;
+use super::links::Links;
+use crate::features::pfc::keys as pfc;
+use crate::features::shared_buffer;
 use crate::keys::error::ScenarioError;
+use crate::keys::links::selected;
+use crate::keys::port::Keys;
 use crate::keys::quantity::{self, Quantity, QueueSize};
 use crate::keys::read::read;
 use crate::keys::tree::Node;
 use crate::plan::{Base, Lossless, PortRule, SharedMemory};
-use crate::topology::{self, Clos};
+use crate::topology::Clos;
 
 /// NDP 6.1: DCTCP marks at 30 packets.
 pub(super) const ECN_MARK: u32 = 30;
-
-const SELECTORS: [&str; 3] = ["layer", "direction", "link"];
 
 pub(super) struct Ports {
     pub(super) switch: ServiceModel,
@@ -101,7 +100,7 @@ fn rule(node: &Node, base: Keys<'_>, context: Context<'_>) -> Result<PortRule, S
         None => Keys { rule: Some(node), ..base },
     };
     let (main, _) = main_model(&keys, context)?;
-    if main.shares_memory() != (shares(&base) && lossless::table(&base).is_none()) {
+    if main.shares_memory() != (shares(&base) && pfc::table(&base).is_none()) {
         return Err(ScenarioError::new(
             &node.place,
             format!("profile \"{}\" beside ports that share memory", keys.profile.name),
@@ -114,50 +113,7 @@ fn rule(node: &Node, base: Keys<'_>, context: Context<'_>) -> Result<PortRule, S
 }
 
 fn shares(keys: &Keys<'_>) -> bool {
-    shared_memory::KEYS.iter().any(|key| keys.get(key).is_some())
-}
-
-pub(super) fn selected(
-    node: &Node,
-    topology: &Clos,
-) -> Result<Vec<topology::LinkId>, ScenarioError> {
-    let names = topology::links(topology);
-    let [layer, direction, one] = SELECTORS.map(|key| node.child(key));
-    let of_port = |name: &str| !name.starts_with("host ");
-    if let Some(one) = one {
-        if let Some(other) = layer.or(direction) {
-            return Err(ScenarioError::new(
-                &other.place,
-                "a layer or direction beside a link",
-                "either `link`, or `layer` and `direction`",
-            ));
-        }
-        if one.text().is_some_and(|name| !of_port(name)) {
-            return Err(ScenarioError::new(
-                &one.place,
-                "a host's link: a host has no queues of a switch",
-                "a port of a switch, such as \"tor 0 down 1\"",
-            ));
-        }
-        return Ok(vec![link(one, &names)?]);
-    }
-    let has = |words: &[&str], wanted: Option<&Node>| {
-        wanted.and_then(Node::text).is_none_or(|word| words.contains(&word))
-    };
-    let is_selected = |name: &str| {
-        let words: Vec<&str> = name.split(' ').collect();
-        of_port(name) && has(&words, layer) && has(&words, direction)
-    };
-    let ports: Vec<topology::LinkId> =
-        names.iter().filter(|(name, _)| is_selected(name)).map(|&(_, link)| link).collect();
-    if layer.or(direction).is_none() || ports.is_empty() {
-        return Err(ScenarioError::new(
-            &layer.or(direction).unwrap_or(node).place,
-            "no port of this network is meant",
-            "a `layer` (tor, aggregation, spine, core), a `direction` (up, down) or a `link`",
-        ));
-    }
-    Ok(ports)
+    shared_buffer::KEYS.iter().any(|key| keys.get(key).is_some())
 }
 
 /// Returns the queues of a port, without the queue for droppable packets, and shared memory.
@@ -212,10 +168,15 @@ fn main_model(
         refuse(keys, &["notifications"], "which tells of no drops", expected)?;
     }
     let (packet_bytes, topology) = (context.packet_bytes(), context.topology);
-    let shared = match lossless::inputs(keys, topology, packet_bytes, context.links, &mut choices)?
-    {
+    let shared = match pfc::inputs(
+        keys,
+        topology,
+        packet_bytes,
+        (&context.links.events, context.links.impairment.reordering),
+        &mut choices,
+    )? {
         Some(lossless) => Shared::Inputs(lossless),
-        None => Shared::Memory(shared_memory::share(keys, topology, packet_bytes, &mut choices)?),
+        None => Shared::Memory(shared_buffer::share(keys, topology, packet_bytes, &mut choices)?),
     };
     Ok((built(keys, context, &choices)?, shared))
 }
@@ -406,7 +367,7 @@ fn check_demands(ports: &Ports, keys: &Keys<'_>) -> Result<(), ScenarioError> {
     if !demanding(&ports.switch) && !rules().any(demanding) {
         return Ok(());
     }
-    let beside = ["port", "droppable_queue", "lossless", "detour", "buffer_cell"];
+    let beside = ["port", "droppable_queue", "pfc", "detour", "buffer_cell"];
     let given = beside.iter().find_map(|name| Some((name, keys.switch?.child(name)?)));
     match given {
         None => Ok(()),

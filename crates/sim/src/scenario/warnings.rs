@@ -125,13 +125,13 @@ fn detours(plan: &Plan, packet_bytes: u16) -> Vec<String> {
 
 /// Describes phantom queues whose threshold a full link does not reach during the run.
 fn phantoms(plan: &Plan) -> Vec<String> {
-    let Some(duration) = plan.duration.filter(|_| !plan.bumps.phantoms.is_empty()) else {
+    let Some(duration) = plan.duration.filter(|_| !plan.phantom_queues.is_empty()) else {
         return Vec::new();
     };
     let routes = Routes::new(&plan.topology);
     let packet = u64::from(plan.full_wire_bytes());
     let mut said: Vec<String> = Vec::new();
-    for phantom in &plan.bumps.phantoms {
+    for phantom in &plan.phantom_queues {
         let (drain, threshold) = (phantom.settings.drain, phantom.settings.threshold);
         let line = routes.link(phantom.link.node()).spec.rate;
         let [sent, gone] = [line, drain].map(|rate| rate.bytes_in(duration).get());
@@ -150,9 +150,9 @@ fn phantoms(plan: &Plan) -> Vec<String> {
 
 /// Describes conflicting settings of phantom queues and pacers.
 fn settings(plan: &Plan) -> impl Iterator<Item = String> {
-    let phantoms = plan.bumps.phantoms.iter().flat_map(|phantom| phantom.settings.warnings());
+    let phantoms = plan.phantom_queues.iter().flat_map(|phantom| phantom.settings.warnings());
     let rate = plan.topology.host_link.rate;
-    let paced = plan.bumps.paced.iter().flat_map(move |paced| paced.settings.warnings(rate));
+    let paced = plan.pacer.iter().flat_map(move |paced| paced.settings.warnings(rate));
     let of_phantoms = phantoms.map(|fault| format!("phantom_queue: {fault}"));
     of_phantoms.chain(paced.map(|fault| format!("host.pacer: {fault}")))
 }

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::plan::{
-    Arrivals, Base, Bumps, Choose, Chosen, Connection, EngineChoice, Impairment, Matrix, Nics,
-    Plan, Sampled, SharedMemory, Size, Spraying, Workload,
+    Arrivals, Base, Choose, Chosen, Connection, EngineChoice, Impairment, Matrix, Nics, Plan,
+    Sampled, SharedMemory, Size, Spraying, Workload,
 };
 use crate::run::EPOCH;
 use crate::topology::{Clos, LinkSpec, Processing};
@@ -80,7 +80,8 @@ pub fn plan(topology: Clos, transport: Chosen, workloads: Vec<Workload>) -> Plan
         shared_memory: SharedMemory::None,
         lossless: None,
         detour: None,
-        bumps: Bumps::default(),
+        phantom_queues: Vec::new(),
+        pacer: None,
         nics: Nics::default(),
         fixed_routes: Vec::new(),
         transports: vec![transport],

@@ -145,11 +145,11 @@ pub(super) fn bump_links(plan: &mut Plan, seed: u64) {
             clock: draws.one_of(&[Clock::Continuous, Clock::Tick(TimeDelta::from_ns(800))]),
         };
         let model = settings.check(rate).expect("a drain below the rate");
-        plan.bumps.phantoms.push(PhantomLink { link, settings, model });
+        plan.phantom_queues.push(PhantomLink { link, settings, model });
     }
     // A pacer does not see pauses.
     if plan.lossless.is_none() && draws.below(2) == 0 {
-        plan.bumps.paced = Some(pace(plan, &mut draws));
+        plan.pacer = Some(pace(plan, &mut draws));
     }
 }
 

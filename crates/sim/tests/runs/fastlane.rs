@@ -116,6 +116,7 @@ fn what_does_not_go_together_is_refused_with_its_place() {
             "lets nothing through",
         ),
         ("transport.pfabric = {}\nswitch.droppable_queue = \"8pkt\"", "`droppable_queue` beside"),
+        ("transport.pfabric = {}\nswitch.pfc.xoff = \"90KB\"", "`pfc` beside ports"),
     ] {
         let error = refused(keys);
         assert!(error.contains(words) && error.contains("s.toml:"), "{keys}: {error}");

@@ -191,10 +191,10 @@ fn derived(plan: &Plan) -> String {
             said.push(rule.to_owned());
         }
     }
-    if let Some(phantom) = plan.bumps.phantoms.first() {
+    if let Some(phantom) = plan.phantom_queues.first() {
         said.push(format!("phantom queue marks beyond {}", phantom.settings.threshold));
     }
-    if let Some(paced) = &plan.bumps.paced {
+    if let Some(paced) = &plan.pacer {
         said.push(format!("pacer holds {}", paced.settings.queue));
     }
     if let Some(Hot::Above(threshold)) = plan.detour.and_then(|model| model.hot) {

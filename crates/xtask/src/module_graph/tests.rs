@@ -47,6 +47,22 @@ fn a_circle_of_three_begins_at_the_least() {
 }
 
 #[test]
+fn files_of_a_features_room_stand_at_their_own_heights() {
+    let room = [
+        ("lib.rs", "mod features; mod network;"),
+        ("features.rs", "mod pause;"),
+        ("features/pause.rs", "mod hooks; mod state;"),
+        ("features/pause/hooks.rs", "use super::state::S; use crate::network::N;"),
+        ("features/pause/state.rs", "pub struct S;"),
+        ("network.rs", "use crate::features::pause::state::S;"),
+    ];
+    check(&room, &[]);
+    let mut circle = room.to_vec();
+    circle[4].1 = "use crate::network::N;";
+    check(&circle, &["features::pause::state -> network -> features::pause::state"]);
+}
+
+#[test]
 fn a_diamond_is_no_circle() {
     check(
         &[

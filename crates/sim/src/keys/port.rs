@@ -9,23 +9,23 @@ use crate::keys::tree::Node;
 
 /// The keys of a model: a rule over `switch`.
 #[derive(Clone, Copy)]
-pub(super) struct Keys<'a> {
-    pub(super) rule: Option<&'a Node>,
-    pub(super) switch: Option<&'a Node>,
-    pub(super) profile: &'static Profile,
+pub(crate) struct Keys<'a> {
+    pub(crate) rule: Option<&'a Node>,
+    pub(crate) switch: Option<&'a Node>,
+    pub(crate) profile: &'static Profile,
 }
 
 impl<'a> Keys<'a> {
-    pub(super) fn get(&self, name: &str) -> Option<&'a Node> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Node> {
         let own = self.rule.and_then(|rule| rule.child(name));
         own.or_else(|| self.switch.and_then(|switch| switch.child(name)))
     }
 
-    pub(super) fn profile(&self) -> &'static str {
+    pub(crate) fn profile(&self) -> &'static str {
         self.profile.name
     }
 
-    pub(super) fn size(&self, name: &str) -> Result<Option<QueueSize>, ScenarioError> {
+    pub(crate) fn size(&self, name: &str) -> Result<Option<QueueSize>, ScenarioError> {
         self.get(name).map(|node| read(node, quantity::queue, Quantity::Queue)).transpose()
     }
 }

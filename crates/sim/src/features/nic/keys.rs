@@ -1,25 +1,24 @@
 //! Scenario keys of NICs and processors, which are between the transports of hosts and their links.
 
 use trimline_hostnic::{Adaptive, Bypass, Interrupts, ReceiverSettings, TransmitterSettings};
-use trimline_packet::{ByteCount, SettingFault, TimeDelta};
+use trimline_packet::{ByteCount, TimeDelta};
 
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{
     BYTES, DURATION, Form, Grammar, Key, MAX_HOSTS, computed, fixed, required,
 };
-use crate::keys::quantity::{self, Quantity};
-use crate::keys::read::{duration_of, host, number, read};
+use crate::keys::read::{bytes, duration_of, number, setting_fault, some_hosts};
 use crate::keys::tree::Node;
 use crate::plan::{Nics, ReceiveHosts, TransmitHosts};
 
-pub(super) const FIFO_KEY: Key = computed(
+pub(crate) const FIFO_KEY: Key = computed(
     "fifo",
     Form::Either(&FIFOS),
     "none: a packet is given up when the link is free",
     "A queue, first in first out, in which all that a host sends waits for its link: data and ACKs of all connections in the order in which their transports gave them up. Bytes, or a table.",
 );
 
-pub(super) const CPU_KEY: Key = computed(
+pub(crate) const CPU_KEY: Key = computed(
     "cpu",
     Form::Table(&CPU),
     "the transport hears of each packet at once",
@@ -107,7 +106,7 @@ static COALESCED: Grammar = Grammar {
 };
 
 /// Reads the NICs. `largest_packet` is in bytes on the wire.
-pub(super) fn nics(
+pub(crate) fn nics(
     root: &Node,
     hosts: u32,
     largest_packet: u16,
@@ -127,29 +126,8 @@ pub(super) fn nics(
     Ok(Nics { transmit: transmit.transpose()?, receive: receive.transpose()? })
 }
 
-fn at(node: &Node, keys: &[(&str, &'static str)], fault: &SettingFault) -> ScenarioError {
-    let key =
-        keys.iter().find(|(setting, _)| *setting == fault.key).map_or(fault.key, |known| known.1);
-    let place = node.child(key).unwrap_or(node);
-    let expected = match &fault.nearest {
-        Some(nearest) => format!("another value, the nearest being {nearest}"),
-        None => "another value".to_owned(),
-    };
-    let problem = format!("`{key}` of {} {}", fault.value, fault.reason);
-    ScenarioError::new(&place.place, problem, expected)
-}
-
-fn bytes(node: &Node) -> Result<ByteCount, ScenarioError> {
-    read(node, quantity::bytes, Quantity::Bytes)
-}
-
 fn time(node: &Node, key: &str) -> Result<TimeDelta, ScenarioError> {
     node.child(key).map_or(Ok(TimeDelta::ZERO), duration_of)
-}
-
-fn hosts_of(node: &Node, all: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
-    let list = node.child("hosts").and_then(Node::list);
-    list.map(|hosts| hosts.iter().map(|node| host(node, all)).collect()).transpose()
 }
 
 fn fifo(node: &Node, hosts: u32, largest_packet: u16) -> Result<TransmitHosts, ScenarioError> {
@@ -160,8 +138,9 @@ fn fifo(node: &Node, hosts: u32, largest_packet: u16) -> Result<TransmitHosts, S
         per_burst: burst_cost(node)?,
     };
     let keys = [("burst", "lso"), ("per_burst", "burst_cost")];
-    let model = settings.check(largest_packet).map_err(|fault| at(node, &keys, &fault))?;
-    Ok(TransmitHosts { hosts: hosts_of(node, hosts)?, settings, model })
+    let model =
+        settings.check(largest_packet).map_err(|fault| setting_fault(node, &keys, &fault))?;
+    Ok(TransmitHosts { hosts: some_hosts(node, hosts)?, settings, model })
 }
 
 /// Reads a processor's time for a burst. Sums of longer times would overflow.
@@ -213,8 +192,8 @@ fn cpu(node: &Node, hosts: u32) -> Result<ReceiveHosts, ScenarioError> {
         bypass: bypass(node),
     };
     let keys = [("merge", "gro"), ("processors", "cores")];
-    let model = settings.check().map_err(|fault| at(node, &keys, &fault))?;
-    Ok(ReceiveHosts { hosts: hosts_of(node, hosts)?, settings, model })
+    let model = settings.check().map_err(|fault| setting_fault(node, &keys, &fault))?;
+    Ok(ReceiveHosts { hosts: some_hosts(node, hosts)?, settings, model })
 }
 
 #[cfg(test)]

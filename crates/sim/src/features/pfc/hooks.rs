@@ -6,11 +6,10 @@
 //! - A host's transport may not send a stopped class ([`trimline_transport::Allowed`]).
 
 use trimline_packet::{ByteCount, Handle, Packets, Pause, Time, TimeDelta};
-use trimline_switch::{Arrival, CLASSES, Disposition, OutputPort};
+use trimline_switch::{Arrival, Disposition, OutputPort};
 
-use super::core::LinkClass;
-use super::port::{Switches, pool_of};
-use super::{Core, EventSink, Transmission, Transmitter};
+use super::state::classes_of;
+use crate::network::{Core, EventSink, LinkClass, Switches, Transmission, Transmitter, pool_of};
 use crate::topology::LinkId;
 
 /// Returns how long a frame stops traffic on a link of this class.
@@ -21,7 +20,7 @@ fn lasts(class: &LinkClass, pause: Pause) -> TimeDelta {
 impl<P: OutputPort> Switches<P> {
     /// Performs an arrival over a link at a port whose inputs are counted. Returns whether the port may act at once.
     #[inline(never)]
-    pub(super) fn lossless_arrive(
+    pub(crate) fn lossless_arrive(
         &mut self,
         core: &mut Core,
         sink: &mut (impl EventSink + ?Sized),
@@ -56,7 +55,7 @@ impl<P: OutputPort> Switches<P> {
 
     /// Performs the events of [`Switches::coupled_act`] where inputs are counted.
     #[inline(never)]
-    pub(super) fn lossless_act(
+    pub(crate) fn lossless_act(
         &mut self,
         core: &mut Core,
         sink: &mut (impl EventSink + ?Sized),
@@ -131,10 +130,6 @@ impl<P: OutputPort> Switches<P> {
     }
 }
 
-pub(super) fn classes_of(bits: u8) -> impl Iterator<Item = usize> {
-    (0..CLASSES).filter(move |class| bits >> class & 1 != 0)
-}
-
 impl Core {
     fn consume(&mut self, handle: Handle) {
         let packet = *self.arena.packet(handle);
@@ -145,7 +140,7 @@ impl Core {
     /// Takes a packet from a host's link if it is a pause frame, which the transport does not see. Returns whether it
     /// is.
     #[cold]
-    pub(super) fn host_takes_pause(
+    pub(crate) fn host_takes_pause(
         &mut self,
         (host, link): (u32, &Transmitter),
         now: Time,
@@ -162,7 +157,7 @@ impl Core {
 
     /// Forgets pauses that the ends of a failed link sent or received over it. Returns the stopped classes of its
     /// sender, a bit each; `None` without flow control.
-    pub(super) fn forget_pauses(&mut self, link: LinkId, now: Time) -> Option<u8> {
+    pub(crate) fn forget_pauses(&mut self, link: LinkId, now: Time) -> Option<u8> {
         let pauses = self.pauses.as_mut()?;
         let sender = &mut pauses.senders[link.index()];
         let stopped = sender.stopped;

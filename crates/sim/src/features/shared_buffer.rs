@@ -3,9 +3,9 @@
 use trimline_packet::ByteCount;
 use trimline_switch::{Alpha, Choices, Classifier, Limit};
 
-use super::port_keys::Keys;
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{Form, Key, QUEUE, computed, fixed};
+use crate::keys::port::Keys;
 use crate::keys::quantity::{self, Quantity, QueueSize};
 use crate::keys::read::read;
 use crate::keys::tree::Node;
@@ -16,21 +16,21 @@ const OF_SWITCH: &str = "shared_buffer";
 const OF_PORT: &str = "shared_buffer_per_port";
 const ALPHA: &str = "shared_buffer_alpha";
 
-pub(super) const KEYS: [&str; 3] = [OF_SWITCH, OF_PORT, ALPHA];
+pub(crate) const KEYS: [&str; 3] = [OF_SWITCH, OF_PORT, ALPHA];
 
-pub(super) const OF_SWITCH_KEY: Key = computed(
+pub(crate) const OF_SWITCH_KEY: Key = computed(
     OF_SWITCH,
     QUEUE,
     "each queue has memory of its own",
     "Memory of each switch that the queues of all its ports share, by dynamic thresholds (Choudhury and Hahne 1998). Profiles drop-tail, ecn, cut-payload and qos.",
 );
-pub(super) const OF_PORT_KEY: Key = computed(
+pub(crate) const OF_PORT_KEY: Key = computed(
     OF_PORT,
     QUEUE,
     "none",
     "The same, given for each port: a switch of 12 ports shares 12 times as much.",
 );
-pub(super) const ALPHA_KEY: Key = fixed(
+pub(crate) const ALPHA_KEY: Key = fixed(
     ALPHA,
     Form::Quantity(Quantity::Factor),
     "1",
@@ -38,7 +38,7 @@ pub(super) const ALPHA_KEY: Key = fixed(
 );
 
 /// Returns the shared memory and its key, for any kind of port.
-pub(super) fn given<'a>(
+pub(crate) fn given<'a>(
     keys: &Keys<'a>,
     packet_bytes: u16,
 ) -> Result<Option<(&'a Node, SharedMemory)>, ScenarioError> {
@@ -50,7 +50,7 @@ pub(super) fn given<'a>(
     })
 }
 
-pub(super) fn bytes_of(node: &Node, packet_bytes: u16) -> Result<u64, ScenarioError> {
+pub(crate) fn bytes_of(node: &Node, packet_bytes: u16) -> Result<u64, ScenarioError> {
     Ok(match read(node, quantity::queue, Quantity::Queue)? {
         QueueSize::Packets(packets) => u64::from(packets) * u64::from(packet_bytes),
         QueueSize::Bytes(bytes) => bytes,
@@ -58,7 +58,7 @@ pub(super) fn bytes_of(node: &Node, packet_bytes: u16) -> Result<u64, ScenarioEr
 }
 
 /// Gives the queues of `choices` a pool, if given, and returns its size.
-pub(super) fn share(
+pub(crate) fn share(
     keys: &Keys<'_>,
     topology: &Clos,
     packet_bytes: u16,

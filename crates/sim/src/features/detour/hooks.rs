@@ -1,16 +1,15 @@
 //! Packets that leave a switch by another port than routing chose ([`trimline_switch::detour`]).
 //!
 //! The decision depends on the queues of the other ports at that instant, so such a switch is coupled
-//! ([`super::coupled`]).
+//! (coupled.rs of [`crate::network`]).
 
 use trimline_packet::{Handle, Packets, Time};
 use trimline_switch::OutputPort;
 use trimline_switch::detour::{Steps, Target};
 use trimline_transport::ANY_PATH;
 
-use super::port::{Switches, pool_of};
-use super::{Core, EventSink};
-use crate::detours::{Detours, seen};
+use super::state::{Detours, seen};
+use crate::network::{Core, EventSink, Switches, pool_of};
 use crate::random::NodeRng;
 
 impl<P: OutputPort> Switches<P> {
@@ -24,7 +23,7 @@ impl<P: OutputPort> Switches<P> {
 
     /// Performs an arrival at a switch that may detour the packet. Returns whether the port may act at once.
     #[inline(never)]
-    pub(super) fn detouring_arrive(
+    pub(crate) fn detouring_arrive(
         &mut self,
         core: &mut Core,
         sink: &mut (impl EventSink + ?Sized),
@@ -118,7 +117,7 @@ impl<P: OutputPort> Switches<P> {
 
 impl Core {
     /// Drops a packet that was detoured to the wrong host. Returns whether this is one.
-    pub(super) fn drops_stray(&mut self, host: u32, handle: Handle) -> bool {
+    pub(crate) fn drops_stray(&mut self, host: u32, handle: Handle) -> bool {
         let Some(detours) = &self.detours else { return false };
         let packet = *self.arena.packet(handle);
         let is_stray = packet.destination.get() != host && !packet.service.is_link();

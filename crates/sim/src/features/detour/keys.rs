@@ -17,7 +17,7 @@ fn by_default(longest: u32) -> u32 {
     longest - longest.div_ceil(8)
 }
 
-pub(super) const KEY: Key = computed(
+pub(crate) const KEY: Key = computed(
     NAME,
     Form::Table(&DETOUR),
     "none",
@@ -103,7 +103,7 @@ static DETOUR: Grammar = Grammar {
     ],
 };
 
-pub(super) fn detour(
+pub(crate) fn detour(
     root: &Node,
     switch: &ServiceModel,
     topology: &Clos,

@@ -8,9 +8,8 @@ use trimline_hostnic::Taken;
 use trimline_packet::{Handle, Packet, Packets, Time};
 use trimline_transport::Allowed;
 
-use super::host::Hosts;
-use super::{Core, EventSink};
-use crate::nics::received;
+use super::state::received;
+use crate::network::{Core, EventSink, Hosts};
 use crate::protocol::Protocol;
 
 #[derive(Clone, Copy)]
@@ -27,24 +26,24 @@ impl<E: Protocol> Hosts<E> {
         match core.nics.as_ref().and_then(|nics| nics.next_event(host, ready)) {
             Some((to_queue, ready)) => Some(Stages { to_queue, ready }),
             None => {
-                let has_pacer = core.bumps.as_ref().is_some_and(|bumps| bumps.has_pacer(host));
+                let has_pacer = core.pacers.as_ref().is_some_and(|pacers| pacers.has_pacer(host));
                 has_pacer.then_some(Stages { to_queue: Time::NEVER, ready })
             }
         }
     }
 
     /// Returns when a host with a queue or a pacer next sends, or hands a packet on; otherwise `None`.
-    pub(super) fn staged_next_event(&self, core: &Core, host: u32) -> Option<Time> {
+    pub(crate) fn staged_next_event(&self, core: &Core, host: u32) -> Option<Time> {
         let Stages { to_queue, ready } = self.stages(core, host)?;
         let node = &self.hosts[host as usize];
         let free_at = node.link.busy_until;
-        let paced = core.bumps.as_ref().and_then(|bumps| bumps.next(host, ready, free_at));
+        let paced = core.pacers.as_ref().and_then(|pacers| pacers.next(host, ready, free_at));
         let behind = paced.unwrap_or(ready.max(free_at));
         Some(to_queue.min(behind).max(node.clock))
     }
 
     /// Performs the event announced by [`Hosts::staged_next_event`]. Returns whether this host has a queue or a pacer.
-    pub(super) fn staged_transmit(
+    pub(crate) fn staged_transmit(
         &mut self,
         core: &mut Core,
         sink: &mut (impl EventSink + ?Sized),
@@ -57,14 +56,14 @@ impl<E: Protocol> Hosts<E> {
             self.hand_to_queue(core, sink, host, now);
             return true;
         }
-        let bumps = core.bumps.as_mut().filter(|bumps| bumps.has_pacer(host));
-        let sent = match bumps {
+        let pacers = core.pacers.as_mut().filter(|pacers| pacers.has_pacer(host));
+        let sent = match pacers {
             None => core.next_of_queue(host),
-            Some(bumps) if bumps.takes(host, ready, now) => {
+            Some(pacers) if pacers.takes(host, ready, now) => {
                 self.hand_to_pacer(core, sink, host, now);
                 return true;
             }
-            Some(bumps) => bumps.give(host, now, &core.arena),
+            Some(pacers) => pacers.give(host, now, &core.arena),
         };
         if let Some(handle) = sent {
             let packet = *core.arena.packet(handle);
@@ -106,8 +105,8 @@ impl<E: Protocol> Hosts<E> {
         let packet = *core.arena.packet(handle);
         let link = &self.hosts[host as usize].link;
         let transmission = core.classes[link.class as usize].transmission(packet.wire_bytes);
-        let bumps = core.bumps.as_mut().expect("a host with a pacer");
-        match bumps.take(host, (now, transmission), handle, &mut core.arena) {
+        let pacers = core.pacers.as_mut().expect("a host with a pacer");
+        match pacers.take(host, (now, transmission), handle, &mut core.arena) {
             Taken::Passes | Taken::Waits => {}
             Taken::Dropped => core.drop_at_host(sink, host, handle),
         }
@@ -121,7 +120,7 @@ impl<E: Protocol> Hosts<E> {
 
     /// Shows an arriving packet to the stages. Returns whether they keep it from the transport now.
     #[inline(never)]
-    pub(super) fn stage_receives(
+    pub(crate) fn stage_receives(
         &mut self,
         core: &mut Core,
         host: u32,
@@ -131,8 +130,8 @@ impl<E: Protocol> Hosts<E> {
         if core.drops_stray(host, handle) {
             return true;
         }
-        if let Some(bumps) = &mut core.bumps {
-            bumps.receive(host, now, core.arena.packet(handle));
+        if let Some(pacers) = &mut core.pacers {
+            pacers.receive(host, now, core.arena.packet(handle));
         }
         if core.pauses.is_some() && self.takes_pause(core, host, now, handle) {
             return true;
@@ -149,7 +148,7 @@ impl<E: Protocol> Hosts<E> {
     }
 
     /// Gives packets that the processors have finished to the transport.
-    pub(super) fn deliver_due(&mut self, core: &mut Core, host: u32, now: Time) {
+    pub(crate) fn deliver_due(&mut self, core: &mut Core, host: u32, now: Time) {
         let due = |core: &mut Core| core.nics.as_mut()?.deliver(host, now, &mut core.arena);
         while let Some(delivered) = due(core) {
             let packet = received(*core.arena.packet(delivered.packet), delivered.is_followed);
@@ -175,7 +174,7 @@ impl Core {
     }
 
     /// Counts a packet that a transport has sent, where hosts have counters.
-    pub(super) fn count_sent(&mut self, host: u32) {
+    pub(crate) fn count_sent(&mut self, host: u32) {
         if let Some(nics) = &mut self.nics {
             nics.count(host);
         }
@@ -187,7 +186,7 @@ impl Core {
     }
 
     /// Returns when the next packet in a host's NIC reaches the transport.
-    pub(super) fn next_delivery(&self, host: u32) -> Time {
+    pub(crate) fn next_delivery(&self, host: u32) -> Time {
         self.nics.as_ref().map_or(Time::NEVER, |nics| nics.next_delivery(host))
     }
 }

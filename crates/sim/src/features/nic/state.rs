@@ -1,5 +1,4 @@
-//! NICs and processors between hosts' transports and their links (HULL, NSDI 2012, 4.1). [`trimline_switch::nic`] has
-//! their behaviour; [`crate::network`] has the points where packets meet them.
+//! The NICs and processors of hosts. [`trimline_hostnic`] has their behaviour.
 
 use trimline_hostnic::FlowId;
 use trimline_hostnic::{Delivered, Receiver, ReceiverModel, Transmitter, TransmitterModel};

@@ -410,3 +410,8 @@ fn class_of_hosts(service: ServiceClass) -> u8 {
     let pause = Pause { classes: 0, stopped: 0, quanta: 0 };
     Packet { service, ..pause.to_packet() }.class()
 }
+
+/// Returns the classes of a mask, a bit each.
+pub(crate) fn classes_of(bits: u8) -> impl Iterator<Item = usize> {
+    (0..CLASSES).filter(move |class| bits >> class & 1 != 0)
+}

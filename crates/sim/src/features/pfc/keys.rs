@@ -1,19 +1,19 @@
 //! The keys of priority flow control in a scenario, and the resulting settings.
 
+use trimline_packet::TimeDelta;
 use trimline_switch::{Choices, Classifier, Limit, QueueChoices, Scheduler};
 
-use super::links::Links;
-use super::port_keys::Keys;
-use super::shared_memory;
+use crate::features::shared_buffer;
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{Form, Grammar, Key, QUEUE, computed, fixed};
+use crate::keys::port::Keys;
 use crate::keys::tree::Node;
 use crate::plan::{LinkChange, LinkEvent, Lossless, SharedMemory, headroom_of};
 use crate::topology::{Clos, LinkId, LinkSpec, Routes};
 
 const NAME: &str = "pfc";
 
-pub(super) const KEY: Key = computed(
+pub(crate) const KEY: Key = computed(
     NAME,
     Form::Table(&PFC),
     "none",
@@ -58,16 +58,16 @@ const BESIDE: [(&str, &str); 3] = [
     ("shared_buffer_alpha", "inputs have fixed parts of the buffer"),
 ];
 
-pub(super) fn table<'a>(keys: &Keys<'a>) -> Option<&'a Node> {
+pub(crate) fn table<'a>(keys: &Keys<'a>) -> Option<&'a Node> {
     keys.switch.and_then(|switch| switch.child(NAME))
 }
 
 /// Removes queue limits if the scenario has priority flow control, and returns when inputs stop their senders.
-pub(super) fn inputs(
+pub(crate) fn inputs(
     keys: &Keys<'_>,
     topology: &Clos,
     packet_bytes: u16,
-    links: &Links,
+    (events, reordering): (&[LinkEvent], TimeDelta),
     choices: &mut Choices,
 ) -> Result<Option<Lossless>, ScenarioError> {
     let Some(node) = table(keys) else { return Ok(None) };
@@ -75,14 +75,16 @@ pub(super) fn inputs(
     let routes = Routes::new(topology);
     let max = |port| {
         let link = routes.reverse(LinkId::new(port));
-        let back = routes.link(port).spec.delay + links.impairment.reordering;
-        headroom_of(&at_its_worst(link, routes.link(link.node()).spec, links), back, packet_bytes)
+        let back = routes.link(port).spec.delay + reordering;
+        let spec = routes.link(link.node()).spec;
+        let spec = LinkSpec { delay: spec.delay + reordering, ..spec };
+        headroom_of(&at_its_fastest(link, spec, events), back, packet_bytes)
     };
     let needed = (0..routes.ports()).map(max).max().unwrap_or(0);
     let size = |key| size_of(node, key, packet_bytes);
     let headroom = size("headroom")?;
     let room = headroom.unwrap_or(needed);
-    let memory = shared_memory::given(keys, packet_bytes)?;
+    let memory = shared_buffer::given(keys, packet_bytes)?;
     let xoff = threshold((node, memory), &routes, (room, packet_bytes), size("xoff")?)?;
     let xon = match size("xon")? {
         None => xoff.saturating_sub(2 * u64::from(packet_bytes)),
@@ -144,7 +146,7 @@ fn check_beside(keys: &Keys<'_>, node: &Node, choices: &Choices) -> Result<(), S
 }
 
 fn size_of(node: &Node, key: &str, packet_bytes: u16) -> Result<Option<u64>, ScenarioError> {
-    node.child(key).map(|node| shared_memory::bytes_of(node, packet_bytes)).transpose()
+    node.child(key).map(|node| shared_buffer::bytes_of(node, packet_bytes)).transpose()
 }
 
 /// Returns XOFF: the given one, or the memory less the headroom. Memory must hold both.
@@ -206,15 +208,15 @@ fn open_queues(node: &Node, packet_bytes: u16, choices: &mut Choices) -> u8 {
 /// Memory for control packets, in full packets (chosen: the default of drop-tail queues).
 const CONTROL_PACKETS: u32 = 200;
 
-/// Returns an upper bound of a link: at least its highest rate, with the reordering delay.
-fn at_its_worst(link: LinkId, spec: LinkSpec, links: &Links) -> LinkSpec {
+/// Returns a link with a rate that is at least its highest.
+fn at_its_fastest(link: LinkId, spec: LinkSpec, events: &[LinkEvent]) -> LinkSpec {
     let concerns = |event: &&LinkEvent| event.link == link || event.both_directions;
-    let events = links.events.iter().filter(concerns);
+    let events = events.iter().filter(concerns);
     let rate = events.fold(spec.rate, |rate, event| match event.change {
         LinkChange::Rate(other) => rate.max(other),
         LinkChange::Fail | LinkChange::Restore => rate,
     });
-    LinkSpec { rate, delay: spec.delay + links.impairment.reordering, ..spec }
+    LinkSpec { rate, ..spec }
 }
 
 #[cfg(test)]

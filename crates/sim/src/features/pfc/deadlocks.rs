@@ -11,8 +11,8 @@ use trimline_metrics::PauseCycles;
 use trimline_packet::{Handle, Time};
 use trimline_switch::CLASSES;
 
+use super::state::Pauses;
 use crate::engine::{Engine, Network};
-use crate::pauses::Pauses;
 use crate::topology::Routes;
 
 /// A stopped class of a port with waiting packets.
