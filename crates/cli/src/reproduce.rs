@@ -306,7 +306,11 @@ fn write_findings(
 /// Draws with the Python package, if present. The verdict does not depend on it.
 fn draw(id: &str, out: &Path, options: &Options) -> Result<(), Failure> {
     let is_quiet = options.json || !options.verbose;
-    match call_package("plot.__main__", &[id.into(), out.into()], is_quiet) {
+    let mut words = vec![id.into(), out.into()];
+    if let Some(library) = &options.library {
+        words.extend(["--experiments".into(), library.into()]);
+    }
+    match call_package("plot.__main__", &words, is_quiet) {
         // In a summary, name only the picture for the screen.
         Ok(Some(0)) if is_quiet && !options.json => {
             let picture = out.join(format!("{}.png", id.replace('/', "-")));

@@ -50,12 +50,10 @@ class Ratio:
 
 
 def trimmed_percent(run):
-    """Returns the packets that ports trimmed, in percent of those sent."""
     return 100 * run.number("ports", "trimmed") / max(run.number("packets_sent"), 1)
 
 
 def resent(run):
-    """Returns the retransmissions for each packet that was delivered."""
     again = sum(run.number("retransmissions", cause) for cause in run.summary["retransmissions"])
     return again / max(run.number("packets_delivered"), 1)
 

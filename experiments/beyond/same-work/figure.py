@@ -114,7 +114,6 @@ def ended_everywhere(every, work):
 
 
 def row(work, scheme, runs, common):
-    """Returns the numbers of a scheme."""
     small, means = [], []
     for run in runs:
         of_size = chosen(run, work).filter(workload=work.small)
@@ -138,7 +137,6 @@ def row(work, scheme, runs, common):
 
 
 def dropped_percent(run):
-    """Returns the packets that ports dropped, in percent of those sent."""
     return 100 * run.number("ports", "dropped") / max(run.number("packets_sent"), 1)
 
 
@@ -155,7 +153,6 @@ def given_up(every, one):
 
 
 def table(every):
-    """Returns the numbers as Markdown."""
     head = ["work", "scheme", *(f"small flows, {words} (µs)" for _, words, _ in SHARES)]
     head += ["large flows, mean (µs)", "goodput below the best's (%)", "dropped (%)"]
     head += ["largest queue (KB)"]
@@ -209,12 +206,10 @@ def figure(experiment):
 
 
 def colour_of(scheme):
-    """Returns a scheme's colour; grey for one that is not known."""
     return plot.PROTOCOLS.get(scheme, plot.GREY)
 
 
 def draw_small(axes, mine, names):
-    """Draws quantiles of the small flows, a line a scheme."""
     # What takes tens of milliseconds is shown in them.
     scale, unit = (1e3, "ms") if min(one.small_us[0] for one in mine) > 10_000 else (1.0, "µs")
     for one in mine:
@@ -234,7 +229,6 @@ def draw_small(axes, mine, names):
 
 
 def draw_bars(axes, mine, names, value, words):
-    """Draws a number a scheme."""
     for one in mine:
         axes.barh(names.index(one.scheme), value(one), color=colour_of(one.scheme), height=0.6)
     axes.set_xlabel(words)
@@ -259,14 +253,14 @@ def draw_buffers(experiment, axes):
                 plot.line(each, places, value, **look)
     words = ("Last flow over the ideal (%)", "Dropped (% of packets)", "Largest queue (KB)")
     for each, label in zip(axes, words, strict=True):
-        each.set(xlabel="Packets that a queue holds", ylabel=label)
-        plot.logarithmic(each, "x")
+        plot.label(each, "Packets that a queue holds", label, log="x")
     axes[0].set_yscale("symlog", linthresh=1)
     axes[0].set_ylim(0, None)
     plot.plain(axes[0], "y")
     plot.logarithmic(axes[2], "y")
     axes[0].set_title("incast by buffer (fig16)", fontsize=8)
-    axes[1].legend(fontsize=6, handlelength=3.2, loc="upper right")
+    if axes[1].lines:
+        axes[1].legend(fontsize=6, handlelength=3.2, loc="upper right")
     axes[1].set_ylim(0, 27)
 
 

@@ -1,5 +1,7 @@
 """To whom a trimmed packet goes: an incast, a congested core, a slow link; a line a way."""
 
+import polars
+
 from trimline import plot
 
 #: Less over the ideal than this is nothing, in percent.
@@ -21,14 +23,12 @@ def figure(experiment):
         series = {f"{work}-{scheme}": look for scheme, look in SCHEMES.items()}
         for runs, look in plot.each(experiment, series):
             draw(axes, runs, **look)
-    row[0].set(xlabel="Senders of 135 KB", ylabel="Last flow over the ideal (%)")
-    row[0].set_title("Incast, 432 hosts")
-    row[1].set(xlabel="Flow completion time (ms)", ylabel="Share of flows", ylim=(0, 1.02))
-    row[1].set_title("Web traffic, 8:1 oversubscribed")
-    row[2].set(xlabel="Flow, by rank", ylabel="Goodput (Gb/s)", ylim=(0, None))
-    row[2].set_title("Permutation beside a link of 1 Gb/s")
-    plot.logarithmic(row[0], "xy")
-    plot.logarithmic(row[1], "x")
+    words = ("Senders of 135 KB", "Last flow over the ideal (%)", "Incast, 432 hosts")
+    plot.label(row[0], *words, log="xy")
+    words = ("Flow completion time (ms)", "Share of flows", "Web traffic, 8:1 oversubscribed")
+    plot.label(row[1], *words, log="x", ylim=(0, 1.02))
+    words = ("Flow, by rank", "Goodput (Gb/s)", "Permutation beside a link of 1 Gb/s")
+    plot.label(row[2], *words, ylim=(0, None))
     plot.legend_below(figure, row[0], 3)
     return figure
 
@@ -46,7 +46,9 @@ def draw_incast(axes, runs, **look):
 
 
 def draw_core(axes, runs, **look):
-    plot.fct_cdf(axes, runs, None, 1e9, **look)
+    # Perhaps none ended.
+    times = polars.concat([run.flows["fct_receiver_ps"] for run in runs])
+    plot.cdf(axes, times.drop_nulls() / 1e9, len(times), **look)
 
 
 def draw_slow(axes, runs, **look):

@@ -24,8 +24,8 @@ def figure(experiment):
         look = {"color": colour, "linestyle": "none", "label": words}
         axes.plot(list(found), list(found.values()), marker, **look)
     plot.marked(axes, 1.0, "the cap: 1 %")
-    axes.set(xlabel="Packets that are dropped (%)", ylabel="Notifications (% of the load)")
-    axes.set(xlim=(0, 25), ylim=(0, 2))
+    words = ("Packets that are dropped (%)", "Notifications (% of the load)")
+    plot.label(axes, *words, xlim=(0, 25), ylim=(0, 2))
     axes.legend(loc="lower right")
     return figure
 

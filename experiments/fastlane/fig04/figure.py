@@ -18,8 +18,8 @@ def figure(experiment):
         for number, runs in experiment.numbered(name.rpartition("-")[0]).items()
     }
     plot.line(axes, dict(sorted(places.items())), percent, **look)
-    axes.set(xlabel="Simultaneous bursts", ylabel="Notifications (% of the memory)")
-    axes.set(xlim=(0, PORTS + 1), ylim=(0, 3))
+    words = ("Simultaneous bursts", "Notifications (% of the memory)")
+    plot.label(axes, *words, xlim=(0, PORTS + 1), ylim=(0, 3))
     axes.legend(loc="upper right")
     return figure
 
@@ -31,5 +31,4 @@ def equation(bursts):
 
 
 def percent(run):
-    """Returns the percent of the memory that a run's notifications take."""
     return 100 * run.answer(quantity="port_notified") * NOTIFICATION / MEMORY

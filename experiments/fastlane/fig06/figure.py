@@ -36,7 +36,6 @@ def by_place(experiment, schemes, base, xlabel, ticks, title):
 
 
 def label(row, xlabel, ticks):
-    """Labels the axes of panels of percents."""
     for axes in row:
         axes.set(xlabel=xlabel, xticks=ticks)
     row[0].set_ylabel("Completion time over that without FastLane (%)")
@@ -70,5 +69,4 @@ def us(run, size):
 
 
 def long_ms(run):
-    """Returns the mean time of long flows, in ms."""
     return run.answer(quantity="fct", workload="long", reduce="mean", unit="ms")

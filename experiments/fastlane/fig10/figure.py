@@ -10,15 +10,14 @@ def figure(experiment):
 
 
 def by_scale(experiment, who):
-    """Draws a line a size."""
     title = f"{who} with FastLane, 60 % utilisation, half of it short"
     figure, axes = plot.panels(size=(6.4, 4.4), title=title)
     draw_relative(axes, experiment.numbered("scale"), 1.0)
-    axes.set(
-        xlabel="Scale of both caps (1: 1 % of bandwidth, 3.2 KB)",
-        ylabel="Completion time over that at scale 1",
-        ylim=(0, None),
+    words = (
+        "Scale of both caps (1: 1 % of bandwidth, 3.2 KB)",
+        "Completion time over that at scale 1",
     )
+    plot.label(axes, *words, ylim=(0, None))
     axes.invert_xaxis()
     axes.legend(loc="upper left")
     return figure

@@ -33,6 +33,5 @@ def figure(experiment):
 
 
 def mean(run, size):
-    """Returns the mean time of flows of so many MB."""
     sizes = {"from": size * 1_000_000, "below": size * 1_000_000 + 1}
     return run.answer(quantity="fct", size_bytes=sizes, reduce="mean")

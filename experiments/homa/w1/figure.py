@@ -11,7 +11,6 @@ def figure(experiment):
 
 
 def by_workload(experiment, workloads, title):
-    """Draws a panel a workload."""
     title = f"{title} (solid: median; dashed: 99th percentile)"
     size = (1.4 + 3.0 * len(workloads), 4.0)
     figure, grid = plot.panels(1, len(workloads), size, title, sharey=True, squeeze=False)

@@ -19,8 +19,6 @@ def figure(experiment):
     drains = [700.0, 950.0]
     full = [drain * link.full_gbps / link.gbps for drain in drains]
     left.plot(drains, full, color=plot.GREY, linestyle=":", label="the drain")
-    left.set(xlabel="Drain (Mb/s)", ylabel="Goodput (Mb/s)", ylim=(0, 1000))
-    right.set(xlabel="Drain (Mb/s)", ylabel="Wait at the port (µs)", ylim=(0, None))
-    right.set_title("solid: mean; dashed: 99th percentile", fontsize=8)
+    LIKE.label(left, right, "Drain (Mb/s)", ylim=(0, None))
     left.legend(loc="lower right")
     return figure

@@ -22,6 +22,6 @@ def figure(experiment):
     axes.plot(times, kilobytes, label="data", **look)
     look = {"color": plot.VERMILION, "linestyle": "none", "marker": "+"}
     axes.plot(*acks.select(ms, kb), label="ACKs", **look)
-    axes.set(xlabel="Time (ms)", ylabel="Sequence (KB)", xlim=(0, 5), ylim=(0, None))
+    plot.label(axes, "Time (ms)", "Sequence (KB)", xlim=(0, 5), ylim=(0, None))
     axes.legend(loc="upper left")
     return figure

@@ -21,12 +21,15 @@ def figure(experiment):
     figure, (left, right) = plot.panels(1, 2, (8.6, 4.6), "Long flows into one port of 1 Gb/s")
     for runs, look in plot.each(experiment, SCHEMES):
         draw(left, right, plot.by(runs, "senders"), **look)
-    left.set(xlabel="Long flows", ylabel="Goodput (Mb/s)", ylim=(0, 1000))
-    right.set(xlabel="Long flows", ylabel="Wait at the port (µs)")
-    plot.logarithmic(right, "y")
-    right.set_title("solid: mean; dashed: 99th percentile", fontsize=8)
+    label(left, right, "Long flows", log="y")
     plot.legend_below(figure, left, 2)
     return figure
+
+
+def label(goodputs, waits, xlabel, **more):
+    plot.label(goodputs, xlabel, "Goodput (Mb/s)", ylim=(0, 1000))
+    plot.label(waits, xlabel, "Wait at the port (µs)", **more)
+    waits.set_title("solid: mean; dashed: 99th percentile", fontsize=8)
 
 
 def draw(goodputs, waits, places, label, color):
@@ -37,12 +40,10 @@ def draw(goodputs, waits, places, label, color):
 
 
 def goodput_mbps(run):
-    """Returns the goodput of all flows but the probe."""
     return 1e3 * sum(run.goodputs_gbps("flows"))
 
 
 def mean_wait_us(run, workload="probe"):
-    """Returns the mean wait of a workload's packets."""
     return fmean(waits_us(run, workload))
 
 

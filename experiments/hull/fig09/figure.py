@@ -14,8 +14,6 @@ def figure(experiment):
     figure, (left, right) = plot.panels(1, 2, (8.6, 4.2), title)
     for runs, look in plot.each(experiment, SERIES):
         LIKE.draw(right, left, plot.by(runs, "senders"), **look)
-    left.set(xlabel="Long flows", ylabel="Wait at the port (µs)", ylim=(0, None))
-    left.set_title("solid: mean; dashed: 99th percentile", fontsize=8)
-    right.set(xlabel="Long flows", ylabel="Goodput (Mb/s)", ylim=(0, 1000))
+    LIKE.label(right, left, "Long flows", ylim=(0, None))
     left.legend(loc="upper left")
     return figure

@@ -35,7 +35,6 @@ def figure(experiment):
 
 
 def draw(axes, experiment, ending, sizes, words, unit):
-    """Draws a bar a scheme for each quantile that runs were asked for."""
     reductions = ["mean", "p99", "p99.9"] if unit == "us" else ["mean"]
     series = []
     for scheme, (name, colour) in SCHEMES.items():

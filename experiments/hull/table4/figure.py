@@ -42,12 +42,10 @@ def figure(experiment):
 
 
 def wait_us(run, reduce="mean"):
-    """Returns the waiting time of probes."""
     return run.answer(quantity="waiting", workload="probe", reduce=reduce)
 
 
 def large_ms(run):
-    """Returns the mean time of 10 MB."""
     return run.answer(quantity="fct", size_bytes={"from": 2000, "below": None}, reduce="mean")
 
 
@@ -93,5 +91,4 @@ def draw_slowdowns(experiment, axes):
 
 
 def mean(runs):
-    """Returns the mean time of 10 MB over the seeds."""
     return sum(map(large_ms, runs)) / len(runs)

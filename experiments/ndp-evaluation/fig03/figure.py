@@ -29,8 +29,7 @@ def figure(experiment):
             label, colour, dashes = SERIES[name]
             look = {"color": colour, "linestyle": dashes, "marker": "."}
             plot.line(axes, places, value, label=label, **look)
-        axes.set(xlabel="Payload of a packet (B)", ylim=(0, 11))
-        plot.logarithmic(axes, "x")
+        plot.label(axes, "Payload of a packet (B)", log="x", ylim=(0, 11))
     row[0].set_title("Goodput", loc="left")
     row[1].set_title("The same with the headers of data", loc="left")
     row[0].set_ylabel("Mean of the flows (Gb/s)")

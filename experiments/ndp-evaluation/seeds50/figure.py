@@ -58,6 +58,5 @@ def by_size(axes, runs):
             plot.cdf(axes, of_seed["ms"], color=colour, linewidth=0.4)
         if len(sizes) <= MAX_NAMED or number in (0, len(sizes) // 2, len(sizes) - 1):
             handles.append(Line2D([], [], color=colour, label=f"{size / 1000:g} KB"))
-    axes.set(ylim=(0, 1.02), ylabel="Share of a size")
-    plot.logarithmic(axes, "x")
+    plot.label(axes, "", "Share of a size", log="x", ylim=(0, 1.02))
     axes.legend(handles=handles, loc="upper left")

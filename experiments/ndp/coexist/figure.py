@@ -26,11 +26,8 @@ def figure(experiment):
     plot.bars(axes, ticks, series, width=0.4, gap=0.02, labels={"fmt": "%.0f", "fontsize": 7})
     axes.axhline(50, color=plot.GREY, linewidth=0.8, linestyle=":")
     axes.tick_params(axis="x", labelsize=7)
-    axes.set(
-        ylabel="Goodput of all flows (% of the link)",
-        ylim=(0, 115),
-        title="NDP and TCP into one port, each in a queue of its own but the last",
-    )
+    title = "NDP and TCP into one port, each in a queue of its own but the last"
+    plot.label(axes, "", "Goodput of all flows (% of the link)", title, ylim=(0, 115))
     axes.legend(loc="upper left", ncols=2)
     return figure
 

@@ -26,12 +26,8 @@ def figure(experiment):
         link = experiment[f"ndp-{payload}"][0].host_link
         bound = 100 * link.payload_bytes / (link.payload_bytes + 11 * link.header_bytes)
         plot.marked(axes, bound, f"10 headers to a packet: {bound:.1f} %", right=True)
-        axes.set(
-            xlabel="Unresponsive senders at line rate",
-            title=f"Packets of {payload} B",
-            ylim=(0, 105),
-            xlim=(0, None),
-        )
+        words = ("Unresponsive senders at line rate", "", f"Packets of {payload} B")
+        plot.label(axes, *words, ylim=(0, 105), xlim=(0, None))
     row[0].set_ylabel("Goodput (% of the fair share)")
     plot.legend_below(figure, row[0], 4)
     return figure

@@ -30,7 +30,6 @@ def figure(experiment):
 
 
 def us(event, column="time_ps"):
-    """Returns a time of an event, in us."""
     return event[column] / 1e6
 
 

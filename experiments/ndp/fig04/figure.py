@@ -25,13 +25,8 @@ def figure(experiment):
     axes.plot(100, 50, marker="x", label=words, **look)
     words = "paper: last packet of\nthe 135 KB, 11,055 µs"
     axes.plot(11_055, 100, marker="+", label=words, clip_on=False, **look)
-    counted = plot.seeds(experiment.runs)
-    axes.set(
-        xlabel="First sending to ACK at the sender (µs)",
-        ylabel="Packets (%)",
-        ylim=(0, 101),
-        title=f"Time that packets take on 432 hosts, NDP, simulated ({counted})",
-    )
-    plot.logarithmic(axes, "x")
+    title = plot.simulated("Time that packets take on 432 hosts, NDP", experiment.runs)
+    words = ("First sending to ACK at the sender (µs)", "Packets (%)", title)
+    plot.label(axes, *words, log="x", ylim=(0, 101))
     axes.legend(loc="center left", bbox_to_anchor=(0.36, 0.5))
     return figure

@@ -20,12 +20,8 @@ def figure(experiment):
         plot.line(axes, places, plot.Run.mean_goodput_gbps, marker=".", **look)
     plot.marked_at(axes, 15, "paper: the simulator is full at 15", 0.1)
     plot.marked_at(axes, 25, "paper: the Linux stack at 25")
-    axes.set(
-        xlabel=f"Initial window (packets of {link.payload_bytes} B)",
-        ylabel="Goodput (Gb/s)",
-        ylim=(0, 1.05 * link.gbps),
-        xlim=(0, None),
-        title="Two hosts back to back, fifteen packets of cable",
-    )
+    words = (f"Initial window (packets of {link.payload_bytes} B)", "Goodput (Gb/s)")
+    title = "Two hosts back to back, fifteen packets of cable"
+    plot.label(axes, *words, title, ylim=(0, 1.05 * link.gbps), xlim=(0, None))
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.2))
     return figure

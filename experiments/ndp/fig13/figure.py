@@ -27,19 +27,10 @@ def figure(experiment):
             goodputs = [run.goodputs_gbps() for run in experiment[f"permutation-{kind}"]]
             mean = fmean(map(fmean, goodputs))
             plot.rank(right, goodputs, label=f"{name}: mean {mean:.2f} Gb/s", **look)
-    left.set(
-        xlabel="Size of each of 200 flows (KB)",
-        ylabel="Last flow completion time (ms)",
-        title="Incast of 200, packets of 9000 B",
-    )
-    plot.logarithmic(left, "xy")
+    words = ("Size of each of 200 flows (KB)", "Last flow completion time (ms)")
+    plot.label(left, *words, "Incast of 200, packets of 9000 B", log="xy")
     left.legend(loc="upper left")
-    right.set(
-        xlabel="Flow, by rank of throughput",
-        ylabel="Goodput (Gb/s)",
-        title="Permutation, packets of 1500 B",
-        ylim=(0, 10),
-        xlim=(0, None),
-    )
+    words = ("Flow, by rank of throughput", "Goodput (Gb/s)", "Permutation, packets of 1500 B")
+    plot.label(right, *words, ylim=(0, 10), xlim=(0, None))
     right.legend(loc="lower right")
     return figure

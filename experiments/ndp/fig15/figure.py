@@ -20,7 +20,7 @@ def figure(experiment):
     ideals = [run.of_workload("short")["ideal_fct_ps"].max() for run in experiment.runs]
     if any(ideals):
         plot.marked_at(axes, max(filter(None, ideals)) / 1e6, "idle network", height=0.9)
-    axes.set(xlabel="Flow completion time (µs)", ylabel="Share of transfers", ylim=(0, 1.02))
-    plot.logarithmic(axes, "x")
+    words = ("Flow completion time (µs)", "Share of transfers")
+    plot.label(axes, *words, log="x", ylim=(0, 1.02))
     plot.legend_above(axes)
     return figure

@@ -75,8 +75,7 @@ def draw(experiment):
     }
     for axes, question in questions.items():
         axes.set_title(question, loc="left")
-        axes.set(ylabel="FCT (ms)", xlim=(0, max(counts) * 1.01))
-        plot.logarithmic(axes, "y")
+        plot.label(axes, "", "FCT (ms)", log="y", xlim=(0, max(counts) * 1.01))
     over.axhline(0, color=plot.GREY, linewidth=0.8, linestyle=":")
     # From a tenth of a percent to the thousands that time-outs cost; above them stands the legend.
     over.set_yscale("symlog", linthresh=0.1)

@@ -55,21 +55,16 @@ def figure(experiment):
     above.set_yscale("symlog", linthresh=0.1)
     plot.plain(above, "y")
     above.legend(loc="upper right")
-    below.set(
-        xlabel="Senders", ylabel="Retransmissions per packet, IW 23", xscale="log", ylim=(0, None)
-    )
-    plot.plain(below, "x")
+    plot.label(below, "Senders", "Retransmissions per packet, IW 23", log="x", ylim=(0, None))
     below.legend(loc="upper left")
     return figure
 
 
 def flows(run):
-    """Returns the number of flows."""
     return run.number("flows", "total")
 
 
 def last_ms(run):
-    """Returns the FCT of the last flow, in ms."""
     return run.number("fct_receiver_us", "max") / 1e3
 
 

@@ -25,10 +25,7 @@ def figure(experiment):
     for place, each in enumerate(findings):
         if each.lo is not None and each.hi is not None:
             axes.plot([place + WIDTH / 2] * 2, [each.lo, each.hi], color=plot.BLACK, linewidth=1)
-    axes.set(
-        xlabel="Flow (black line: accepted range)",
-        ylabel="Goodput (Gb/s)",
-        title="Sender-limited traffic: A sends to B, C, D and E; F to E",
-    )
+    title = "Sender-limited traffic: A sends to B, C, D and E; F to E"
+    plot.label(axes, "Flow (black line: accepted range)", "Goodput (Gb/s)", title)
     axes.legend(loc="upper left")
     return figure

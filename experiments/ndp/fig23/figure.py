@@ -13,9 +13,8 @@ def figure(experiment):
         for runs, look in plot.each(experiment, SERIES, counted=True):
             if own := plot.by(runs, "flows").get(load):
                 plot.fct_cdf(axes, own, None, 1e9, **look)
-        axes.set(xlabel="Flow completion time (ms)", ylim=(0, 1.02))
-        axes.set_title(f"{load:g} connections a host")
-        plot.logarithmic(axes, "x")
+        words = ("Flow completion time (ms)", "", f"{load:g} connections a host")
+        plot.label(axes, *words, log="x", ylim=(0, 1.02))
     grid[0][0].set_ylabel("Share of flows")
     grid[0][0].legend(loc="upper left")
     return figure

@@ -49,8 +49,7 @@ def figure(experiment):
             edges = [number - 1.5 * WIDTH, number + 1.5 * WIDTH]
             axes.plot(edges, [value] * 2, color=plot.BLACK, linestyle="--", label=label)
             label = None
-    axes.set(ylim=(0.001, 30), xlabel="Paths", ylabel="Trimmed (% of packets sent)")
-    plot.logarithmic(axes, "y")
+    plot.label(axes, "Paths", "Trimmed (% of packets sent)", log="y", ylim=(0.001, 30))
     plot.legend_above(axes)
     return figure
 

@@ -31,8 +31,7 @@ def figure(experiment):
     for protocol, paper in papers.items():
         label, colour = f"{plot.NAMES[protocol]}, paper", plot.PROTOCOLS[protocol]
         axes.axhline(paper, color=colour, linewidth=0.9, linestyle="--", label=label)
-    gbps = experiment.runs[0].host_link.gbps
-    axes.set(xlabel="Senders of the incast", ylim=(0, 100))
-    axes.set_ylabel(f"Permutation: goodput (% of {gbps:g} Gb/s)")
+    words = f"Permutation: goodput (% of {experiment.runs[0].host_link.gbps:g} Gb/s)"
+    plot.label(axes, "Senders of the incast", words, ylim=(0, 100))
     plot.legend_above(axes)
     return figure

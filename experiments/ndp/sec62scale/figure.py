@@ -26,12 +26,8 @@ def figure(experiment):
     axes.set_xscale("log", base=2)
     axes.set_xticks(list(sizes), [f"{size:g}" for size in sizes])
     axes.minorticks_off()
-    axes.set(
-        xlabel="Hosts",
-        ylabel=f"Goodput (% of {experiment.runs[0].host_link.gbps:g} Gb/s)",
-        ylim=(60, 100),
-        title="Permutation on FatTrees of growing size, IW 30",
-    )
+    words = ("Hosts", f"Goodput (% of {experiment.runs[0].host_link.gbps:g} Gb/s)")
+    plot.label(axes, *words, "Permutation on FatTrees of growing size, IW 30", ylim=(60, 100))
     axes.legend(loc="lower left")
     return figure
 

@@ -20,13 +20,7 @@ def figure(experiment):
         for runs, look in plot.each(experiment, series):
             us = [1e3 * time for run in runs for time in run.fct_ms()]
             plot.cdf(axes, us, longer=True, **look)
-        axes.set(
-            xscale="log",
-            yscale="log",
-            ylim=(1e-3, 1.1),
-            xlabel="FCT (µs)",
-            ylabel="Share of flows that took longer",
-            title=words,
-        )
+        axes.set(xscale="log", yscale="log", ylim=(1e-3, 1.1))
+        plot.label(axes, "FCT (µs)", "Share of flows that took longer", words)
     grid[0][0].legend(loc="lower left")
     return figure

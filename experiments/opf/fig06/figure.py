@@ -29,14 +29,8 @@ def by_workload(experiment, workloads, scheme, title):
             runs = experiment[base + ending]
             draw(axes, runs, None, color=colour, label=label)
             draw(axes, runs, "incast", color=colour, linestyle=":", label=f"{label}, incasts alone")
-        axes.set(
-            xscale="log",
-            yscale="log",
-            ylim=(1e-4, 1.1),
-            xlabel="FCT (µs)",
-            ylabel="Share of flows below 100 KB that took longer",
-            title=words,
-        )
+        axes.set(xscale="log", yscale="log", ylim=(1e-4, 1.1))
+        plot.label(axes, "FCT (µs)", "Share of flows below 100 KB that took longer", words)
         axes.axhline(0.01, color=plot.GREY, linewidth=0.8, linestyle="--")
     grid[0][0].legend(loc="lower left")
     return figure
@@ -50,6 +44,5 @@ def draw(axes, runs, workload, **look):
 
 
 def short_us(run, workload=None):
-    """Returns the FCT of the short flows, in us."""
     flows = run.of_workload(workload).filter(polars.col("size_bytes") < SHORT)
     return (flows["fct_receiver_ps"].drop_nulls() / 1e6).to_numpy()

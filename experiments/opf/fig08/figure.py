@@ -34,8 +34,8 @@ def figure(experiment):
         data: ("Data in a queue (KB), mean", "Figure 9(a): data queues"),
         headers: ("Headers in a queue (B), mean", "Figure 9(b): header queues"),
     }
-    for axes, (label, words) in titles.items():
-        axes.set(xlabel="Senders of a burst", ylabel=label, title=words)
+    for axes, words in titles.items():
+        plot.label(axes, "Senders of a burst", *words)
     ways.legend(loc="upper left")
     legend.axis("off")
     legend.legend(*data.get_legend_handles_labels(), loc="center")
@@ -52,5 +52,4 @@ def queue_bytes(run, layer):
 
 
 def trimmed(run, layer):
-    """Returns the packets that ports of a layer trimmed."""
     return run.ports.filter(layer=layer)["trimmed"].sum()

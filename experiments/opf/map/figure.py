@@ -28,14 +28,9 @@ def figure(experiment):
         for (y, x), value in numpy.ndenumerate(grid):
             look = {"fontsize": 8, "color": "white" if abs(value) > 35 else plot.BLACK}
             axes.text(x, y, f"{value:+.0f} %", ha="center", va="center", **look)
-        axes.set(
-            xticks=range(len(senders)),
-            xticklabels=senders,
-            yticks=range(len(intervals)),
-            yticklabels=intervals,
-            xlabel="Senders of an incast",
-            title=f"{marked} packets marked",
-        )
+        axes.set_xticks(range(len(senders)), senders)
+        axes.set_yticks(range(len(intervals)), intervals)
+        plot.label(axes, "Senders of an incast", "", f"{marked} packets marked")
     row[0][0].set_ylabel("Interval of incasts")
     words = "99th percentile below 100 KB, OPF above NDP (%)"
     figure.colorbar(image, ax=row, label=words)

@@ -45,6 +45,7 @@ from trimline.plot.plots import (
     each,
     fct_cdf,
     heat,
+    label,
     legend_above,
     legend_below,
     line,

@@ -1,4 +1,4 @@
-"""The figure of an experiment without one of its own: chosen by what its runs hold.
+"""The figure of an experiment without figure.py: chosen by what its runs hold.
 
 - Runs of a sweep: a panel for each number that the findings ask for, over the swept key.
 - A few groups of runs with many flows: completion times, slowdowns and goodputs as distributions.
@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trimline.comparison import bytes_name
@@ -20,7 +20,7 @@ from trimline.looks import BLUE, colours_of, label_of
 from trimline.means import Measure
 from trimline.plot import comparison
 from trimline.plot.experiment import Experiment, Run
-from trimline.plot.plots import bars, legend_below, line_with_intervals, panels
+from trimline.plot.plots import bars, by, legend_below, line_with_intervals, panels
 from trimline.results import Results
 
 #: Panels of a figure, lines of a panel, and bars of a panel: more would hide each other.
@@ -29,112 +29,89 @@ MAX_PANELS, MAX_LINES, MAX_BARS = 6, 8, 40
 #: Fewer flows have no distribution.
 MIN_FLOWS = 10
 
+#: Runs by their group.
+Groups = Mapping[str, list[Run]]
+
 
 def figure(experiment: Experiment) -> Figure:
     """Draws an experiment by what its runs hold."""
-    if key := swept_key(experiment.runs):
-        return over_key(experiment, key)
-    groups = {run.group for run in experiment.runs}
+    key = swept_key(experiment.runs)
+    groups = grouped(experiment.runs, key)
+    names = list(dict.fromkeys(name for run in experiment.runs for name in numbers(run)))
     is_large = any(len(run.flows) >= MIN_FLOWS for run in experiment.runs)
-    if not measures_of(experiment.runs) or (is_large and len(groups) <= MAX_LINES):
+    if not names or (not key and is_large and len(groups) <= MAX_LINES):
         return comparison.draw(Results(experiment.folder, experiment.runs))
-    return as_bars(experiment)
+    shown = names[:MAX_PANELS]
+    columns = min(len(shown), 3)
+    rows = -(-len(shown) // columns)
+    size = (1.2 + 3.6 * columns, 0.9 + 3.0 * rows)
+    drawn, grid = panels(rows, columns, size, experiment.identifier, squeeze=False)
+    for axes, name in zip(grid.flat, shown, strict=False):
+        over_key(axes, groups, key, name) if key else as_bars(axes, groups, name)
+        axes.set_ylabel(name)
+    for axes in grid.flat[len(shown) :]:
+        axes.set_visible(False)
+    if key:
+        legend_below(drawn, grid[0][0], 4)
+    return drawn
 
 
-def swept_key(runs: Sequence[Run]) -> str:
-    """The key with the most numbers in the sweep; empty without one."""
+def swept_key(runs: Iterable[Run]) -> str:
+    """The key with the most numbers in the sweep; empty if no key has two."""
     found: dict[str, set[float]] = {}
     for run in runs:
         for key in run.point:
             try:
                 found.setdefault(key, set()).add(run.place(key))
             except MalformedResult:
-                found.setdefault(key, set())
-    largest = max(found, key=lambda key: len(found[key]), default="")
-    return largest if largest and len(found[largest]) > 1 else ""
+                continue
+    key = max(found, key=lambda key: len(found[key]), default="")
+    return key if key and len(found[key]) > 1 else ""
 
 
-def measures_of(runs: Sequence[Run]) -> dict[str, str]:
-    """The numbers that findings ask of runs, and each in words."""
-    found: dict[str, str] = {}
+def grouped(runs: Iterable[Run], key: str) -> Groups:
+    """Runs by all that they are but their seed and the swept key."""
+    found: dict[str, list[Run]] = {}
     for run in runs:
-        if (run.folder / "measures.json").is_file():
-            found |= {json.dumps(measure): in_words(measure) for measure, _ in run.answers}
-    return dict(list(found.items())[:MAX_PANELS])
+        if not key or key in run.point:
+            rest = {name: value for name, value in run.point.items() if name != key}
+            found.setdefault(replace(run, point=rest).group, []).append(run)
+    return found
 
 
-def value_of(run: Run, measure: str) -> float | None:
-    """A run's value of a measure, if it was asked for."""
-    return {json.dumps(each): value for each, value in run.answers}.get(measure)
+def numbers(run: Run) -> dict[str, float]:
+    """What findings ask of a run, by its words; none where no finding asked."""
+    is_asked = (run.folder / "measures.json").is_file()
+    return {in_words(measure): value for measure, value in run.answers} if is_asked else {}
 
 
-def in_words(measure: dict[str, Any]) -> str:
+def in_words(measure: Mapping[str, Any]) -> str:
     """A measure as the label of an axis."""
-    words = [str(measure["quantity"]).replace("_", " "), str(measure.get("reduce", ""))]
-    words.append(str(measure.get("workload", "")))
+    words = [str(measure.get(key, "")) for key in ("quantity", "reduce", "workload")]
     sizes = measure.get("size_bytes") or {}
     words += [f"{end} {bytes_name(size)}" for end, size in sizes.items() if size is not None]
     unit = str(measure.get("unit", "")).replace("us", "µs")
-    return " ".join(filter(None, words)) + (f"\n({unit})" if unit else "")
+    return " ".join(filter(None, words)).replace("_", " ") + (f"\n({unit})" if unit else "")
 
 
-def grid(count: int, title: str) -> tuple[Figure, list[Any]]:
-    """As many panels, up to three in a row."""
-    columns = min(count, 3)
-    rows = -(-count // columns)
-    size = (1.2 + 3.6 * columns, 0.9 + 3.0 * rows)
-    drawn, axes = panels(rows, columns, size, title, squeeze=False)
-    for more in axes.flat[count:]:
-        more.set_visible(False)
-    return drawn, list(axes.flat)
-
-
-def over_key(experiment: Experiment, key: str) -> Figure:
-    """The numbers over a swept key, with their intervals; a line for what else is the same."""
-    lines: dict[str, dict[float, list[Run]]] = {}
-    for run in experiment.runs:
-        if key in run.point:
-            rest = {name: value for name, value in run.point.items() if name != key}
-            same = replace(run, point=rest).group
-            lines.setdefault(same, {}).setdefault(run.place(key), []).append(run)
-    measures = measures_of(experiment.runs)
-    if not measures:
-        raise MalformedResult(f"{experiment.folder}: no measures.json with a number")
-    drawn, axes = grid(len(measures), experiment.identifier)
-    shown = list(lines)[:MAX_LINES]
+def over_key(axes: Axes, groups: Groups, key: str, name: str) -> None:
+    """Draws a number over a swept key with its intervals, a line a group."""
+    shown = list(groups)[:MAX_LINES]
     colours = colours_of(shown)
-    for each, (measure, words) in zip(axes, measures.items(), strict=False):
-        for name in shown:
-            places = dict(sorted(lines[name].items()))
-            line_with_intervals(
-                each,
-                places,
-                lambda run, measure=measure: value_of(run, measure),  # type: ignore[misc]
-                color=colours[name],
-                marker=".",
-                label=label_of(name),
-            )
-        each.set(xlabel=key, ylabel=words)
-    legend_below(drawn, axes[0], 4)
-    return drawn
+    for group in shown:
+        look = {"color": colours[group], "marker": ".", "label": label_of(group)}
+        places = by(groups[group], key)
+        line_with_intervals(axes, places, lambda run: numbers(run).get(name), **look)
+    axes.set_xlabel(key)
 
 
-def as_bars(experiment: Experiment) -> Figure:
-    """The numbers of every group of runs, means over seeds."""
-    groups: dict[str, list[Run]] = {}
-    for run in experiment.runs:
-        groups.setdefault(run.group, []).append(run)
-    measures = measures_of(experiment.runs)
-    drawn, axes = grid(len(measures), experiment.identifier)
-    for each, (measure, words) in zip(axes, measures.items(), strict=False):
-        found = {
-            name: Measure.of([value_of(run, measure) for run in runs])
-            for name, runs in groups.items()
-        }
-        known = {name: one.mean for name, one in found.items() if one is not None}
-        shown = list(known)[:MAX_BARS]
-        names = [label_of(name) for name in shown]
-        bars(each, names, [("", [known[name] for name in shown], BLUE)], width=0.7)
-        each.tick_params(axis="x", labelrotation=90, labelsize=6)
-        each.set_ylabel(words)
-    return drawn
+def as_bars(axes: Axes, groups: Groups, name: str) -> None:
+    """Draws a number of every group that has it, the mean over seeds."""
+    found = {
+        group: Measure.of([numbers(run).get(name) for run in runs])
+        for group, runs in groups.items()
+    }
+    means = {label_of(group): one.mean for group, one in found.items() if one is not None}
+    shown = list(means)[:MAX_BARS]
+    bars(axes, shown, [("", [means[each] for each in shown], BLUE)], width=0.7)
+    axes.tick_params(axis="x", labelrotation=90, labelsize=6)

@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,10 @@ import polars
 
 from trimline.files import MalformedResult, read_json
 from trimline.results import FLOWS, Result, Results
+
+#: The columns of flows.csv that figures need.
+COLUMNS = ["workload", "index", "source", "destination", "size_bytes", "start_ps"]
+COLUMNS += ["fct_receiver_ps", "fct_sender_ps", "ideal_fct_ps", "measured_bytes"]
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,14 @@ class HostLink:
 class Run(Result):
     """A run, with the numbers that figures take from it."""
 
+    #: Flows of the experiment's runs by their file: they are read together.
+    together: Callable[[], Mapping[str, polars.DataFrame]]
+
     @staticmethod
-    def of(result: Result) -> Run:
+    def of(result: Result, together: Callable[[], Mapping[str, polars.DataFrame]]) -> Run:
         """The run of a result. Refuses a run that was stopped, and one that measured nothing."""
         run = Run(result.folder, result.series, result.point, result.seed)
+        vars(run).update(vars(result), together=together)
         if run.interrupted:
             raise MalformedResult(f"{run.folder}: the run was stopped before its end")
         if min(run.host_link.rate_bps, run.host_link.payload_bytes) <= 0:
@@ -76,15 +84,11 @@ class Run(Result):
 
     @cached_property
     def flows(self) -> polars.DataFrame:
-        """flows.csv: at least one row."""
-        path = self.folder / "flows.csv"
-        try:
-            rows = polars.read_csv(path, schema_overrides=FLOWS)
-        except polars.exceptions.PolarsError as error:
-            raise MalformedResult(f"{path}: {error}") from error
-        if not len(rows):
+        """The columns of flows.csv that figures need: at least one row."""
+        found = self.together().get(str(self.folder / "flows.csv"))
+        if found is None:
             raise MalformedResult(f"{self.folder}: nothing was measured")
-        return rows
+        return found
 
     def of_workload(self, workload: str | None = None) -> polars.DataFrame:
         """The flows of a workload, or all."""
@@ -162,6 +166,21 @@ class Run(Result):
         return self.fct_ms()[-1]
 
 
+def flows_of(folders: Sequence[Path]) -> dict[str, polars.DataFrame]:
+    """Flows by their file, those of all folders in one call: many files are small."""
+    paths = [folder / "flows.csv" for folder in folders]
+    columns = polars.selectors.by_name(*COLUMNS, "file", require_all=False)
+    try:
+        read = polars.scan_csv(paths, schema_overrides=FLOWS, include_file_paths="file")
+        rows = read.select(columns).collect().partition_by("file", as_dict=True, include_key=False)
+    except polars.exceptions.PolarsError as error:
+        if len(paths) == 1:
+            raise MalformedResult(f"{paths[0]}: {error}") from error
+        # One by one, for the name of the file.
+        return {name: each for folder in folders for name, each in flows_of([folder]).items()}
+    return {str(file): each for (file,), each in rows.items()}
+
+
 @dataclass(frozen=True)
 class Finding:
     """One line of a verdict: the paper's value and ours, `None` where there is none."""
@@ -202,7 +221,8 @@ class Experiment:
         if not whole:
             raise MalformedResult(f"{folder}: no flows.csv; run `trimline reproduce {identifier}`")
         tier, findings = read_findings(folder / "findings.json", identifier)
-        runs = map(Run.of, Results.read(folder))
+        together = cache(partial(flows_of, whole))
+        runs = [Run.of(result, together) for result in Results.read(folder)]
         return Experiment(
             identifier=identifier,
             folder=folder,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
@@ -63,10 +62,10 @@ def load(file: str | Path, identifier: str) -> ModuleType:
     `file` is the figure.py that asks.
     """
     path = Path(file).resolve().parents[2] / identifier / "figure.py"
-    name = f"{path.parent}/figure"
+    name = str(path)
     if name not in sys.modules:
-        spec = spec_from_file_location(name, path)
-        assert spec is not None and spec.loader is not None
-        sys.modules[name] = module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
+        # Python's own loader would leave bytecode beside the experiment.
+        module = sys.modules[name] = ModuleType(name)
+        module.__file__ = name
+        exec(compile(path.read_text(encoding="utf-8"), name, "exec"), module.__dict__)
     return sys.modules[name]

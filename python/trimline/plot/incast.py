@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from trimline.files import MalformedResult
 from trimline.plot.experiment import Run
@@ -23,15 +24,17 @@ class Ideal:
     @staticmethod
     def of(runs: Sequence[Run]) -> Ideal:
         """The ideal is one number only when all flows have one size and all hosts one link."""
-        sizes = {size or 0 for run in runs for size in run.flows["size_bytes"].unique()}
         links = {run.host_link for run in runs}
-        ideals = [time for run in runs for time in run.flows["ideal_fct_ps"].unique()]
-        if len(sizes) != 1 or 0 in sizes or len(links) != 1 or None in ideals:
+        of_runs = [(run.flows["size_bytes"], run.flows["ideal_fct_ps"]) for run in runs]
+        sizes: set[Any] = {end or 0 for size, _ in of_runs for end in (size.min(), size.max())}
+        unknown = sum(column.null_count() for columns in of_runs for column in columns)
+        if len(sizes) != 1 or 0 in sizes or len(links) != 1 or unknown:
             raise MalformedResult(
                 f"flows of one size over equal links were expected, not of {sorted(sizes)} bytes"
             )
         size = sizes.pop()
         busy = links.pop().busy_ps(size)
+        ideals: list[Any] = [ideal.max() for _, ideal in of_runs]
         return Ideal(size, busy, max(ideals) - busy)
 
     def ms(self, senders: float) -> float:

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from trimline.files import MalformedResult
+from trimline.looks import GREY
 from trimline.means import Measure, quantile
 from trimline.plot.experiment import Experiment, Run
-from trimline.plot.style import GREY
 
 #: Runs by their place on an axis.
 Places = Mapping[float, Sequence[Run]]
@@ -43,6 +43,14 @@ def panels(
     if title:
         figure.suptitle(title)
     return figure, axes
+
+
+def label(
+    axes: Axes, x: str = "", y: str = "", title: str = "", *, log: str = "", **limits: Any
+) -> None:
+    """The words of axes, those that are logarithmic (x, y), and their limits."""
+    logarithmic(axes, log)
+    axes.set(xlabel=x, ylabel=y, title=title, **limits)
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
@@ -181,14 +189,18 @@ def published(axes: Axes, experiment: Experiment, columns: Mapping[str, Sequence
     """Columns of the authors' numbers by their rank, dashed: words, colour, perhaps a line."""
     for name, (words, colour, *dashes) in columns.items():
         if values := experiment.reference.get(name):
-            look = {"color": colour, "linewidth": 1.2, "linestyle": dashes[0] if dashes else "--"}
+            look: Any = {
+                "color": colour,
+                "linewidth": 1.2,
+                "linestyle": dashes[0] if dashes else "--",
+            }
             axes.plot(values, label=f"{words}, authors' htsim", **look)
 
 
 def by_rank(axes: Axes, largest: float) -> None:
     """Labels axes of goodputs by rank, with the legend above them."""
-    axes.set(xlabel="Flow, by rank of throughput", ylabel="Goodput (Gb/s)")
-    axes.set(ylim=(0, largest), xlim=(0, None))
+    words = ("Flow, by rank of throughput", "Goodput (Gb/s)")
+    label(axes, *words, ylim=(0, largest), xlim=(0, None))
     legend_above(axes)
 
 
@@ -205,7 +217,8 @@ def slowdowns(axes: Axes, run: Run, **look: Any) -> None:
             found[high] = chosen["slowdown"]
         low, high = high, high * 10 ** (1 / RANGES_A_DECADE)
     ends = list(found)
-    axes.plot(ends, [each.median() for each in found.values()], marker=".", **look)
+    medians: Any = [each.median() for each in found.values()]
+    axes.plot(ends, medians, marker=".", **look)
     look.pop("label", None)
     axes.plot(ends, [quantile(each, 0.99) for each in found.values()], linestyle="--", **look)
 

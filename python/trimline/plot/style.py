@@ -45,6 +45,11 @@ def note(figure: Figure, words: str) -> None:
 def write(figure: Figure, folder: Path, stem: str) -> list[Path]:
     """Writes PNG and PDF without a time, a program or a version in them."""
     folder.mkdir(parents=True, exist_ok=True)
+    if engine := figure.get_layout_engine():
+        # Once for both: savefig would draw everything for it, and again for the file.
+        figure.set_dpi(matplotlib.rcParams["savefig.dpi"])
+        engine.execute(figure)
+        figure.set_layout_engine(None)
     png, pdf = folder / f"{stem}.png", folder / f"{stem}.pdf"
     figure.savefig(png, metadata={"Software": None})
     figure.savefig(pdf, metadata={"Creator": None, "Producer": None, "CreationDate": None})
