@@ -2,14 +2,7 @@
 
 from trimline import plot
 
-SERIES = {
-    "dcqcn": ("DCQCN", plot.PROTOCOLS["dcqcn"]),
-    "dcqcn-window": ("DCTCP's window over PFC", "#882255"),
-    "dcqcn-window-htsim": ("htsim's window over PFC", "#332288"),
-    "dctcp": ("DCTCP", plot.PROTOCOLS["dctcp"]),
-    "mptcp": ("MPTCP", plot.PROTOCOLS["mptcp"]),
-    "ndp": ("NDP", plot.PROTOCOLS["ndp"]),
-}
+SERIES = plot.load(__file__, "ndp/fig16").SERIES
 
 
 def figure(experiment):

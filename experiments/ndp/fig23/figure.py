@@ -2,7 +2,7 @@
 
 from trimline import plot
 
-SERIES = {"dctcp": ("DCTCP", plot.PROTOCOLS["dctcp"]), "ndp": ("NDP", plot.PROTOCOLS["ndp"])}
+SERIES = plot.load(__file__, "ndp/fig16").SERIES
 
 
 def figure(experiment):

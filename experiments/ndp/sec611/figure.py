@@ -4,13 +4,7 @@ from statistics import fmean
 
 from trimline import plot
 
-SERIES = {
-    "ndp": ("NDP", plot.PROTOCOLS["ndp"]),
-    "dctcp": ("DCTCP", plot.PROTOCOLS["dctcp"]),
-    "dcqcn": ("DCQCN", plot.PROTOCOLS["dcqcn"]),
-    "dcqcn-window": ("DCTCP's window over PFC", "#882255"),
-    "dcqcn-window-htsim": ("htsim's window over PFC", "#332288"),
-}
+SERIES = plot.load(__file__, "ndp/fig16").SERIES
 
 
 def figure(experiment):

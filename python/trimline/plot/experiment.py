@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -190,7 +190,7 @@ class Finding:
     ours: float | None
     lo: float | None
     hi: float | None
-    unit: str
+    unit: str | None
 
 
 @dataclass(frozen=True)
@@ -279,17 +279,8 @@ def read_findings(path: Path, identifier: str) -> tuple[str, list[Finding]]:
     if verdict.get("id") != identifier:
         raise MalformedResult(f"{path}: of {verdict.get('id')}, not of {identifier}")
     try:
-        findings = [
-            Finding(
-                name=str(finding["name"]),
-                paper=finding.get("paper"),
-                ours=finding.get("ours"),
-                lo=finding.get("lo"),
-                hi=finding.get("hi"),
-                unit=str(finding.get("unit", "")),
-            )
-            for finding in verdict["findings"]
-        ]
+        names = [each.name for each in fields(Finding)]
+        findings = [Finding(*map(each.get, names)) for each in verdict["findings"]]
     except (AttributeError, KeyError, TypeError) as error:
         raise MalformedResult(f"{path}: no usable findings ({error})") from error
     return str(verdict.get("tier", "full")), findings
