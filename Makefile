@@ -27,7 +27,7 @@ help:
 	@echo "make nightly             all mutations, 100,000 random networks, fuzzing, ...: hours; PART=k/n for a part of it"
 	@echo "make checked             the code of a release with every index checked, and which thread changes what"
 	@echo "make data-races          threads of one run under ThreadSanitizer (nightly Rust): minutes"
-	@echo "make p4                  the P4 switches: compiled programs, vectors, mistakes; p4c and bmv2 if installed"
+	@echo "make p4                  the P4 switches: compiled programs, vectors, mutants; p4c and bmv2 if installed"
 	@echo "make rtl                 the hardware switch: lint, vectors, line rate (verilator, g++); rtl-all: every width"
 	@echo "make rtl-formal          bounded model checking of its blocks (yosys, z3)"
 	@echo "make rtl-resources       what it takes of an FPGA, by block (yosys)"
@@ -90,6 +90,7 @@ test-stages:
 	@scripts/concurrently out/venv.log 'scripts/stage "Python packages" $(MAKE) --no-print-directory venv' \
 		'$(MAKE) --no-print-directory module-tested'
 	@scripts/stage "schema and golden run" $(MAKE) --no-print-directory golden
+	@scripts/stage "examples in Rust" scripts/examples.sh
 	@scripts/stage "experiments, judged twice" $(MAKE) --no-print-directory quick-tested
 	@scripts/stage "vectors" cargo xtask vectors
 	@scripts/stage "Rust tests, the simulator's runs" cargo test --quiet --workspace --locked --test runs
@@ -98,7 +99,7 @@ test-stages:
 
 # Many of these wait for clocks; the simulator's runs have both cores for themselves.
 other-tests:
-	cargo test --quiet --workspace --locked --lib --bins --examples --test '[!r]*' --test raw
+	cargo test --quiet --workspace --locked --lib --bins --test '[!r]*' --test raw
 	cargo test --quiet --workspace --locked --doc
 
 # The schema in the repository is what the program prints.
@@ -146,9 +147,10 @@ wheel-test: prerequisites
 
 # The compiled programs are executed on their vectors; with p4c-bm2-ss or simple_switch on PATH they are asked too.
 p4: prerequisites
-	cargo xtask p4
-	cargo xtask p4 --mutations
-	cargo test --package xtask --quiet -- p4:: bmv2::
+	p4/compile.sh
+	cargo p4
+	cargo p4 --mutations
+	cargo test --package trimline-p4 --quiet
 
 hardware-tools:
 	@for tool in verilator g++; do command -v $$tool >/dev/null || { echo "missing: $$tool; bring it with: \

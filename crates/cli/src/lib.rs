@@ -1,11 +1,58 @@
-//! The `trimline` command: reads scenarios, runs them, and reports results.
+//! The `trimline` command: it reads scenarios, runs them, reports results and judges findings.
 //!
-//! This crate has the commands, judges findings and runs the testbed's programs; `trimline-sim` and `trimline-metrics`
-//! have scenarios, runs and results, `trimline-stack` hosts and switches. Exit status: 0 done; 1 a finding does not
-//! hold; 2 a mistake in the command, a file or a scenario; 130 stopped by Ctrl-C, with the results so far written.
+//! The crate is a library, so that three programs share it: the binaries `trimline` and `trimline-switch`, the Python
+//! package, and programs with a transport of their own. `trimline-sim` has scenarios and runs, `trimline-metrics`
+//! results, `trimline-stack` hosts and switches, `trimline-testbed` measurements on real ones.
 //!
-//! It is a library for the Python package ([`command`], [`single`]), crates with their own transport
-//! ([`command_with`]), and `trimline-switch` ([`switch_ports`], [`terminal`], [`log`], [`openmetrics`] and [`writer`]).
+//! # Begin with
+//! - [`command`]: a whole command line, from words to an exit status.
+//! - [`command_with`]: the same in a program that adds a transport.
+//! - [`single::Named`]: a scenario whose runs the caller schedules itself, as the Python package does.
+//!
+//! # In and out
+//! Words go in. A command checks the scenario, the memory that its runs need and the folder of their results, and only
+//! then begins: it locks the folder, runs the plans on several threads, and writes each result completely or not at
+//! all. Tables go to standard output; warnings, progress and errors go to standard error.
+//!
+//! | status | meaning |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | a finding does not hold |
+//! | 2 | a mistake in the command, a file or a scenario |
+//! | 130 | stopped by Ctrl-C, with the results so far written |
+//!
+//! # Example
+//! A scenario has a run for each series and seed. A mistake is one line with its place:
+//!
+//! ```
+//! use trimline::single::Named;
+//!
+//! let text = r#"
+//!     seeds = "1..2"
+//!     topology.star.hosts = 4
+//!
+//!     [[workload]]
+//!     name = "shuffle"
+//!     permutation = {}
+//!     size = "90KB"
+//! "#;
+//! let scenario = Named::parse("shuffle.toml", text, "shuffle", Vec::new()).unwrap();
+//! let names: Vec<String> = scenario.runs().into_iter().map(|run| run.name).collect();
+//! assert_eq!(names, ["seed-1", "seed-2"]);
+//!
+//! let wrong = text.replace("seeds", "seesd");
+//! let error = Named::parse("shuffle.toml", &wrong, "shuffle", Vec::new()).unwrap_err();
+//! assert!(error.starts_with("shuffle.toml:2:") && error.contains("seeds"), "{error}");
+//! ```
+//!
+//! # Read on
+//! - For `trimline-switch`: [`switch_ports`], [`terminal`], [`log`], [`openmetrics`] and [`writer`].
+//! - `README.md` lists the commands, `docs/first-hour.md` shows them at work, `docs/errors.md` shows their answers to
+//!   mistakes.
+//! - `docs/internals/metrics-and-findings.md` explains how a finding is judged.
+//!
+//! # Features
+//! `checked`: a run checks every index of its packet path, at half the speed.
 #![forbid(unsafe_code)]
 
 mod baseline;

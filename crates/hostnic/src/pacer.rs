@@ -58,6 +58,43 @@ pub struct PacerCounters {
 /// their order.
 ///
 /// Nothing is allocated after [`Pacer::new`]. Packets stay in the caller's storage, threaded into lists.
+///
+/// # Example
+/// A flow passes until an ACK echoes congestion. Then its packets leave at the rate of the token bucket:
+///
+/// ```
+/// use trimline_hostnic::{FlowId, Pacer, PacerSettings, Taken};
+/// use trimline_packet::testing::{Arena, SplitMix, packet};
+/// use trimline_packet::{BitRate, Service, Time, TimeDelta};
+///
+/// let settings = PacerSettings {
+///     association_chance: 1_000_000_000, // each echo associates its flow
+///     first_rate: Some(BitRate::from_bps(100_000_000)),
+///     ..PacerSettings::testbed()
+/// };
+/// let model = settings.check(BitRate::from_gbps(1), 1500).unwrap();
+/// let (mut pacer, mut packets, flow) = (Pacer::new(&model), Arena::default(), FlowId::new(7));
+/// let mut send = |pacer: &mut Pacer, packets: &mut Arena| {
+///     let handle = packets.add(packet(Service::Droppable, 1500, 0));
+///     pacer.handle_packet(Time::ZERO, flow, handle, packets, &model)
+/// };
+/// assert_eq!(send(&mut pacer, &mut packets), Taken::Passes);
+/// assert!(pacer.poll_transmit(Time::ZERO, &packets, &model).is_some());
+///
+/// pacer.handle_echo(Time::ZERO, flow, &model, &mut SplitMix(1));
+/// for _ in 0..3 {
+///     assert_eq!(send(&mut pacer, &mut packets), Taken::Waits);
+/// }
+/// // The full bucket of 3 KB lets two packets go. The third waits for tokens.
+/// let (mut now, mut left) = (Time::ZERO, Vec::new());
+/// while left.len() < 3 {
+///     now = pacer.next_start(now, &model);
+///     if pacer.poll_transmit(now, &packets, &model).is_some() {
+///         left.push(now);
+///     }
+/// }
+/// assert_eq!(left, [0, 0, 112].map(|us| Time::ZERO + TimeDelta::from_us(us)));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Pacer {
     passing: Queue,

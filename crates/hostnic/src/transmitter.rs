@@ -80,6 +80,30 @@ struct Burst {
 ///    repeatedly while the host has packets and the time has come.
 /// 2. If the host has no packet, the driver calls [`Transmitter::end_burst`].
 /// 3. When the line is free, [`Transmitter::poll_transmit`] returns the packet to send.
+///
+/// # Example
+/// The host needs 5 us of its processor for a burst of up to 4500 bytes:
+///
+/// ```
+/// use trimline_hostnic::{FlowId, Transmitter, TransmitterSettings};
+/// use trimline_packet::testing::{Arena, packet};
+/// use trimline_packet::{ByteCount, Service, Time, TimeDelta};
+///
+/// let (queue, burst) = (ByteCount::new(100_000), ByteCount::new(4500));
+/// let settings = TransmitterSettings { queue, burst, per_burst: TimeDelta::from_us(5) };
+/// let model = settings.check(1500).unwrap();
+/// let (mut nic, mut packets, flow) = (Transmitter::new(), Arena::default(), FlowId::new(7));
+///
+/// let mut taken_at = Vec::new();
+/// for number in 0..6 {
+///     let now = nic.takes_at(&model);
+///     let handle = packets.add(packet(Service::Droppable, 1500, number));
+///     assert!(nic.handle_packet(now, flow, handle, &mut packets, &model));
+///     taken_at.push(now.as_ps() / 1_000_000);
+/// }
+/// assert_eq!(taken_at, [0, 0, 0, 5, 5, 5], "microseconds: two bursts of three packets");
+/// assert_eq!((nic.counters().bursts, nic.backlog()), (2, ByteCount::new(9000)));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Transmitter {
     queue: Queue,

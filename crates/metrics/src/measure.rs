@@ -23,6 +23,18 @@ use reduce::Reduced;
 pub use spec::{Groups, OneOrMore, PortFilter, Sizes, Spec, Within};
 
 /// One number of a run.
+///
+/// ```
+/// use trimline_metrics::Measure;
+///
+/// let text = r#"{ "quantity": "fct", "at": "receiver", "reduce": "p99", "unit": "us" }"#;
+/// let measure: Measure = serde_json::from_str(text).unwrap();
+/// assert_eq!((measure.unit(), measure.needs()), ("us", None));
+///
+/// let wrong = text.replace("p99", "p999");
+/// let error = serde_json::from_str::<Measure>(&wrong).unwrap_err();
+/// assert!(error.to_string().contains("no `reduce` is named `p999`"), "{error}");
+/// ```
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(try_from = "Spec", into = "Spec")]
 pub struct Measure {

@@ -5,6 +5,16 @@
 ///
 /// # Panics
 /// Panics above 10000.
+///
+/// ```
+/// use trimline_metrics::quantile;
+///
+/// let sorted = [10, 20, 30, 40];
+/// assert_eq!(quantile(&sorted, 5_000), Some(20), "the median is a measured value");
+/// assert_eq!(quantile(&sorted, 9_900), Some(40));
+/// assert_eq!(quantile(&sorted, 0), Some(10));
+/// assert_eq!(quantile(&[], 5_000), None);
+/// ```
 pub fn quantile(sorted: &[u64], per_ten_thousand: u32) -> Option<u64> {
     assert!(per_ten_thousand <= 10_000, "a quantile is a share of at most one");
     debug_assert!(sorted.is_sorted(), "quantiles are read from sorted values");
@@ -36,6 +46,16 @@ pub struct Interval {
 }
 
 /// Mean and 95 % confidence interval of independent values. `None` without values.
+///
+/// ```
+/// use trimline_metrics::interval;
+///
+/// let seeds = interval(&[9.0, 10.0, 11.0]).unwrap();
+/// assert_eq!((seeds.mean, seeds.count), (10.0, 3));
+/// let half_width = seeds.half_width.unwrap();
+/// assert!((half_width - 2.484).abs() < 0.001, "4.303 (Student's t) times 1 over the root of 3");
+/// assert_eq!(interval(&[9.0]).unwrap().half_width, None);
+/// ```
 pub fn interval(values: &[f64]) -> Option<Interval> {
     let count = values.len();
     let mean = mean(values)?;

@@ -5,6 +5,20 @@
 //!
 //! Prefixes are powers of 1000: `K` (in rates also `k`), `M`, `G`, `T`; with an `i` powers of 1024. `m` is milli, never
 //! `M`; `b` is a bit, `B` a byte: a mix-up is an error, not a guess.
+//!
+//! ```
+//! use trimline_packet::quantity::{bytes, duration, rate, share};
+//! use trimline_packet::{BitRate, ByteCount, TimeDelta};
+//!
+//! assert_eq!(rate("10Gbps"), Ok(BitRate::from_gbps(10)));
+//! assert_eq!(duration("20.1ms"), Ok(TimeDelta::from_us(20_100)));
+//! assert_eq!(bytes("4KiB"), Ok(ByteCount::new(4096)));
+//! assert_eq!(share("0.1%"), Ok(1_000_000), "billionths");
+//!
+//! let fault = bytes("9000b").unwrap_err();
+//! assert_eq!(fault.to_string(), "has the unknown unit `b`: `b` is a bit, `B` a byte; nearest: 9000B");
+//! assert_eq!(duration("0.5ps").unwrap_err().to_string(), "is no whole number of ps");
+//! ```
 
 use alloc::borrow::ToOwned;
 use alloc::format;

@@ -10,6 +10,17 @@ use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 pub const PICOSECONDS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// A point in time, in picoseconds since the start of the run.
+///
+/// ```
+/// use trimline_packet::{Time, TimeDelta};
+///
+/// let sent = Time::ZERO + TimeDelta::from_us(3);
+/// let timer = sent + TimeDelta::from_ms(1);
+/// assert_eq!(timer - sent, TimeDelta::from_ms(1));
+/// assert_eq!(sent.saturating_since(timer), TimeDelta::ZERO);
+/// assert!(timer < Time::NEVER, "an unarmed timer is later");
+/// assert_eq!(timer.to_string(), "1003.000000 us");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Time(u64);
@@ -104,6 +115,19 @@ impl ByteCount {
 }
 
 /// A link rate in bits per second.
+///
+/// ```
+/// use trimline_packet::{BitRate, ByteCount, TimeDelta};
+///
+/// let link = BitRate::from_gbps(100);
+/// let packet = link.transmission(ByteCount::new(9064));
+/// assert_eq!(packet, TimeDelta::from_ps(725_120));
+/// assert_eq!(link.bytes_in(packet), ByteCount::new(9064));
+///
+/// // A byte takes 2.67 ps at 3 Tb/s: it arrives no earlier.
+/// let fast = BitRate::from_gbps(3000);
+/// assert_eq!(fast.transmission(ByteCount::new(1)), TimeDelta::from_ps(3));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct BitRate(u64);

@@ -1,6 +1,39 @@
-//! `trimline._core`: conversions between Python and the command's library, without decisions.
+//! `trimline._core`: the compiled part of the Python package.
 //!
-//! Runs release the interpreter lock. Ten times a second they check for interrupts of Python and report their progress.
+//! It converts between Python and the library of the command (`trimline-cli`), and decides nothing. Sweeps, frames,
+//! comparisons, figures and reports are Python, in `python/trimline`.
+//!
+//! # Begin with
+//! - `Scenario`: a scenario with all its runs. It lists them, checks memory, warns, and runs one into a folder.
+//! - `OutputLock`: a results folder with exclusive write access.
+//! - `command`: a command line of `trimline`, as the script that the wheel installs calls it.
+//!
+//! # In and out
+//! Python drives: `trimline.run` and `trimline.sweep` parse a scenario, lock the folder, and run each place of its list
+//! in this process or in a worker's. A run releases the interpreter lock. Ten times a second it takes the lock, checks
+//! for interrupts of Python, and reports its progress; it stops if the callback returns False. Files come out, and
+//! `trimline.Results` reads them as polars frames.
+//!
+//! Mistakes in a scenario raise a `ValueError` of one line, obstacles in the file system an `OSError`, runs without
+//! enough memory a `MemoryError`.
+//!
+//! # Example
+//! The package hides this module. This is what `trimline.run` does with it:
+//!
+//! ```python
+//! from pathlib import Path
+//! from trimline import _core
+//!
+//! scenario = _core.Scenario("minimal.toml", Path("examples/minimal.toml").read_text(), "minimal", [])
+//! lock, removed = scenario.lock(Path("out/minimal"), [0])
+//! assert scenario.run(0, Path("out/minimal/seed-1"), False, None) == "finished"
+//! lock.release()
+//! ```
+//!
+//! # Read on
+//! `docs/python.md` is the manual of the package. `python/trimline/_core.pyi` has the types of this module; `stubtest`
+//! compares them with what is compiled. Tests are in `python/tests`: a Rust test cannot link the symbols of Python, so
+//! the crate has none. Its stable ABI (abi3) serves every Python from 3.11 on.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -41,6 +41,23 @@ use crate::plan::Plan;
 use crate::transports::Transports;
 
 /// A scenario file with all its runs.
+///
+/// ```
+/// use trimline_sim::scenario::Scenario;
+///
+/// let text = r#"
+/// topology.star.hosts = 8
+/// seeds = "1..2"
+/// workload = [{ name = "replies", incast = { receiver = 0, senders = 4 }, size = "64KB" }]
+/// series = [{ name = "ndp" }, { name = "tcp", transport.tcp = {} }]
+/// "#;
+/// let scenario = Scenario::parse("small.toml", text, &["workload.replies.size=9KB".to_owned()]).unwrap();
+/// let names: Vec<&str> = scenario.runs.iter().map(|run| run.name.as_str()).collect();
+/// assert_eq!(names, ["ndp/seed-1", "ndp/seed-2", "tcp/seed-1", "tcp/seed-2"]);
+///
+/// let error = Scenario::parse("small.toml", &text.replace("star", "stra"), &[]).unwrap_err();
+/// assert!(error.to_string().starts_with("small.toml:2:"), "{error}");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// `name` of the file; empty if absent.

@@ -374,6 +374,17 @@ fn describe_round_trip(clos: &Clos, choice: &dyn Choice) -> String {
 }
 
 /// The transports that a program knows.
+///
+/// ```
+/// use trimline_sim::transports::{Ndp, Transports};
+///
+/// let transports = Transports::built_in();
+/// assert_eq!(transports.find("dctcp").unwrap().label(), "DCTCP");
+/// assert!(transports.find("dctpc").is_none());
+/// assert_eq!(transports.nearest("dctpc"), Some("dctcp"));
+/// // A name is unique.
+/// assert_eq!(transports.with(&[&Ndp]).unwrap_err(), "a second transport named `ndp`");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Transports(Vec<&'static dyn AnyTransport>);
 

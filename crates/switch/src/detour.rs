@@ -4,6 +4,29 @@
 //!
 //! Queue lengths, ports and the packet's history are arguments, so that the simulator, the software switch and the P4
 //! program can be tested with the same vectors.
+//!
+//! A driver asks three questions about an arriving packet:
+//!
+//! ```
+//! use trimline_packet::testing::{SplitMix, packet};
+//! use trimline_packet::{Packet, Service};
+//! use trimline_switch::detour::{DetourModel, Steps};
+//!
+//! let model = DetourModel::opf(10);
+//! let mut data = packet(Service::Trimmable, 9064, 0);
+//! data.marks = Packet::MARK_UNSCHEDULED;
+//!
+//! // May this packet leave by another port? Two detours are OPF's limit.
+//! let twice = Steps::default().detoured().detoured();
+//! assert!(model.applies(&data, Steps::default()) && !model.applies(&data, twice));
+//! // Is its own port hot?
+//! assert!(model.is_hot(11, || false) && !model.is_hot(10, || false));
+//! // Which of four other ports: the shorter of two drawn ones.
+//! let lengths = [3, 9, 9, 9];
+//! let mut rng = SplitMix(1);
+//! let chosen = (0..100).filter_map(|_| model.choose(4, |port| lengths[port as usize], &mut rng));
+//! assert!(chosen.filter(|&port| port == 0).count() > 35, "7 of 16 pairs contain the short one");
+//! ```
 
 use trimline_packet::{Kind, Packet, Service};
 

@@ -111,6 +111,32 @@ impl Limit {
 }
 
 /// The rule for the mark "congestion experienced", for packets with [`Packet::MARK_ECT`].
+///
+/// ```
+/// use trimline_packet::testing::{Arena, SplitMix, packet};
+/// use trimline_packet::{Packet, Packets, Service, Time};
+/// use trimline_switch::{Choices, DropList, Marker, OutputPort, Pool, Port, PortContext};
+///
+/// let choices = Choices::ecn(200, 2);
+/// assert!(matches!(choices.queues[0].marker, Marker::Threshold { above: 2, .. }));
+/// let model = choices.build().unwrap();
+///
+/// let (mut port, mut packets) = (Port::<1>::new(), Arena::default());
+/// let handles = [0, 1, 2, 3].map(|number| {
+///     packets.add(Packet { marks: Packet::MARK_ECT, ..packet(Service::Droppable, 1500, number) })
+/// });
+/// let mut context = PortContext {
+///     now: Time::ZERO,
+///     model: &model,
+///     packets: &mut packets,
+///     pool: &mut Pool::none(),
+///     rng: &mut SplitMix(1),
+///     drop_list: &mut DropList::new(),
+/// };
+/// handles.map(|handle| port.enqueue(handle, &mut context));
+/// let marked = handles.map(|handle| packets.packet(handle).marks & Packet::MARK_CE != 0);
+/// assert_eq!(marked, [false, false, false, true], "the last finds three packets");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// Never.
@@ -226,6 +252,22 @@ impl QueueChoices {
 }
 
 /// The five choices as a user states them, unchecked.
+///
+/// A published profile is a start. [`Choices::build`] refuses what contradicts itself:
+///
+/// ```
+/// use trimline_switch::{Action, Choices, Limit, ModelError, QueueChoices};
+///
+/// // DCTCP's queue, which trims a packet without room.
+/// let mut choices = Choices::ecn(200, 65);
+/// choices.queues[0].overflow = vec![Action::TrimArriving];
+/// assert_eq!(choices.build().unwrap().queue_count(), 1);
+///
+/// choices.queues.push(QueueChoices::new(Limit::packets(8)));
+/// let error = choices.build().unwrap_err();
+/// assert_eq!(error, ModelError::QueueCount { queues: 2, classifier: 1 });
+/// assert_eq!(error.to_string(), "2 queues, but the classifier fills 1");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choices {
     /// The queues, most urgent first: 1 to [`MAX_QUEUES`].

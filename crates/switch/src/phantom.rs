@@ -1,4 +1,27 @@
 //! The phantom queue (HULL 2.1, 5.1): a counter that drains slower than the link, and marks.
+//!
+//! A link of 1 Gb/s is full. Its real queue stays empty, and the phantom queue, which drains at 950 Mb/s, grows by 53
+//! bytes a packet:
+//!
+//! ```
+//! use trimline_packet::fluid::Clock;
+//! use trimline_packet::testing::packet;
+//! use trimline_packet::{BitRate, Packet, Service, Time, TimeDelta};
+//! use trimline_switch::phantom::{PhantomQueue, PhantomSettings};
+//!
+//! let settings = PhantomSettings { clock: Clock::Continuous, ..PhantomSettings::testbed() };
+//! let model = settings.check(BitRate::from_gbps(1)).unwrap();
+//! let mut phantom = PhantomQueue::new();
+//! let mut now = Time::ZERO;
+//! let first_marked = (1..).find(|&number| {
+//!     let mut passing = packet(Service::Droppable, 1514, number);
+//!     passing.marks = Packet::MARK_ECT;
+//!     let is_marked = phantom.pass(now, &mut passing, &model);
+//!     now += TimeDelta::from_ns(12_304); // 1538 bytes with preamble and gap
+//!     is_marked
+//! });
+//! assert_eq!(first_marked, Some(20), "it finds more than 1 KB");
+//! ```
 
 use alloc::format;
 use alloc::vec::Vec;

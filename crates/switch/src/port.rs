@@ -20,6 +20,31 @@ use crate::port_context::PortContext;
 ///
 /// The model is an argument of every call, because all ports of a profile share it. Occupancy of queue and pool
 /// includes the packet on the wire until the next [`OutputPort::dequeue`], when its last bit has left.
+///
+/// ```
+/// use trimline_packet::testing::{Arena, SplitMix, packet};
+/// use trimline_packet::{Service, Time};
+/// use trimline_switch::{DropList, OutputPort, Pool, Port, PortContext, QueueView, ServiceModel};
+///
+/// let model = ServiceModel::drop_tail(2);
+/// let (mut port, mut packets) = (Port::<1>::new(), Arena::default());
+/// let handles = [0, 1, 2].map(|number| packets.add(packet(Service::Droppable, 1500, number)));
+/// let mut context = PortContext {
+///     now: Time::ZERO,
+///     model: &model,
+///     packets: &mut packets,
+///     pool: &mut Pool::none(),
+///     rng: &mut SplitMix(1),
+///     drop_list: &mut DropList::new(),
+/// };
+/// handles.map(|handle| port.enqueue(handle, &mut context));
+/// assert_eq!(context.drop_list.list()[0].0, handles[2], "the queue holds two packets");
+///
+/// assert_eq!(port.dequeue(&mut context), Some(handles[0]));
+/// assert_eq!(port.queue_packets(0), 2, "one waits, one is on the wire");
+/// assert_eq!(port.dequeue(&mut context), Some(handles[1]));
+/// assert_eq!(port.queue_packets(0), 1);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Port<const Q: usize> {
     queues: [Queue; Q],

@@ -1,4 +1,18 @@
 //! Named service models: the constants on which implementations disagree.
+//!
+//! ```
+//! use trimline_packet::BitRate;
+//! use trimline_switch::Scheduler;
+//! use trimline_switch::profiles::{Sizes, named};
+//!
+//! let line = BitRate::from_gbps(10);
+//! let sizes = Sizes { packets: 8, payload_bytes: 9000, packet_bytes: 9064, mark: 0, line };
+//! let scheduler = |name| (named(name).unwrap().build)(sizes).scheduler;
+//! assert_eq!(scheduler("p4"), Scheduler::Strict);
+//! let Scheduler::WeightedRoundRobin { weights } = scheduler("paper") else { panic!() };
+//! assert_eq!(weights[..2], [10, 1], "ten headers to one data packet");
+//! assert!(named("htsim2").is_none());
+//! ```
 
 use alloc::vec;
 use alloc::vec::Vec;

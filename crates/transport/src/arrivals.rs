@@ -10,6 +10,19 @@ use alloc::vec;
 pub const WINDOW_LIMIT: u32 = 1 << 15;
 
 /// The packets of a stream that arrived.
+///
+/// ```
+/// use trimline_transport::Arrivals;
+///
+/// let mut arrived = Arrivals::default();
+/// for sequence in [0, 2, 3] {
+///     arrived.insert(sequence);
+/// }
+/// assert_eq!(arrived.base(), 1, "the oldest missing packet");
+/// assert!(arrived.contains(3) && !arrived.contains(1) && !arrived.is_dense());
+/// arrived.insert(1);
+/// assert_eq!(arrived.base(), 4);
+/// ```
 #[derive(Debug, Default)]
 pub struct Arrivals {
     base: u32,

@@ -1,10 +1,17 @@
-//! Transport endpoints: one protocol at one host, with all its connections.
+//! Transport endpoints without input and output: one protocol at one host, with all its connections.
 //!
-//! Sans I/O: an endpoint is a plain value. A driver (the simulator with a virtual clock, the stack with a real one)
-//! gives it commands, packets and deadlines, and takes packets, events and the next deadline. It reads no clock, draws
-//! only from RNG streams that it was given, and makes no callbacks.
+//! An endpoint is a plain value. It reads no clock, draws only from RNG streams that it was given, and makes no
+//! callbacks. The crate knows packets. It knows no switch and no link.
+//!
+//! # Begin with
+//! - [`Endpoint`]: the interface of every protocol. [`ndp::Endpoint`] and [`tcp::Endpoint`] (with DCTCP and MPTCP),
+//!   [`dcqcn`], [`phost`], [`homa`], [`pfabric`] and [`cbr`] implement it.
+//! - [`flow::Command`] and [`flow::Event`]: requests of an application, and reports to it.
+//! - [`HostTables`]: what an endpoint asks its driver: slots of streams, paths, RNG streams.
 //!
 //! # The contract
+//! The driver is the simulator with a virtual clock, or the stack with a real one. It gives commands, packets and
+//! deadlines, and takes packets, events and the next deadline.
 //! 1. Call `handle_command`, `handle_packet` or `handle_timeout` with a `now` that never falls.
 //! 2. Then, while the NIC has room, call [`Endpoint::poll_transmit`], which decides only then what to send.
 //! 3. Then drain [`Endpoint::poll_event`].
@@ -12,6 +19,55 @@
 //!    [`Endpoint::transmit_at`] has come.
 //!
 //! Early and repeated calls are harmless: a poll that returns nothing changes nothing and draws nothing.
+//!
+//! # Example
+//! A host sends 20 kB at 10 Gb/s. `Tables` is the driver's [`HostTables`]:
+//!
+//! ```
+//! # use rand_xoshiro::rand_core::SeedableRng;
+//! # use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, Time, TimeDelta};
+//! # use trimline_transport::{HostTables, Key, PathList, RngStream};
+//! # struct Tables;
+//! # impl HostTables for Tables {
+//! #     fn find(&self, _key: Key) -> Option<u32> { None }
+//! #     fn assign(&mut self, _key: Key) -> u32 { 0 }
+//! #     fn release(&mut self, _key: Key, _slot: u32) {}
+//! #     fn paths(&self, _peer: HostId, _paths: &mut PathList) {}
+//! #     fn stream(&self, _key: Key) -> RngStream { RngStream::seed_from_u64(1) }
+//! # }
+//! use trimline_transport::flow::Command;
+//! use trimline_transport::{Allowed, Endpoint, cbr};
+//!
+//! let (rate, clock_lag) = (BitRate::from_gbps(10), TimeDelta::ZERO);
+//! let config = cbr::Config { payload_bytes: 9000, rate, clock_lag, marks_unscheduled: false };
+//! let mut host = cbr::Endpoint::new(HostId::new(0), config);
+//! let open = Command::Open {
+//!     peer: HostId::new(1),
+//!     connection: ConnectionId::new(0),
+//!     class: 0,
+//!     length: Some(ByteCount::new(20_000)),
+//!     payload: None,
+//!     paths: [PathId::new(0)].into_iter().collect(),
+//!     stream: RngStream::seed_from_u64(1),
+//! };
+//! host.handle_command(Time::ZERO, open, &mut Tables);
+//!
+//! let mut sent = Vec::new();
+//! while host.transmit_at(Allowed::ALL) < Time::NEVER {
+//!     let now = host.transmit_at(Allowed::ALL);
+//!     let packet = host.poll_transmit(now, Allowed::ALL).expect("its time has come");
+//!     sent.push((now.as_ps(), packet.header.payload_length()));
+//! }
+//! assert_eq!(sent, [(0, 9000), (7_251_200, 9000), (14_502_400, 2000)]);
+//! assert!(matches!(host.poll_event(), Some(cbr::Event::Sent { slot: 0, .. })));
+//! ```
+//!
+//! `cargo run -p trimline-transport --example lossy_pipe` drives two NDP hosts over a link that loses packets.
+//!
+//! # Read on
+//! To write a transport, implement [`shell::ShellEndpoint`], which makes an [`Endpoint`]:
+//! `docs/howto-add-a-transport.md`. `docs/internals/transports.md` and `docs/internals/ndp.md` explain the design.
+//! `spec` has the claims of the papers. The crate is `no_std` with `alloc`, and has no features.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -62,6 +118,42 @@ pub struct Key {
 }
 
 /// The connection and path tables of a host: dense tables in the simulator, a map and routes in the stack.
+///
+/// A host with few streams finds them in a list; a slot is a place in it:
+///
+/// ```
+/// use rand_xoshiro::rand_core::SeedableRng;
+/// use trimline_packet::{ConnectionId, HostId, PathId};
+/// use trimline_transport::{HostTables, Key, PathList, RngStream};
+///
+/// #[derive(Default)]
+/// struct Tables(Vec<Option<Key>>);
+///
+/// impl HostTables for Tables {
+///     fn find(&self, key: Key) -> Option<u32> {
+///         self.0.iter().position(|&known| known == Some(key)).map(|slot| slot as u32)
+///     }
+///     fn assign(&mut self, key: Key) -> u32 {
+///         self.0.push(Some(key));
+///         self.0.len() as u32 - 1
+///     }
+///     fn release(&mut self, _key: Key, slot: u32) {
+///         self.0[slot as usize] = None;
+///     }
+///     fn paths(&self, _peer: HostId, paths: &mut PathList) {
+///         paths.extend((0..4).map(PathId::new));
+///     }
+///     fn stream(&self, key: Key) -> RngStream {
+///         RngStream::seed_from_u64(key.connection.get().into())
+///     }
+/// }
+///
+/// let (mut tables, key) = (Tables::default(), Key::sending(HostId::new(1), ConnectionId::new(7)));
+/// let slot = tables.assign(key);
+/// assert_eq!(tables.find(key), Some(slot));
+/// tables.release(key, slot);
+/// assert_eq!(tables.find(key), None);
+/// ```
 pub trait HostTables {
     /// Returns the slot of a stream that is assigned and not released.
     fn find(&self, key: Key) -> Option<u32>;

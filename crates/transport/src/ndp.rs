@@ -40,41 +40,10 @@ mod tests {
     use trimline_packet::{BitRate, TimeDelta};
 
     /// Removals of one to four milliseconds.
-    pub(super) const PENALTY: PathPenalty = PathPenalty {
-        min_nacks: 10,
-        min_losses: 2,
-        ratio: 2,
-        removal: TimeDelta::from_ms(1),
-        removal_max: TimeDelta::from_ms(4),
-    };
+    pub(super) const PENALTY: PathPenalty = PathPenalty::lasting(TimeDelta::from_ms(1));
 
     /// The paper's parameters.
     pub(super) fn config() -> Config {
-        Config {
-            initial_window: 30,
-            marked: 30,
-            aeolus: false,
-            payload_bytes: 9000,
-            link_rate: BitRate::from_gbps(10),
-            framing_bytes: 0,
-            pull_spacing: PullSpacing::WireBytes,
-            pull_ack: true,
-            credit_bank: true,
-            doubts_headers: false,
-            ack_every: 1,
-            core_rate: None,
-            initial_window_bytes: 0,
-            turn: 0,
-            rto: TimeDelta::from_ms(1),
-            follows_path: None,
-            pull_repeat: TimeDelta::from_ms(1),
-            backstop_unowed: TimeDelta::from_ms(1),
-            backstop_owed: TimeDelta::from_ms(100),
-            time_wait: TimeDelta::from_ms(1),
-            path_penalty: None,
-            order: Order::Fair,
-            pull_gaps: None,
-            record_latencies: false,
-        }
+        Config::paper(BitRate::from_gbps(10))
     }
 }

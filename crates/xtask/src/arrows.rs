@@ -14,7 +14,7 @@ const fn arrows(of: &'static str, to: &'static [&'static str]) -> Arrows {
     Arrows { of, to, in_tests: &[] }
 }
 
-const ALLOWED: [Arrows; 11] = [
+const ALLOWED: [Arrows; 12] = [
     arrows("packet", &[]),
     arrows("switch", &["packet"]),
     arrows("hostnic", &["packet"]),
@@ -34,29 +34,34 @@ const ALLOWED: [Arrows; 11] = [
         "xtask",
         &["packet", "switch", "transport", "metrics", "sim", "stack", "testbed", "cli"],
     ),
+    arrows("p4", &["packet", "switch"]),
 ];
 
-/// Returns mistakes in the manifests of the crates in `root`/crates, or the name of a manifest that cannot be read or
-/// is not TOML.
+/// Folders of crates.
+pub(crate) const FOLDERS: [&str; 2] = ["crates", "tools"];
+
+/// Returns faults in the manifests of the crates, or the name of a manifest that cannot be read or is not TOML.
 pub(crate) fn check_all(root: &Path) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
-    let unreadable = |error| format!("crates: {error}");
-    for entry in fs::read_dir(root.join("crates")).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let manifest = entry.path().join("Cargo.toml");
-        if manifest.is_file() {
-            let text = fs::read_to_string(&manifest)
-                .map_err(|error| format!("crates/{name}/Cargo.toml: {error}"))?;
-            findings.extend(check(&name, &text)?);
+    for folder in FOLDERS {
+        let unreadable = |error| format!("{folder}: {error}");
+        for entry in fs::read_dir(root.join(folder)).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let manifest = entry.path().join("Cargo.toml");
+            if manifest.is_file() {
+                let text = fs::read_to_string(&manifest)
+                    .map_err(|error| format!("{folder}/{name}/Cargo.toml: {error}"))?;
+                findings.extend(check(folder, &name, &text)?);
+            }
         }
     }
     findings.sort();
     Ok(findings)
 }
 
-fn check(name: &str, manifest: &str) -> Result<Vec<String>, String> {
-    let at = format!("crates/{name}/Cargo.toml");
+fn check(folder: &str, name: &str, manifest: &str) -> Result<Vec<String>, String> {
+    let at = format!("{folder}/{name}/Cargo.toml");
     let Some(allowed) = ALLOWED.iter().find(|arrows| arrows.of == name) else {
         return Ok(vec![format!(
             "{at}: say in {} and in ARCHITECTURE.md what it may know",
@@ -88,7 +93,9 @@ fn check(name: &str, manifest: &str) -> Result<Vec<String>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    fn check(name: &str, manifest: &str) -> Result<Vec<String>, String> {
+        super::check("crates", name, manifest)
+    }
 
     #[test]
     fn an_arrow_against_the_order_is_refused() {

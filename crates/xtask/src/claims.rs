@@ -186,8 +186,8 @@ fn claims(root: &Path) -> Result<BTreeMap<String, String>, String> {
     Ok(spec.claims)
 }
 
-/// Checks that each claim is cited by code and by a test and is broken by a mistake, and that every citation names a
-/// claim. `broken` pairs mistakes with claims. Returns a line for each claim or citation that fails.
+/// Checks that each claim is cited by code and by a test and is broken by a mutant, and that every citation names a
+/// claim. `broken` pairs mutants with claims. Returns a line for each claim or citation that fails.
 pub(crate) fn check(root: &Path, broken: &[(&str, &str)]) -> Result<Covered, Vec<String>> {
     let one = |error| vec![error];
     let claims = claims(root).map_err(one)?;
@@ -202,7 +202,7 @@ pub(crate) fn check(root: &Path, broken: &[(&str, &str)]) -> Result<Covered, Vec
         }
         if !broken.iter().any(|(_, broken)| broken == claim) {
             findings.push(format!(
-                "{SPEC}: {claim}: no mistake breaks it: add one to spec/mutations: {text}"
+                "{SPEC}: {claim}: no mutant breaks it: add one to spec/mutations: {text}"
             ));
         }
     }
@@ -278,10 +278,10 @@ mod tests {
 
     /// An incomplete claim is named.
     #[test]
-    fn a_claim_that_no_mistake_breaks_is_named() {
+    fn a_claim_that_no_mutant_breaks_is_named() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let Err(findings) = check(&root, &[]) else { panic!("no mistake breaks any claim") };
+        let Err(findings) = check(&root, &[]) else { panic!("no mutant breaks any claim") };
         assert_eq!(findings.len(), claims(&root).unwrap().len(), "{findings:?}");
-        assert!(findings.iter().all(|finding| finding.contains("no mistake breaks it")));
+        assert!(findings.iter().all(|finding| finding.contains("no mutant breaks it")));
     }
 }

@@ -7,8 +7,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use trimline_packet::{
-    ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service,
-    ServiceClass, Time,
+    ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, PathId, Service, ServiceClass, Time,
 };
 use trimline_switch::detour::{Counts, Seen, Steps, Target};
 use trimline_switch::{
@@ -273,7 +272,83 @@ impl Rng for ScriptedDraws {
     }
 }
 
-/// A switch, and the output port of its last packet.
+/// A switch that a vector drives.
+pub(crate) trait Device: Sized {
+    fn set_length(&mut self, port: usize, packets: u16) -> Result<(), String>;
+
+    /// Scripts draws, each among `of` ports.
+    fn lay_out(&mut self, places: &[u32], of: u32);
+
+    /// Lets a packet arrive, which must take all scripted draws. Returns its output port.
+    fn arrive(&mut self, arriving: &Arriving) -> Result<usize, String>;
+
+    /// Starts to transmit a packet of a port.
+    fn serve(&mut self, port: usize) -> Result<(), String>;
+
+    /// Returns the seen queue length of a port, in packets.
+    fn seen(&self, port: usize) -> Result<u64, String>;
+
+    fn detoured(&self, port: usize) -> Result<u64, String>;
+
+    /// Checks that nothing that the vector scripts is left.
+    fn finish(self) -> Result<(), String>;
+
+    /// Runs a vector. An error names file and line, expectation and finding.
+    fn run(mut self, vector: &Vector) -> Result<(), String> {
+        // The output port of the last packet, which the vector must expect.
+        let (mut way, mut last) = (None, 0);
+        for (line, command) in &vector.commands {
+            last = *line;
+            let outcome = self.obey(command, &mut way);
+            outcome.map_err(|error| format!("{}:{line}: {error}", vector.file))?;
+        }
+        let outcome = self.finish().and_then(|()| check_expected(way));
+        outcome.map_err(|error| format!("{}:{last}: {error}", vector.file))
+    }
+
+    fn obey(&mut self, command: &Command, way: &mut Option<usize>) -> Result<(), String> {
+        match command {
+            Command::Length { port, packets } => self.set_length(*port, *packets)?,
+            Command::Draw { places, of } => self.lay_out(places, *of),
+            Command::Packet(arriving) => {
+                check_expected(*way)?;
+                *way = Some(self.arrive(arriving)?);
+            }
+            Command::Expect(port) => match way.take() {
+                Some(way) if way == *port => {}
+                Some(way) => return Err(format!("expected port {port}, not {way}")),
+                None => return Err("no packet came".to_owned()),
+            },
+            Command::Serve { port, times } => {
+                for _ in 0..*times {
+                    self.serve(*port)?;
+                }
+            }
+            Command::Seen { port, packets } => {
+                let seen = self.seen(*port)?;
+                if seen != u64::from(*packets) {
+                    return Err(format!("port {port} is seen to hold {seen}, not {packets}"));
+                }
+            }
+            Command::Detoured { port, packets } => {
+                let got = self.detoured(*port)?;
+                if got != *packets {
+                    return Err(format!("{got} were detoured from port {port}, not {packets}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_expected(way: Option<usize>) -> Result<(), String> {
+    match way {
+        None => Ok(()),
+        Some(way) => Err(format!("a packet left by port {way}, which nobody expected")),
+    }
+}
+
+/// The detour decision of the switch crate in a switch of [`PORTS`] ports.
 pub(crate) struct Harness {
     detour: DetourModel,
     config: Config,
@@ -285,8 +360,6 @@ pub(crate) struct Harness {
     /// Queue length that each packet found.
     found: Vec<u16>,
     draws: ScriptedDraws,
-    /// Output port of the last packet, which the vector must expect.
-    way: Option<usize>,
 }
 
 impl Harness {
@@ -300,102 +373,30 @@ impl Harness {
             packets: Arena::default(),
             found: Vec::new(),
             draws: ScriptedDraws::default(),
-            way: None,
         }
     }
 
-    /// Runs a vector. An error names file and line, expectation and finding.
-    pub(crate) fn run(mut self, vector: &Vector) -> Result<(), String> {
-        let mut last = 0;
-        for (line, command) in &vector.commands {
-            last = *line;
-            self.obey(command).map_err(|error| format!("{}:{line}: {error}", vector.file))?;
-        }
-        let undrawn = self.draws.check_all_drawn().and_then(|()| self.check_expected());
-        undrawn.map_err(|error| format!("{}:{last}: {error}", vector.file))
-    }
-
-    fn obey(&mut self, command: &Command) -> Result<(), String> {
-        match command {
-            Command::Length { port, packets } => self.set_length(*port, *packets),
-            Command::Draw { places, of } => self.lay_out(places, *of),
-            Command::Packet(arriving) => {
-                self.check_expected()?;
-                self.way = Some(self.arrive(arriving)?);
-            }
-            Command::Expect(port) => match self.way.take() {
-                Some(way) if way == *port => {}
-                Some(way) => return Err(format!("expected port {port}, not {way}")),
-                None => return Err("no packet came".to_owned()),
-            },
-            Command::Serve { port, times } => {
-                for _ in 0..*times {
-                    self.serve(*port);
-                }
-            }
-            Command::Seen { port, packets } => {
-                let seen = self.seen(*port);
-                if seen != u32::from(*packets) {
-                    return Err(format!("port {port} is seen to hold {seen}, not {packets}"));
-                }
-            }
-            Command::Detoured { port, packets } => {
-                let got = self.detoured[*port];
-                if got != *packets {
-                    return Err(format!("{got} were detoured from port {port}, not {packets}"));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn check_expected(&self) -> Result<(), String> {
-        match self.way {
-            None => Ok(()),
-            Some(way) => Err(format!("a packet left by port {way}, which nobody expected")),
-        }
-    }
-
-    pub(crate) fn set_length(&mut self, port: usize, packets: u16) {
-        self.registers[port] = packets;
-    }
-
-    pub(crate) fn lay_out(&mut self, places: &[u32], of: u32) {
-        self.draws.lay_out(places, of);
+    fn way(&mut self, arriving: &Arriving) -> usize {
+        let Some(admitted) = self.admitted(arriving) else { return arriving.own };
+        let seen: Vec<u32> = admitted.iter().map(|&port| self.seen_packets(port)).collect();
+        let packets = |place: u32| seen[place as usize];
+        let place = self.detour.choose(admitted.len() as u32, packets, &mut self.draws);
+        place.map_or(arriving.own, |place| admitted[place as usize])
     }
 
     /// Returns the seen queue length of a port, in packets.
-    pub(crate) fn seen(&self, port: usize) -> u32 {
+    fn seen_packets(&self, port: usize) -> u32 {
         match self.detour.seen {
             Seen::Now => self.ports[port].queue_packets(0),
             Seen::LastDeparture | Seen::LastArrivalThatLeft => self.registers[port].into(),
         }
     }
 
-    /// Lets a packet arrive. Returns its output port.
-    pub(crate) fn arrive(&mut self, arriving: &Arriving) -> Result<usize, String> {
-        let way = self.way(arriving);
-        self.detoured[arriving.own] += u64::from(way != arriving.own);
-        let handle = Handle::new(self.packets.0.len() as u32);
-        self.packets.0.push((arriving.packet, Handle::NONE));
-        self.found.push(self.ports[way].queue_packets(0) as u16);
-        self.context(way, |port, context| port.enqueue(handle, context));
-        self.draws.check_all_drawn().map(|()| way)
-    }
-
-    fn way(&mut self, arriving: &Arriving) -> usize {
-        let Some(admitted) = self.admitted(arriving) else { return arriving.own };
-        let seen: Vec<u32> = admitted.iter().map(|&port| self.seen(port)).collect();
-        let packets = |place: u32| seen[place as usize];
-        let place = self.detour.choose(admitted.len() as u32, packets, &mut self.draws);
-        place.map_or(arriving.own, |place| admitted[place as usize])
-    }
-
     /// Returns the ports for a detour of a packet; `None` if it may not be detoured.
     pub(crate) fn admitted(&self, arriving: &Arriving) -> Option<Vec<usize>> {
         let Arriving { input, own, switches, packet } = *arriving;
         let (model, steps) = (self.detour, Steps { switches, ..Steps::default() });
-        if !model.applies(&packet, steps) || !model.is_hot(self.seen(own), || false) {
+        if !model.applies(&packet, steps) || !model.is_hot(self.seen_packets(own), || false) {
             return None;
         }
         let target = |port: usize| Target {
@@ -406,16 +407,6 @@ impl Harness {
             ..Target::default()
         };
         Some((0..PORTS).filter(|&port| model.targets.admit(target(port))).collect())
-    }
-
-    /// Starts to transmit a packet of a port, and returns it.
-    pub(crate) fn serve(&mut self, port: usize) -> Option<Packet> {
-        let leaving = self.context(port, |port, context| port.dequeue(context))?;
-        let (held, found) = (self.ports[port].queue_packets(0), self.found[leaving.index()]);
-        if let Some(length) = self.detour.seen.at_departure(held, found) {
-            self.registers[port] = length;
-        }
-        Some(*self.packets.packet(leaving))
     }
 
     fn context<T>(
@@ -434,6 +425,50 @@ impl Harness {
             drop_list: &mut drop_list,
         };
         act(&mut self.ports[port], &mut context)
+    }
+}
+
+impl Device for Harness {
+    fn set_length(&mut self, port: usize, packets: u16) -> Result<(), String> {
+        self.registers[port] = packets;
+        Ok(())
+    }
+
+    fn lay_out(&mut self, places: &[u32], of: u32) {
+        self.draws.lay_out(places, of);
+    }
+
+    fn arrive(&mut self, arriving: &Arriving) -> Result<usize, String> {
+        let way = self.way(arriving);
+        self.detoured[arriving.own] += u64::from(way != arriving.own);
+        let handle = Handle::new(self.packets.0.len() as u32);
+        self.packets.0.push((arriving.packet, Handle::NONE));
+        self.found.push(self.ports[way].queue_packets(0) as u16);
+        self.context(way, |port, context| port.enqueue(handle, context));
+        self.draws.check_all_drawn().map(|()| way)
+    }
+
+    fn serve(&mut self, port: usize) -> Result<(), String> {
+        let Some(leaving) = self.context(port, |port, context| port.dequeue(context)) else {
+            return Ok(());
+        };
+        let (held, found) = (self.ports[port].queue_packets(0), self.found[leaving.index()]);
+        if let Some(length) = self.detour.seen.at_departure(held, found) {
+            self.registers[port] = length;
+        }
+        Ok(())
+    }
+
+    fn seen(&self, port: usize) -> Result<u64, String> {
+        Ok(self.seen_packets(port).into())
+    }
+
+    fn detoured(&self, port: usize) -> Result<u64, String> {
+        Ok(self.detoured[port])
+    }
+
+    fn finish(mut self) -> Result<(), String> {
+        self.draws.check_all_drawn()
     }
 }
 

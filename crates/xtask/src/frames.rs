@@ -4,7 +4,6 @@
 //! [`Frame::bounce`]. A packet of S bytes on the wire is a frame of S - 4 bytes, without the frame check sequence;
 //! the two bytes by which a real frame is shorter than the model's are padding.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,8 +16,9 @@ use trimline_packet::wire::{Datagram, Ethernet, Frame, Profile, Routes};
 use trimline_packet::{HostId, Kind, Packet, PathId, Service};
 use trimline_switch::{Action, Choices, Limit, QueueChoices, Scheduler};
 
-use crate::generate::GENERATED;
-use crate::vectors::{Command, FOLDER, PORTS, Vector, list, read};
+use crate::vectors::{Command, FOLDER, PORTS, Vector, read_all};
+
+pub(crate) const GENERATED: &str = "vectors/generated";
 
 /// Profiles that hardware claims: rtl/README.md and p4/README.md.
 const PROFILES: [&str; 4] = ["paper", "netfpga", "p4", "drop-tail"];
@@ -214,18 +214,12 @@ pub(crate) fn expand(vector: &Vector, profile: &str) -> Result<Option<String>, S
 pub(crate) type Expanded = Vec<(String, String, String)>;
 
 pub(crate) fn expanded(root: &Path) -> Result<Expanded, String> {
-    let claimed = BTreeSet::from(PROFILES);
     let mut texts = Vec::new();
-    for folder in [FOLDER, GENERATED] {
-        for file in list(root, Path::new(folder))? {
-            let vector = Vector::parse(&file, &read(root, &file)?)?;
-            let name = file.file_stem().unwrap_or_default().to_string_lossy();
-            for profile in
-                vector.profiles.iter().filter(|profile| claimed.contains(profile.as_str()))
-            {
-                if let Some(text) = expand(&vector, profile)? {
-                    texts.push((name.clone().into_owned(), profile.clone(), text));
-                }
+    for vector in read_all(root, &[FOLDER, GENERATED])? {
+        let name = Path::new(&vector.file).file_stem().unwrap_or_default().to_string_lossy();
+        for profile in vector.profiles.iter().filter(|name| PROFILES.contains(&name.as_str())) {
+            if let Some(text) = expand(&vector, profile)? {
+                texts.push((name.clone().into_owned(), profile.clone(), text));
             }
         }
     }
@@ -286,8 +280,7 @@ mod tests {
     #[test]
     fn frames_parse_back_to_their_packets() {
         let mut frames = 0;
-        for file in list(&root(), Path::new(FOLDER)).unwrap() {
-            let vector = Vector::parse(&file, &read(&root(), &file).unwrap()).unwrap();
+        for vector in read_all(&root(), &[FOLDER]).unwrap() {
             for (_, command) in &vector.commands {
                 let (Command::Packet { packets, .. } | Command::Expect { packets, .. }) = command
                 else {

@@ -8,9 +8,8 @@ use std::path::Path;
 use trimline_packet::{Packet, Service};
 use trimline_switch::Port;
 
+use crate::frames::GENERATED;
 use crate::vectors::{Command, Harness, PORTS, Vector, list, read};
-
-pub(crate) const GENERATED: &str = "vectors/generated";
 
 /// Profile, settings and number of seeds of each set.
 const SETS: [(&str, &str, u64); 6] = [
@@ -53,7 +52,8 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     })
 }
 
-fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> {
+/// Returns the text of a vector: random arrivals, then service until nothing waits.
+pub(crate) fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> {
     let jumbo = settings.contains("payload=9000");
     let mut stream = Stream(start(profile, settings, seed));
     let mut head = format!(

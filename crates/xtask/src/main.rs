@@ -1,11 +1,10 @@
-//! Checks of the workspace: `cargo xtask vectors`, `p4`, `mutations`, `findings`, `tidy`. CI calls nothing that a
+//! Checks of the workspace: `cargo xtask vectors`, `mutations`, `findings`, `tidy`. CI calls nothing that a
 //! developer cannot call.
 
 use std::path::Path;
 use std::process::ExitCode;
 
 mod arrows;
-mod bmv2;
 mod claims;
 mod detours;
 mod findings;
@@ -15,12 +14,11 @@ mod module_graph;
 mod mutants;
 mod mutations;
 mod names;
-mod p4;
 mod prose;
 mod tidy;
 mod vectors;
 
-const USAGE: &str = "usage: cargo xtask vectors [--mutations | --generate | --expand FOLDER] | p4 [--mutations | --compile] | mutations [--check] [--crate CRATE] [--part K/N] [NAME..] | findings [--because REASON | --signs] | tidy";
+const USAGE: &str = "usage: cargo xtask vectors [--mutations | --generate | --expand FOLDER] | mutations [--check] [--crate CRATE] [--part K/N] [NAME..] | findings [--because REASON | --signs] | tidy";
 
 fn written(outcome: Result<usize, String>) -> ExitCode {
     match outcome {
@@ -48,7 +46,7 @@ fn locked(outcome: Result<usize, Vec<String>>) -> ExitCode {
     }
 }
 
-/// Prints mistakes with the vectors that find each, or mistakes that no vector finds.
+/// Prints mutants with the vectors that find each, or mutants that no vector finds.
 fn finders(outcome: Result<Vec<(&str, Vec<String>)>, Vec<String>>) -> ExitCode {
     match outcome {
         Ok(found) => {
@@ -64,7 +62,7 @@ fn finders(outcome: Result<Vec<(&str, Vec<String>)>, Vec<String>>) -> ExitCode {
     }
 }
 
-/// Checks that mistakes can be made (`--check`), or finds the tests that fail with each.
+/// Checks that mutants can be made (`--check`), or finds the tests that fail with each.
 fn mutations(root: &Path, arguments: &[&str]) -> ExitCode {
     let mut selection = mutants::Selection::default();
     let mut rest = arguments.iter();
@@ -96,12 +94,12 @@ fn mutations(root: &Path, arguments: &[&str]) -> ExitCode {
     }
     match mutants::run(root, &selection) {
         Ok(mutants::Outcome { found, missed }) if missed.is_empty() => {
-            println!("{found} mistakes are found");
+            println!("{found} mutants are found");
             ExitCode::SUCCESS
         }
         Ok(mutants::Outcome { found, missed }) => {
             missed.iter().for_each(|line| eprintln!("{line}"));
-            eprintln!("{found} mistakes are found, {} are not", missed.len());
+            eprintln!("{found} mutants are found, {} are not", missed.len());
             ExitCode::FAILURE
         }
         Err(error) => {
@@ -114,7 +112,7 @@ fn mutations(root: &Path, arguments: &[&str]) -> ExitCode {
 fn mutants_checked(root: &Path) -> ExitCode {
     match mutants::check(root) {
         Ok((mutants, claims::Covered { claims, code, tests })) => {
-            println!("{mutants} mistakes can be made");
+            println!("{mutants} mutants can be made");
             println!("{claims} claims are cited {code} times by code and {tests} times by tests");
             ExitCode::SUCCESS
         }
@@ -150,20 +148,6 @@ fn main() -> ExitCode {
         })),
         ["vectors", "--generate"] => written(generate::write_all(&root)),
         ["vectors", "--expand", folder] => written(frames::expand_all(&root, Path::new(folder))),
-        ["p4"] => match p4::run_all(&root) {
-            Ok(p4::Covered { vectors, detours, real }) => {
-                println!("{vectors} vectors hold on NDP's compiled P4 program");
-                println!("{detours} vectors of detour hold on OPF's");
-                real.iter().for_each(|line| println!("{line}"));
-                ExitCode::SUCCESS
-            }
-            Err(failures) => {
-                failures.iter().for_each(|failure| eprintln!("{failure}"));
-                ExitCode::FAILURE
-            }
-        },
-        ["p4", "--mutations"] => finders(p4::check_mutations(&root)),
-        ["p4", "--compile"] => written(p4::compile(&root)),
         ["mutations", ref rest @ ..] => mutations(&root, rest),
         ["findings"] => locked(findings::update(&root, None)),
         ["findings", "--because", reason] => locked(findings::update(&root, Some(reason))),

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 
 use self::read::load;
+use crate::arrows::FOLDERS;
 
 /// The rule, in an error message.
 const RULE: &str = "move what both need into a module below them. A folder's own file (mod.rs, or \
@@ -54,20 +55,22 @@ type Node = Option<String>;
 /// Uses between the modules of each folder, with the place of the first one.
 type Arrows = BTreeMap<Path, BTreeMap<(Node, Node), String>>;
 
-/// Returns the circles in the crates in `root`/crates, or a file that cannot be read or is not Rust.
+/// Returns the circles in the crates, or a file that cannot be read or is not Rust.
 pub(crate) fn check_all(root: &std::path::Path) -> Result<Vec<String>, String> {
     let mut found = BTreeMap::new();
-    for folder in folders(&root.join("crates"))? {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let crates = FOLDERS.map(|folder| folders(&root.join(folder)));
+    for folder in crates.into_iter().collect::<Result<Vec<_>, _>>()?.concat() {
+        let name = folder.strip_prefix(root).unwrap_or(&folder).display().to_string();
         let mut files = Files::new();
-        texts(&folder, "src", &mut files)?;
+        if folder.join("src").is_dir() {
+            texts(&folder, "src", &mut files)?;
+        }
         let is_root = |file: &&String| {
             let below = file.strip_prefix("src/bin/").is_some_and(|below| !below.contains('/'));
             below || *file == "src/lib.rs" || *file == "src/main.rs"
         };
         for file in files.keys().filter(is_root) {
-            let circles =
-                circles(file, &files).map_err(|error| format!("crates/{name}/{error}"))?;
+            let circles = circles(file, &files).map_err(|error| format!("{name}/{error}"))?;
             found.extend(circles.into_iter().map(|(circle, at)| ((name.clone(), circle), at)));
         }
     }
@@ -79,13 +82,13 @@ fn judge(found: &BTreeMap<(String, String), String>, tolerated: &[(&str, &str)])
     let known =
         |(name, circle): &(String, String)| tolerated.contains(&(name.as_str(), circle.as_str()));
     let news = found.iter().filter(|(circle, _)| !known(circle)).map(|((name, circle), places)| {
-        format!("crates/{name}: modules in a circle: {circle} ({places}): {RULE}")
+        format!("{name}: modules in a circle: {circle} ({places}): {RULE}")
     });
     let is_found = |&&(name, circle): &&(&str, &str)| {
         found.contains_key(&(name.to_owned(), circle.to_owned()))
     };
     let gone = tolerated.iter().filter(|entry| !is_found(entry)).map(|(name, circle)| {
-        format!("crates/{name}: {circle} is no circle: delete it from TOLERATED in {}", file!())
+        format!("{name}: {circle} is no circle: delete it from TOLERATED in {}", file!())
     });
     news.chain(gone).collect()
 }

@@ -1,7 +1,7 @@
-//! Mistakes in the sources that tests must find: `cargo xtask mutations`.
+//! Mutants of the sources, which tests must find: `cargo xtask mutations`.
 //!
-//! Each file of spec/mutations lists mistakes of one crate: a text that occurs once in a file, its replacement, the
-//! broken rule, and tests, at least one of which must fail. Each mistake is made in a copy of the workspace under
+//! Each file of spec/mutations lists mutants of one crate: a text that occurs once in a file, its replacement, the
+//! broken rule, and tests, at least one of which must fail. Each mutant is made in a copy of the workspace under
 //! target/mutations, which is built there; the sources themselves are never changed.
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ pub(crate) use run::{Outcome, Selection, parse_part, run};
 
 const FOLDER: &str = "spec/mutations";
 
-/// One file of mistakes.
+/// One file of mutants.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Table {
@@ -28,7 +28,7 @@ pub(crate) struct Table {
     mutation: Vec<Mutant>,
 }
 
-/// Without a mistake the tests of most crates take seconds.
+/// Without a mutant the tests of most crates take seconds.
 fn limit_seconds() -> u64 {
     60
 }
@@ -97,7 +97,7 @@ pub(crate) fn read_all(root: &Path) -> Result<Vec<Table>, String> {
     files.iter().map(read).collect()
 }
 
-/// Checks that every mistake can be made and names its tests, and that every claim has one. Nothing is built. Returns a
+/// Checks that every mutant can be made and names its tests, and that every claim has one. Nothing is built. Returns a
 /// line per failure.
 pub(crate) fn check(root: &Path) -> Result<(usize, Covered), Vec<String>> {
     let tables = read_all(root).map_err(|error| vec![error])?;
@@ -109,7 +109,7 @@ pub(crate) fn check(root: &Path) -> Result<(usize, Covered), Vec<String>> {
             let mut finds =
                 |what: String| findings.push(format!("{FOLDER}: {}: {what}", mutant.name));
             if !names.insert(mutant.name.clone()) {
-                finds("another mistake has this name".to_owned());
+                finds("another mutant has this name".to_owned());
             }
             match fs::read_to_string(root.join(&table.folder).join(&mutant.file)) {
                 Err(error) => finds(format!("{}: {error}", mutant.file)),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_can_be_made() {
+    fn every_mutant_can_be_made() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         if let Err(findings) = check(&root) {
             panic!("{}", findings.join("\n"));

@@ -1,16 +1,19 @@
-//! Mistakes in the model of a vector, which at least one vector must find. The list is in vectors/README.md;
-//! rtl/mutations.sh makes the same mistakes in the RTL.
+//! Mutants of the model of a vector, which at least one vector must find. The list is in vectors/README.md;
+//! rtl/mutations.sh has the same mutants of the RTL.
 
 use std::path::Path;
 
 use trimline_switch::detour::{Counts, DetourModel, Detourable, Hot, Pick, Seen, Targets};
 use trimline_switch::{Action, Choices, Limit, Port, Scheduler};
 
-use crate::detours;
-use crate::vectors::{FOLDER, Harness, Vector, list, read};
+use crate::detours::{self, Device as _};
+use crate::vectors::{FOLDER, Harness, Vector, read_all};
 
-/// A mistake, and whether coins are inverted.
-type Mutation = (&'static str, fn(&mut Choices), bool);
+/// A mutant, and whether coins are inverted.
+type Mutant = (&'static str, fn(&mut Choices), bool);
+
+/// A mutant by its name, and the vectors that find it.
+type Found = (&'static str, Vec<String>);
 
 fn trims(choices: &mut Choices, bytes: u16) {
     choices.trimmed_bytes = bytes;
@@ -35,7 +38,7 @@ fn replace(choices: &mut Choices, old: Action, new: Option<Action>) {
     }
 }
 
-const MUTATIONS: [Mutation; 13] = [
+const MUTANTS: [Mutant; 13] = [
     ("trim to 60 bytes", |choices| trims(choices, 60), false),
     ("trim to 63 bytes", |choices| trims(choices, 63), false),
     ("trim to 65 bytes", |choices| trims(choices, 65), false),
@@ -68,28 +71,21 @@ const MUTATIONS: [Mutation; 13] = [
     ),
 ];
 
-/// Returns the vectors of the profile `paper` that find each mistake, or a line per mistake that no vector finds.
-pub(crate) fn check_all(root: &Path) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
-    let read_all = || -> Result<Vec<Vector>, String> {
-        let files = list(root, Path::new(FOLDER))?;
-        files.iter().map(|file| Vector::parse(file, &read(root, file)?)).collect()
-    };
-    let vectors = read_all().map_err(|error| vec![error])?;
-    let (mut found, mut missed) = (Vec::new(), Vec::new());
-    for (name, mutate, opposite) in MUTATIONS {
-        let finders: Vec<String> = vectors
-            .iter()
-            .filter(|vector| vector.profiles.iter().any(|profile| profile == "paper"))
-            .filter(|vector| fails(vector, mutate, opposite))
-            .map(|vector| vector.file.clone())
-            .collect();
-        if finders.is_empty() {
-            missed.push(format!("no vector finds this mistake: {name}"));
-        } else {
-            found.push((name, finders));
-        }
-    }
-    if missed.is_empty() { Ok(found) } else { Err(missed) }
+/// Returns each mutant with the vectors that find it, or a line per mutant that no vector finds.
+fn judged(all: impl Iterator<Item = Found>) -> Result<Vec<Found>, Vec<String>> {
+    let (found, missed): (Vec<_>, Vec<_>) = all.partition(|(_, finders)| !finders.is_empty());
+    let line = |(name, _): &Found| format!("no vector finds the mutant: {name}");
+    if missed.is_empty() { Ok(found) } else { Err(missed.iter().map(line).collect()) }
+}
+
+/// Judges the mutants of the port, by the vectors of the profile `paper`.
+pub(crate) fn check_all(root: &Path) -> Result<Vec<Found>, Vec<String>> {
+    let mut vectors = read_all(root, &[FOLDER]).map_err(|error| vec![error])?;
+    vectors.retain(|vector| vector.profiles.iter().any(|profile| profile == "paper"));
+    judged(MUTANTS.into_iter().map(|(name, mutate, opposite)| {
+        let finders = vectors.iter().filter(|vector| fails(vector, mutate, opposite));
+        (name, finders.map(|vector| vector.file.clone()).collect())
+    }))
 }
 
 fn fails(vector: &Vector, mutate: fn(&mut Choices), opposite: bool) -> bool {
@@ -102,7 +98,7 @@ fn fails(vector: &Vector, mutate: fn(&mut Choices), opposite: bool) -> bool {
     harness.run(vector, "paper").is_err()
 }
 
-type Astray = (&'static str, fn(&mut DetourModel));
+type DetourMutant = (&'static str, fn(&mut DetourModel));
 
 fn threshold(model: &mut DetourModel, by: i32) {
     if let Some(Hot::Above(threshold)) = &mut model.hot {
@@ -119,7 +115,7 @@ fn targets(model: &mut DetourModel, change: fn(&mut Targets)) {
     change(&mut model.targets);
 }
 
-const ASTRAY: [Astray; 16] = [
+const DETOUR_MUTANTS: [DetourMutant; 16] = [
     ("a queue of the threshold is hot", |model| threshold(model, -1)),
     ("the threshold is one more", |model| threshold(model, 1)),
     ("every port is hot", |model| model.hot = Some(Hot::Always)),
@@ -138,25 +134,18 @@ const ASTRAY: [Astray; 16] = [
     ("the length is the one at the arrival", |model| model.seen = Seen::LastArrivalThatLeft),
 ];
 
-/// Returns the vectors of `vectors/detour` that find each mistake, or a line per mistake that no vector finds.
-pub(crate) fn check_detours(root: &Path) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
+/// Judges the mutants of the decision of a detour, by `vectors/detour`.
+pub(crate) fn check_detours(root: &Path) -> Result<Vec<Found>, Vec<String>> {
     let vectors = detours::read_all(root).map_err(|error| vec![error])?;
-    let (mut found, mut missed) = (Vec::new(), Vec::new());
-    for (name, mutate) in ASTRAY {
+    judged(DETOUR_MUTANTS.into_iter().map(|(name, mutate)| {
         let fails = |vector: &&detours::Vector| {
             let mut model = vector.model();
             mutate(&mut model);
             detours::Harness::new(model, &vector.config).run(vector).is_err()
         };
-        let finders: Vec<String> =
-            vectors.iter().filter(fails).map(|vector| vector.file.clone()).collect();
-        if finders.is_empty() {
-            missed.push(format!("no vector finds this mistake: {name}"));
-        } else {
-            found.push((name, finders));
-        }
-    }
-    if missed.is_empty() { Ok(found) } else { Err(missed) }
+        let finders = vectors.iter().filter(fails);
+        (name, finders.map(|vector| vector.file.clone()).collect())
+    }))
 }
 
 #[cfg(test)]

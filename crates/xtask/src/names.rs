@@ -57,13 +57,13 @@ const OLD: [(&str, &str, &[&str]); 54] = [
     ("Unfinished", "Offload", ALL),
     ("Bell", "Waker", ALL),
     ("bell", "waker", ALL),
-    ("Mistake", "Mutant", &["crates/xtask"]),
+    ("Mistake", "Mutant", &["crates/xtask", "tools/p4"]),
     ("Chance", "Rng", ALL),
     ("turn_round", "bounce", ALL),
     ("is_turned_round", "is_bounced", ALL),
 ];
 
-const ALL: &[&str] = &["crates", "fuzz", "python", "scripts"];
+const ALL: &[&str] = &["crates", "fuzz", "python", "scripts", "tools"];
 /// The tests of DCQCN's link have their own `Fate`: what a test does to a packet.
 const ALL_BUT_TESTS: &[&str] = &["crates/switch", "crates/sim", "crates/stack", "fuzz"];
 const ENGINE: &[&str] = &["crates/sim/src/engine", "crates/sim/src/network"];

@@ -39,31 +39,25 @@ pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
         let more = read(root, Path::new(spec)).and_then(|text| read_claims(spec, &text));
         claims.extend(more.map_err(|error| vec![error])?);
     }
-    let folder = Path::new(FOLDER);
-    let files = list(root, folder).map_err(|error| vec![error])?;
-    let (mut covered, mut failures) =
-        (Covered { vectors: 0, runs: 0, claims: claims.len() }, vec![]);
-    for file in &files {
-        covered.vectors += 1;
-        let vector = read(root, file).and_then(|text| Vector::parse(file, &text));
-        let outcome = vector.and_then(|vector| {
-            let Some(used) = claims.get_mut(&vector.claim) else {
-                let specs = SPECS.join(" or ");
-                let (file, claim) = (file.display(), &vector.claim);
-                return Err(format!("{file}:1: claim {claim} is not in {specs}"));
-            };
-            *used = true;
-            vector.run()
-        });
-        match outcome {
+    let vectors = read_all(root, &[FOLDER]).map_err(|error| vec![error])?;
+    let mut failures = Vec::new();
+    let mut covered = Covered { vectors: vectors.len(), runs: 0, claims: claims.len() };
+    for vector in &vectors {
+        let Some(used) = claims.get_mut(&vector.claim) else {
+            let (specs, Vector { file, claim, .. }) = (SPECS.join(" or "), vector);
+            failures.push(format!("{file}:1: claim {claim} is not in {specs}"));
+            continue;
+        };
+        *used = true;
+        match vector.run() {
             Ok(runs) => covered.runs += runs,
             Err(error) => failures.push(error),
         }
     }
     let unused = claims.iter().filter(|(_, used)| !**used);
     failures.extend(unused.map(|(claim, _)| format!("spec: claim {claim} has no vector")));
-    if files.is_empty() {
-        failures.push(format!("{}: no vector", folder.display()));
+    if vectors.is_empty() {
+        failures.push(format!("{FOLDER}: no vector"));
     }
     if failures.is_empty() { Ok(covered) } else { Err(failures) }
 }
@@ -84,6 +78,17 @@ pub(crate) fn list(root: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Reads the vectors of some folders.
+pub(crate) fn read_all(root: &Path, folders: &[&str]) -> Result<Vec<Vector>, String> {
+    let mut vectors = Vec::new();
+    for folder in folders {
+        for file in list(root, Path::new(folder))? {
+            vectors.push(Vector::parse(&file, &read(root, &file)?)?);
+        }
+    }
+    Ok(vectors)
 }
 
 /// Reads the numbers of the claims: lines of the form `"number" = "claim"`.
@@ -458,7 +463,7 @@ pub(crate) struct ScriptedRng {
     pub(crate) laid_out: VecDeque<bool>,
     pub(crate) drawn: u64,
     missing: bool,
-    /// A deliberate mistake: inverts the coins.
+    /// True in a mutant that inverts the coins.
     pub(crate) opposite: bool,
 }
 

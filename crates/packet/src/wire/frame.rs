@@ -117,6 +117,39 @@ pub enum Lengths {
 }
 
 /// Frame bytes with known header offsets.
+///
+/// A switch cuts a frame; the receiver learns which packet it was:
+///
+/// ```
+/// use trimline_packet::wire::{Datagram, Ethernet, Fields, Frame, Lengths, Profile};
+/// use trimline_packet::{ConnectionId, Flags, Header, Kind, Service};
+///
+/// let datagram = Datagram {
+///     source: "10.0.0.1".parse().unwrap(),
+///     destination: "10.0.0.2".parse().unwrap(),
+///     entropy: 50_000,
+///     service: Service::Trimmable.into(),
+///     marks: 0,
+///     fields: Fields {
+///         kind: Kind::Data,
+///         flags: Flags::default(),
+///         connection: ConnectionId::new(7),
+///         sequence: 3,
+///         extra: Header::data_extra(1000, 0),
+///     },
+/// };
+/// let ethernet = Ethernet { destination: [2, 0, 0, 0, 0, 2], source: [2, 0, 0, 0, 0, 1] };
+/// let (profile, mut bytes) = (Profile::PAPER, Vec::new());
+/// datagram.emit(ethernet, &profile, &[0; 1000], &[], &mut bytes).unwrap();
+/// assert_eq!(Frame::new(&bytes).unwrap().parse(&profile).unwrap().datagram, datagram);
+///
+/// let left = Frame::trim(&mut bytes, &profile, false, Lengths::Updated).unwrap();
+/// bytes.truncate(left);
+/// let parsed = Frame::new(&bytes).unwrap().parse(&profile).unwrap();
+/// assert_eq!((bytes.len(), parsed.payload.len()), (60, 0), "64 bytes with the check sequence");
+/// assert!(parsed.datagram.service == Service::Trimmed);
+/// assert_eq!(parsed.datagram.fields, datagram.fields);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     bytes: &'a [u8],

@@ -132,6 +132,24 @@ impl<'a> View<'a> {
 }
 
 /// The decoded 16 bytes: a [`Header`] without path, which addresses and ports hold.
+///
+/// The checksum covers both addresses in either order, so a header that a switch bounces stays valid:
+///
+/// ```
+/// use trimline_packet::wire::{Fields, View};
+/// use trimline_packet::{ConnectionId, Flags, Kind};
+///
+/// let kind = Kind::Nack;
+/// let connection = ConnectionId::new(7);
+/// let fields = Fields { kind, flags: Flags::default(), connection, sequence: 3, extra: 0 };
+/// let (here, there) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+/// let mut bytes = fields.emit(here, there);
+/// assert_eq!(View::new(&bytes).unwrap().parse(there, here), Ok(fields));
+///
+/// bytes[11] ^= 1;
+/// let error = View::new(&bytes).unwrap().parse(here, there).unwrap_err();
+/// assert_eq!(error.to_string(), "header check does not match at byte 2");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// Packet type.

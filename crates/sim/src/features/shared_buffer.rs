@@ -22,7 +22,7 @@ pub(crate) const OF_SWITCH_KEY: Key = computed(
     OF_SWITCH,
     QUEUE,
     "each queue has memory of its own",
-    "Memory of each switch that the queues of all its ports share, by dynamic thresholds (Choudhury and Hahne 1998). Profiles drop-tail, ecn, cut-payload and qos.",
+    "Memory of each switch that the queues of all its ports share, by dynamic thresholds (Choudhury and Hahne 1998). Profiles drop-tail, ecn, cut-payload, qos, priorities, codel, source-quench and fastlane.",
 );
 pub(crate) const OF_PORT_KEY: Key = computed(
     OF_PORT,
@@ -91,7 +91,7 @@ pub(crate) fn share(
                 "shared memory with profile \"{}\", whose queues have their own",
                 keys.profile()
             ),
-            "a profile whose queues can share: drop-tail, ecn, cut-payload, qos",
+            "a profile whose queues can share, such as drop-tail, ecn, cut-payload, qos or priorities",
         ));
     }
     let bytes = bytes_of(node, packet_bytes)?;

@@ -10,6 +10,24 @@ use crate::protocol::Protocol;
 use crate::random::stream;
 
 /// A run of one flow, in slot 0 of either host, until neither host has anything left to do.
+///
+/// Two NDP hosts by hand: the third packet is lost, and the sender's time-out sends it again.
+///
+/// ```
+/// use trimline_sim::scenario::Scenario;
+/// use trimline_sim::suites::Pair;
+/// use trimline_transport::flow::Event;
+/// use trimline_transport::ndp;
+///
+/// let text = "topology.back_to_back = {}\nworkload = [{ name = \"a\", pairs = [[0, 1]], size = \"9KB\" }]";
+/// let scenario = Scenario::parse("", text, &[]).unwrap();
+/// let config: &ndp::Config = scenario.runs[0].plan.transports[0].config().unwrap();
+///
+/// let pair = Pair::<ndp::Endpoint>::run(config.clone(), 90_000, |number| number == 3);
+/// assert_eq!(pair.data_at.len(), 11, "ten packets, one of them twice");
+/// assert!(matches!(pair.events[0][..], [Event::Acknowledged { .. }]));
+/// assert!(matches!(pair.events[1][..], [Event::Delivered { .. }]));
+/// ```
 #[derive(Debug)]
 pub struct Pair<E> {
     /// The sender and the receiver.

@@ -20,32 +20,29 @@ const HEADER: u64 = 64;
 
 /// A scheme, and the purpose that its incast must meet.
 const SCHEMES: [(&str, &str); 12] = [
-    ("ndp", "Packets are trimmed, none is lost, and the link of the receiver is busy."),
-    ("hull", "Packets are marked, ports drop none, and pacers drop none."),
-    ("dctcp", "Packets are marked, none is dropped, and the link of the receiver is busy."),
-    ("tcp", "The queue drops what it has no room for, and every flow ends."),
-    ("dcqcn", "Packets are marked, inputs pause their senders, and none is dropped."),
+    ("ndp", "Switches trim packets and lose none, and the receiver's link is busy."),
+    ("hull", "Switches mark packets, and neither ports nor pacers drop packets."),
+    ("dctcp", "Switches mark packets and drop none, and the receiver's link is busy."),
+    ("tcp", "The full queue drops packets, and every flow ends."),
+    ("dcqcn", "Switches mark packets, pause their senders, and drop none."),
     (
         "phost",
-        "Switches drop no more than the free tokens of all flows, and the link of the receiver is busy.",
+        "Switches drop at most as many packets as all flows have free tokens, and the receiver's link is busy.",
     ),
-    ("homa", "From 10 Gb/s on nothing is dropped, and the link of the receiver is busy."),
+    ("homa", "From 10 Gb/s on switches drop no packet, and the receiver's link is busy."),
     (
         "homa-aeolus",
-        "Packets are dropped, from 10 Gb/s on no more than go unasked, and the link of the receiver is busy.",
+        "Switches drop packets; from 10 Gb/s on at most as many as are unscheduled, and the receiver's link is busy.",
     ),
-    (
-        "opf",
-        "Packets leave full ports by others and are trimmed, none is lost, and the link of the receiver is busy.",
-    ),
+    ("opf", "Switches detour and trim packets and lose none, and the receiver's link is busy."),
     (
         "fastlane",
-        "Senders hear of every drop, none waits for a time-out where a queue lasts for less than 5 ms, and the link of the receiver is busy.",
+        "Switches notify senders of every drop, no sender times out where a queue lasts for less than 5 ms, and the receiver's link is busy.",
     ),
-    ("pfabric", "The most urgent flow is hardly slower than alone."),
+    ("pfabric", "The slowdown of the fastest flow is at most 1.1."),
     (
         "pfabric-fastlane",
-        "Senders hear of every drop, and the most urgent flow is hardly slower than alone.",
+        "Switches notify senders of every drop, and the slowdown of the fastest flow is at most 1.1.",
     ),
 ];
 
@@ -239,20 +236,20 @@ fn idle(scheme: &str, gbps: u64, payload: u64) -> (u64, u64) {
     (slowdown, times * bound * 1_000_000 / ideal)
 }
 
-const HEAD: &str = "# Schemes at every rate
+const HEAD: &str = "# Parameters of schemes at every rate
 
-The numbers of the built-in schemes (`trimline compare --schemes`) at eight rates and three payloads, and what a test saw
-with them. `TRIMLINE_BLESS=1 cargo test -p trimline-sim --test runs rates` writes this page; without the variable the same
-command compares it, and fails where a scheme does not do what it is for.
+This page lists the parameters of the built-in schemes (`trimline compare --schemes`) at eight rates and three payloads, and the
+results of a test with them. `TRIMLINE_BLESS=1 cargo test -p trimline-sim --test runs rates` writes this page. Without the variable
+the command compares the page with its results, and fails if a scheme does not meet its purpose.
 
-Papers give numbers for 1 and 10 Gb/s, DCQCN's for 40 Gb/s. Up to there they are as the papers have them. Above, a number
-that is a time of the link (a queue, a threshold, an increase of a rate) grows with the rate, and a number that is a round
-trip (a window, tokens) grows with the packets that a round trip holds.
+Papers state parameters for 1 and 10 Gb/s, DCQCN's for 40 Gb/s. Up to these rates the schemes use the papers' values. Above, a parameter
+that is a time of the link (a queue, a threshold, a rate increase) grows with the rate, and a parameter that is a round
+trip (a window, tokens) grows with the packets per round trip.
 
-The network: two racks of six hosts and two spines, 500 ns a link, all links of one rate. The incast: eight flows into one
-host, each of as many packets as the link sends in 150 us, 200 at least. *Busy*: the time of all packets on the link of the
-receiver over the time until the last flow ended. *Idle*: the slowdown of one flow of 500 packets between the racks with
-nothing else, and the most that it may be: 1.05, or with TCP, DCTCP and FastLane what a slow start from ten packets takes, with
+The network has two racks of six hosts and two spines, with 500 ns per link and one rate for all links. The incast has eight flows into one
+host, each of as many packets as the link sends in 150 us, min 200. *Busy* is the time of all packets on the receiver's
+link divided by the time until the last flow ended. *Idle* is the slowdown of one flow of 500 packets between the racks without
+other traffic. *Max idle* is its bound: 1.05; for TCP, DCTCP and FastLane a slow start from ten packets; for
 HULL twice that.
 ";
 
@@ -264,7 +261,7 @@ fn every_scheme_does_what_it_is_for_at_every_rate() {
     for (scheme, purpose) in SCHEMES {
         let _ = write!(
             page,
-            "\n## {scheme}\n\n{purpose}\n\n| Gb/s | payload | numbers | incast | busy | idle | at most |\n|---|---|---|---|---|---|---|\n"
+            "\n## {scheme}\n\n{purpose}\n\n| Gb/s | payload, B | parameters | incast | busy | idle | max idle |\n|---|---|---|---|---|---|---|\n"
         );
         let mut warnings: Vec<String> = Vec::new();
         for payload in PAYLOADS {

@@ -2,9 +2,12 @@
 //! that pools hold their queues, within their size; `every_transport` and `random_networks` compare engines and
 //! threads.
 
-use crate::plans::{both, plan, star, workload};
+use std::collections::BTreeSet;
+
+use crate::plans::{both, plan, same_everywhere, star, workload};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_sim::plan::{Matrix, Plan, SharedMemory};
+use trimline_sim::scenario::Scenario;
 use trimline_sim::transports::{Cbr, Transport};
 use trimline_switch::{Alpha, Choices};
 use trimline_transport::cbr;
@@ -111,4 +114,41 @@ fn what_one_port_leaves_another_can_use() {
     assert!(generous > burst, "a smaller factor leaves more memory unused: {generous} {burst}");
     let (_, greedy) = lost(port, Alpha::from_fraction(64, 1));
     assert!(greedy > burst, "a greedy port leaves nothing: {greedy} {burst}");
+}
+
+/// Every profile that the scenario lets share memory, under an incast that fills it, is the same run on both engines and
+/// on two threads; every flow ends.
+#[test]
+fn every_profile_that_may_share_memory_does() {
+    let transports = ["tcp = { sack = true }", "tcp.notifications = true", "homa = {}", "ndp = {}"];
+    let plan = |profile: &str, transport: &str| {
+        let text = format!(
+            "topology.fattree.k = 4\n\
+             transport.{transport}\nswitch = {{ profile = \"{profile}\", shared_buffer = \"60pkt\" }}\n\
+             [[workload]]\nname = \"w\"\nincast = {{ receiver = 0, senders = 11 }}\nsize = \"90KB\"\n"
+        );
+        let scenario = Scenario::parse("s.toml", &text, &[]);
+        scenario.map(|scenario| scenario.runs[0].plan.clone()).map_err(|error| error.to_string())
+    };
+    let mut sharing = BTreeSet::new();
+    for profile in &trimline_switch::profiles::ALL {
+        for transport in transports {
+            let Ok(plan) = plan(profile.name, transport) else { continue };
+            sharing.insert(profile.name);
+            let record = same_everywhere(&plan, 2);
+            let ended = record.flows.iter().filter(|flow| flow.fct_receiver_ps.is_some()).count();
+            assert_eq!(ended, 11, "{} with {transport}", profile.name);
+        }
+    }
+    let expected = [
+        "codel",
+        "cut-payload",
+        "drop-tail",
+        "ecn",
+        "fastlane",
+        "priorities",
+        "qos",
+        "source-quench",
+    ];
+    assert!(sharing.iter().eq(&expected), "{sharing:?}");
 }

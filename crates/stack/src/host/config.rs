@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use trimline_packet::wire::{Profile, TAG_BYTES};
 use trimline_packet::{BitRate, TimeDelta};
-use trimline_transport::ndp::{self, FollowsPath, PathPenalty, PullSpacing};
+use trimline_transport::ndp::{self, FollowsPath, PathPenalty};
 
 use super::directory::Streams;
 use super::key::Key;
@@ -190,22 +190,10 @@ impl Config {
             entropies: 16,
             send_rate: rate,
             ndp: ndp::Config {
-                initial_window: 30,
                 // No DSCP carries it.
                 marked: 0,
-                aeolus: false,
                 payload_bytes: payload_of_mtu(mtu, address)?,
-                link_rate: rate,
-                framing_bytes: 0,
-                pull_spacing: PullSpacing::WireBytes,
-                pull_ack: true,
-                credit_bank: true,
                 doubts_headers: true,
-                ack_every: 1,
-                core_rate: None,
-                initial_window_bytes: 0,
-                turn: 0,
-                order: ndp::Order::Fair,
                 rto: TimeDelta::from_ms(200),
                 follows_path: Some(FollowsPath {
                     min_rto: MIN_RTO,
@@ -216,15 +204,8 @@ impl Config {
                 backstop_owed: TimeDelta::from_ms(200),
                 time_wait: TimeDelta::from_ms(1000),
                 // The simulator's rule, with a removal of one to four RTOs, since losses are noticed by time-outs.
-                path_penalty: Some(PathPenalty {
-                    min_nacks: 10,
-                    min_losses: 2,
-                    ratio: 2,
-                    removal: TimeDelta::from_ms(20),
-                    removal_max: TimeDelta::from_ms(80),
-                }),
-                pull_gaps: None,
-                record_latencies: false,
+                path_penalty: Some(PathPenalty::lasting(TimeDelta::from_ms(20))),
+                ..ndp::Config::paper(rate)
             },
             shares_scores: true,
             send_buffer: 1 << 20,

@@ -15,6 +15,19 @@ use super::{Caps, ETHERNET_BYTES, PacketIo, Pieces, sys};
 use crate::random;
 
 /// Probabilities of impairments on a cable, in units of 2^-32.
+///
+/// ```
+/// use trimline_stack::io::PacketIo;
+/// use trimline_stack::io::mem::{Impairments, impaired_pair};
+///
+/// let rules = Impairments { loss: Impairments::share(1000), ..Impairments::default() };
+/// let (mut near, mut far) = impaired_pair(1500, rules, 7).unwrap();
+/// for _ in 0..1000 {
+///     near.tx_burst(&[&[b"a frame"]]).unwrap();
+/// }
+/// let arrived = far.rx_burst(1000, &mut |frame| assert_eq!(frame, b"a frame")).unwrap();
+/// assert!((850..950).contains(&arrived), "10 % are lost: {arrived}");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Impairments {
     /// The frame is lost.

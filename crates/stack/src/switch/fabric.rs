@@ -12,6 +12,29 @@ use super::notification::Untold;
 use crate::random;
 
 /// Switches and the links between them.
+///
+/// ```
+/// use trimline_packet::{Time, TimeDelta};
+/// use trimline_stack::switch::{Config, Fabric};
+///
+/// let text = r#"
+///     rate = "1Gbps"
+///     switch = [{ name = "s", forwarding = "l2" }]
+///     host = [{ switch = "s", interface = "p0" }, { switch = "s", interface = "p1" }]
+/// "#;
+/// let mut fabric = Fabric::new(&Config::parse(text).unwrap()).unwrap();
+///
+/// let mut frame = [0; 1000];
+/// frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0]);
+/// fabric.host_sends(Time::ZERO, 0, &frame);
+/// let mut arrived = Vec::new();
+/// while fabric.next() < Time::NEVER {
+///     let next = fabric.next();
+///     fabric.advance(next, &mut |at, host, bytes| arrived.push((at, host, bytes.len())));
+/// }
+/// let two_links = TimeDelta::from_ns(1004 * 8) * 2; // with the check sequence
+/// assert_eq!(arrived, [(Time::ZERO + two_links, 1, 1000)]);
+/// ```
 pub struct Fabric(Kind);
 
 /// One data plane for each kind of ports, so that a frame pays only for its port's features.

@@ -71,6 +71,37 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns the parameters of NDP's simulations (SIGCOMM 2017, 6): 30 packets of 9000 B, time-outs of 1 ms. What the
+    /// paper leaves open is as in the simulator, and paths are kept (no `path_penalty`).
+    pub const fn paper(link_rate: BitRate) -> Config {
+        Config {
+            initial_window: 30,
+            initial_window_bytes: 0,
+            marked: 30,
+            aeolus: false,
+            payload_bytes: 9000,
+            link_rate,
+            framing_bytes: 0,
+            pull_spacing: PullSpacing::WireBytes,
+            pull_ack: true,
+            credit_bank: true,
+            doubts_headers: false,
+            ack_every: 1,
+            core_rate: None,
+            turn: 0,
+            order: Order::Fair,
+            rto: TimeDelta::from_ms(1),
+            follows_path: None,
+            pull_repeat: TimeDelta::from_ms(1),
+            backstop_unowed: TimeDelta::from_ms(1),
+            backstop_owed: TimeDelta::from_ms(100),
+            time_wait: TimeDelta::from_ms(1),
+            path_penalty: None,
+            pull_gaps: None,
+            record_latencies: false,
+        }
+    }
+
     /// Returns the packets with this payload that are pushed before the first PULL.
     pub fn window(&self, payload: u16) -> u32 {
         match self.initial_window_bytes {
@@ -162,6 +193,14 @@ pub struct PathPenalty {
     pub removal: TimeDelta,
     /// Longest removal (chosen: 4 ms, so that a restored link is in use within 10 ms).
     pub removal_max: TimeDelta,
+}
+
+impl PathPenalty {
+    /// Returns the chosen numbers, with removals of `removal` to four times that.
+    pub const fn lasting(removal: TimeDelta) -> PathPenalty {
+        let removal_max = TimeDelta::from_ps(4 * removal.as_ps());
+        PathPenalty { min_nacks: 10, min_losses: 2, ratio: 2, removal, removal_max }
+    }
 }
 
 /// A request of the application to an NDP host.

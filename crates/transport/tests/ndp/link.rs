@@ -9,7 +9,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{
     BitRate, ByteCount, ConnectionId, Flags, HostId, Kind, Packet, PathId, Service, Time, TimeDelta,
 };
-use trimline_transport::ndp::{self, Command, Config, Event, PullSpacing};
+use trimline_transport::ndp::{self, Command, Config, Event};
 use trimline_transport::{
     Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, RngStream, Side,
 };
@@ -22,32 +22,7 @@ pub(crate) const PORT: u16 = 7;
 
 /// The paper's parameters.
 pub(crate) fn config() -> Config {
-    Config {
-        initial_window: 30,
-        marked: 30,
-        aeolus: false,
-        payload_bytes: 9000,
-        link_rate: BitRate::from_gbps(10),
-        framing_bytes: 0,
-        pull_spacing: PullSpacing::WireBytes,
-        pull_ack: true,
-        credit_bank: true,
-        doubts_headers: false,
-        ack_every: 1,
-        core_rate: None,
-        initial_window_bytes: 0,
-        turn: 0,
-        order: trimline_transport::ndp::Order::Fair,
-        rto: TimeDelta::from_ms(1),
-        pull_repeat: TimeDelta::from_ms(1),
-        backstop_unowed: TimeDelta::from_ms(1),
-        backstop_owed: TimeDelta::from_ms(100),
-        time_wait: TimeDelta::from_ms(10),
-        path_penalty: None,
-        pull_gaps: None,
-        follows_path: None,
-        record_latencies: false,
-    }
+    Config { time_wait: TimeDelta::from_ms(10), ..Config::paper(BitRate::from_gbps(10)) }
 }
 
 /// A directory like the simulator's, which reuses flow ids.

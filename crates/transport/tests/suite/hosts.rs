@@ -5,30 +5,11 @@ use trimline_transport::{cbr, dcqcn, homa, ndp, pfabric, phost, tcp};
 
 pub(crate) fn ndp_host(host: HostId) -> ndp::Endpoint {
     let config = ndp::Config {
-        framing_bytes: 0,
         initial_window: 10,
         marked: 0,
-        aeolus: false,
         payload_bytes: 1436,
-        link_rate: BitRate::from_gbps(10),
-        pull_spacing: ndp::PullSpacing::WireBytes,
-        pull_ack: true,
-        credit_bank: true,
-        doubts_headers: false,
-        ack_every: 1,
-        core_rate: None,
-        initial_window_bytes: 0,
-        turn: 0,
-        order: ndp::Order::Fair,
-        rto: TimeDelta::from_ms(1),
-        pull_repeat: TimeDelta::from_ms(1),
-        backstop_unowed: TimeDelta::from_ms(1),
         backstop_owed: TimeDelta::from_ms(10),
-        time_wait: TimeDelta::from_ms(1),
-        path_penalty: None,
-        pull_gaps: None,
-        follows_path: None,
-        record_latencies: false,
+        ..ndp::Config::paper(BitRate::from_gbps(10))
     };
     ndp::Endpoint::new(host, config)
 }

@@ -23,6 +23,10 @@ pub(super) fn load(
     reader.visit_file(&parsed);
     let root = reader.path.clone();
     for (child, named) in reader.absent {
+        // A file of another crate is read there.
+        if named.as_ref().is_some_and(|named| named.starts_with("../")) {
+            continue;
+        }
         let below = format!("{folder}/{}", child[root.len()..].join("/"));
         let found = match named {
             Some(named) => vec![format!("{}/{named}", file.rsplit_once('/').unwrap_or_default().0)],

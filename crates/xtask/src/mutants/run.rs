@@ -1,4 +1,4 @@
-//! Makes the mistakes, builds, and runs the tests that must find them.
+//! Makes the mutants, builds, and runs the tests that must find them.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ const SKIPPED: [&str; 8] = [".git", ".venv", "target", "out", "rtl", "docs", "__
 pub(crate) struct Selection {
     /// Restricts to a crate, such as `transport` or `sim`.
     pub(crate) package: Option<String>,
-    /// Restricts to these mistakes.
+    /// Restricts to these mutants.
     pub(crate) names: Vec<String>,
     /// Restricts to part `k` of `n` of the list, from 1.
     pub(crate) part: Option<(usize, usize)>,
@@ -29,7 +29,7 @@ pub(crate) struct Selection {
 
 pub(crate) struct Outcome {
     pub(crate) found: usize,
-    /// One line per mistake that no test finds.
+    /// One line per mutant that no test finds.
     pub(crate) missed: Vec<String>,
 }
 
@@ -47,22 +47,22 @@ impl Selection {
             let packages: BTreeSet<&str> =
                 tables.iter().filter_map(|table| table.package.strip_prefix("trimline-")).collect();
             return Err(format!(
-                "--crate: no mistakes of `{package}`; expected one of {packages:?}"
+                "--crate: no mutants of `{package}`; expected one of {packages:?}"
             ));
         }
         let known: BTreeSet<&String> =
             tables.iter().flat_map(|table| &table.mutation).map(|mutant| &mutant.name).collect();
         match self.names.iter().find(|name| !known.contains(name)) {
             Some(name) => {
-                Err(format!("no mistake has the name `{name}`; spec/mutations lists them"))
+                Err(format!("no mutant has the name `{name}`; spec/mutations lists them"))
             }
             None => Ok(()),
         }
     }
 }
 
-/// Makes the selected mistakes, and reports for each the tests that find it. It is an error if tests fail without a
-/// mistake, if a mistake cannot be made or compiled, or if a name is unknown.
+/// Makes the selected mutants, and reports for each the tests that find it. It is an error if tests fail without a
+/// mutant, if a mutant cannot be made or compiled, or if a name is unknown.
 pub(crate) fn run(root: &Path, selection: &Selection) -> Result<Outcome, String> {
     let tables = read_all(root)?;
     selection.check(&tables)?;
@@ -113,7 +113,7 @@ fn part_of(count: usize, (k, n): (usize, usize)) -> Range<usize> {
     count * (k - 1) / n..count * k / n
 }
 
-/// Tests that fail with a mistake, and whether these suffice.
+/// Tests that fail with a mutant, and whether these suffice.
 struct Finding {
     is_found: bool,
     by: Vec<String>,
@@ -147,10 +147,10 @@ impl Bench<'_> {
         let failed = self.failing(&self.build(&tests)?, &tests)?;
         let package = &self.table.package;
         if !failed.is_empty() {
-            return Err(format!("{package}: without a mistake {failed:?} fails"));
+            return Err(format!("{package}: without a mutant {failed:?} fails"));
         }
         let count = tests.len();
-        println!("{package}: {count} tests pass without a mistake: {}", seconds(start));
+        println!("{package}: {count} tests pass without a mutant: {}", seconds(start));
         Ok(())
     }
 
@@ -260,7 +260,7 @@ impl Bench<'_> {
         Ok(failed)
     }
 
-    /// Calls `act` while the mistake is in the copy.
+    /// Calls `act` while the mutant is in the copy.
     fn with<T>(
         &self,
         mutant: &Mutant,
