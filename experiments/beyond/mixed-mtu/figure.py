@@ -1,6 +1,6 @@
 """Goodput by payload for each transport, and of the same flows with 9000 B for all."""
 
-from dataclasses import dataclass
+from collections import namedtuple
 from statistics import fmean
 
 from matplotlib.legend_handler import HandlerTuple
@@ -25,13 +25,8 @@ FEW_HOSTS = {"small-ndp": ("ndp", "NDP, 16 hosts")}
 KINDS = {"large": ("flows of 9000 B", "o", -0.19), "small": ("flows of 1500 B", "s", 0.19)}
 
 
-@dataclass(frozen=True)
-class Goodputs:
-    """Goodput of a workload in percent of a host's link, mean of its flows and the slowest."""
-
-    mean: Measure
-    slowest: Measure
-    seeds: int
+#: Goodput of a workload in percent of a host's link: measures of its flows' mean and the slowest.
+Goodputs = namedtuple("Goodputs", "mean slowest seeds")
 
 
 def goodputs_of(runs, workload):

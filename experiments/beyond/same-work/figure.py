@@ -5,6 +5,7 @@
 
 import math
 import sys
+from collections import namedtuple
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -52,20 +53,10 @@ SHARES = ((0.5, "median", 1.0), (0.99, "99 %", 0.45), (0.999, "99.9 %", 0.0))
 KEY = ["workload", "source", "index", "size_bytes"]
 
 
-@dataclass(frozen=True)
-class Row:
-    """The numbers of a scheme on a work: means over the seeds."""
-
-    work: Work
-    scheme: str
-    #: Of small flows, by share, in us; infinite where more than the rest did not end.
-    small_us: tuple[float, ...]
-    #: Mean of the large flows that ended under every scheme, in us.
-    large_us: float | None
-    goodput_gbps: float
-    #: Of packets sent.
-    dropped_percent: float
-    largest_queue_kb: float
+#: Means over the seeds: of small flows the time of each share, infinite where more than the rest
+#: did not end; of large flows those that ended under every scheme; drops in percent of the sent.
+ROW = "work scheme small_us large_us goodput_gbps dropped_percent largest_queue_kb"
+Row = namedtuple("Row", ROW)
 
 
 def rows(experiment):

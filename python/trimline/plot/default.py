@@ -57,7 +57,7 @@ def figure(experiment: Experiment) -> Figure:
 
 
 def swept_key(runs: Iterable[Run]) -> str:
-    """The key with the most numbers in the sweep; empty if no key has two."""
+    """Returns the key with the most numbers in the sweep; empty if no key has two."""
     found: dict[str, set[float]] = {}
     for run in runs:
         for key in run.point:
@@ -70,7 +70,7 @@ def swept_key(runs: Iterable[Run]) -> str:
 
 
 def grouped(runs: Iterable[Run], key: str) -> Groups:
-    """Runs by all that they are but their seed and the swept key."""
+    """Groups runs by series and point of the sweep, without the swept key."""
     found: dict[str, list[Run]] = {}
     for run in runs:
         if not key or key in run.point:
@@ -80,13 +80,13 @@ def grouped(runs: Iterable[Run], key: str) -> Groups:
 
 
 def numbers(run: Run) -> dict[str, float]:
-    """What findings ask of a run, by its words; none where no finding asked."""
+    """Returns the numbers that findings ask of a run, by their words."""
     is_asked = (run.folder / "measures.json").is_file()
     return {in_words(measure): value for measure, value in run.answers} if is_asked else {}
 
 
 def in_words(measure: Mapping[str, Any]) -> str:
-    """A measure as the label of an axis."""
+    """Returns a measure as the label of an axis."""
     words = [str(measure.get(key, "")) for key in ("quantity", "reduce", "workload")]
     sizes = measure.get("size_bytes") or {}
     words += [f"{end} {bytes_name(size)}" for end, size in sizes.items() if size is not None]

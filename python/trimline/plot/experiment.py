@@ -56,7 +56,7 @@ class Run(Result):
 
     @staticmethod
     def of(result: Result, together: Callable[[], Mapping[str, polars.DataFrame]]) -> Run:
-        """The run of a result. Refuses a run that was stopped, and one that measured nothing."""
+        """Makes a run of a result. Refuses a stopped run, and a run that measured nothing."""
         run = Run(result.folder, result.series, result.point, result.seed)
         vars(run).update(vars(result), together=together)
         if run.interrupted:
@@ -84,18 +84,18 @@ class Run(Result):
 
     @cached_property
     def flows(self) -> polars.DataFrame:
-        """The columns of flows.csv that figures need: at least one row."""
+        """Returns the columns of flows.csv that figures need, at least one row."""
         found = self.together().get(str(self.folder / "flows.csv"))
         if found is None:
             raise MalformedResult(f"{self.folder}: nothing was measured")
         return found
 
     def of_workload(self, workload: str | None = None) -> polars.DataFrame:
-        """The flows of a workload, or all."""
+        """Returns the flows of a workload, or all."""
         return self.flows if workload is None else self.flows.filter(workload=workload)
 
     def table(self, name: str) -> polars.DataFrame:
-        """Another table, by its name without `.csv`."""
+        """Reads another table, by its name without `.csv`."""
         path = self.folder / f"{name}.csv"
         if not path.is_file():
             raise MalformedResult(
@@ -104,7 +104,7 @@ class Run(Result):
         return polars.read_csv(path, infer_schema_length=None)
 
     def number(self, *keys: str) -> float:
-        """A number of summary.json, by the keys on the way to it."""
+        """Returns a number of summary.json, by the keys on the way to it."""
         value: Any = self.summary
         for key in keys:
             value = value.get(key) if isinstance(value, dict) else None
@@ -115,19 +115,19 @@ class Run(Result):
 
     @cached_property
     def answers(self) -> list[tuple[dict[str, Any], float]]:
-        """Measures that the findings ask of the run, each with its value; those without are out."""
+        """Returns the measures that findings ask of the run and that have a value, each with it."""
         asked = read_json(self.folder / "measures.json")["measures"]
         return [(each["measure"], each["value"]) for each in asked if each["value"] is not None]
 
     def answer(self, **wanted: Any) -> float:
-        """The value of the first measure with these keys."""
+        """Returns the value of the first measure with these keys and values."""
         for measure, value in self.answers:
             if all(measure.get(key) == each for key, each in wanted.items()):
                 return float(value)
         raise MalformedResult(f"{self.folder}: measures.json has no number for {wanted}")
 
     def place(self, key: str) -> float:
-        """The run's place in the sweep: the number that its value begins with (`8pkt`, `90KB`)."""
+        """Returns the place in a sweep: the number that the value begins with (`8pkt`, `90KB`)."""
         label = str(self.point.get(key, ""))
         try:
             return float(label.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%"))
@@ -135,24 +135,24 @@ class Run(Result):
             raise MalformedResult(f"{self.folder}: no number at {key!r} of the sweep") from None
 
     def goodputs_gbps(self, workload: str | None = None) -> list[float]:
-        """Payload that arrived in the measured interval, of every flow, in Gb/s."""
+        """Returns the payload of each flow that arrived in the measured interval, in Gb/s."""
         measured = self.of_workload(workload)["measured_bytes"]
         return (measured * 8_000 / self.measured_ps).to_list()
 
     def mean_goodput_gbps(self) -> float:
-        """The mean goodput of the flows, from the summary."""
+        """Returns the mean goodput of the flows, from the summary."""
         return self.number("goodput_gbps", "mean")
 
     def mean_goodput_percent(self) -> float:
-        """The mean goodput of the flows, in percent of a host's link."""
+        """Returns the mean goodput of the flows, in percent of a host's link."""
         return self.link_percent(self.mean_goodput_gbps())
 
     def link_percent(self, gbps: float) -> float:
-        """A rate in percent of the rate of a host's link."""
+        """Returns a rate in percent of the rate of a host's link."""
         return gbps * (100 / self.host_link.gbps)
 
     def fct_ms(self, workload: str | None = None) -> list[float]:
-        """FCT at the receiver in ms, ascending; each flow must have ended."""
+        """Returns FCTs at the receiver in ms, ascending; each flow must have ended."""
         times = self.of_workload(workload)["fct_receiver_ps"]
         if unfinished := times.null_count():
             raise MalformedResult(
@@ -162,12 +162,12 @@ class Run(Result):
         return (times.sort() / 1e9).to_list()
 
     def last_ms(self) -> float:
-        """FCT of the last flow in ms; each must have ended."""
+        """Returns the FCT of the last flow in ms; each flow must have ended."""
         return self.fct_ms()[-1]
 
 
 def flows_of(folders: Sequence[Path]) -> dict[str, polars.DataFrame]:
-    """Flows by their file, those of all folders in one call: many files are small."""
+    """Reads flows by their file, all folders in one call: many files are small."""
     paths = [folder / "flows.csv" for folder in folders]
     columns = polars.selectors.by_name(*COLUMNS, "file", require_all=False)
     try:
@@ -234,28 +234,28 @@ class Experiment:
 
     @cached_property
     def series(self) -> dict[str, list[Run]]:
-        """The runs by series, in alphabetical order."""
+        """Returns the runs by series, in alphabetical order."""
         by_series: dict[str, list[Run]] = {}
         for run in self.runs:
             by_series.setdefault(run.series, []).append(run)
         return by_series
 
     def __getitem__(self, name: str) -> list[Run]:
-        """The runs of a series that the figure cannot do without."""
+        """Returns the runs of a series that the figure needs."""
         if name not in self.series:
             raise MalformedResult(f"{self.folder}: no series {name!r}")
         return self.series[name]
 
     def get(self, name: str) -> list[Run]:
-        """The runs of a series; none if it was not run."""
+        """Returns the runs of a series, none if it was not run."""
         return self.series.get(name, [])
 
     def needed(self, name: str) -> list[Run]:
-        """The runs of a series. A whole result must have it; of a part it may be empty."""
+        """Returns the runs of a series. A whole result must have it; of a part it may be empty."""
         return self[name] if self.tier == "full" else self.get(name)
 
     def numbered(self, prefix: str) -> dict[float, list[Run]]:
-        """The runs of series whose names are `prefix` and a number, by this number."""
+        """Returns the runs of series whose names are `prefix` and a number, by this number."""
         found = {}
         for name, runs in self.series.items():
             head, _, number = name.rpartition("-")
@@ -267,7 +267,7 @@ class Experiment:
         return dict(sorted(found.items()))
 
     def only(self, names: Iterable[str]) -> Experiment:
-        """The experiment with these series alone."""
+        """Returns the experiment with these series alone."""
         return replace(self, runs=tuple(run for run in self.runs if run.series in set(names)))
 
 

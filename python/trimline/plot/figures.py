@@ -29,7 +29,7 @@ TIERS = {"quick": "quick tier", "part": "some of the series"}
 
 
 def draw(experiment: Experiment, folder: Path, library: Path | None = None) -> list[Path]:
-    """Draws the figures of an experiment; gives the files written.
+    """Draws the figures of an experiment; returns the files written.
 
     `library` is the folder of the experiments with their figure.py.
     """
@@ -46,7 +46,7 @@ def draw(experiment: Experiment, folder: Path, library: Path | None = None) -> l
 
 
 def figure_of(identifier: str, library: Path | None = None) -> Callable[[Experiment], Drawn]:
-    """The function that draws an experiment."""
+    """Returns the function that draws an experiment."""
     given = library or os.environ.get("TRIMLINE_EXPERIMENTS")
     for each in map(Path, [given] if given else LIBRARIES):
         path = each / identifier / "figure.py"
@@ -57,7 +57,7 @@ def figure_of(identifier: str, library: Path | None = None) -> Callable[[Experim
 
 
 def load(file: str | Path, identifier: str) -> ModuleType:
-    """Another experiment's figure.py as a module, for a figure that is like it.
+    """Loads another experiment's figure.py as a module, for a figure that is like it.
 
     `file` is the figure.py that asks.
     """

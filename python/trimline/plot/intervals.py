@@ -40,7 +40,7 @@ class Change:
         value: Callable[[Run], float],
         change: Callable[[float, float], float],
     ) -> Change:
-        """The change of a number over the seeds that the series and the base have."""
+        """Returns the change of a number over the seeds that the series and the base have."""
         own, baseline = ({run.seed: run for run in each} for each in (runs, base))
         if len(own) != len(runs) or len(baseline) != len(base):
             raise MalformedResult(f"series {runs[0].series!r}: more than one run of a seed")
@@ -63,7 +63,7 @@ def percent(runs: Sequence[Run], base: Sequence[Run], value: Callable[[Run], flo
 
 
 def doublings(runs: Sequence[Run], base: Sequence[Run], value: Callable[[Run], float]) -> Change:
-    """The number of doublings from the base's number: the binary logarithm of the quotient."""
+    """Returns the doublings from the base's number: the binary logarithm of the quotient."""
 
     def change(before: float, after: float) -> float:
         if after <= 0:
@@ -74,7 +74,7 @@ def doublings(runs: Sequence[Run], base: Sequence[Run], value: Callable[[Run], f
 
 
 def seeds_words(counts: Sequence[int]) -> str:
-    """Over how many seeds means are."""
+    """Says over how many seeds means are."""
     smallest, largest = min(counts), max(counts)
     if smallest != largest:
         return f"{smallest} to {largest} seeds, lines: 95 % intervals"
@@ -82,7 +82,7 @@ def seeds_words(counts: Sequence[int]) -> str:
 
 
 def signed(measure: Measure) -> str:
-    """A change in percent, with its interval."""
+    """Returns a change in percent with its interval, in words."""
     half = measure.half_width
     # Enough digits that neither is nothing.
     digits = 2 if abs(measure.mean) < 1 or (half is not None and half < 0.1) else 1
@@ -91,7 +91,7 @@ def signed(measure: Measure) -> str:
 
 
 def ends(measure: Measure) -> tuple[float, ...]:
-    """The mean of a measure and the ends of its interval, if it has one."""
+    """Returns the mean of a measure, and the ends of its interval if it has one."""
     mean, half = measure.mean, measure.half_width
     return (mean,) if half is None else (mean, mean - half, mean + half)
 
@@ -105,7 +105,7 @@ def dot(
     *,
     filled: bool = True,
 ) -> None:
-    """A mean and its interval, if it has one: mean, least, most."""
+    """Draws a mean and, if it has one, its interval: mean, min, max."""
     mean, *interval = found
     if interval:
         axes.plot(interval, [y, y], color=colour, linewidth=2.4, alpha=0.55)
@@ -126,19 +126,19 @@ OUTSIDE: dict[str, Any] = {
 
 
 def beside(axes: Axes, y: float, words: str, colour: str) -> None:
-    """Words at the right of the axes, in the row of their dot: no line goes through them."""
+    """Writes words at the right of the axes, in the row of their dot."""
     where: Any = {"xycoords": ("axes fraction", "data"), "xytext": (7, 0), "va": "center"}
     axes.annotate(words, (1.0, y), color=colour, **where, **OUTSIDE)
 
 
 def above(axes: Axes, x: float, words: str, colour: str) -> None:
-    """Words on top of a line upwards."""
+    """Writes words on top of a line upwards."""
     where: Any = {"xycoords": ("data", "axes fraction"), "xytext": (0, 2), "ha": "center"}
     axes.annotate(words, (x, 1.0), color=colour, **where, **OUTSIDE)
 
 
 def rows_at(axes: Axes, words: Sequence[str]) -> None:
-    """A row for each of the words, downwards."""
+    """Makes a row for each of the words, downwards."""
     axes.set_yticks(range(len(words)), words)
     axes.set_ylim(len(words) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")

@@ -38,7 +38,7 @@ def panels(
     title: str = "",
     **more: Any,
 ) -> tuple[Figure, Any]:
-    """A figure with a title, and its axes as `pyplot.subplots` gives them."""
+    """Makes a figure with a title, and its axes as `pyplot.subplots` does."""
     figure, axes = pyplot.subplots(rows, columns, figsize=size, layout="constrained", **more)
     if title:
         figure.suptitle(title)
@@ -48,52 +48,52 @@ def panels(
 def label(
     axes: Axes, x: str = "", y: str = "", title: str = "", *, log: str = "", **limits: Any
 ) -> None:
-    """The words of axes, those that are logarithmic (x, y), and their limits."""
+    """Labels axes, makes those in `log` (x, y) logarithmic, and sets limits."""
     logarithmic(axes, log)
     axes.set(xlabel=x, ylabel=y, title=title, **limits)
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
-    """The names of the lines of some axes, below the figure."""
+    """Puts the names of the lines of some axes below the figure."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
 def legend_above(axes: Axes) -> None:
-    """The names of the lines, between the title and the axes."""
+    """Puts the names of the lines between the title and the axes."""
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
 
 def logarithmic(axes: Axes, which: str) -> None:
-    """Logarithmic scales with plain numbers, of the axes that `which` has in it: x, y."""
+    """Makes the axes in `which` (x, y) logarithmic, with plain numbers."""
     for each in which:
         axes.set(**{f"{each}scale": "log"})
     plain(axes, which)
 
 
 def plain(axes: Axes, which: str) -> None:
-    """Numbers without powers of ten, of the axes that `which` has in it: x, y."""
+    """Writes numbers without powers of ten at the axes in `which` (x, y)."""
     for each in which:
         getattr(axes, f"{each}axis").set_major_formatter("{x:g}")
 
 
 def seeds(runs: Sequence[Run]) -> str:
-    """The number of seeds of a mean, in words."""
+    """Returns the number of seeds of a mean, in words."""
     count = len({run.seed for run in runs})
     return "1 seed" if count == 1 else f"{count} seeds"
 
 
 def simulated(name: str, runs: Sequence[Run]) -> str:
-    """A name in a legend, beside the published numbers."""
+    """Returns a name for a legend that also has published numbers."""
     return f"{name}, simulated ({seeds(runs)})"
 
 
 def each(
     experiment: Experiment, series: Mapping[str, Sequence[str]], *, counted: bool = False
 ) -> Iterator[tuple[list[Run], dict[str, Any]]]:
-    """The runs of those series that are there, each with its look: words, colour, perhaps a line.
+    """Yields the runs of the series that exist, each with its look: words, colour, perhaps a line.
 
-    `counted` series say in the legend that they are simulated, and with how many seeds.
+    With `counted` the legend says that a series is simulated, and the number of seeds.
     """
     for name, (words, colour, *dashes) in series.items():
         if runs := experiment.get(name):
@@ -102,7 +102,7 @@ def each(
 
 
 def by(runs: Sequence[Run], key: str | Callable[[Run], float]) -> dict[float, list[Run]]:
-    """Runs by the place of a swept key, or by a number of theirs, ascending."""
+    """Groups runs by the place of a swept key, or by a number of a run, ascending."""
     found: dict[float, list[Run]] = {}
     for run in runs:
         found.setdefault(run.place(key) if isinstance(key, str) else key(run), []).append(run)
@@ -112,7 +112,7 @@ def by(runs: Sequence[Run], key: str | Callable[[Run], float]) -> dict[float, li
 def line(
     axes: Axes, places: Places, value: Callable[[Run], float], *, band: bool = False, **look: Any
 ) -> tuple[list[float], list[float]]:
-    """A value at each place, the mean over seeds; with a band that holds all seeds if asked.
+    """Draws a value at each place, the mean over seeds; `band` adds a band of all seeds.
 
     Returns places and means.
     """
@@ -128,7 +128,7 @@ def line(
 def line_with_intervals(
     axes: Axes, places: Places, value: Callable[[Run], float | None], **look: Any
 ) -> None:
-    """A value at each place that has one: the mean over seeds, and its 95 % interval."""
+    """Draws a value at each place that has one: the mean over seeds, and its 95 % interval."""
     found = {place: Measure.of([value(run) for run in runs]) for place, runs in places.items()}
     known = {place: each for place, each in found.items() if each is not None}
     halves = [each.half_width or 0.0 for each in known.values()]
@@ -139,7 +139,7 @@ def line_with_intervals(
 def cdf(
     axes: Axes, values: Any, of: int | None = None, *, longer: bool = False, **look: Any
 ) -> None:
-    """The share of `of` values that are no larger, a step each, or the share that are larger."""
+    """Draws the share of `of` values that are no larger, in steps, or the share that are larger."""
     ordered = numpy.sort(numpy.asarray(values, dtype=float))
     if longer:
         axes.plot(ordered, 1 - numpy.arange(len(ordered)) / (of or len(ordered)), **look)
@@ -156,7 +156,7 @@ def cdf(
 def fct_cdf(
     axes: Axes, runs: Sequence[Run], workload: str | None, scale_ps: float, **look: Any
 ) -> None:
-    """The share of the flows of a workload, or of all, that took no longer, over all seeds."""
+    """Draws the share of the flows of a workload, or of all, that took no longer."""
     times = [run.of_workload(workload)["fct_receiver_ps"] for run in runs]
     ended = [time for each in times for time in each.drop_nulls() / scale_ps]
     if not ended:
@@ -167,7 +167,7 @@ def fct_cdf(
 def rank(
     axes: Axes, of_seeds: Sequence[Sequence[float]], *, band: bool = False, **look: Any
 ) -> list[float]:
-    """Values by their rank: the mean over seeds, with a band that holds all if asked.
+    """Draws values by their rank: the mean over seeds; `band` adds a band of all seeds.
 
     Returns the means.
     """
@@ -186,7 +186,7 @@ def rank(
 
 
 def published(axes: Axes, experiment: Experiment, columns: Mapping[str, Sequence[str]]) -> None:
-    """Columns of the authors' numbers by their rank, dashed: words, colour, perhaps a line."""
+    """Draws columns of the authors' numbers by rank, dashed: words, colour, perhaps a line."""
     for name, (words, colour, *dashes) in columns.items():
         if values := experiment.reference.get(name):
             look: Any = {
@@ -205,7 +205,7 @@ def by_rank(axes: Axes, largest: float) -> None:
 
 
 def slowdowns(axes: Axes, run: Run, **look: Any) -> None:
-    """Slowdown at the receiver by flow size: the median, and dashed the 99th percentile."""
+    """Draws slowdown at the receiver by flow size: the median, and dashed the 99th percentile."""
     flows = run.flows.filter(polars.col("size_bytes") > 0)
     slow = polars.col("fct_receiver_ps") / polars.col("ideal_fct_ps")
     flows = flows.select("size_bytes", slowdown=slow).drop_nulls()
@@ -233,7 +233,7 @@ def bars(
     labels: Mapping[str, Any] | None = None,
     **look: Any,
 ) -> None:
-    """Groups of bars, a group at each tick: (name, a value for each tick, colour) of each series.
+    """Draws a group of bars at each tick: name, value at each tick and colour of each series.
 
     A bar and the gap beside it are `width` wide; a series without values leaves its place. `labels`
     are the words of `Axes.bar_label`.
@@ -258,13 +258,13 @@ def bars(
 
 
 def heat(axes: Axes, grid: Any, **look: Any) -> AxesImage:
-    """A heat map, its first row at the bottom."""
+    """Draws a heat map, its first row at the bottom."""
     axes.grid(visible=False)
     return axes.imshow(grid, origin="lower", aspect="auto", **look)
 
 
 def marked(axes: Axes, y: float, words: str, *, right: bool = False) -> None:
-    """A dotted line across the figure at a value that the paper or the model names."""
+    """Draws a dotted line across the figure at a value that the paper or the model names."""
     axes.axhline(y, color=GREY, linewidth=0.8, linestyle=":")
     axes.annotate(
         words,
@@ -279,7 +279,7 @@ def marked(axes: Axes, y: float, words: str, *, right: bool = False) -> None:
 
 
 def marked_at(axes: Axes, x: float, words: str, height: float = 0.02) -> None:
-    """A dotted line upwards at a place that the paper names, words at a share of the height."""
+    """Draws a dotted line upwards at a place that the paper names, with words."""
     axes.axvline(x, color=GREY, linewidth=0.8, linestyle=":")
     axes.annotate(
         words,
@@ -293,7 +293,7 @@ def marked_at(axes: Axes, x: float, words: str, height: float = 0.02) -> None:
 
 
 def direct(axes: Axes, ends: Sequence[tuple[float, float, str, str]], gap: float = 0.055) -> None:
-    """Words at the right of the axes, each beside the end of its line, and none on another.
+    """Writes words at the right of the axes, each beside the end of its line, and none on another.
 
     An end is its place, its words and its colour; the limits and scales of the axes are set before.
     """
