@@ -135,8 +135,8 @@ lock-files:
 
 # The stub says what the compiled module has; the wheel installs and its script of the README runs.
 python-lint: module-tested venv
-	.venv/bin/ruff format --check python
-	.venv/bin/ruff check python
+	.venv/bin/ruff format --check python experiments
+	.venv/bin/ruff check python experiments
 	.venv/bin/mypy python/trimline
 	PYTHONPATH=python .venv/bin/stubtest trimline._core --ignore-missing-stub
 

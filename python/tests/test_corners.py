@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import pickle
-import re
 import tempfile
 import unittest
 import warnings
@@ -16,11 +15,10 @@ import polars
 import tomli_w
 
 import trimline
-from trimline import comparison, drawings, looks, means, reporting, worker
+from trimline import comparison, drawings, looks, reporting, worker
 from trimline.results import Results, keyed
 from trimline.scenario import toml_value
 
-ROOT = Path(__file__).parents[2]
 ONE: dict[str, Any] = {
     "name": "one",
     "topology": {"star": {"hosts": 4}},
@@ -101,21 +99,6 @@ class Frames(InScratch):
 
 class Tables(InScratch):
     """Comparisons and intervals."""
-
-    def test_intervals_are_those_of_the_program(self) -> None:
-        """The quantiles that crates/metrics has, for every number of seeds."""
-        text = (ROOT / "crates/metrics/src/statistics.rs").read_text(encoding="utf-8")
-        table = re.search(r"const TABLE: \[f64; 30\] = \[(.*?)\];", text, re.DOTALL)
-        assert table is not None
-        expected = dict(enumerate(map(float, re.findall(r"[0-9.]+", table[1])), 1))
-        for first, last, value in re.findall(r"([0-9]+)\.\.=([0-9]+) => ([0-9.]+),", text):
-            expected |= dict.fromkeys(range(int(first), int(last) + 1), float(value))
-        beyond = re.search(r"_ => (1[0-9.]+),", text)
-        assert beyond is not None
-        expected[5000] = float(beyond[1])
-        self.assertEqual(set(range(1, 1000)) - set(expected), set())
-        for freedom, value in expected.items():
-            self.assertEqual(means.student(freedom), value, freedom)
 
     def test_a_series_may_be_named_like_a_transport(self) -> None:
         """The scenario's own series are left out, whatever their names."""

@@ -1,334 +1,316 @@
-"""Figures from made-up results: what is read, what is refused, and that the bytes repeat."""
+"""Figures from made-up results: what is read, what is refused, and the generic plots."""
 
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
 import json
 import os
 import subprocess
 import sys
-import tempfile
-import unittest
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from matplotlib import pyplot
 from matplotlib.text import Annotation
 
-from trimline.plot import Experiment, MalformedResult, draw, figures, style
+from tests.made import EXPERIMENTS, Made
+from trimline.plot import Ideal, MalformedResult, Run, draw, figure_of, plots
 from trimline.plot.__main__ import main
-from trimline.plot.figures import rarest_workload
-from trimline.plot.incast import Ideal
-from trimline.plot.lines import direct
-from trimline.plot.results import read_run
-
-COLUMNS = ["workload", "index", "source", "destination", "size_bytes", "start_ps"]
-COLUMNS += ["fct_receiver_ps", "ideal_fct_ps", "measured_bytes", "end"]
-
-#: The links of hosts, with the base model's numbers.
-HOST_LINK = {"rate_bps": 10**10, "payload_bytes": 9000, "header_bytes": 64}
-#: 450 KB as 50 packets of 7.2512 us each, and 5 x 7.2512 + 6 us of way.
-IDEAL = Ideal(450_000, 50 * 7_251_200, 42_256_000)
 
 
-def write_run(folder: Path, series: str, seed: int, rows: Sequence[Mapping[str, object]]) -> None:
-    """A run as the simulator leaves it, with the columns that figures read."""
-    folder.mkdir(parents=True)
-    with (folder / "flows.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, restval="")
-        writer.writeheader()
-        default = {"workload": "all", "destination": 0, "measured_bytes": 0}
-        writer.writerows({**default, **row} for row in rows)
-    summary = {"series": series, "seed": seed, "measured_ps": 10**10, "interrupted": False}
-    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-    manifest = json.dumps({"host_link": HOST_LINK})
-    (folder / "manifest.json").write_text(manifest, encoding="utf-8")
+class Reading(Made):
+    """What is read of a result, and what is refused."""
 
+    identifier = "a/b"
 
-class Style(unittest.TestCase):
-    """Names and colours of series."""
-
-    def test_known(self) -> None:
-        """A series is named after its protocol, or after NDP's switch profile."""
-        self.assertEqual(style.name_of("ndp-iw23"), "NDP iw23")
-        self.assertEqual(style.name_of("htsim"), "NDP, profile htsim")
-        self.assertEqual(style.name_of("dctcp-100"), "DCTCP, queues of 100")
-        self.assertEqual(style.colour_of("mptcp"), style.GREEN)
-
-    def test_unknown(self) -> None:
-        """An unknown series keeps its own name, and takes the colour of no protocol."""
-        for series in ("paced", "swift", "no-such-thing"):
-            self.assertEqual(style.name_of(series), series)
-            self.assertNotIn(style.colour_of(series), style.PROTOCOLS.values())
-
-
-class Results(unittest.TestCase):
-    """A folder of made-up results for each test."""
-
-    def setUp(self) -> None:
-        """Makes the folder."""
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = Path(temporary.name)
-        self.reference = self.folder / "reference"
-        self.reference.mkdir()
-
-    def permutation(self, hosts: int = 24) -> None:
-        """fig14: two seeds, and the authors' file."""
-        for seed in (1, 2):
-            rows = [
-                {"source": host, "measured_bytes": 11_000_000 + 20_000 * host + 5_000 * seed}
-                for host in range(hosts)
-            ]
-            write_run(self.folder / f"ndp/fig14/runs/ndp/seed-{seed}", "ndp", seed, rows)
-        lines = ["rank,ndp_gbps,dctcp_gbps"]
-        lines += [f"{rank},{8.8 + rank / 40},{1 + rank / 5}" for rank in range(hosts)]
-        path = self.reference / "ndp-fig14-permutation-432.csv"
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-    def incast(self) -> None:
-        """fig16: three sizes, two seeds, one preferred sender in a series of its own."""
-        for count in (1, 11, 21):
-            last = int(IDEAL.ms(count) * 1e9)
-            for seed in (1, 2):
-                rows: list[dict[str, object]] = [
-                    {
-                        "source": sender + 1,
-                        "size_bytes": 450_000,
-                        "ideal_fct_ps": 404_816_000,
-                        "fct_receiver_ps": last - (count - 1 - sender) * 10**7 + seed * 10**6,
-                    }
-                    for sender in range(count)
-                ]
-                base = self.folder / "ndp/fig16/runs"
-                write_run(base / f"ndp/senders={count}/seed-{seed}", "ndp", seed, rows)
-                rows[0] |= {"workload": "preferred", "fct_receiver_ps": 420_000_000}
-                name = "ndp-prioritised"
-                if count > 1:
-                    write_run(base / f"{name}/senders={count}/seed-{seed}", name, seed, rows)
-        lines = ["senders,fct_min_s,fct_mid_s,fct_max_s"]
-        lines += [f"{n},{IDEAL.ms(n) / 1100},0,{IDEAL.ms(n) / 999}" for n in (1, 11, 21)]
-        path = self.reference / "ndp-fig16-incast-450KB-432.csv"
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-    def sharing(self) -> None:
-        """fig21: a verdict with five findings."""
-        write_run(self.folder / "ndp/fig21/runs/seed-1", "ndp", 1, [{"source": 0}])
-        flows = {"A to B": 2.51, "A to C": 2.51, "A to D": 2.50, "A to E": 2.38, "F to E": 7.55}
-        findings = [
-            {"name": name, "paper": paper, "reference": None, "ours": paper * 0.99}
-            | {"lo": paper * 0.97, "hi": paper * 1.03, "unit": "Gb/s", "holds": True}
-            for name, paper in flows.items()
+    def test_numbers_of_a_run(self) -> None:
+        """Goodputs, times, waits for what did not end, and a place in the sweep."""
+        flows = [
+            {"measured_bytes": 12_500_000, "fct_receiver_ps": 3 * 10**9},
+            {"workload": "x", "fct_receiver_ps": 10**9},
         ]
-        verdict = {"id": "ndp/fig21", "findings": findings}
-        path = self.folder / "ndp/fig21/findings.json"
-        path.write_text(json.dumps(verdict), encoding="utf-8")
+        self.run_of("s/n=8pkt,m=90KB/seed-1", flows)
+        self.run_of("s/n=many,m=90KB/seed-2", [{"fct_receiver_ps": ""}])
+        one, two = self.read()["s"]
+        self.assertEqual(one.goodputs_gbps(), [10.0, 0.0])
+        self.assertEqual(one.goodputs_gbps("w"), [10.0])
+        self.assertEqual((one.fct_ms(), one.fct_ms("x"), one.last_ms()), ([1.0, 3.0], [1.0], 3.0))
+        self.assertEqual((one.place("n"), one.place("m"), two.place("m")), (8.0, 90.0, 90.0))
+        self.assertEqual((one.mean_goodput_gbps(), one.mean_goodput_percent()), (9.0, 90.0))
+        for run, key in ((two, "n"), (one, "none")):
+            with self.assertRaisesRegex(MalformedResult, f"no number at '{key}'"):
+                run.place(key)
+        with self.assertRaisesRegex(MalformedResult, "1 of 1 flows did not complete"):
+            two.last_ms()
+        with self.assertRaisesRegex(MalformedResult, r"no number `flows.none`"):
+            one.number("flows", "none")
+        with self.assertRaisesRegex(MalformedResult, r"latencies.csv is missing: .*output.latenc"):
+            one.table("latencies")
 
-    def read(self, identifier: str) -> Experiment:
-        """The experiment below the folder."""
-        return Experiment.read(self.folder, identifier, self.reference)
+    def test_answers_to_findings(self) -> None:
+        """The first that has the asked keys; null is no number."""
+        asked = [({"quantity": "fct", "reduce": "p99"}, 7.0), ({"quantity": "none"}, None)]
+        self.run_of("s/seed-1", measures=asked)  # type: ignore[arg-type]
+        (run,) = self.read().runs
+        self.assertEqual(run.answer(quantity="fct"), 7.0)
+        for wanted in ({"quantity": "none"}, {"quantity": "fct", "reduce": "p50"}):
+            with self.assertRaisesRegex(MalformedResult, "no number for"):
+                run.answer(**wanted)
+
+    def test_series_by_the_number_in_their_names(self) -> None:
+        """In the order of numbers."""
+        for name in ("a-10", "a-2", "a-b-3", "a-c"):
+            self.run_of(f"{name}/seed-1")
+        experiment = self.read()
+        self.assertEqual(list(experiment.numbered("a")), [2.0, 10.0])
+        self.assertEqual(list(experiment.numbered("a-b")), [3.0])
+        self.assertEqual(experiment.only(["a-2", "a-c"]).series.keys(), {"a-2", "a-c"})
+        self.assertEqual(experiment.get("b"), [])
+        with self.assertRaisesRegex(MalformedResult, "no series 'b'"):
+            experiment.needed("b")
+        self.assertEqual(self.read("quick").needed("b"), [])
+
+    def test_ideal_of_an_incast(self) -> None:
+        """450 KB as 50 packets of 7.2512 us; 15 KB as ten of 125.12 ns at 100 Gb/s."""
+        flow = {"size_bytes": 450_000, "ideal_fct_ps": 404_816_000}
+        self.run_of("a/seed-1", [flow])
+        fast = {"rate_bps": 10**11, "payload_bytes": 1500}
+        flow = {"size_bytes": 15_000, "ideal_fct_ps": 10 * 125_120 + 2_000_000}
+        self.run_of("b/seed-1", [flow], link=fast)
+        slow, fast_run = self.read().runs
+        ideal = Ideal.of([slow])
+        self.assertEqual(ideal, Ideal(450_000, 50 * 7_251_200, 42_256_000))
+        self.assertAlmostEqual(ideal.ms(1) * 1e3, 404.816)
+        self.assertAlmostEqual(ideal.over_percent(1.01 * ideal.ms(7), 7), 1.0)
+        self.assertAlmostEqual(Ideal.of([fast_run]).ms(20) * 1e9, 20 * 10 * 125_120 + 2_000_000)
+        self.assertAlmostEqual(fast_run.link_percent(50), 50)
+        self.assertAlmostEqual(fast_run.host_link.full_gbps, 100 * 1500 / 1564)
+        with self.assertRaisesRegex(MalformedResult, "flows of one size"):
+            Ideal.of([slow, fast_run])
+
+    def test_no_results(self) -> None:
+        """An empty folder says what to run."""
+        self.refused("trimline reproduce a/b")
+
+    def test_what_is_no_result(self) -> None:
+        """No manifest, one of another program, a run that was stopped, nothing measured."""
+        folder = self.run_of("s/seed-1")
+        manifest, summary = folder / "manifest.json", folder / "summary.json"
+        for path, key, value, words in (
+            (manifest, "host_link", 7, "manifest.json: no usable host_link"),
+            (manifest, "host_link", {"rate_bps": 1}, "manifest.json: no usable host_link"),
+            (summary, "interrupted", True, "stopped before its end"),
+            (summary, "measured_ps", 0, "nothing was measured"),
+        ):
+            text = path.read_text(encoding="utf-8")
+            path.write_text(json.dumps(json.loads(text) | {key: value}), encoding="utf-8")
+            self.refused(words)
+            path.write_text(text, encoding="utf-8")
+        manifest.unlink()
+        self.refused("no manifest.json; a result without one is not drawn")
+
+    def test_a_number_that_is_none(self) -> None:
+        """File and field."""
+        self.run_of("s/seed-1", [{}, {"measured_bytes": "many"}])
+        with self.assertRaisesRegex(MalformedResult, r"flows.csv: .*many"):
+            self.read().runs[0].goodputs_gbps()
+
+    def test_verdict_of_another(self) -> None:
+        """Findings of another experiment are not drawn."""
+        self.run_of("s/seed-1")
+        self.verdict()
+        path = self.folder / "findings.json"
+        path.write_text(path.read_text(encoding="utf-8").replace("a/b", "a/c"), encoding="utf-8")
+        self.refused("of a/c, not of a/b")
 
 
-class Drawing(Results):
-    """Figures that are drawn."""
+class Plots(Made):
+    """The generic plots, by what is on their axes."""
 
-    def drawn_twice(self, identifier: str) -> Experiment:
-        """Draws PNG and PDF two times and compares their bytes."""
-        experiment = self.read(identifier)
-        once = draw(experiment, self.folder / "once")
-        again = draw(self.read(identifier), self.folder / "again")
-        self.assertEqual({path.suffix for path in once}, {".png", ".pdf"})
-        for one, other in zip(once, again, strict=True):
-            self.assertGreater(one.stat().st_size, 5_000)
-            self.assertEqual(one.read_bytes(), other.read_bytes(), one.name)
-        self.assertNotIn(b"CreationDate", once[1].read_bytes())
-        self.assertNotIn(b"/Type3", once[1].read_bytes())
-        self.assertIn(b"/CIDFontType2", once[1].read_bytes())
-        return experiment
+    identifier = "a/b"
 
-    def test_another_process_at_another_time_draws_the_same_bytes(self) -> None:
-        """Neither the order of hashes nor the clock is in a figure."""
-        self.incast()
-        made = []
-        for number in ("1", "2"):
-            out = self.folder / number
-            environment = os.environ | {"PYTHONHASHSEED": number, "SOURCE_DATE_EPOCH": number}
-            environment["PYTHONPATH"] = str(Path(__file__).parents[1])
-            words = ["-m", "trimline.plot", "ndp/fig16", str(self.folder), "--out", str(out)]
-            subprocess.run(
-                [sys.executable, *words], env=environment, check=True, stdout=subprocess.DEVNULL
-            )
-            made.append({path.name: path.read_bytes() for path in out.iterdir()})
-        names = [f"ndp-fig16{all_of}.{form}" for all_of in ("-all", "") for form in ("pdf", "png")]
-        self.assertEqual(sorted(made[0]), names)
-        self.assertEqual(made[0], made[1])
+    def test_a_line_is_the_mean_over_seeds(self) -> None:
+        """With a band that holds all of them, or with an interval."""
+        for number, means in ((10, (1.0, 3.0)), (2, (5.0,))):
+            for seed, mean in enumerate(means, start=1):
+                self.run_of(f"s/n={number}/seed-{seed}", goodput_gbps={"mean": mean})
+        places = plots.by(self.read()["s"], "n")
+        _, (left, right) = plots.panels(1, 2)
+        drawn = plots.line(left, places, Run.mean_goodput_gbps, band=True, color="red")
+        self.assertEqual(drawn, ([2.0, 10.0], [5.0, 2.0]))
+        (band,) = left.collections
+        ends = {tuple(point) for point in band.get_paths()[0].vertices.tolist()}
+        self.assertLessEqual({(10.0, 1.0), (10.0, 3.0), (2.0, 5.0)}, ends)
+        plots.line_with_intervals(right, places, Run.mean_goodput_gbps)
+        (bars,) = right.containers
+        self.assertEqual(list(bars[0].get_ydata()), [5.0, 2.0])
+        low, high = bars[2][0].get_segments()[1][:, 1]
+        # Student's t of two seeds.
+        self.assertAlmostEqual(high - low, 2 * 12.706, places=3)
 
-    def test_the_quick_tier_is_said(self) -> None:
-        """In the figure, by other bytes."""
-        self.sharing()
-        full = draw(self.read("ndp/fig21"), self.folder / "full")[0].read_bytes()
-        path = self.folder / "ndp/fig21/findings.json"
-        verdict = json.loads(path.read_text(encoding="utf-8")) | {"tier": "quick"}
-        path.write_text(json.dumps(verdict), encoding="utf-8")
-        experiment = self.read("ndp/fig21")
-        self.assertEqual(experiment.tier, "quick")
-        self.assertNotEqual(draw(experiment, self.folder / "quick")[0].read_bytes(), full)
+    def test_distributions_and_ranks(self) -> None:
+        """A line ends below the top where some did not end; ranks need as many flows."""
+        _, (cdf, longer, rank) = plots.panels(1, 3)
+        plots.cdf(cdf, [3.0, 1.0], 4)
+        self.assertEqual(cdf.lines[0].get_xydata().tolist(), [[1, 0], [1, 0.25], [3, 0.5]])
+        plots.cdf(longer, [3.0, 1.0], longer=True)
+        self.assertEqual(longer.lines[0].get_xydata().tolist(), [[1, 1], [3, 0.5]])
+        self.assertEqual(plots.rank(rank, [[3.0, 1.0], [2.0, 6.0]]), [1.5, 4.5])
+        with self.assertRaisesRegex(MalformedResult, "x: seeds differ in their number of flows"):
+            plots.rank(rank, [[1.0], [1.0, 2.0]], label="x")
 
-    def test_permutation(self) -> None:
-        """fig14 keeps our series and the published ones apart."""
-        self.permutation()
-        experiment = self.drawn_twice("ndp/fig14")
-        self.assertEqual(list(experiment.series()), ["ndp"])
-        self.assertEqual(len(experiment.runs), 2)
-        self.assertEqual(experiment.reference["dctcp_gbps"][:2], [1.0, 1.2])
-        self.assertAlmostEqual(experiment.runs[0].throughput_gbps()[0], 8.804)
+    def test_slowdowns_by_size(self) -> None:
+        """Four ranges a decade, the median and the 99th percentile by nearest rank."""
+        sizes = [1, 1, 999, 1001]
+        flows = [
+            {"size_bytes": size, "ideal_fct_ps": 10, "fct_receiver_ps": 10 * (n + 1)}
+            for n, size in enumerate(sizes)
+        ]
+        self.run_of("s/seed-1", [*flows, {"size_bytes": 5, "ideal_fct_ps": 1}])
+        _, axes = plots.panels()
+        plots.slowdowns(axes, self.read().runs[0])
+        median, tail = ([list(line.get_xdata()), list(line.get_ydata())] for line in axes.lines)
+        self.assertEqual(median[1], [1.5, 3, 4])
+        self.assertEqual(tail[1], [2, 3, 4])
+        self.assertAlmostEqual(median[0][1], 1000)
+        self.assertAlmostEqual(median[0][2], 1000 * 10**0.25)
 
-    def test_incast(self) -> None:
-        """fig16 knows the preferred sender by its workload."""
-        self.incast()
-        experiment = self.drawn_twice("ndp/fig16")
-        preferred = experiment.series()["ndp-prioritised"][0]
-        self.assertEqual(rarest_workload(preferred), "preferred")
-        self.assertEqual(preferred.fct_ms("preferred"), [0.42])
-        # A panel a question; every line has its words at its end, and none lie on others.
-        figure = figures.fig16(experiment)
-        self.assertEqual(len({axes.get_title(loc="left") for axes in figure.axes}), 4)
-        for axes in figure.axes:
-            words = [text for text in axes.texts if isinstance(text, Annotation)]
-            self.assertGreater(len(words), 0)
-            heights = sorted(text.xyann[1] for text in words)
-            self.assertTrue(all(b - a > 0.05 for a, b in pairwise(heights)), heights)
-        pyplot.close(figure)
+    def test_groups_of_bars(self) -> None:
+        """Beside each other at their tick; a missing value leaves its place."""
+        _, axes = plots.panels()
+        series = [("a", [1.0, 2.0], "red"), ("b", [None, None], "blue"), ("c", [None, 3.0], "tan")]
+        plots.bars(axes, ["x", "y"], series, width=0.2)
+        places = [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in axes.patches]
+        found = [(round(x, 6), height) for x, height in places]
+        self.assertEqual(found, [(-0.2, 1.0), (0.8, 2.0), (1.2, 3.0)])
 
     def test_words_at_the_ends_of_lines_keep_apart(self) -> None:
         """However near the lines are, and also at the top."""
-        figure, axes = pyplot.subplots()
+        _, axes = plots.panels()
         axes.set(ylim=(0, 1), xlim=(0, 1))
-        direct(axes, [(1, height, str(height), "#000000") for height in (1, 0.99, 0.98, 0.2)])
+        plots.direct(axes, [(1, height, str(height), "#000000") for height in (1, 0.99, 0.98, 0.2)])
         heights = sorted(text.xyann[1] for text in axes.texts if isinstance(text, Annotation))
         self.assertEqual(len(heights), 4)
         self.assertTrue(all(b - a > 0.05 for a, b in pairwise(heights)), heights)
         self.assertLessEqual(heights[-1], 1)
         self.assertAlmostEqual(heights[0], 0.2)
-        pyplot.close(figure)
-
-    def test_sharing(self) -> None:
-        """fig21 comes from the verdict."""
-        self.sharing()
-        experiment = self.drawn_twice("ndp/fig21")
-        paper = [each.paper for each in experiment.findings]
-        self.assertEqual(paper, [2.51, 2.51, 2.50, 2.38, 7.55])
-
-    def test_command(self) -> None:
-        """The command draws beside the runs, and says which files."""
-        self.permutation()
-        with contextlib.redirect_stdout(io.StringIO()) as said:
-            status = main(["ndp/fig14", str(self.folder), "--reference", str(self.reference)])
-        self.assertEqual(status, 0)
-        drawn = [str(self.folder / f"ndp/fig14/ndp-fig14.{kind}") for kind in ("png", "pdf")]
-        self.assertEqual(said.getvalue().splitlines(), drawn)
-
-    def test_ideal(self) -> None:
-        """The ideal of one flow of 50 packets and of many, from what the runs say."""
-        self.incast()
-        runs = self.read("ndp/fig16").series()["ndp"]
-        ideal = Ideal.of(runs)
-        self.assertEqual(ideal, IDEAL)
-        self.assertAlmostEqual(ideal.ms(1) * 1e3, 404.816)
-        self.assertAlmostEqual(ideal.over_percent(1.01 * ideal.ms(7), 7), 1.0)
-
-    def test_ideal_of_another_network(self) -> None:
-        """15 KB in packets of 1500 B at 100 Gb/s, 125.12 ns each, on a way of 2 us."""
-        flow = {"source": 1, "size_bytes": 15_000, "ideal_fct_ps": 10 * 125_120 + 2_000_000}
-        folder = self.folder / "ndp/fig16/runs/ndp/seed-1"
-        write_run(folder, "ndp", 1, [flow])
-        link = {"rate_bps": 10**11, "payload_bytes": 1500, "header_bytes": 64}
-        (folder / "manifest.json").write_text(json.dumps({"host_link": link}), encoding="utf-8")
-        run = read_run(folder, self.folder)
-        self.assertAlmostEqual(Ideal.of([run]).ms(20) * 1e9, 20 * 10 * 125_120 + 2_000_000)
-        self.assertAlmostEqual(run.link_percent(50), 50)
-        self.assertAlmostEqual(run.host_link.full_gbps, 100 * 1500 / 1564)
 
 
-class Refusing(Results):
-    """Results that are not drawn."""
+class Default(Made):
+    """An experiment without figure.py: its runs say what is drawn."""
 
-    def assert_refused(self, identifier: str, words: str) -> None:
-        """Reading or drawing fails with these words."""
-        with self.assertRaisesRegex(MalformedResult, words):
-            draw(self.read(identifier), self.folder / "figures")
+    identifier = "a/b"
+    FCT = ({"quantity": "fct", "reduce": "p99", "unit": "us"}, 7.0)
+    QUEUE = ({"quantity": "queue_bytes", "size_bytes": {"from": 2000, "below": None}}, 3.0)
 
-    def test_no_results(self) -> None:
-        """An empty folder says what to run."""
-        self.assert_refused("ndp/fig14", "trimline reproduce ndp/fig14")
+    def test_a_sweep_is_lines_over_its_key(self) -> None:
+        """A panel a number, a line a series; a word is no place."""
+        for series in ("ndp", "x"):
+            for number in (2, 10):
+                name = f"{series}/n={number},kind=word/seed-1"
+                self.run_of(name, measures=[self.FCT, self.QUEUE])
+        left, right = self.drawn().axes
+        self.assertEqual([left.get_ylabel(), left.get_xlabel()], ["fct p99\n(µs)", "n"])
+        self.assertEqual(right.get_ylabel(), "queue bytes from 2 KB")
+        self.assertEqual([len(axes.containers) for axes in (left, right)], [2, 2])
+        self.assertEqual(list(right.containers[0][0].get_xdata()), [2.0, 10.0])
 
-    def test_no_manifest(self) -> None:
-        """A result without its manifest is not drawn."""
-        self.permutation()
-        (self.folder / "ndp/fig14/runs/ndp/seed-2/manifest.json").unlink()
-        self.assert_refused("ndp/fig14", "manifest")
+    def test_many_flows_are_distributions(self) -> None:
+        """As in a comparison, and without a finding too."""
+        flow = {"size_bytes": 9000, "fct_receiver_ps": 10**8}
+        self.run_of("ndp/seed-1", [{**flow, "fct_receiver_ps": 10**8 + n} for n in range(20)])
+        path = self.folder / "runs/ndp/seed-1/flows.csv"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        text = "\n".join([f"{lines[0]},slowdown", *(f"{line},2.0" for line in lines[1:])])
+        path.write_text(text + "\n", encoding="utf-8")
+        self.assertEqual(self.drawn().axes[0].get_ylabel(), "Flows (%)")
 
-    def test_no_host_link(self) -> None:
-        """A manifest that does not say what the links of hosts are is of another program."""
-        self.permutation()
-        for text in ("{}", '{"host_link": {"rate_bps": 1}}', '{"host_link": 7}'):
-            path = self.folder / "ndp/fig14/runs/ndp/seed-2/manifest.json"
-            path.write_text(text, encoding="utf-8")
-            self.assert_refused("ndp/fig14", "manifest.json: no usable host_link")
+    def test_few_flows_are_bars(self) -> None:
+        """The mean over seeds, of those that were asked for it."""
+        for series, values in (("ndp", (1.0, 3.0)), ("x", (5.0,))):
+            for seed, value in enumerate(values, start=1):
+                self.run_of(f"{series}/seed-{seed}", measures=[(self.FCT[0], value)])
+        self.run_of("y/seed-1", measures=[])
+        (axes,) = self.drawn().axes
+        self.assertEqual([bar.get_height() for bar in axes.patches], [2.0, 5.0])
+        self.assertEqual([tick.get_text() for tick in axes.get_xticklabels()], ["NDP", "x"])
 
-    def test_unfinished_flow(self) -> None:
-        """An incast with a flow that never ended has no last FCT."""
-        write_run(
-            self.folder / "ndp/fig16/runs/ndp/seed-1",
-            "ndp",
-            1,
-            [{"source": 1, "size_bytes": 9000, "ideal_fct_ps": 49_507_200}],
+
+class Command(Made):
+    """`python3 -m trimline.plot`, and where it finds figure.py."""
+
+    identifier = "a/b"
+
+    def test_files_beside_the_runs(self) -> None:
+        """It says which; with an unusable result it fails."""
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(main(["a/b", str(self.results)]), 1)
+        self.assertIn("no flows.csv", said.getvalue())
+        self.run_of("s/seed-1", measures=[Default.FCT])
+        with contextlib.redirect_stdout(io.StringIO()) as told:
+            self.assertEqual(main(["a/b", str(self.results)]), 0)
+        drawn = [str(self.folder / f"a-b.{kind}") for kind in ("png", "pdf")]
+        self.assertEqual(told.getvalue().splitlines(), drawn)
+        text = Path(drawn[1]).read_bytes()
+        self.assertNotIn(b"CreationDate", text)
+        self.assertNotIn(b"/Type3", text)
+        self.assertIn(b"/CIDFontType2", text)
+
+    def test_the_tier_is_in_the_figure(self) -> None:
+        """By other bytes."""
+        self.run_of("s/seed-1", measures=[Default.FCT])
+        full, quick, part = (
+            draw(self.read(tier), self.results / tier)[0].read_bytes()
+            for tier in ("full", "quick", "part")
         )
-        self.assert_refused("ndp/fig16", "1 of 1 flows did not complete")
+        self.assertEqual(len({full, quick, part}), 3)
 
-    def test_bad_number(self) -> None:
-        """File and line of a field that is no number."""
-        self.permutation()
-        path = self.folder / "ndp/fig14/runs/ndp/seed-1/flows.csv"
-        text = path.read_text(encoding="utf-8").replace("11025000", "many")
-        path.write_text(text, encoding="utf-8")
-        self.assert_refused("ndp/fig14", r"flows.csv:3: .*many")
+    def test_an_own_library(self) -> None:
+        """One figure or several, by a figure that is like another."""
+        library = self.results / "library"
+        for name, text in {
+            "b": "from trimline import plot\n\n\ndef figure(experiment):\n"
+            '    like = plot.load(__file__, "a/c")\n'
+            '    return {"": like.figure(experiment), "-all": like.figure(experiment)}\n',
+            "c": "from trimline import plot\n\n\ndef figure(experiment):\n"
+            "    return plot.panels(title=experiment.identifier)[0]\n",
+        }.items():
+            path = library / "a" / name / "figure.py"
+            path.parent.mkdir(parents=True)
+            path.write_text(text, encoding="utf-8")
+        self.run_of("s/seed-1")
+        words = ["a/b", str(self.results), "--experiments", str(library)]
+        with contextlib.redirect_stdout(io.StringIO()) as told:
+            self.assertEqual(main(words), 0)
+        names = [Path(line).name for line in told.getvalue().splitlines()]
+        self.assertEqual(names, ["a-b.png", "a-b.pdf", "a-b-all.png", "a-b-all.pdf"])
+        # No bytecode stands beside the experiment.
+        self.assertEqual(len(list(library.rglob("*.py*"))), 2)
 
-    def test_interrupted(self) -> None:
-        """A run that was stopped is no result."""
-        self.permutation()
-        folder = self.folder / "ndp/fig14/runs/ndp/seed-1"
-        path = folder / "summary.json"
-        summary = json.loads(path.read_text(encoding="utf-8")) | {"interrupted": True}
-        path.write_text(json.dumps(summary), encoding="utf-8")
-        with self.assertRaisesRegex(MalformedResult, "stopped before its end"):
-            read_run(folder, self.folder)
+    def test_another_process_at_another_time_draws_the_same_bytes(self) -> None:
+        """Neither the order of hashes nor the clock is in a figure."""
+        for series in ("ndp", "dctcp", "x"):
+            self.run_of(f"{series}/seed-1", measures=[Default.FCT, Default.QUEUE])
+        made = []
+        for number in ("1", "2"):
+            out = self.results / number
+            environment = os.environ | {"PYTHONHASHSEED": number, "SOURCE_DATE_EPOCH": number}
+            environment["PYTHONPATH"] = str(Path(__file__).parents[1])
+            words = ["-m", "trimline.plot", "a/b", str(self.results), "--out", str(out)]
+            subprocess.run(
+                [sys.executable, *words], env=environment, check=True, stdout=subprocess.DEVNULL
+            )
+            made.append({path.name: path.read_bytes() for path in out.iterdir()})
+        self.assertEqual(sorted(made[0]), ["a-b.pdf", "a-b.png"])
+        self.assertEqual(made[0], made[1])
 
-    def test_verdict_of_another(self) -> None:
-        """Findings of another experiment are not drawn."""
-        self.sharing()
-        path = self.folder / "ndp/fig21/findings.json"
-        text = path.read_text(encoding="utf-8").replace("ndp/fig21", "ndp/fig20")
-        path.write_text(text, encoding="utf-8")
-        self.assert_refused("ndp/fig21", "of ndp/fig20, not of ndp/fig21")
-
-    def test_verdict_without_values(self) -> None:
-        """fig21 without findings has nothing to show."""
-        self.sharing()
-        (self.folder / "ndp/fig21/findings.json").unlink()
-        self.assert_refused("ndp/fig21", "findings in Gb/s")
-
-    def test_command_fails(self) -> None:
-        """The command's exit status says that nothing was drawn."""
-        for identifier, expected in (("ndp/fig14", 1), ("ndp/fig99", 2)):
-            with contextlib.redirect_stderr(io.StringIO()) as said:
-                status = main([identifier, str(self.folder)])
-            self.assertEqual(status, expected)
-            self.assertIn("no f", said.getvalue())
-
-
-if __name__ == "__main__":
-    unittest.main()
+    def test_every_figure_of_the_clone_is_found(self) -> None:
+        """Every figure.py has its function, and no experiment has the code of another name."""
+        found = sorted(EXPERIMENTS.glob("*/*/figure.py"))
+        self.assertGreater(len(found), 50)
+        for path in found:
+            identifier = "/".join(path.parts[-3:-1])
+            self.assertTrue((path.parent / "scenario.toml").is_file(), identifier)
+            self.assertTrue(callable(figure_of(identifier)), identifier)
+        self.assertEqual(pyplot.get_fignums(), [])

@@ -281,6 +281,14 @@ def sized(run: Result) -> int:
     return int(count.item())
 
 
+def goodputs_gbps(run: Result) -> list[float]:
+    """Goodput of each flow without end after the warm-up, ascending; empty if it never ended."""
+    span = run.summary["measured_ps"]
+    long = run.scan().filter(polars.col("size_bytes").is_null()).select("measured_bytes")
+    measured = long.collect(engine="streaming")["measured_bytes"].sort() if span else ()
+    return [value * 8_000 / span for value in measured]
+
+
 def by_size(flows: polars.DataFrame) -> list[tuple[float, float, polars.DataFrame]]:
     """The flows of each range of sizes that has any: (beyond, up to, flows)."""
     ranges, low = [], 0.0

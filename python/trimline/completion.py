@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 
 import polars
 
+from trimline import curves
 from trimline.comparison import by_size, size_name
 from trimline.looks import label_of
 from trimline.means import short
@@ -55,10 +55,6 @@ def table(groups: Mapping[str, Sequence[Result]]) -> str:
                 part = float(chosen[column].sum())
                 cell = f"{short(part / len(chosen))} ({100 * part / whole:.0f} %)"
                 cells.append(cell.replace(" ", NO_BREAK))
-            rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
-    if not rows:
-        return ""
+            rows.append(cells)
     names = ("", "flow size", "flows", "completion time (µs)", *(name for name, _ in PARTS))
-    head = "".join(f"<th>{name}</th>" for name in names)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+    return curves.table(names, rows) if rows else ""

@@ -1,8 +1,9 @@
-"""Helpers that the curves of a report share."""
+"""Helpers that the parts of a report share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import html
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from trimline.looks import PALETTE
@@ -29,3 +30,14 @@ def spread(count: int, largest: int = POINTS) -> list[int]:
 def rounded(value: float | None) -> float | None:
     """Five significant digits: more are not seen, and they take room."""
     return None if value is None else float(f"{value:.5g}")
+
+
+def table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table with these names above its columns."""
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    return f'<div class="wide"><table><tr>{cells(names, "th")}</tr>{body}</table></div>'
+
+
+def cells(row: Sequence[object], tag: str) -> str:
+    """A row of a table."""
+    return "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in row)

@@ -103,9 +103,8 @@ def seeds_text(seeds: int | str | Sequence[int]) -> str:
 
 
 def drawn(identifier: str, folder: Path) -> tuple[Path, ...]:
-    """The figure as PNG and PDF; none for an experiment that has none."""
-    from trimline.plot import FIGURES, Experiment, draw  # noqa: PLC0415
+    """The figure as PNG and PDF."""
+    from trimline.plot.experiment import Experiment  # noqa: PLC0415
+    from trimline.plot.figures import draw  # noqa: PLC0415
 
-    if identifier not in FIGURES:
-        return ()
     return tuple(draw(Experiment.read(folder, identifier), folder))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from zlib import crc32
 
 BLUE = "#0072B2"
 VERMILION = "#D55E00"
@@ -27,11 +26,9 @@ TRANSPORTS: dict[str, dict[str, str]] = json.loads(
     (Path(__file__).parent / "plot" / "transports.json").read_text(encoding="utf-8")
 )
 
-#: Protocols that only published results show, and schemes that are more than a transport.
-PUBLISHED = {
+#: Schemes that are more than a transport.
+SCHEMES = {
     "hull": {"label": "HULL", "colour": "#117733"},
-    "dcqcn": {"label": "DCQCN", "colour": PURPLE},
-    "homa": {"label": "Homa", "colour": SKY},
     "opf": {"label": "NDP with OPF", "colour": "#332288"},
     "homa-aeolus": {"label": "Homa with Aeolus", "colour": "#44AA99"},
     "fastlane": {"label": "TCP with FastLane", "colour": "#888888"},
@@ -39,64 +36,29 @@ PUBLISHED = {
 }
 
 #: A protocol has one colour, in every figure and from every source.
-PROTOCOLS = {name: known["colour"] for name, known in (PUBLISHED | TRANSPORTS).items()}
+PROTOCOLS = {name: known["colour"] for name, known in (SCHEMES | TRANSPORTS).items()}
 
 #: How a protocol is written.
-NAMES = {name: known["label"] for name, known in (PUBLISHED | TRANSPORTS).items()}
+NAMES = {name: known["label"] for name, known in (SCHEMES | TRANSPORTS).items()}
 
-#: Colours of series with an unknown protocol, by their name.
+#: Colours of groups that no protocol has.
 UNKNOWN = ("#661100", "#6699CC", "#AA4499", "#888800")
-
-#: Colours of series that are named after a switch profile, not after a protocol.
-PROFILES = {"paper": BLUE, "htsim": "#999933", "csg-htsim": SKY}
-
-#: Colours of series that are not their protocol's only ones in a figure.
-OWN = {
-    "dctcp-shared": "#7A3E00",
-    "dcqcn-window": "#882255",
-    "dcqcn-window-htsim": "#332288",
-    "homa-aeolus": "#44AA99",
-    "pfabric-fastlane": "#DD88AA",
-}
-
-#: Series whose names say less than a reader needs.
-WORDS = {
-    "dctcp-shared": "DCTCP, shared buffers",
-    "homa-aeolus": "Homa with Aeolus",
-    "pfabric-fastlane": "pFabric with FastLane",
-    "dcqcn-window": "DCTCP's window over PFC",
-    "dcqcn-window-htsim": "htsim's window over PFC",
-}
 
 
 def protocol_of(series: str) -> str:
-    """The protocol that a series is named after: the first known one in it."""
+    """The scheme or protocol that a series is named after: itself, or the first known one in it."""
     words = series.lower().replace("_", "-").split("-")
-    return next((word for word in words if word in PROTOCOLS), "")
-
-
-def colour_of(series: str) -> str:
-    """The colour of the protocol of a series, or of its profile; else one that its name chooses."""
-    known = OWN.get(series) or PROTOCOLS.get(protocol_of(series)) or PROFILES.get(series)
-    return known or UNKNOWN[crc32(series.encode()) % len(UNKNOWN)]
+    return next((word for word in (series, *words) if word in PROTOCOLS), "")
 
 
 def name_of(series: str) -> str:
-    """The series as a reader wants it: `ndp-iw23` becomes `NDP iw23`, `htsim` a profile of NDP.
+    """The series as a reader wants it: `ndp-iw23` becomes `NDP iw23`.
 
-    A series that names neither a known protocol nor a profile keeps its own name.
+    A series that names no known protocol keeps its own name.
     """
-    if series in PROFILES:
-        return f"NDP, profile {series}"
-    if not protocol_of(series):
-        return series
-    protocol, _, packets = series.partition("-")
-    if protocol in ("dctcp", "mptcp") and packets.isdigit():
-        return f"{NAMES[protocol]}, queues of {packets}"
-    if series in WORDS:
-        return WORDS[series]
-    words = series.replace("_", "-").split("-")
-    return " ".join(NAMES.get(word.lower(), word) for word in words)
+    if series in NAMES or not protocol_of(series):
+        return NAMES.get(series, series)
+    return " ".join(NAMES.get(word.lower(), word) for word in series.replace("_", "-").split("-"))
 
 
 def parts_of(group: str) -> tuple[str, str, str]:
@@ -113,11 +75,6 @@ def parts_of(group: str) -> tuple[str, str, str]:
     return (f"{origin}{colon.strip()}", series, point)
 
 
-def series_of(group: str) -> str:
-    """The series of a group of runs."""
-    return parts_of(group)[1]
-
-
 def colours_of(groups: Iterable[str]) -> dict[str, str]:
     """A colour for each group of a figure: a protocol has its own, and no two are alike.
 
@@ -126,13 +83,11 @@ def colours_of(groups: Iterable[str]) -> dict[str, str]:
     names = list(dict.fromkeys(groups))
     found: dict[str, str] = {}
     for name in names:
-        series = series_of(name)
-        own = OWN.get(series) or PROTOCOLS.get(protocol_of(series)) or PROFILES.get(series)
+        own = PROTOCOLS.get(protocol_of(parts_of(name)[1]))
         if own is not None and own not in found.values():
             found[name] = own
-    known = {*PROTOCOLS.values(), *PROFILES.values()}
     # A protocol that is not here may be in the next figure: its colour comes last.
-    spare = sorted(dict.fromkeys((*UNKNOWN, *PALETTE)), key=lambda each: each in known)
+    spare = sorted(dict.fromkeys((*UNKNOWN, *PALETTE)), key=lambda each: each in PROTOCOLS.values())
     if not found:
         spare = list(PALETTE)
     for place, name in enumerate(names):

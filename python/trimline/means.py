@@ -1,32 +1,14 @@
-"""Means over seeds with their intervals, quantiles, and numbers as people read them.
-
-Figures need these where the compiled module is not: nothing here asks for it.
-"""
+"""Means over seeds with their intervals, quantiles, and numbers as people read them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
 
 import polars
 
-#: 97.5 % quantiles of Student's t for 1, 2, ... degrees of freedom. For more, `STUDENT_FROM` has
-#: pairs of minimum and quantile: the largest minimum in reach counts, so no interval is too narrow.
-STUDENT = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179),
-    *(2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064),
-    *(2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
-)
-STUDENT_FROM = ((1000, 1.962), (120, 1.980), (60, 2.000), (40, 2.021), (31, 2.042))
-
-
-def student(freedom: int) -> float:
-    """The quantile, as the program has it."""
-    if freedom <= len(STUDENT):
-        return STUDENT[freedom - 1]
-    return next(value for smallest, value in STUDENT_FROM if freedom >= smallest)
+from trimline import _core
 
 
 @dataclass(frozen=True)
@@ -42,13 +24,9 @@ class Measure:
     def of(values: Sequence[float | None]) -> Measure | None:
         """The mean of one value a seed; no interval of a single seed."""
         found = [value for value in values if value is not None]
-        if not found:
-            return None
         missing = None if len(found) == len(values) else (len(found), len(values))
-        if len(found) == 1:
-            return Measure(found[0], None, missing)
-        half_width = student(len(found) - 1) * stdev(found) / math.sqrt(len(found))
-        return Measure(fmean(found), half_width, missing)
+        interval = _core.interval(found)
+        return None if interval is None else Measure(*interval, missing)
 
     def __str__(self) -> str:
         text = short(self.mean)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 
 import polars
 
+from trimline.curves import table
 from trimline.results import Result
 
 #: Rows of the table of links.
@@ -91,12 +91,3 @@ def by_link(pauses: polars.DataFrame) -> str:
 def shares(*values: float | None) -> tuple[str, ...]:
     """Shares in per cent."""
     return tuple("-" if value is None else f"{100 * value:.1f}" for value in values)
-
-
-def table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of a report."""
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'

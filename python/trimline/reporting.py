@@ -19,12 +19,13 @@ from trimline.comparison import (
     by_size,
     cells,
     ended,
+    goodputs_gbps,
     measured,
     size_name,
     sized,
     table_of,
 )
-from trimline.curves import by_place, rounded, spread
+from trimline.curves import by_place, rounded, spread, table
 from trimline.files import MalformedResult
 from trimline.looks import colours_of, label_of
 from trimline.means import Measure, quantile
@@ -180,13 +181,7 @@ class Page:
             note = "Means over seeds with 95 % intervals. "
         if len(self.drawn) < len(self.groups):
             note += f"Below, {len(self.drawn)} of these {len(self.groups)} are drawn."
-        lines = [
-            "".join(f"<{kind}>{html.escape(str(cell))}</{kind}>" for cell in row)
-            for kind, row in zip(["th", *["td"] * len(rows)], rows, strict=False)
-        ]
-        body = "".join(f"<tr>{line}</tr>" for line in lines)
-        whole = f'<div class="wide"><table>{body}</table></div>'
-        return f'<h2>Numbers</h2><p class="note">{note}</p>{whole}'
+        return f'<h2>Numbers</h2><p class="note">{note}</p>{table(rows[0], rows[1:])}'
 
     def completion(self) -> str:
         """CDFs of flow completion times."""
@@ -252,7 +247,7 @@ class Page:
         """Goodput of long-lived flows by rank: a mean over seeds, and the seeds as a band."""
         ranked = {}
         for series, runs in self.drawn.items():
-            seeds = [goodputs(run) for run in runs if run.summary["measured_ps"]]
+            seeds = [goodputs_gbps(run) for run in runs]
             largest = max(map(len, seeds), default=0)
             # A rank means the same only among seeds with the same flow count.
             same = [values for values in seeds if len(values) == largest]
@@ -473,13 +468,6 @@ class Page:
         return {"series": series, "data": [xs, *columns]}
 
 
-def goodputs(run: Result) -> list[float]:
-    """Goodput of each long-lived flow of a run after the warm-up in Gb/s, ascending."""
-    long = run.scan().filter(polars.col("size_bytes").is_null())
-    got = long.select("measured_bytes").collect(engine="streaming")["measured_bytes"].sort()
-    return [value * 8_000 / run.summary["measured_ps"] for value in got]
-
-
 def in_order(labels: set[str]) -> list[str]:
     """Values of a swept key from the least to the largest."""
     return sorted(labels, key=lambda label: order(value_of(label)))
@@ -530,13 +518,8 @@ def findings(rows: Sequence[dict[str, Any]]) -> str:
 def counted_by_layer(links: polars.DataFrame, names: Sequence[str]) -> str:
     """The counters of the ports of each layer, as a table."""
     sums = links.group_by("layer", maintain_order=True).agg(polars.col(*names).sum())
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in ("layer", *names))
-    rows = (
-        f"<td>{html.escape(layer)}</td>" + "".join(f"<td>{value:,}</td>" for value in values)
-        for layer, *values in sums.iter_rows()
-    )
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+    rows = ([layer, *(f"{value:,}" for value in values)] for layer, *values in sums.iter_rows())
+    return table(("layer", *names), rows)
 
 
 def apart(run: Result) -> str:
@@ -546,34 +529,26 @@ def apart(run: Result) -> str:
         return ""
     parts = polars.read_csv(path, schema_overrides={"time_ps": polars.Int64})
     whole = max(int(parts["time_ps"].sum()), 1)
-    cells = [
-        (html.escape(name), f"{ps / 1e6:.3f}", f"{100 * ps / whole:.1f}")
+    rows = (
+        (name, f"{ps / 1e6:.3f}", f"{100 * ps / whole:.1f}")
         for name, ps in [*parts.iter_rows(), ("completion time", whole)]
-    ]
-    rows = ("<tr>" + "".join(f"<td>{each}</td>" for each in row) + "</tr>" for row in cells)
-    head = "<tr><th></th><th>µs</th><th>%</th></tr>"
-    return f'<div class="wide"><table>{head}{"".join(rows)}</table></div>'
+    )
+    return table(("", "µs", "%"), rows)
 
 
 def lossy(run: Result) -> str:
     """Links that did not bring packets, those with the most first, by cause."""
     if not (run.folder / "links.csv").is_file():
         return ""
-    causes = ("failed", "lost", "corrupted")
-    links = run.links.with_columns(all=polars.sum_horizontal(*causes))
+    columns = ("name", "failed", "lost", "corrupted")
+    links = run.links.with_columns(all=polars.sum_horizontal(*columns[1:]))
     found = links.filter(polars.col("all") > 0).sort("all", descending=True, maintain_order=True)
     if not len(found):
         return ""
-    head = "".join(f"<th>{name}</th>" for name in ("link", *causes))
-    rows = (
-        f"<tr><td>{html.escape(row['name'])}</td>"
-        + "".join(f"<td>{row[cause]}</td>" for cause in causes)
-        + "</tr>"
-        for row in found.head(MAX_LINKS).iter_rows(named=True)
-    )
     more = len(found) - MAX_LINKS
     note = f'<p class="note">and {more} more links</p>' if more > 0 else ""
-    return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>{note}'
+    rows = found.select(columns).head(MAX_LINKS).iter_rows()
+    return table(("link", *columns[1:]), rows) + note
 
 
 def cell(value: object) -> str:

@@ -263,12 +263,14 @@ class Results(Sequence[Result]):
                 parts = path.relative_to(folder).parts
                 if not any(part.startswith(".") for part in parts):
                     # The same folder under another name is the same result.
-                    found.setdefault(path.resolve(), (read_result(path), Origin.of(path)))
+                    result = read_result(path)
+                    found.setdefault(path.resolve(), (result, Origin.of(result)))
         if not found:
             raise MalformedResult(f"{', '.join(map(str, folders))}: no result with a manifest.json")
         names = origins([origin for _, origin in found.values()])
-        runs = (replace(run, origin=names[origin.folder]) for run, origin in found.values())
-        made = Results(Path(folders[0]), tuple(runs))
+        for run, origin in found.values():
+            vars(run)["origin"] = names[origin.folder]
+        made = Results(Path(folders[0]), tuple(run for run, _ in found.values()))
         return replace(made, runs=tuple(sorted(made.runs, key=made.place_of)))
 
     def place_of(self, run: Result) -> tuple[Any, ...]:
@@ -426,11 +428,11 @@ class Origin:
     fingerprint: str
 
     @staticmethod
-    def of(place: Path) -> Origin:
+    def of(result: Result) -> Origin:
         """From the result's manifest: its name is its place below the command's folder."""
-        manifest = read_json(place / "manifest.json")
+        place = result.folder
         try:
-            run, fingerprint = manifest["run"], manifest["scenario_sha256"]
+            run, fingerprint = result.manifest["run"], result.manifest["scenario_sha256"]
         except KeyError as error:
             raise MalformedResult(f"{place}/manifest.json: no {error}") from error
         name, whole = Path(str(run)).parts, place.resolve()
@@ -517,4 +519,6 @@ def read_result(folder: Path) -> Result:
         result = Result(folder, str(summary["series"]), point, int(summary["seed"]))
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedResult(f"{folder}: no usable {error} in manifest and summary") from error
+    # They need not be read again.
+    vars(result).update(manifest=manifest, summary=summary)
     return result

@@ -1,6 +1,6 @@
 //! `trimline reproduce`: runs experiments, and prints the verdicts on their findings.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -63,6 +63,7 @@ pub(crate) struct Options {
 pub(crate) fn reproduce(options: Options, transports: &Transports) -> Result<ExitCode, Failure> {
     let Options { ids, json, verbose, no_plot, .. } = options;
     let default = if options.quick { "out/quick" } else { "out" };
+    let library = options.library.directory;
     let options = reproduction::Options {
         settings: options.settings.texts(),
         threads: Threads::new(options.jobs, false)?,
@@ -76,7 +77,7 @@ pub(crate) fn reproduce(options: Options, transports: &Transports) -> Result<Exi
         resume: options.resume,
         cached: options.cached,
         ignore_memory: options.ignore_memory,
-        library: options.library.directory,
+        library: library.clone(),
         transports: transports.clone(),
     };
     let reproduction = Reproduction::new(&ids, options)?;
@@ -96,7 +97,7 @@ pub(crate) fn reproduce(options: Options, transports: &Transports) -> Result<Exi
         if judged.is_partial && !no_plot {
             eprintln!("no figure: it needs all series of {id}");
         } else if !no_plot {
-            draw(&judged, json, verbose)?;
+            draw(&judged, library.as_deref(), json, verbose)?;
         }
         count.add(verdicts);
         all_hold &= verdicts.iter().all(|verdict| verdict.holds);
@@ -115,10 +116,19 @@ pub(crate) fn reproduce(options: Options, transports: &Transports) -> Result<Exi
 }
 
 /// Draws with the Python package, if present. The verdict does not depend on it.
-fn draw(judged: &Judged<'_>, json: bool, verbose: bool) -> Result<(), Failure> {
+fn draw(
+    judged: &Judged<'_>,
+    library: Option<&Path>,
+    json: bool,
+    verbose: bool,
+) -> Result<(), Failure> {
     let (id, out) = (&judged.experiment.id, &judged.out);
     let is_quiet = json || !verbose;
-    match python_package::call("plot.__main__", &[id.into(), out.into()], is_quiet) {
+    let mut words = vec![id.into(), out.into()];
+    if let Some(library) = library {
+        words.extend(["--experiments".into(), library.into()]);
+    }
+    match python_package::call("plot.__main__", &words, is_quiet) {
         // In a summary, name only the picture for the screen.
         Ok(Some(0)) if is_quiet && !json => {
             let picture = out.join(format!("{}.png", id.replace('/', "-")));

@@ -45,6 +45,7 @@ use pyo3::exceptions::{PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use trimline_experiments::comparison;
 use trimline_experiments::single::{self, Ending, Named};
+use trimline_metrics::statistics;
 use trimline_sim::Progress;
 use trimline_sim::scenario::Run;
 use trimline_sim::transports::Transports;
@@ -219,6 +220,12 @@ fn units() -> BTreeMap<&'static str, u64> {
     trimline_sim::scenario::units().collect()
 }
 
+/// Returns the mean of values and half the width of its 95 % interval, which one value does not have.
+#[pyfunction]
+fn interval(values: Vec<f64>) -> Option<(f64, Option<f64>)> {
+    statistics::interval(&values).map(|found| (found.mean, found.half_width))
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -230,6 +237,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(default_folder, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(units, module)?)?;
+    module.add_function(wrap_pyfunction!(interval, module)?)?;
     module.add_function(wrap_pyfunction!(has_timers, module)?)?;
     Ok(())
 }

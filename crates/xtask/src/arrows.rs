@@ -31,7 +31,7 @@ const ALLOWED: [Arrows; 14] = [
     arrows("explain", &["packet", "metrics", "sim"]),
     arrows("experiments", &["packet", "metrics", "sim", "explain"]),
     arrows("cli", &["packet", "metrics", "sim", "stack", "testbed", "explain", "experiments"]),
-    arrows("py", &["sim", "experiments", "cli"]),
+    arrows("py", &["metrics", "sim", "experiments", "cli"]),
     arrows("xtask", &["packet", "switch"]),
     arrows("p4", &["packet", "switch"]),
 ];

@@ -1,4 +1,4 @@
-"""`python3 -m trimline.plot ndp/fig14 out/ndp/fig14`: draws one figure, as PNG and as PDF."""
+"""`python3 -m trimline.plot ndp/fig14 out/ndp/fig14`: draws an experiment, as PNG and as PDF."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ import sys
 from pathlib import Path
 
 from trimline.files import MalformedResult
-from trimline.plot.figures import FIGURES, TABLES, draw
-from trimline.plot.results import Experiment
+from trimline.plot.experiment import Experiment
+from trimline.plot.figures import draw
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Draws the figure; 0 when it was drawn, 1 when a result is unusable, 2 on misuse."""
     parser = argparse.ArgumentParser(prog="python3 -m trimline.plot", description=__doc__)
-    parser.add_argument("id", help="experiment: " + ", ".join(FIGURES))
+    parser.add_argument("id", help="experiment, such as ndp/fig14")
     parser.add_argument("results", type=Path, help="where `trimline reproduce` wrote its results")
     parser.add_argument(
         "--out", type=Path, help="folder of the PNG and PDF files (default: the results' own)"
+    )
+    parser.add_argument(
+        "--experiments", type=Path, help="folder of experiments (default: as of the command)"
     )
     parser.add_argument(
         "--reference",
@@ -25,16 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
         help="folder of the published numbers (default: `reference` beside the runs)",
     )
     options = parser.parse_args(arguments)
-    if options.id in TABLES:
-        print(f"{options.id} is numbers: no figure is drawn of it")
-        return 0
-    if options.id not in FIGURES:
-        known = ", ".join(FIGURES)
-        print(f"trimline.plot: no figure is drawn of {options.id}, but of {known}", file=sys.stderr)
-        return 2
     try:
         experiment = Experiment.read(options.results, options.id, options.reference)
-        for path in draw(experiment, options.out or experiment.folder):
+        for path in draw(experiment, options.out or experiment.folder, options.experiments):
             print(path)
     except MalformedResult as error:
         print(f"trimline.plot: {error}", file=sys.stderr)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from trimline.files import MalformedResult
-from trimline.plot.results import Run
+from trimline.plot.experiment import Run
 
 
 @dataclass(frozen=True)
@@ -23,16 +24,17 @@ class Ideal:
     @staticmethod
     def of(runs: Sequence[Run]) -> Ideal:
         """The ideal is one number only when all flows have one size and all hosts one link."""
-        flows = [flow for run in runs for flow in run.flows]
-        sizes = {flow.size_bytes or 0 for flow in flows}
         links = {run.host_link for run in runs}
-        ideals = [flow.ideal_fct_ps for flow in flows if flow.ideal_fct_ps is not None]
-        if len(sizes) != 1 or 0 in sizes or len(links) != 1 or len(ideals) != len(flows):
+        of_runs = [(run.flows["size_bytes"], run.flows["ideal_fct_ps"]) for run in runs]
+        sizes: set[Any] = {end or 0 for size, _ in of_runs for end in (size.min(), size.max())}
+        unknown = sum(column.null_count() for columns in of_runs for column in columns)
+        if len(sizes) != 1 or 0 in sizes or len(links) != 1 or unknown:
             raise MalformedResult(
                 f"flows of one size over equal links were expected, not of {sorted(sizes)} bytes"
             )
         size = sizes.pop()
         busy = links.pop().busy_ps(size)
+        ideals: list[Any] = [ideal.max() for _, ideal in of_runs]
         return Ideal(size, busy, max(ideals) - busy)
 
     def ms(self, senders: float) -> float:

@@ -15,25 +15,7 @@ matplotlib.use("agg")
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from trimline.looks import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    NAMES,
-    ORANGE,
-    PALETTE,
-    PROTOCOLS,
-    PURPLE,
-    SKY,
-    TRANSPORTS,
-    VERMILION,
-    colour_of,
-    colours_of,
-    label_of,
-    name_of,
-    protocol_of,
-)
+from trimline.looks import GREY
 
 SETTINGS = {
     "font.family": "DejaVu Sans",
@@ -55,23 +37,6 @@ SETTINGS = {
 }
 
 
-#: Lines of series by the last word of their names.
-LINES = {
-    "194": ":",
-    "200": "-.",
-    "short": "--",
-    "queue": "-.",
-    "rts": ":",
-    "quarter": "--",
-    "eight": ":",
-}
-
-
-def line_of(series: str) -> str:
-    """Runs of a protocol with other queues or rules have one colour, and each a line of its own."""
-    return LINES.get(series.rsplit("-", 1)[-1], "-")
-
-
 def note(figure: Figure, words: str) -> None:
     """Small words in the lower left corner of a figure, where no label is."""
     figure.text(0.005, 0.006, words, ha="left", va="bottom", fontsize=6, color=GREY)
@@ -80,33 +45,13 @@ def note(figure: Figure, words: str) -> None:
 def write(figure: Figure, folder: Path, stem: str) -> list[Path]:
     """Writes PNG and PDF without a time, a program or a version in them."""
     folder.mkdir(parents=True, exist_ok=True)
+    if engine := figure.get_layout_engine():
+        # Once for both: savefig would draw everything for it, and again for the file.
+        figure.set_dpi(matplotlib.rcParams["savefig.dpi"])
+        engine.execute(figure)
+        figure.set_layout_engine(None)
     png, pdf = folder / f"{stem}.png", folder / f"{stem}.pdf"
     figure.savefig(png, metadata={"Software": None})
     figure.savefig(pdf, metadata={"Creator": None, "Producer": None, "CreationDate": None})
     pyplot.close(figure)
     return [png, pdf]
-
-
-__all__ = [
-    "BLACK",
-    "BLUE",
-    "GREEN",
-    "GREY",
-    "NAMES",
-    "ORANGE",
-    "PALETTE",
-    "PROTOCOLS",
-    "PURPLE",
-    "SETTINGS",
-    "SKY",
-    "TRANSPORTS",
-    "VERMILION",
-    "colour_of",
-    "colours_of",
-    "label_of",
-    "line_of",
-    "name_of",
-    "note",
-    "protocol_of",
-    "write",
-]
