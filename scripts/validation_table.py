@@ -50,7 +50,7 @@ SIGN = "sign"
 
 #: Of a finding that is missed, what is known: what the authors' program gives, or a cause.
 MISSED = {
-    "as-baseline": "**misses the paper, as theirs does**",
+    "as-baseline": "**misses the paper, as the baseline does**",
     "both": "**misses both**",
     "no-program": "**misses the paper; no program**",
     "cause-known": "**does not hold; cause known**",

@@ -52,7 +52,7 @@ class Tables(unittest.TestCase):
         missed = {"name": "x", "ours": 3.0, "hi": 2.0, "unit": "ms", "holds": False}
         self.assertIn("| ..2 | ms | **does not hold** |", self.rewritten(missed))
         missed |= {"missed": "as-baseline", "baseline": {"from": 2.5, "to": 2.75}, "reference": 9.0}
-        row = "| x | - | 2.5..2.75 | 3 | ..2 | ms | **misses the paper, as theirs does** |"
+        row = "| x | - | 2.5..2.75 | 3 | ..2 | ms | **misses the paper, as the baseline does** |"
         self.assertIn(row, self.rewritten(missed))
         missed |= {"missed": "both", "baseline": {"from": 1.5, "to": 1.5}}
         self.assertIn("| 1.5 | 3 | ..2 | ms | **misses both** |", self.rewritten(missed))

@@ -124,7 +124,7 @@ fn part(tier: Tier) -> &'static str {
 
 fn miss(missed: Missed) -> &'static str {
     match missed {
-        Missed::AsBaseline => "MISSES THE PAPER, AS THEIRS DOES",
+        Missed::AsBaseline => "MISSES THE PAPER, AS THE BASELINE DOES",
         Missed::Both => "MISSES BOTH",
         Missed::NoProgram => "MISSES THE PAPER; NO PROGRAM",
         Missed::CauseKnown => "DOES NOT HOLD; CAUSE KNOWN",

@@ -33,15 +33,15 @@ impl Baseline {
     pub(crate) fn mistake(&self) -> Option<&'static str> {
         let said = [self.value.is_some(), self.from.or(self.to).is_some(), self.none.is_some()];
         if said.iter().filter(|is_said| **is_said).count() != 1 {
-            return Some("theirs: exactly one of `value`, `from` with `to`, and `none`");
+            return Some("baseline: exactly one of `value`, `from` with `to`, and `none`");
         }
         if self.from.is_some() != self.to.is_some()
             || self.from.zip(self.to).is_some_and(|(from, to)| from > to)
         {
-            return Some("theirs: `from` and `to`, the least and the greatest");
+            return Some("baseline: `from` and `to`, the smallest and the largest value");
         }
         if self.source.is_none() != self.none.is_some() {
-            return Some("theirs: a number needs a `source`, and `none` is one");
+            return Some("baseline: a number needs a `source`; `none` needs no other");
         }
         None
     }
@@ -86,15 +86,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn theirs_is_one_number_or_two_or_none() {
+    fn a_baseline_is_one_number_or_two_or_none() {
         for (text, mistake) in [
             ("value = 1.0\nsource = \"s\"", None),
             ("from = 1.0\nto = 2.0\nsource = \"s\"", None),
             ("none = \"why\"", None),
             ("source = \"s\"", Some("exactly one")),
             ("value = 1.0\nnone = \"why\"", Some("exactly one")),
-            ("from = 1.0\nsource = \"s\"", Some("the least and the greatest")),
-            ("from = 2.0\nto = 1.0\nsource = \"s\"", Some("the least and the greatest")),
+            ("from = 1.0\nsource = \"s\"", Some("the smallest and the largest")),
+            ("from = 2.0\nto = 1.0\nsource = \"s\"", Some("the smallest and the largest")),
             ("value = 1.0", Some("needs a `source`")),
             ("none = \"why\"\nsource = \"s\"", Some("needs a `source`")),
         ] {
