@@ -60,7 +60,7 @@ const LINES: [(&str, &str, Shown); 14] = [
     ("drops of which senders may be told", "notified", |one| one.notified as f64),
     ("  their notifications that were sent", "sent", |one| one.sent() as f64),
     ("  without room in the memory for them", "without_room", |one| one.without_room as f64),
-    ("data of which nobody was told", "untold_data", |one| one.untold_data() as f64),
+    ("data of which nobody was told", "untold_data", |one| one.unnotified_data() as f64),
     ("drops in no account", "unaccounted", |one| one.unaccounted() as f64),
     ("notifications to the sender with fewest", "fewest", |one| {
         one.told.iter().map(|told| told.notifications).min().unwrap_or(0) as f64

@@ -331,7 +331,7 @@ impl Config {
                 notifications_config::PROFILE
             )),
             (Some(_), _, Some(packets)) => Err(format!(
-                "droppable_queue = {packets}: packets that profile {profile:?} tells of would be dropped there untold; \
+                "droppable_queue = {packets}: packets that profile {profile:?} tells of would be dropped there unnotified; \
                  nearest: no droppable_queue"
             )),
             (notifies, _, _) => Ok(notifies),
