@@ -49,8 +49,8 @@ pub(crate) fn check(module: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{} cannot import trimline.{module}: `pip install .` brings all of it, in a clone `make venv module` too; or name \
-         another Python with TRIMLINE_PYTHON",
+        "{} cannot import trimline.{module}: install it with `pip install .`, or in a clone with `make venv module`, \
+         or set TRIMLINE_PYTHON to another Python",
         python.display()
     ))
 }

@@ -94,7 +94,7 @@ fn the_table_says_what_was_not_judged() {
     let (counts, last) = (lines.next().unwrap(), lines.next().unwrap());
     assert!(last.starts_with("p4 ") && last.ends_with("not judged"), "{table}");
     // A finding that is not judged counts nowhere.
-    assert_eq!(counts, "findings with a range: 2 of 2 hold; with a sign alone: 0 of 0 hold");
+    assert_eq!(counts, "findings with a range: 2 of 2 hold; with only a sign: 0 of 0 hold");
 }
 
 #[test]
