@@ -47,7 +47,7 @@ fn a_deadlock_is_a_result_that_says_so() {
     // The run would end the same way every time, so it is not repeated.
     let again = scratch.trimline(&["run", "s.toml", "--out", "out", "--resume", "--quiet"]);
     let said = String::from_utf8(again.stderr).unwrap();
-    assert!(said.contains("resumed: 1 of 1 runs are there"), "{said}");
+    assert!(said.contains("resumed: 1 of 1 runs are complete"), "{said}");
     assert!(
         said.contains("warning: seed-1: deadlock of paused ports: tor 0 up 0, spine 0 down 1"),
         "{said}"
@@ -134,7 +134,7 @@ fn a_folder_holds_the_runs_of_one_command() {
     let output = scratch.trimline(&other);
     succeeded(&output);
     let removed =
-        "note: runs of an earlier command removed from out/incast: seed-1, seed-2, seed-3\n";
+        "note: removed runs of an earlier command from out/incast: seed-1, seed-2, seed-3\n";
     assert_eq!(said(&output), removed);
     let left = results(&scratch.0.join("out/incast"), true);
     let left: Vec<&String> = left.keys().collect();
@@ -295,7 +295,7 @@ fn a_sweep_that_was_stopped_goes_on_and_comes_to_the_same_bytes() {
     let resumed = scratch.trimline(&["run", "sweep.toml", "--resume"]);
     succeeded(&resumed);
     let said = String::from_utf8(resumed.stderr).unwrap();
-    assert_eq!(said, "resumed: 9 of 12 runs are there\n");
+    assert_eq!(said, "resumed: 9 of 12 runs are complete\n");
     assert_eq!(results(&out, false), whole);
     let again = ["a/senders=5/seed-2", "b/senders=2/seed-2", "b/senders=8/seed-1"];
     let again = again.map(|run| format!("{run}/manifest.json"));
@@ -540,7 +540,7 @@ fn cached_runs_beside_settings_are_refused() {
         let output = scratch.trimline(&[&base[..], &setting[..]].concat());
         assert_eq!(output.status.code(), Some(2), "{setting:?}");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("--cached beside other settings"), "{said}");
+        assert!(said.contains("--cached with settings"), "{said}");
         assert_eq!(scratch.names(), ["cached.jsonl"], "{setting:?}");
     }
 }
