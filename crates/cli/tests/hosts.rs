@@ -123,7 +123,7 @@ fn requests_are_checked_where_both_ends_ask() {
     });
     assert!(answered);
     let (said, problem) = describe(&place.run("trimline", &load));
-    assert!(said.contains("0 answered") && problem.contains("nobody listens"), "{said}{problem}");
+    assert!(said.contains("0 answered") && problem.contains("no application listens"), "{said}{problem}");
 }
 
 #[test]
@@ -563,7 +563,7 @@ fn the_example_of_a_network_is_in_order() {
     fs::write(place.0.join("switch.toml"), text).unwrap();
     let (said, problem) = describe(&place.run("trimline-switch", &["switch.toml", "--check"]));
     let expected = "p0, p1, p2, p3, tor0 to spine0, tor0 to spine1, tor1 to spine0, tor1 to spine1: a phantom queue \
-                    drains at 950 Mb/s, every 0.800000 us, and marks what finds more than 1000 B\n";
+                    drains at 950 Mb/s, every 0.800000 us, and marks packets that find more than 1000 B\n";
     assert_eq!(said, format!("4 switches, 4 links, 4 hosts\n{expected}"), "{problem}");
     let security = "rate = \"1Gbps\"\n[[switch]]\nname = \"a\"\n[[host]]\nswitch = \"a\"\ninterface = \"p0\"\n\
                     addresses = [{ address = \"10.0.0.1\" }]\nport_security = {}\n";
@@ -576,7 +576,7 @@ fn the_example_of_a_network_is_in_order() {
     fs::write(place.0.join("switch.toml"), text).unwrap();
     let (said, problem) = describe(&place.run("trimline-switch", &["switch.toml", "--check"]));
     let lines: Vec<&str> = said.lines().collect();
-    assert!(lines[1].starts_with("p0: senders are told of drops"), "{said}{problem}");
+    assert!(lines[1].starts_with("p0: notifies senders of drops"), "{said}{problem}");
     assert!(
         lines[2].starts_with("all ports: the most urgent packet goes first"),
         "{said}{problem}"
