@@ -56,7 +56,10 @@ pub(crate) fn compare(options: Options, transports: &Transports) -> Result<ExitC
     let Comparison { scenario, settings, left_out } =
         read_comparison(&path, settings.format(), &settings.texts(), &compared, transports)?;
     if !left_out.is_empty() {
-        eprintln!("note: the comparison leaves out the scenario's own series: {}", left_out.join(", "));
+        eprintln!(
+            "note: the comparison leaves out the scenario's own series: {}",
+            left_out.join(", ")
+        );
     }
     let mut names: Vec<&str> = Vec::new();
     for run in &scenario.runs {

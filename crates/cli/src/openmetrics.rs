@@ -88,7 +88,8 @@ impl Endpoint {
     /// permission is missing.
     pub fn open(target: &str) -> io::Result<Endpoint> {
         let Some(path) = target.strip_prefix("unix:").filter(|path| !path.is_empty()) else {
-            let text = format!("--metrics {target:?}: expected unix:PATH, the path of a new socket");
+            let text =
+                format!("--metrics {target:?}: expected unix:PATH, the path of a new socket");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         };
         let path = Path::new(path);
@@ -101,7 +102,10 @@ impl Endpoint {
                 return Err(named(io::ErrorKind::AlreadyExists, text));
             }
             if UnixStream::connect(path).is_ok() {
-                return Err(named(io::ErrorKind::AddrInUse, "another process listens on this socket"));
+                return Err(named(
+                    io::ErrorKind::AddrInUse,
+                    "another process listens on this socket",
+                ));
             }
             std::fs::remove_file(path).map_err(|error| named(error.kind(), &error.to_string()))?;
         }

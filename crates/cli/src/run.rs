@@ -104,8 +104,7 @@ fn say_given_up(done: &[(&Run, Summary)]) {
         let left = summary.flows.run_ended + summary.flows.not_started;
         let when = summary.simulated_ps / 1_000_000_000_000;
         eprintln!(
-            "warning: {}: stalled after {when} s of virtual time: no packet arrived any more, {left} flows are \
-             incomplete",
+            "warning: {}: stalled after {when} s of virtual time: no packet arrived any more; incomplete flows: {left}",
             run.name
         );
     }

@@ -112,8 +112,7 @@ pub fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Expositio
     text.add(about, Kind::Counter, strangers);
     let lost = runner.losses().named();
     let lost = lost.map(|(name, count)| (vec![("reason", name.to_owned())], count));
-    let about =
-        ("trimline_switch_lost_frames", "frames", "Frames lost outside the ports.");
+    let about = ("trimline_switch_lost_frames", "frames", "Frames lost outside the ports.");
     text.add(about, Kind::Counter, lost);
     let untold = fabric.untold().into_iter().flatten();
     let untold = untold.map(|(reason, count)| (vec![("reason", reason.name().to_owned())], count));

@@ -199,7 +199,7 @@ fn a_trace_that_is_misused_removes_nothing() {
     }
     let done = scratch.trimline(&[&["trace", "incast.toml", "--flow", "0"], &out[..]].concat());
     succeeded(&done);
-    assert!(said(&done).contains("removed from x: seed-1, seed-2"), "{}", said(&done));
+    assert!(said(&done).contains("from x: seed-1, seed-2"), "{}", said(&done));
     // The parts of its completion time are all of it.
     let column = |text: &str, place: usize| -> Vec<u64> {
         let cells = text.lines().filter_map(|line| line.split(',').nth(place));
@@ -219,9 +219,13 @@ fn overload_and_what_seeds_mean_are_said() {
     scratch.write("w.toml", scenario);
     let output = scratch.trimline(&["run", "w.toml"]);
     succeeded(&output);
-    assert!(said(&output).starts_with("warning: workload w: 201 % of what"), "{}", said(&output));
+    assert!(
+        said(&output).starts_with("warning: workload w: 201 % of the rate"),
+        "{}",
+        said(&output)
+    );
     let text = succeeded(&scratch.trimline(&["explain", "w.toml"]));
-    assert!(text.contains("  overload   workload w: 201 % of what"), "{text}");
+    assert!(text.contains("  overload   workload w: 201 % of the rate"), "{text}");
     let misread = scratch.trimline(&["run", "w.toml", "--seeds", "3"]);
     assert_eq!(misread.status.code(), Some(2));
     assert!(said(&misread).contains("3 may be one seed or 3 seeds"), "{}", said(&misread));
@@ -421,7 +425,8 @@ fn a_run_without_a_duration_goes_on_while_anything_does() {
     assert_eq!(run("back", &format!("{dead}{}", failed("80s", "restore"))), (1, String::new()));
     let (completed, said) = run("dead", &dead);
     assert_eq!(completed, 0);
-    let expected = "given up after 30 s of virtual time, because nothing arrived any more; flows that have not ended: 1";
+    let expected =
+        "stalled after 30 s of virtual time: no packet arrived any more; incomplete flows: 1";
     assert!(said.starts_with("warning: ") && said.contains(expected), "{said}");
     let past =
         format!("duration = \"1ms\"\n{cable}transport.ndp = {{}}\n{}", flow("start = \"2ms\"\n"));
@@ -525,7 +530,7 @@ fn reproduce_judges_and_says_so_in_json() {
         String::from_utf8(output.stdout).unwrap()
     });
     assert!(table.contains("DOES NOT HOLD") && !table.contains('\x1b'), "{table}");
-    assert!(summary.contains("\n0 of 4 findings hold (-v shows each"), "{summary}");
+    assert!(summary.contains("\n0 of 4 findings hold (-v shows every finding"), "{summary}");
     let is_wide = |line: &str| line.chars().count() > 80;
     assert!(summary.lines().count() == 3 && !summary.lines().any(is_wide), "{summary}");
 }
@@ -674,11 +679,11 @@ fn a_crate_for_a_transport_is_written_once() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(refused(&["my_own", "--path", "there/mine"]).contains("is there"));
-    assert!(refused(&["tcp"]).contains("there already"));
+    assert!(refused(&["my_own", "--path", "there/mine"]).contains("there/mine: exists"));
+    assert!(refused(&["tcp"]).contains("is an existing transport"));
     assert!(refused(&["Paced"]).contains("lower-case"));
     let nowhere = refused(&["paced", "--trimline", "there"]);
-    assert!(nowhere.contains("no checkout of Trimline"), "{nowhere}");
+    assert!(nowhere.contains("not a checkout of Trimline"), "{nowhere}");
     assert_eq!(scratch.names(), ["there"]);
 }
 
@@ -701,11 +706,11 @@ fn workloads_of_one_run_have_transports_of_their_own() {
     // Without the package there are the runs' tables, and a hint how to get the other one.
     let report = scratch.trimline(&["report", "out/mixed"]);
     assert_eq!(report.status.code(), Some(2));
-    assert!(said(&report).contains("`pip install .` brings all of it"), "{}", said(&report));
+    assert!(said(&report).contains("install it with `pip install .`"), "{}", said(&report));
     let table = String::from_utf8_lossy(&report.stdout).into_owned();
     assert!(table.contains("flows of a size") && table.contains("seed-1"), "{table}");
     let output = scratch.trimline(&["compare", "mixed.toml", "--transports", "ndp,dctcp"]);
-    assert!(said(&output).contains("`pip install .` brings all of it"), "{}", said(&output));
+    assert!(said(&output).contains("install it with `pip install .`"), "{}", said(&output));
     assert!(succeeded(&output).contains("slowdown p50 / p99"));
     let output = scratch.trimline(&["compare", "mixed.toml", "--transports", "ndp,dctpc"]);
     let said = String::from_utf8_lossy(&output.stderr);

@@ -181,7 +181,10 @@ impl OutputLock {
                 return Err(Failure::message(format!("{}: not a folder", file.display())));
             }
             if place.file_name().is_none() {
-                return Err(Failure::message(format!("{}: expected a folder with a name", place.display())));
+                return Err(Failure::message(format!(
+                    "{}: expected a folder with a name",
+                    place.display()
+                )));
             }
             leads_somewhere(place)?;
             let first = above.clone().find(|path| path.exists()).unwrap_or(Path::new("."));

@@ -144,10 +144,7 @@ impl Reproduction {
         };
         let mut outcomes = run_all(scenario, found, &out, options, findings, stop)?;
         if stop.load(Ordering::Relaxed) {
-            eprintln!(
-                "stopped: {} holds partial results; --resume continues",
-                out.display()
-            );
+            eprintln!("stopped: {} holds partial results; --resume continues", out.display());
             return Ok(None);
         }
         // Fewer seeds than a finding needs would change its verdict.

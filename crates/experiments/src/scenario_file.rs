@@ -143,7 +143,8 @@ mod tests {
             parse_scenario(Path::new("s.toml"), text, &[], &known).unwrap_err().to_string()
         };
         let said = refused(include_str!("../../../examples/switch.toml"));
-        let described = "unknown key `rate`, in a file that looks like a configuration of trimline-switch";
+        let described =
+            "unknown key `rate`, in a file that looks like a configuration of trimline-switch";
         assert!(said.contains(described), "{said}");
         for text in ["rate = \"1Gbps\"\n", "rate = \"1Gbps\"\nworkload = []\n[[host]]\n"] {
             assert!(!refused(text).contains("trimline-switch"), "{text}");

@@ -19,7 +19,8 @@ pub(crate) fn describe(plan: &Plan) -> Option<String> {
             match model.seen {
                 Seen::Now => "",
                 Seen::LastDeparture => " (as of the last departure)",
-                Seen::LastArrivalThatLeft => " (as found by the last departed packet on its arrival)",
+                Seen::LastArrivalThatLeft =>
+                    " (as found by the last departed packet on its arrival)",
             }
         ),
     };

@@ -31,8 +31,7 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
     lines.extend(pacer_words(plan));
     lines.extend(switch_words("switch", &plan.base, &plan.switch));
     if let Some(droppable) = &plan.droppable {
-        let beside =
-            "droppable packets have a separate queue (deficit round robin)";
+        let beside = "droppable packets have a separate queue (deficit round robin)";
         lines.push(Line::new("droppable", beside));
         lines.extend(model_words("", "", droppable));
     }
@@ -41,11 +40,12 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
             1 => "1 port differs".to_owned(),
             count => format!("{count} ports differ"),
         };
-        let beside = if rule.model.droppable.is_some() { ", with a queue for droppable packets" } else { "" };
-        lines.push(Line::new(
-            "ports",
-            format!("{ports}{beside}: {}", names_of(plan, &rule.ports)),
-        ));
+        let beside = if rule.model.droppable.is_some() {
+            ", with a queue for droppable packets"
+        } else {
+            ""
+        };
+        lines.push(Line::new("ports", format!("{ports}{beside}: {}", names_of(plan, &rule.ports))));
         lines.extend(switch_words("", &rule.base, &rule.model.main));
     }
     if plan.switch.shares_memory() {
@@ -280,7 +280,10 @@ fn nic_words(plan: &Plan) -> Vec<Line> {
         };
         let whose = whose(hosts.as_ref());
         let costs = costs(&[(*per_burst, "burst")]);
-        Line::new("fifo", format!("{whose}: a transmit queue of {queue}, handed to the NIC {handed}{costs}"))
+        Line::new(
+            "fifo",
+            format!("{whose}: a transmit queue of {queue}, handed to the NIC {handed}{costs}"),
+        )
     });
     let cpu = plan.nics.receive.as_ref().map(|ReceiveHosts { hosts, settings, .. }| {
         let ReceiverSettings { interrupts, ring, round, merge, processors, .. } = settings;
@@ -438,7 +441,9 @@ fn workload_line(plan: &Plan, place: usize) -> Line {
         0 => String::new(),
         some => {
             let seed = plan.seed;
-            format!(", {some} of them left out, because the source is the destination (seed {seed})")
+            format!(
+                ", {some} of them left out, because the source is the destination (seed {seed})"
+            )
         }
     };
     let described = workload_words(workload, plan.topology.hosts(), paths);
@@ -476,7 +481,10 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
         }
         Matrix::Random { flows, excluding } => {
             let members = hosts.saturating_sub(excluding.len() as u32);
-            format!("each of {members} hosts sends {flows} flow{} to random other hosts", plural(*flows as usize))
+            format!(
+                "each of {members} hosts sends {flows} flow{} to random other hosts",
+                plural(*flows as usize)
+            )
         }
         Matrix::RandomPairs { total, not_source, not_destination, .. } => {
             let but = |excluded: &[u32]| hosts.saturating_sub(excluded.len() as u32);
@@ -612,7 +620,8 @@ mod tests {
             "[output]\ntimeline = { places = [\"host 1\", \"host 2\"], flows = [[0, 1]] }\n";
         let described = of(&format!("{STAR}{timeline}"));
         assert!(
-            described.contains("timeline   2 places and 1 pairs of hosts, with the heap engine (slow)")
+            described
+                .contains("timeline   2 places and 1 pairs of hosts, with the heap engine (slow)")
         );
     }
 
@@ -670,7 +679,10 @@ mod tests {
              [[switch.port]]\nlink = \"tor 0 down 1\"\nprofile = \"drop-tail\"\n"
         ));
         let described = described.replace("\n             ", " ");
-        assert!(described.contains("droppable  droppable packets have a separate queue"), "{described}");
+        assert!(
+            described.contains("droppable  droppable packets have a separate queue"),
+            "{described}"
+        );
         assert!(described.contains("ports      1 port differs: tor 0 down 1"), "{described}");
         assert!(described.contains("profile drop-tail: one queue"), "{described}");
         let short = [Line::new("switch", "a"), Line::new("", "b"), Line::new("", "c")];
@@ -724,7 +736,10 @@ mod tests {
         let data = pfc.replace("xoff =", "classes = \"data\", headroom = \"9KB\", xoff =");
         let tree = "topology.fattree.k = 4\nlinks.host.rate = \"1Gbps\"\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
         let described = of(&format!("{data}{tree}")).replace("\n             ", " ");
-        assert!(described.contains("data is lossless; control packets have priority"), "{described}");
+        assert!(
+            described.contains("data is lossless; control packets have priority"),
+            "{described}"
+        );
         assert!(described.contains("headroom 9000 B at 1 Gb/s and 1us (host); 9000 B at 10 Gb/s and 1us (ToR, aggregation)"), "{described}");
         assert!(!of(STAR).contains("pauses"));
     }

@@ -56,7 +56,7 @@ type Shown = fn(&Measured) -> f64;
 
 /// The lines of the table, with their names as measures.
 const LINES: [(&str, &str, Shown); 14] = [
-    ("frames sent by the receiver's port", "frames", |one| one.port.packets as f64),
+    ("frames that the receiver's port sent", "frames", |one| one.port.packets as f64),
     ("drops that allow a notification", "notified", |one| one.notified as f64),
     ("  notifications sent", "sent", |one| one.sent() as f64),
     ("  no room in the notification memory", "without_room", |one| one.without_room as f64),

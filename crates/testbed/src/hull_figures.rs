@@ -65,8 +65,7 @@ impl Options {
         match dctcp {
             Some(name) => report.line(&format!("DCTCP: {name}")),
             None => {
-                let text =
-                    "DCTCP: not in this kernel (scripts/dctcp.sh load); only TCP with ECN";
+                let text = "DCTCP: not in this kernel (scripts/dctcp.sh load); only TCP with ECN";
                 report.line(text);
                 report.lacks = Some((text.to_owned(), "dctcp"));
             }

@@ -26,7 +26,11 @@ use trimline_stack::io::afpacket::AfPacket;
 use trimline_stack::switch::{Config, Fabric, PortNews, Runner};
 
 #[derive(Parser, Debug)]
-#[command(name = "trimline-switch", version, about = "Runs switches that trim packets, between network interfaces.")]
+#[command(
+    name = "trimline-switch",
+    version,
+    about = "Runs switches that trim packets, between network interfaces."
+)]
 struct Options {
     /// Configuration file (TOML) of switches, links and hosts.
     config: PathBuf,

@@ -266,7 +266,9 @@ impl Output {
         match self.outcome.try_recv() {
             Ok(outcome) => Some(outcome),
             Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Err(io::Error::other("the writing thread panicked"))),
+            Err(TryRecvError::Disconnected) => {
+                Some(Err(io::Error::other("the writing thread panicked")))
+            }
         }
     }
 
@@ -468,7 +470,9 @@ impl Source {
                     read.map(Some)
                 }
                 Err(TryRecvError::Empty) => Ok(None),
-                Err(TryRecvError::Disconnected) => Err(io::Error::other("the reading thread panicked")),
+                Err(TryRecvError::Disconnected) => {
+                    Err(io::Error::other("the reading thread panicked"))
+                }
             },
         }
     }

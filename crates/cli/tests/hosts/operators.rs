@@ -106,7 +106,8 @@ fn a_server_that_is_heard_is_waited_for() {
     let (_, problem) = describe(&output);
     assert!(problem.contains("\"event\":\"request_failed\""), "{problem}");
     assert!(
-        problem.contains("\"server\":\"127.0.51.9\"") && problem.contains("no packet from 127.0.51.9 for 2 s")
+        problem.contains("\"server\":\"127.0.51.9\"")
+            && problem.contains("no packet from 127.0.51.9 for 2 s")
     );
     assert_eq!(output.status.code(), Some(1));
 }

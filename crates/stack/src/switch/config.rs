@@ -542,7 +542,10 @@ impl Config {
             found.ok_or_else(|| format!("no switch is named {name:?}"))
         };
         let line = |what: &str, rate: Option<Rate>, delay: Option<Delay>, rules: Impairments| {
-            let rate = rate.or(self.rate).ok_or_else(|| format!("{what}: no rate; expected the key `rate`"))?.0;
+            let rate = rate
+                .or(self.rate)
+                .ok_or_else(|| format!("{what}: no rate; expected the key `rate`"))?
+                .0;
             let delay = delay.or(self.delay).map_or(TimeDelta::ZERO, |delay| delay.0);
             Ok::<Line, String>(Line { rate, delay, rules })
         };

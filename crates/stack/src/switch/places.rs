@@ -33,7 +33,9 @@ impl Config {
                 return Err(format!("{place}: expected a name of 1 to {LONGEST_NAME} bytes"));
             }
             if !known.insert(name) {
-                return Err(format!("{place}: another host has this interface; expected one interface per host"));
+                return Err(format!(
+                    "{place}: another host has this interface; expected one interface per host"
+                ));
             }
         }
         Ok(())

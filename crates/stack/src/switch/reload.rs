@@ -18,9 +18,7 @@ impl Config {
     pub(super) fn check_change(&self, other: &Config) -> Result<(), String> {
         let follows_rates = match self.describe_phantom()?.is_empty() {
             false => Some("phantom queues"),
-            true if !self.describe_notifications()?.is_empty() => {
-                Some("caps of notifications")
-            }
+            true if !self.describe_notifications()?.is_empty() => Some("caps of notifications"),
             true => None,
         };
         if let Some(who) = follows_rates

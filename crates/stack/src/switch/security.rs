@@ -35,8 +35,10 @@ impl PortSecurityConfig {
             );
         }
         if self.ip.unwrap_or(true) && addresses.is_empty() {
-            return Err("port_security: the host has no `addresses`; expected `addresses`, or ip = false"
-                .to_owned());
+            return Err(
+                "port_security: the host has no `addresses`; expected `addresses`, or ip = false"
+                    .to_owned(),
+            );
         }
         let addresses = self.ip.unwrap_or(true).then(|| addresses.to_vec());
         Ok(Guard { known, room, learned: Vec::new(), addresses, refused: 0, first: None })

@@ -583,7 +583,7 @@ fn what_notifications_cannot_have_is_refused_by_its_place() {
     assert_eq!(
         fastlane("packets = 80\npayload = 1536"),
         "p1: notifies senders of drops of TCP and UDP packets with payload: notifications have priority, each \
-         51.200000 us while others wait, in 3200 B of 128000 B"
+         51.200000 us while other packets wait, in 3200 B of 128000 B"
     );
     assert_eq!(
         fastlane(

@@ -257,11 +257,15 @@ fn what_ports_by_urgency_do_is_said_and_what_they_cannot_have_is_refused() {
     };
     assert_eq!(
         said("profile = \"pfabric\"\npackets = 43\npayload = 1436"),
-        "all ports: the most urgent packet goes first, and the least urgent one is evicted where 64500 B are full; option 253 \
+        "all ports: the most urgent packet leaves first, and the least urgent one is evicted when the queue of 64500 \
+         B is full; option 253 \
          of TCP with ExID 0x7046 has the priority; packets without it precede all others"
     );
     let notified = said("profile = \"fastlane-pfabric\"\npackets = 80\npayload = 1536");
-    assert!(notified.contains("is evicted, with a notification, when the queue of 124800 B is full"), "{notified}");
+    assert!(
+        notified.contains("is evicted, with a notification, when the queue of 124800 B is full"),
+        "{notified}"
+    );
     assert_eq!([said("profile = \"paper\""), said("profile = \"fastlane\"")], ["", ""]);
     for (keys, described) in [
         (
