@@ -65,11 +65,11 @@ pub(crate) fn notification(bytes: &[u8]) {
         });
     }
     let seen = fabric.counters().nth(1).expect("two ports").2.since(&before);
-    let untold: u64 =
-        fabric.untold().expect("senders are told").iter().map(|(_, count)| count).sum();
+    let unnotified: u64 =
+        fabric.unnotified().expect("senders are told").iter().map(|(_, count)| count).sum();
     // Every frame is sent on, notified, or dropped for a counted reason.
     assert_eq!((fabric.held(), back.len() as u64), (0, seen.notified));
-    let is_notification = seen.dropped - untold;
+    let is_notification = seen.dropped - unnotified;
     assert!(
         is_notification <= 1 && seen.dropped + seen.notified + there - FILLERS <= 1,
         "{seen:?}"

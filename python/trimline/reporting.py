@@ -524,7 +524,7 @@ def counted_by_layer(links: polars.DataFrame, names: Sequence[str]) -> str:
 
 def apart(run: Result) -> str:
     """The parts of the completion time of a traced flow, if it has one."""
-    path = run.folder / "parts.csv"
+    path = run.folder / "fct_components.csv"
     if not path.is_file():
         return ""
     parts = polars.read_csv(path, schema_overrides={"time_ps": polars.Int64})

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use trimline_experiments::Failure;
@@ -14,21 +15,38 @@ pub(crate) fn call(
     arguments: &[OsString],
     is_quiet: bool,
 ) -> Result<Option<i32>, Failure> {
-    if let Err(problem) = check(module) {
-        eprintln!("{problem}");
-        return Ok(None);
-    }
     let python = python();
-    let code =
-        format!("import sys; from trimline.{module} import main; sys.exit(main(sys.argv[1:]))");
+    let code = format!(
+        "import sys\ntry:\n    from trimline.{module} import main\nexcept ImportError:\n    sys.exit({MISSING})\n\
+         sys.exit(main(sys.argv[1:]))"
+    );
     let status = Command::new(&python)
         .args(["-c", &code])
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(if is_quiet { Stdio::null() } else { Stdio::inherit() })
-        .status()
-        .map_err(|error| Failure::io(&python, &error))?;
-    Ok(Some(status.code().unwrap_or(2)))
+        .status();
+    let status = match status {
+        Ok(status) => status.code().unwrap_or(2),
+        Err(error) if error.kind() == ErrorKind::NotFound => MISSING,
+        Err(error) => return Err(Failure::io(&python, &error)),
+    };
+    if status == MISSING {
+        eprintln!("{}", missing(module, &python));
+        return Ok(None);
+    }
+    Ok(Some(status))
+}
+
+/// Exit status of a call if the module cannot be imported, as of a shell that finds no command.
+const MISSING: i32 = 127;
+
+fn missing(module: &str, python: &Path) -> String {
+    format!(
+        "{} cannot import trimline.{module}: install it with `pip install .`, or in a clone with `make venv module`, \
+         or set TRIMLINE_PYTHON to another Python",
+        python.display()
+    )
 }
 
 /// Checks that Python has this module of the package.
@@ -48,11 +66,7 @@ pub(crate) fn check(module: &str) -> Result<(), String> {
     if has_package {
         return Ok(());
     }
-    Err(format!(
-        "{} cannot import trimline.{module}: install it with `pip install .`, or in a clone with `make venv module`, \
-         or set TRIMLINE_PYTHON to another Python",
-        python.display()
-    ))
+    Err(missing(module, &python))
 }
 
 /// TRIMLINE_PYTHON; otherwise Python of .venv here or above; otherwise python3.

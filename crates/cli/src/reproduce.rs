@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Instant;
+use std::{mem, panic};
 
 use clap::Args;
 use serde_json::json;
@@ -86,23 +88,33 @@ pub(crate) fn reproduce(options: Options, transports: &Transports) -> Result<Exi
     let start = Instant::now();
     let (mut findings, mut all_hold) = (Vec::new(), true);
     let mut count = Count::default();
-    for judged in reproduction.judged(stop) {
-        let Some(judged) = judged? else { return Ok(interrupted()) };
-        let Judged { experiment, tier, verdicts, .. } = &judged;
-        let (id, title) = (&experiment.id, &experiment.expected.title);
-        if verbose && !json {
-            print(&table(id, title, verdicts, *tier))?;
-        } else if !json {
-            print(&summary(id, title, verdicts, *tier))?;
+    let ended = thread::scope(|scope| {
+        // One picture is drawn while the next experiment runs.
+        let mut drawing: Option<ScopedJoinHandle<'_, Result<(), Failure>>> = None;
+        for judged in reproduction.judged(stop) {
+            drawing.take().map_or(Ok(()), joined)?;
+            let Some(mut judged) = judged? else { return Ok(false) };
+            let Judged { experiment, tier, verdicts, .. } = &judged;
+            let (id, title) = (&experiment.id, &experiment.expected.title);
+            if verbose && !json {
+                print(&table(id, title, verdicts, *tier))?;
+            } else if !json {
+                print(&summary(id, title, verdicts, *tier))?;
+            }
+            count.add(verdicts);
+            all_hold &= verdicts.iter().all(|verdict| verdict.holds);
+            findings.push(mem::take(&mut judged.json));
+            if judged.is_partial && !no_plot {
+                eprintln!("no figure: it needs all series of {id}");
+            } else if !no_plot {
+                let library = library.as_deref();
+                drawing = Some(scope.spawn(move || draw(&judged, library, json, verbose)));
+            }
         }
-        if judged.is_partial && !no_plot {
-            eprintln!("no figure: it needs all series of {id}");
-        } else if !no_plot {
-            draw(&judged, library.as_deref(), json, verbose)?;
-        }
-        count.add(verdicts);
-        all_hold &= verdicts.iter().all(|verdict| verdict.holds);
-        findings.push(judged.json);
+        drawing.map_or(Ok(true), |drawing| joined(drawing).map(|()| true))
+    })?;
+    if !ended {
+        return Ok(interrupted());
     }
     if json {
         print(&format!("{:#}\n", json!({ "experiments": findings })))?;
@@ -114,6 +126,10 @@ pub(crate) fn reproduce(options: Options, transports: &Transports) -> Result<Exi
         print(&format!("{} ({described}); {seconds:.0} s\n", count.describe()))?;
     }
     Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn joined(drawing: ScopedJoinHandle<'_, Result<(), Failure>>) -> Result<(), Failure> {
+    drawing.join().unwrap_or_else(|panic| panic::resume_unwind(panic))
 }
 
 /// Draws with the Python package, if present. The verdict does not depend on it.

@@ -114,10 +114,11 @@ pub fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Expositio
     let lost = lost.map(|(name, count)| (vec![("reason", name.to_owned())], count));
     let about = ("trimline_switch_lost_frames", "frames", "Frames lost outside the ports.");
     text.add(about, Kind::Counter, lost);
-    let untold = fabric.untold().into_iter().flatten();
-    let untold = untold.map(|(reason, count)| (vec![("reason", reason.name().to_owned())], count));
+    let unnotified = fabric.unnotified().into_iter().flatten();
+    let unnotified =
+        unnotified.map(|(reason, count)| (vec![("reason", reason.name().to_owned())], count));
     let help = "Frames dropped without a notification to the sender.";
-    text.add(("trimline_switch_untold_frames", "frames", help), Kind::Counter, untold);
+    text.add(("trimline_switch_unnotified_frames", "frames", help), Kind::Counter, unnotified);
     text
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use trimline_experiments::trace::{Traced, trace as write_trace};
 use trimline_experiments::{Failure, default_folder};
-use trimline_metrics::fct_breakdown::Part;
+use trimline_metrics::fct_breakdown::Component;
 use trimline_sim::transports::Transports;
 
 use crate::interrupt::{catch_interrupts, interrupted};
@@ -15,17 +15,17 @@ use crate::terminal::{columns, print};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Scenario file (TOML), or flows of htsim (.cm) or of HPCC.
+    /// Scenario file (TOML), htsim connection matrix (.cm) or HPCC flow file.
     scenario: PathBuf,
     #[command(flatten)]
     settings: Settings,
-    /// The flow: its row in flows.csv, from 0; default: what `output.timeline` asks for.
+    /// Flow to trace, by its row in flows.csv from 0. Default: the flows and ports of `output.timeline`.
     #[arg(long, value_name = "N")]
     flow: Option<usize>,
-    /// Name of the run, as `run` prints it; default: the first.
+    /// Run to trace, by the name that `run` prints. Default: the first run.
     #[arg(long, value_name = "NAME")]
     run: Option<String>,
-    /// Directory of the result; default: out/ and the scenario's name with -trace.
+    /// Directory of the results. Default: out/ and the path of the scenario file, with -trace appended.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -36,12 +36,12 @@ pub(crate) fn trace(options: Options, transports: &Transports) -> Result<ExitCod
     let out = out.unwrap_or_else(|| default_folder(&path, "trace"));
     let stop = catch_interrupts()?;
     let traced = write_trace(scenario, &settings.texts(), &out, run.as_deref(), flow, stop)?;
-    let Some(Traced { parts, events, packets }) = traced else {
+    let Some(Traced { components, events, packets }) = traced else {
         eprintln!("stopped: nothing was written");
         return Ok(interrupted());
     };
-    if let Some(parts) = &parts {
-        print(&describe_parts(parts))?;
+    if let Some(components) = &components {
+        print(&describe_components(components))?;
     }
     print(&format!(
         "{events} events, {packets} packets\n\
@@ -56,11 +56,13 @@ pub(crate) fn trace(options: Options, transports: &Transports) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// A completion time and its parts, for a terminal.
-fn describe_parts(parts: &[Part]) -> String {
+/// A completion time and its components, for a terminal.
+fn describe_components(components: &[Component]) -> String {
     let us = |ps: u64| format!("{:.3} us", ps as f64 / 1e6);
-    let all = parts.iter().map(|part| part.ps).sum();
+    let all = components.iter().map(|component| component.ps).sum();
     let mut rows = vec![vec!["completion time".to_owned(), us(all)]];
-    rows.extend(parts.iter().map(|part| vec![format!("  {}", part.name), us(part.ps)]));
+    rows.extend(
+        components.iter().map(|component| vec![format!("  {}", component.name), us(component.ps)]),
+    );
     columns(&rows)
 }

@@ -207,7 +207,7 @@ fn a_trace_that_is_misused_removes_nothing() {
     };
     let flows = scratch.read("x/flows.csv");
     let (wait, fct) = (column(&flows, 7)[0], column(&flows, 8)[0]);
-    let parts = column(&scratch.read("x/parts.csv"), 1);
+    let parts = column(&scratch.read("x/fct_components.csv"), 1);
     assert_eq!((parts[0], parts.iter().sum::<u64>()), (wait, fct));
 }
 

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// The user id of `nobody`.
-const NOBODY: u32 = 65_534;
+const NONE: u32 = 65_534;
 
 /// A folder with the programs, which every user may run.
 struct Place(PathBuf);
@@ -41,7 +41,7 @@ impl Place {
         let is_root = fs::metadata(Path::new("/proc/self"))
             .is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0);
         if is_root {
-            command.uid(NOBODY).gid(NOBODY);
+            command.uid(NONE).gid(NONE);
         }
         command
     }
@@ -154,7 +154,7 @@ fn a_key_is_shared_or_nothing_is_answered() {
         fs::write(&file, text).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         // A user who is not root owns the file already.
-        let _ = std::os::unix::fs::chown(&file, Some(NOBODY), Some(NOBODY));
+        let _ = std::os::unix::fs::chown(&file, Some(NONE), Some(NONE));
     };
     let made = place.run("trimline", &["key", "new", "key"]);
     assert!(made.status.success(), "{:?}", describe(&made));

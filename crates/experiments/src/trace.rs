@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use trimline_metrics::capture::{Capture, Frames};
-use trimline_metrics::fct_breakdown::{self, Part};
+use trimline_metrics::fct_breakdown::{self, Component};
 use trimline_metrics::{FlowRecord, RunRecord, Timeline, capture, perfetto};
 use trimline_packet::Packet;
 use trimline_sim::plan::{EngineChoice, Plan, Watch, Workload};
@@ -20,8 +20,8 @@ use crate::results::write_run;
 /// A written trace.
 #[derive(Debug)]
 pub struct Traced {
-    /// The parts of the flow's completion time, if its timeline tells them.
-    pub parts: Option<Vec<Part>>,
+    /// The components of the flow's completion time, if its timeline tells them.
+    pub components: Option<Vec<Component>>,
     /// Number of events of the timeline.
     pub events: usize,
     /// Number of packets of the capture.
@@ -63,20 +63,20 @@ pub fn trace(
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let mut parts = None;
+    let mut components = None;
     if let Some(flow) = &only {
         keep(&mut record, flow);
-        parts = fct_breakdown::parts(&record.timeline, flow);
-        if parts.is_none() && flow.fct_receiver_ps.is_some() {
+        components = fct_breakdown::components(&record.timeline, flow);
+        if components.is_none() && flow.fct_receiver_ps.is_some() {
             eprintln!(
-                "note: no parts.csv: the timeline does not tell which transmission of its last packet arrived"
+                "note: no fct_components.csv: the timeline does not show which transmission of its last packet arrived"
             );
         }
     }
     let captured = captured(&record.timeline, &scenario.runs[place].plan);
     if captured.left_out > 0 {
         eprintln!(
-            "{} packets are not in the capture: the wire format has no such packet",
+            "note: {} packets are not in the capture: the wire format has no such packets",
             captured.left_out
         );
     }
@@ -91,8 +91,8 @@ pub fn trace(
     let run = &scenario.runs[place];
     let done = Done { record, wall: start.elapsed(), threads: 1 };
     write_run(out, &scenario, settings, run, &done, &[("trace.json", json)])?;
-    write_capture(out, &captured.bytes, parts.as_deref())?;
-    Ok(Some(Traced { parts, events, packets: captured.packets }))
+    write_capture(out, &captured.bytes, components.as_deref())?;
+    Ok(Some(Traced { components, events, packets: captured.packets }))
 }
 
 /// Finds the flow of a row of flows.csv, and makes the plan watch it.
@@ -128,14 +128,19 @@ fn captured(timeline: &Timeline, plan: &Plan) -> Capture {
 }
 
 /// Writes the files that only a trace has.
-fn write_capture(out: &Path, capture: &[u8], apart: Option<&[Part]>) -> Result<(), Failure> {
+fn write_capture(
+    out: &Path,
+    capture: &[u8],
+    components: Option<&[Component]>,
+) -> Result<(), Failure> {
     let write = |name: &str, bytes: &[u8]| {
         let file = out.join(name);
         trimline_metrics::result_folder::write_file(&file, bytes)
             .map_err(|error| Failure::io(&file, &error))
     };
     write("trace.pcapng", capture)?;
-    apart.map_or(Ok(()), |parts| write("parts.csv", &fct_breakdown::csv(parts)))
+    components
+        .map_or(Ok(()), |components| write("fct_components.csv", &fct_breakdown::csv(components)))
 }
 
 fn place_of(scenario: &Scenario, name: Option<&str>) -> Result<usize, Failure> {

@@ -4,9 +4,9 @@ use crate::csv::table;
 use crate::flow::FlowRecord;
 use crate::timeline::{Event, PacketKind, Timeline, What};
 
-/// A part of a completion time.
+/// A component of a flow completion time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct Component {
     /// Cause of the wait, in words.
     pub name: String,
     /// Duration in picoseconds.
@@ -18,7 +18,7 @@ pub struct Part {
 ///
 /// The last parts follow the packet whose arrival completed the flow. `None` for undelivered flows and incomplete
 /// timelines.
-pub fn parts(timeline: &Timeline, flow: &FlowRecord) -> Option<Vec<Part>> {
+pub fn components(timeline: &Timeline, flow: &FlowRecord) -> Option<Vec<Component>> {
     let end = flow.start_ps.checked_add(flow.fct_receiver_ps?)?;
     let is_data = |event: &&Event| event.packet == PacketKind::Data;
     let first = timeline.events.iter().filter(is_data).find(|event| event.what == What::Depart)?;
@@ -36,11 +36,11 @@ pub fn parts(timeline: &Timeline, flow: &FlowRecord) -> Option<Vec<Part>> {
     let begin =
         way.iter().rposition(|event| event.what == What::Depart && event.queue.is_none())?;
     let mut parts = vec![
-        Part {
+        Component {
             name: "waited at its host".to_owned(),
             ps: first.time_ps.checked_sub(flow.start_ps)?,
         },
-        Part {
+        Component {
             name: "sent until its last packet left".to_owned(),
             ps: way[begin].time_ps.checked_sub(first.time_ps)?,
         },
@@ -60,7 +60,7 @@ pub fn parts(timeline: &Timeline, flow: &FlowRecord) -> Option<Vec<Part>> {
                     event.time_ps
                 });
                 let place = timeline.places.get(event.place as usize)?;
-                parts.push(Part {
+                parts.push(Component {
                     name: format!("queued at {}", layer_of(place)),
                     ps: event.time_ps.checked_sub(since)?,
                 });
@@ -76,7 +76,7 @@ pub fn parts(timeline: &Timeline, flow: &FlowRecord) -> Option<Vec<Part>> {
             | What::Lose => {}
         }
     }
-    parts.push(Part { name: "on links".to_owned(), ps: on_links });
+    parts.push(Component { name: "on links".to_owned(), ps: on_links });
     let sum: u64 = parts.iter().map(|part| part.ps).sum();
     (Some(sum) == flow.fct_receiver_ps).then_some(parts)
 }
@@ -87,12 +87,12 @@ fn layer_of(place: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Columns of parts.csv.
-pub const PART_COLUMNS: [&str; 2] = ["part", "time_ps"];
+/// Columns of fct_components.csv.
+pub const COMPONENT_COLUMNS: [&str; 2] = ["component", "time_ps"];
 
-/// Formats parts.csv.
-pub fn csv(parts: &[Part]) -> Vec<u8> {
-    table(&PART_COLUMNS, parts.iter().map(|part| [part.name.clone(), part.ps.to_string()]))
+/// Formats fct_components.csv.
+pub fn csv(parts: &[Component]) -> Vec<u8> {
+    table(&COMPONENT_COLUMNS, parts.iter().map(|part| [part.name.clone(), part.ps.to_string()]))
 }
 
 #[cfg(test)]
@@ -128,7 +128,7 @@ mod tests {
     fn the_parts_of_a_completion_time_are_all_of_it() {
         let mut flow = flow(1, Some(18_000), Some(57));
         flow.start_ps = 10;
-        let found = parts(&timeline(), &flow).unwrap();
+        let found = components(&timeline(), &flow).unwrap();
         let found: Vec<(&str, u64)> = found.iter().map(|part| (&*part.name, part.ps)).collect();
         let expected = [
             ("waited at its host", 2),
@@ -139,6 +139,6 @@ mod tests {
         assert_eq!(found, expected);
         // Another completion time needs another timeline.
         flow.fct_receiver_ps = Some(58);
-        assert_eq!(parts(&timeline(), &flow), None);
+        assert_eq!(components(&timeline(), &flow), None);
     }
 }

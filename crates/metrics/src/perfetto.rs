@@ -31,7 +31,7 @@ fn us(ps: u64) -> f64 {
 
 fn of_event(timeline: &Timeline, event: &Event) -> Vec<Value> {
     let workload = timeline.workloads.get(event.flow.workload as usize);
-    let flow = match event.flow == FlowName::NOBODY {
+    let flow = match event.flow == FlowName::NONE {
         true => "none".to_owned(),
         false => format!(
             "{} {} -> {} ({})",

@@ -25,7 +25,7 @@ pub const FILES: [&str; 21] = [
     "hosts.csv",
     "latencies.csv",
     "timeline.csv",
-    "parts.csv",
+    "fct_components.csv",
     "series.csv",
     "flow_series.csv",
     "port_series.csv",

@@ -60,7 +60,7 @@ pub struct FlowName {
 
 impl FlowName {
     /// A packet without a flow.
-    pub const NOBODY: FlowName =
+    pub const NONE: FlowName =
         FlowName { workload: u32::MAX, index: 0, source: u32::MAX, destination: u32::MAX };
 }
 
@@ -255,7 +255,7 @@ pub const TIMELINE_COLUMNS: [&str; 15] = [
 pub fn csv(timeline: &Timeline) -> Vec<u8> {
     let name =
         |names: &[String], number: u32| names.get(number as usize).cloned().unwrap_or_default();
-    let of_flow = |event: &Event, number: &dyn ToString| match event.flow == FlowName::NOBODY {
+    let of_flow = |event: &Event, number: &dyn ToString| match event.flow == FlowName::NONE {
         true => String::new(),
         false => number.to_string(),
     };

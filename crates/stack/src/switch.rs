@@ -33,7 +33,7 @@ pub use detour::{Detour, DetourConfig, DetourScheme, DetourState, DetourView, Lo
 pub use fabric::Fabric;
 pub use forwarding::Spread;
 pub use frames::Frames;
-pub use notification::Untold;
+pub use notification::Unnotified;
 pub use notifications_config::NotificationsConfig;
 pub use phantom::PhantomConfig;
 pub use port_news::{PortEvent, PortNews};

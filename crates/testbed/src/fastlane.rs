@@ -13,7 +13,7 @@ use super::network::{Shape, TestNetwork};
 use super::tcp::{self, TcpCounters, Transferred};
 use super::watch::Watch;
 use trimline_stack::clock::Clock;
-use trimline_stack::switch::{Fabric, Untold};
+use trimline_stack::switch::{Fabric, Unnotified};
 
 const MTU: usize = 1500;
 
@@ -68,7 +68,7 @@ struct Seen {
     told: Vec<Vec<Time>>,
     /// Notifications that found no room at any port.
     without_room: u64,
-    untold: Vec<(Untold, u64)>,
+    unnotified: Vec<(Unnotified, u64)>,
     held: usize,
 }
 
@@ -79,8 +79,8 @@ impl Seen {
         let told = told.map(|times| times.unwrap_or_default().to_vec()).collect();
         let queue = |port| fabric.queue_counters(port, Service::Notification.into());
         let without_room = (0..ports.len() as u32).map(|port| queue(port).dropped).sum();
-        let untold = fabric.untold().expect("its ports tell senders of drops").to_vec();
-        Seen { ports, told, without_room, untold, held: fabric.held() }
+        let unnotified = fabric.unnotified().expect("its ports tell senders of drops").to_vec();
+        Seen { ports, told, without_room, unnotified, held: fabric.held() }
     }
 }
 
@@ -111,7 +111,7 @@ pub struct Measured {
     /// Notifications dropped because a port's memory for them was full.
     pub without_room: u64,
     /// Frames dropped without a notification, for each reason.
-    pub untold: Vec<(Untold, u64)>,
+    pub unnotified: Vec<(Unnotified, u64)>,
     /// The results of the flows.
     pub flows: Transferred,
     /// Counters of the senders' kernels.
@@ -130,25 +130,25 @@ impl Measured {
 
     /// Returns the drops of packets with payload without a notification. Packets without payload get one only on
     /// request.
-    pub fn untold_data(&self) -> u64 {
-        let is_data = |reason: Untold| match reason {
-            Untold::Control => false,
-            Untold::NoIp
-            | Untold::Group
-            | Untold::Malformed
-            | Untold::Fragment
-            | Untold::Protocol
-            | Untold::Notification => true,
+    pub fn unnotified_data(&self) -> u64 {
+        let is_data = |reason: Unnotified| match reason {
+            Unnotified::Control => false,
+            Unnotified::NoIp
+            | Unnotified::Group
+            | Unnotified::Malformed
+            | Unnotified::Fragment
+            | Unnotified::Protocol
+            | Unnotified::Notification => true,
         };
-        self.untold.iter().filter(|&&(reason, _)| is_data(reason)).map(|(_, count)| count).sum()
+        self.unnotified.iter().filter(|&&(reason, _)| is_data(reason)).map(|(_, count)| count).sum()
     }
 
     /// Returns the notifications made that were neither sent nor dropped for lack of room, or vice versa, plus other
     /// drops without a reason.
     pub fn unaccounted(&self) -> u64 {
-        let untold: u64 = self.untold.iter().map(|(_, count)| count).sum();
+        let unnotified: u64 = self.unnotified.iter().map(|(_, count)| count).sum();
         self.notified.abs_diff(self.sent() + self.without_room)
-            + self.dropped.abs_diff(self.without_room + untold)
+            + self.dropped.abs_diff(self.without_room + unnotified)
     }
 
     /// Returns the difference between notifications sent to senders and packets that their kernels counted as
@@ -235,7 +235,7 @@ pub fn sized_flows(setting: &Setting, capture: Option<&Path>) -> io::Result<Meas
         notified: seen.ports.iter().map(|port| port.notified).sum(),
         dropped: seen.ports.iter().map(|port| port.dropped).sum(),
         without_room: seen.without_room,
-        untold: seen.untold,
+        unnotified: seen.unnotified,
         flows,
         kernel,
         switch,
@@ -255,7 +255,7 @@ impl Measured {
             notified: sent + 7,
             dropped: 12,
             without_room: 7,
-            untold: vec![(Untold::Control, 5), (Untold::Malformed, 0)],
+            unnotified: vec![(Unnotified::Control, 5), (Unnotified::Malformed, 0)],
             flows: Transferred::default(),
             kernel: TcpCounters::default(),
             switch: SwitchCount::default(),
@@ -295,10 +295,10 @@ mod tests {
     fn what_is_not_accounted_for_is_seen() {
         let told = |notifications, truncated| Told { notifications, truncated, max_in_a_second: 3 };
         let sound = Measured::sound(vec![told(10, 10), told(20, 20)]);
-        let of = |one: &Measured| [one.untold_data(), one.unaccounted(), one.miscounted()];
+        let of = |one: &Measured| [one.unnotified_data(), one.unaccounted(), one.miscounted()];
         assert_eq!((of(&sound), sound.sent(), sound.held_up_percent()), ([0; 3], 30, 5.0));
-        let untold = vec![(Untold::Control, 4), (Untold::Malformed, 1)];
-        assert_eq!(of(&Measured { untold, ..sound.clone() }), [1, 0, 0]);
+        let unnotified = vec![(Unnotified::Control, 4), (Unnotified::Malformed, 1)];
+        assert_eq!(of(&Measured { unnotified, ..sound.clone() }), [1, 0, 0]);
         assert_eq!(of(&Measured { notified: 38, ..sound.clone() }), [0, 1, 0]);
         assert_eq!(of(&Measured { dropped: 13, ..sound.clone() }), [0, 1, 0]);
         let twice = vec![told(10, 9), told(20, 21)];

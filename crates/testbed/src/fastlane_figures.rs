@@ -60,7 +60,7 @@ const LINES: [(&str, &str, Shown); 14] = [
     ("drops that allow a notification", "notified", |one| one.notified as f64),
     ("  notifications sent", "sent", |one| one.sent() as f64),
     ("  no room in the notification memory", "without_room", |one| one.without_room as f64),
-    ("data dropped without a notification", "untold_data", |one| one.untold_data() as f64),
+    ("data dropped without a notification", "untold_data", |one| one.unnotified_data() as f64),
     ("drops in no counter", "unaccounted", |one| one.unaccounted() as f64),
     ("min notifications to a sender", "fewest", |one| {
         one.told.iter().map(|told| told.notifications).min().unwrap_or(0) as f64

@@ -33,31 +33,8 @@ mod tests {
 
     pub(super) fn config() -> Config {
         Config {
-            payload_bytes: 9000,
-            initial_window: 10,
-            initial_threshold: u16::MAX,
-            control: Control::NewReno,
-            subflows: 1,
-            coupled: true,
-            ecn: false,
-            sack: false,
-            dsack: false,
-            timestamps: false,
-            frto: false,
-            handshake: Handshake::ThreeWay,
-            is_fifo: false,
-            ack_every: 1,
-            ack_delay: TimeDelta::from_ms(40),
-            rto_initial: TimeDelta::from_ms(10),
-            rto_min: TimeDelta::from_ms(10),
-            rto_variance_min: TimeDelta::ZERO,
             rto_max: TimeDelta::from_ms(1000),
-            receive_window: 4096,
-            restart_after_idle: false,
-            grows_when_marked: false,
-            alpha_from_zero: false,
-            notifications: Notifications::Ignored,
-            time_wait: TimeDelta::from_ms(10),
+            ..Config::new_reno(9000, TimeDelta::from_ms(10))
         }
     }
 }

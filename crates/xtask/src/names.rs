@@ -6,7 +6,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 /// An old identifier, its replacement, and the folders in which the old one is refused. `prefix_` stands for every
 /// identifier that begins with it.
-const OLD: [(&str, &str, &[&str]); 54] = [
+const OLD: [(&str, &str, &[&str]); 57] = [
     ("deflect", "detour", ALL),
     ("deflection", "detour", ALL),
     ("deflections", "detours", ALL),
@@ -61,6 +61,9 @@ const OLD: [(&str, &str, &[&str]); 54] = [
     ("Chance", "Rng", ALL),
     ("turn_round", "bounce", ALL),
     ("is_turned_round", "is_bounced", ALL),
+    ("Untold", "Unnotified", ALL),
+    ("untold", "unnotified or pending", ALL),
+    ("NOBODY", "NONE", ALL),
 ];
 
 const ALL: &[&str] = &["crates", "fuzz", "python", "scripts", "tools"];

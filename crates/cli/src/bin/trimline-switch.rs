@@ -78,7 +78,7 @@ fn counters(runner: &Runner<AfPacket>, config: &Config) -> String {
     let fabric = runner.fabric();
     let mut text = switch_ports::table(config, fabric);
     text += &switch_ports::losses(&runner.losses());
-    let reasons = fabric.untold().into_iter().flatten().filter(|(_, count)| *count > 0);
+    let reasons = fabric.unnotified().into_iter().flatten().filter(|(_, count)| *count > 0);
     let reasons: Vec<String> =
         reasons.map(|(reason, count)| format!("{} {count}", reason.name())).collect();
     if !reasons.is_empty() {

@@ -7,13 +7,13 @@ pub(super) struct Tournament {
 }
 
 /// A missing source, which loses every match.
-const NOBODY: usize = usize::MAX;
+const NONE: usize = usize::MAX;
 
 impl Tournament {
     /// Plays all matches of `sources` sources.
     pub(super) fn new(sources: usize, is_before: impl Fn(usize, usize) -> bool) -> Tournament {
         let leaves = sources.next_power_of_two();
-        let mut winners = vec![NOBODY; 2 * leaves];
+        let mut winners = vec![NONE; 2 * leaves];
         (0..sources).for_each(|source| winners[leaves + source] = source);
         let mut tournament = Tournament { winners };
         (1..leaves).rev().for_each(|node| tournament.play(node, &is_before));
@@ -36,7 +36,7 @@ impl Tournament {
 
     fn play(&mut self, node: usize, is_before: &impl Fn(usize, usize) -> bool) {
         let (one, other) = (self.winners[2 * node], self.winners[2 * node + 1]);
-        let second_wins = other != NOBODY && (one == NOBODY || is_before(other, one));
+        let second_wins = other != NONE && (one == NONE || is_before(other, one));
         self.winners[node] = if second_wins { other } else { one };
     }
 }

@@ -133,7 +133,7 @@ impl Recorder {
                 place: node,
                 what,
                 packet: PacketKind::of_switches(packet).unwrap_or(PacketKind::Data),
-                flow: if is_of_flow { UNNAMED } else { FlowName::NOBODY },
+                flow: if is_of_flow { UNNAMED } else { FlowName::NONE },
                 sequence: packet.header.sequence,
                 attempt: packet.header.flags.attempt(),
                 path: packet.header.path.get(),

@@ -37,7 +37,7 @@ struct Far {
 }
 
 impl Far {
-    const NOBODY: Far =
+    const NONE: Far =
         Far { at: Time::NEVER, node: 0, handle: Handle::NONE, from: Transmission::NONE };
 }
 
@@ -133,7 +133,7 @@ impl Wheel {
             inboxes,
             flights: Flights::new(),
             far: BinaryHeap::new(),
-            letters: vec![Far::NOBODY; LETTERS].into(),
+            letters: vec![Far::NONE; LETTERS].into(),
             letter_count: 0,
             is_large: nodes >= LARGE,
             way: Way::Direct,

@@ -13,8 +13,9 @@ pub(crate) enum Extent {
 }
 
 /// Earlier keys and words, with their replacements.
-const RENAMED: [(&str, &str); 5] = [
+const RENAMED: [(&str, &str); 6] = [
     ("deflection", "detour"),
+    ("deflections", "detours"),
     ("detour", "fixed_route"),
     ("kept", "persistent"),
     ("least_rate", "min_rate"),

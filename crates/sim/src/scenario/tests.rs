@@ -107,6 +107,11 @@ fn an_old_name_names_the_new_one() {
             "2:14",
             "unknown word \"kept\": its name is now \"persistent\" (at `\"kept\"`)",
         ),
+        (
+            "switch.detour = { counts = \"deflections\" }",
+            "1:28",
+            "unknown word \"deflections\": its name is now \"detours\" (at `\"deflections\"`)",
+        ),
     ] {
         let error = Scenario::parse("old.toml", text, &[]).unwrap_err().to_string();
         assert!(error.contains(&format!("{place}: {said}")), "{error}");

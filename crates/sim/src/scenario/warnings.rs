@@ -1,7 +1,7 @@
 //! Warnings before a run: settings of a plan that can never act, and transports that cannot fill an idle path.
 
 use trimline_packet::ByteCount;
-use trimline_switch::detour::Hot;
+use trimline_switch::detour::{Hot, Seen};
 use trimline_switch::{ServiceModel, Surroundings};
 
 use crate::plan::{Chosen, Plan, SharedMemory};
@@ -102,11 +102,17 @@ fn thresholds(plan: &Plan) -> Vec<String> {
     said
 }
 
-/// Describes ports whose queues hold less than the detour threshold.
+/// Describes detour thresholds that queues do not reach, or do not leave.
 fn detours(plan: &Plan, packet_bytes: u16) -> Vec<String> {
-    let Some(Hot::Above(threshold)) = plan.detour.and_then(|model| model.hot) else {
-        return Vec::new();
-    };
+    let Some(model) = plan.detour else { return Vec::new() };
+    let Some(Hot::Above(threshold)) = model.hot else { return Vec::new() };
+    if threshold == 0 && model.seen == Seen::LastDeparture {
+        return vec![
+            "switch.detour: the length at a departure counts the packet that leaves, so it is above a `threshold` of 0 \
+             for ever after a port's first packet: every later packet is detoured"
+                .to_owned(),
+        ];
+    }
     let holds = |model: &ServiceModel| {
         let room = model.room_for_data();
         room.packets.min(room.bytes / u32::from(packet_bytes.max(1)))
@@ -276,6 +282,19 @@ mod tests {
             ],
         );
         check(&keys.replace("\"56pkt\"", "\"57pkt\""), &[]);
+    }
+
+    #[test]
+    fn a_port_that_always_detours_is_said() {
+        let keys = "topology.leafspine = { leaves = 2, spines = 2, hosts_per_leaf = 2 }\n\
+            switch.detour = { threshold = \"0pkt\", seen = \"last-departure\" }";
+        check(
+            keys,
+            &[
+                "switch.detour: the length at a departure counts the packet that leaves, so it is above a `threshold` of 0 for ever after a port's first packet: every later packet is detoured",
+            ],
+        );
+        check(&keys.replace("0pkt", "1pkt"), &[]);
     }
 
     /// 5 % of 10 Gb/s are 62,500 B in a millisecond, and a packet of 9064 B comes at once.

@@ -112,7 +112,7 @@ pub(super) fn detour(plan: &mut Plan, seed: u64) {
         // A packet that is detoured for ever in a small network may never arrive.
         false => [Some(1), Some(2), Some(2), Some(20)],
     };
-    plan.detour = Some(DetourModel {
+    let mut model = DetourModel {
         detourable: draws.one_of(&[Detourable::Unscheduled, Detourable::Data, Detourable::Data]),
         hot: if draws.below(8) == 0 { None } else { scheme.hot },
         pick: draws.one_of(&[Pick::ShorterOfTwo, Pick::One]),
@@ -126,7 +126,10 @@ pub(super) fn detour(plan: &mut Plan, seed: u64) {
         limit: draws.one_of(&limits),
         counts: draws.one_of(&[Counts::Detours, Counts::Detours, Counts::Switches]),
         seen: draws.one_of(&[Seen::Now, Seen::Now, Seen::LastDeparture, Seen::LastArrivalThatLeft]),
-    });
+    };
+    // A register may stay above its threshold for ever. A dead way would then take every packet.
+    model.targets.dead &= model.seen == Seen::Now;
+    plan.detour = Some(model);
 }
 
 /// Adds phantom queues to some links, and pacers to some hosts.

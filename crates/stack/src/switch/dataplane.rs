@@ -22,7 +22,7 @@ use super::forwarding::{Exit, Forwarding, Table};
 use super::frames::Frames;
 use super::ingress::Ingress;
 use super::ip_header::IpHeader;
-use super::notification::Untold;
+use super::notification::Unnotified;
 use super::phantom::Phantom;
 use crate::io::mem::{Impairer, Impairments};
 use crate::random;
@@ -154,7 +154,7 @@ pub(super) struct Dataplane<E: Egress> {
     /// Frames without a route.
     pub(super) lost_ways: u64,
     /// Frames dropped without a notification, by reason.
-    untold: [u64; Untold::ALL.len()],
+    unnotified: [u64; Unnotified::ALL.len()],
     passed: VecDeque<Vec<u8>>,
 }
 
@@ -272,7 +272,7 @@ impl<E: Egress> Dataplane<E> {
             drop_list: DropList::new(),
             pool: Pool::none(),
             lost_ways: 0,
-            untold: [0; Untold::ALL.len()],
+            unnotified: [0; Unnotified::ALL.len()],
             passed: VecDeque::new(),
         }
     }
@@ -318,8 +318,8 @@ impl<E: Egress> Dataplane<E> {
         self.ports[port as usize].notified_at.as_deref()
     }
 
-    pub(super) fn untold(&self) -> [(Untold, u64); Untold::ALL.len()] {
-        Untold::ALL.map(|reason| (reason, self.untold[reason as usize]))
+    pub(super) fn unnotified(&self) -> [(Unnotified, u64); Unnotified::ALL.len()] {
+        Unnotified::ALL.map(|reason| (reason, self.unnotified[reason as usize]))
     }
 
     pub(super) fn queued(&self, port: u32) -> Vec<u32> {
@@ -709,7 +709,7 @@ impl<E: Egress> trimline_switch::SwitchActions for PortActions<'_, E> {
         match self.fabric.frames.notify(packet) {
             Ok(cut) => Some(cut),
             Err(reason) => {
-                self.fabric.untold[reason as usize] += 1;
+                self.fabric.unnotified[reason as usize] += 1;
                 None
             }
         }

@@ -8,7 +8,7 @@ use super::config::{Config, Layout, PortModels};
 use super::dataplane::{Dataplane, QueueCounters, Queues, Ties, Waits};
 use super::egress::{Notifying, NotifyingPfabric, Pfabric, Plain};
 use super::ingress::Ingress;
-use super::notification::Untold;
+use super::notification::Unnotified;
 use crate::random;
 
 /// Switches and the links between them.
@@ -156,11 +156,11 @@ impl Fabric {
     }
 
     /// Returns the frames dropped without a notification, by reason, if ports send notifications.
-    pub fn untold(&self) -> Option<[(Untold, u64); Untold::ALL.len()]> {
+    pub fn unnotified(&self) -> Option<[(Unnotified, u64); Unnotified::ALL.len()]> {
         match &self.0 {
             Kind::Plain(_) | Kind::Pfabric(_) => None,
-            Kind::Notifying(plane) => Some(plane.untold()),
-            Kind::NotifyingPfabric(plane) => Some(plane.untold()),
+            Kind::Notifying(plane) => Some(plane.unnotified()),
+            Kind::NotifyingPfabric(plane) => Some(plane.unnotified()),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::host::BEHIND_PAYLOAD;
 
 use super::egress::Egress;
 use super::ip_header::IpHeader;
-use super::notification::{self, LONGEST, Untold};
+use super::notification::{self, LONGEST, Unnotified};
 use super::pfabric;
 
 const FCS_BYTES: usize = 4;
@@ -172,15 +172,15 @@ impl Frames {
     ///
     /// # Errors
     /// Returns the reason why there is no notification; the frame is unchanged.
-    pub fn notify(&mut self, handle: Handle) -> Result<u16, Untold> {
+    pub fn notify(&mut self, handle: Handle) -> Result<u16, Unnotified> {
         let Frames { slots, profile, notifies_control, .. } = self;
         let Stored { packet, input, bytes, .. } = &mut slots[handle.index()];
         let network = notification::between_hosts(bytes, profile.notification)?;
         if input.is_none() {
-            return Err(Untold::Group);
+            return Err(Unnotified::Group);
         }
         let left = match Frame::new(bytes).is_ok_and(|frame| is_ours(&frame, profile)) {
-            true => Frame::notify(bytes, profile).map_err(|_| Untold::Notification)?,
+            true => Frame::notify(bytes, profile).map_err(|_| Unnotified::Notification)?,
             false => notification::notify(bytes, network, profile.notification, *notifies_control)?,
         };
         bytes.truncate(left);

@@ -20,7 +20,7 @@ const FRAGMENT_BYTES: usize = 8;
 
 /// The reason why a dropped frame has no notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Untold {
+pub enum Unnotified {
     /// It is not IP: ARP and others.
     NoIp,
     /// To or from a group, or a flooded copy: another copy may have arrived.
@@ -37,28 +37,28 @@ pub enum Untold {
     Control,
 }
 
-impl Untold {
+impl Unnotified {
     /// All reasons, indexed by their numbers.
-    pub const ALL: [Untold; 7] = [
-        Untold::NoIp,
-        Untold::Group,
-        Untold::Malformed,
-        Untold::Fragment,
-        Untold::Protocol,
-        Untold::Notification,
-        Untold::Control,
+    pub const ALL: [Unnotified; 7] = [
+        Unnotified::NoIp,
+        Unnotified::Group,
+        Unnotified::Malformed,
+        Unnotified::Fragment,
+        Unnotified::Protocol,
+        Unnotified::Notification,
+        Unnotified::Control,
     ];
 
     /// Returns the name of its counter.
     pub const fn name(self) -> &'static str {
         match self {
-            Untold::NoIp => "no_ip",
-            Untold::Group => "group",
-            Untold::Malformed => "malformed",
-            Untold::Fragment => "fragment",
-            Untold::Protocol => "protocol",
-            Untold::Notification => "notification",
-            Untold::Control => "control",
+            Unnotified::NoIp => "no_ip",
+            Unnotified::Group => "group",
+            Unnotified::Malformed => "malformed",
+            Unnotified::Fragment => "fragment",
+            Unnotified::Protocol => "protocol",
+            Unnotified::Notification => "notification",
+            Unnotified::Control => "control",
         }
     }
 }
@@ -73,19 +73,19 @@ fn is_of_many(address: IpAddr) -> bool {
 }
 
 /// Returns the IP header of a frame between two hosts, if it is not marked with the `dscp` of notifications.
-pub(super) fn between_hosts(bytes: &[u8], dscp: u8) -> Result<IpHeader, Untold> {
+pub(super) fn between_hosts(bytes: &[u8], dscp: u8) -> Result<IpHeader, Unnotified> {
     let network = match (IpHeader::of(bytes), bytes.get(12..14)) {
         (Some(network), _) => network,
-        (None, None | Some([0x08, 0x00] | [0x86, 0xdd])) => return Err(Untold::Malformed),
-        (None, Some(_)) => return Err(Untold::NoIp),
+        (None, None | Some([0x08, 0x00] | [0x86, 0xdd])) => return Err(Unnotified::Malformed),
+        (None, Some(_)) => return Err(Unnotified::NoIp),
     };
     let is_group = (bytes[0] | bytes[6]) & 1 != 0;
     if is_group || is_of_many(network.source(bytes)) || is_of_many(network.destination(bytes)) {
-        return Err(Untold::Group);
+        return Err(Unnotified::Group);
     }
     // FastLane 3.4.1-b: a packet that a switch has sent back gets no notification.
     if network.dscp(bytes) == dscp {
-        return Err(Untold::Notification);
+        return Err(Unnotified::Notification);
     }
     Ok(network)
 }
@@ -101,15 +101,15 @@ pub(super) struct Behind {
 }
 
 /// Returns the contents of a whole packet or first fragment.
-pub(super) fn behind(bytes: &[u8], network: IpHeader) -> Result<Behind, Untold> {
+pub(super) fn behind(bytes: &[u8], network: IpHeader) -> Result<Behind, Unnotified> {
     let found = match network {
         IpHeader::V4(_) => {
             if !network.is_sound(bytes) {
-                return Err(Untold::Malformed);
+                return Err(Unnotified::Malformed);
             }
             let fragment = word(bytes, IP + 6);
             if fragment & 0x1fff != 0 {
-                return Err(Untold::Fragment);
+                return Err(Unnotified::Fragment);
             }
             Behind {
                 protocol: bytes[IP + 9],
@@ -124,11 +124,11 @@ pub(super) fn behind(bytes: &[u8], network: IpHeader) -> Result<Behind, Untold> 
             // RFC 8200, 4.5.
             const FRAGMENT: u8 = 44;
             match (whole.protocol, bytes.get(at..at + FRAGMENT_BYTES)) {
-                (FRAGMENT, None) => return Err(Untold::Malformed),
+                (FRAGMENT, None) => return Err(Unnotified::Malformed),
                 (FRAGMENT, Some(fragment)) => {
                     let place = word(fragment, 2);
                     if place & 0xfff8 != 0 {
-                        return Err(Untold::Fragment);
+                        return Err(Unnotified::Fragment);
                     }
                     let (protocol, at) = (fragment[0], at + FRAGMENT_BYTES);
                     Behind { protocol, at, end, has_more: place & 1 != 0 }
@@ -140,13 +140,13 @@ pub(super) fn behind(bytes: &[u8], network: IpHeader) -> Result<Behind, Untold> 
     // Padding is harmless; a truncated packet is not.
     match found.end <= bytes.len() {
         true => Ok(found),
-        false => Err(Untold::Malformed),
+        false => Err(Unnotified::Malformed),
     }
 }
 
 /// Returns the bytes that the notification of a packet keeps, without FCS: 60, or the fixed part of its headers if
 /// longer, but at most its own. Options of TCP are cut with the data.
-fn kept(bytes: &[u8], network: IpHeader, notifies_control: bool) -> Result<usize, Untold> {
+fn kept(bytes: &[u8], network: IpHeader, notifies_control: bool) -> Result<usize, Unnotified> {
     let Behind { protocol, at, end, has_more } = behind(bytes, network)?;
     let (fixed, header) = match protocol {
         6 if at + TCP_BYTES <= end => (TCP_BYTES, usize::from(bytes[at + 12] >> 4) * 4),
@@ -154,20 +154,20 @@ fn kept(bytes: &[u8], network: IpHeader, notifies_control: bool) -> Result<usize
             let length = word(bytes, at + 4);
             // UDP has the length of the whole datagram, and a first fragment is a part of it.
             if length < UDP_BYTES || (at + length > end && !has_more) {
-                return Err(Untold::Malformed);
+                return Err(Unnotified::Malformed);
             }
             (UDP_BYTES, UDP_BYTES)
         }
-        6 | 17 => return Err(Untold::Malformed),
-        _ => return Err(Untold::Protocol),
+        6 | 17 => return Err(Unnotified::Malformed),
+        _ => return Err(Unnotified::Protocol),
     };
     if header < fixed || at + header > end {
-        return Err(Untold::Malformed);
+        return Err(Unnotified::Malformed);
     }
     let kept = KEPT.max(at + fixed);
     // To a kernel that does not know FastLane, a notification that arrives whole is an unexpected packet.
     if (at + header == end || end <= kept) && !notifies_control {
-        return Err(Untold::Control);
+        return Err(Unnotified::Control);
     }
     Ok(kept.min(bytes.len()))
 }
@@ -180,7 +180,7 @@ pub(super) fn notify(
     network: IpHeader,
     dscp: u8,
     notifies_control: bool,
-) -> Result<usize, Untold> {
+) -> Result<usize, Unnotified> {
     let kept = kept(bytes, network, notifies_control)?;
     let (destination, behind) = bytes.split_at_mut(6);
     destination.swap_with_slice(&mut behind[..6]);

@@ -106,7 +106,7 @@ fn kernels_with_tcp_are_told_of_drops_and_go_on() {
         assert!(told.max_in_a_second <= setting.max_in_a_second(), "{measured:?}");
     }
     // Each notification from the receiver's port left by a sender's port, or was dropped there.
-    assert_eq!((measured.untold_data(), measured.unaccounted()), (0, 0), "{measured:?}");
+    assert_eq!((measured.unnotified_data(), measured.unaccounted()), (0, 0), "{measured:?}");
     assert_eq!(measured.flows.complete, setting.senders * setting.flows, "{measured:?}");
     if Command::new("tshark").arg("--version").output().is_err() {
         println!("SKIPPED: tshark is not installed");

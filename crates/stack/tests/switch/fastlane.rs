@@ -3,7 +3,7 @@
 
 use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, Service, Time, TimeDelta};
-use trimline_stack::switch::{Config, Fabric, Untold};
+use trimline_stack::switch::{Config, Fabric, Unnotified};
 
 use super::{address, frame, mac, run, star};
 
@@ -141,8 +141,8 @@ fn head(keys: &str) -> String {
     format!("rate = \"100Mbps\"\nprofile = \"fastlane\"\npackets = 3\n{keys}")
 }
 
-fn untold(fabric: &Fabric, reason: Untold) -> u64 {
-    let all = fabric.untold().expect("senders are told of drops");
+fn unnotified(fabric: &Fabric, reason: Unnotified) -> u64 {
+    let all = fabric.unnotified().expect("senders are told of drops");
     all.iter().find(|(known, _)| *known == reason).unwrap().1
 }
 
@@ -242,7 +242,7 @@ fn senders_of_what_carries_nothing_are_told_where_that_is_asked_for() {
             let out = behind_a_full_port(&mut fabric, &[sent.bytes()]);
             let back: Vec<Vec<u8>> =
                 out.into_iter().filter(|(host, _)| *host == 0).map(|(_, bytes)| bytes).collect();
-            assert_eq!(untold(&fabric, Untold::Control), 1 - notified, "case {case}");
+            assert_eq!(unnotified(&fabric, Unnotified::Control), 1 - notified, "case {case}");
             let (_, _, port) = fabric.counters().nth(2).unwrap();
             assert_eq!((port.notified, port.dropped), (notified, 1 - notified), "case {case}");
             let expected = if notified == 1 { vec![sent.notification()] } else { Vec::new() };
@@ -279,68 +279,68 @@ fn nobody_is_told_of_what_has_no_sender_to_tell() {
         bytes
     };
     let v6 = Sent { v6: true, ..DATA };
-    let cases: Vec<(Untold, Vec<u8>)> = vec![
+    let cases: Vec<(Unnotified, Vec<u8>)> = vec![
         (
-            Untold::Notification,
+            Unnotified::Notification,
             of(DATA, &|bytes| {
                 bytes[15] = DSCP << 2;
                 sign(bytes)
             }),
         ),
-        (Untold::Notification, of(v6, &|bytes| (bytes[14], bytes[15]) = (0x6e, 0))),
-        (Untold::NoIp, of(DATA, &|bytes| bytes[12..14].copy_from_slice(&[8, 6]))),
-        (Untold::NoIp, of(DATA, &|bytes| bytes[12..14].copy_from_slice(&[0x81, 0]))),
+        (Unnotified::Notification, of(v6, &|bytes| (bytes[14], bytes[15]) = (0x6e, 0))),
+        (Unnotified::NoIp, of(DATA, &|bytes| bytes[12..14].copy_from_slice(&[8, 6]))),
+        (Unnotified::NoIp, of(DATA, &|bytes| bytes[12..14].copy_from_slice(&[0x81, 0]))),
         // Groups: of Ethernet at either end, and of IP.
-        (Untold::Group, of(DATA, &|bytes| bytes[6] |= 1)),
+        (Unnotified::Group, of(DATA, &|bytes| bytes[6] |= 1)),
         (
-            Untold::Group,
+            Unnotified::Group,
             of(DATA, &|bytes| {
                 bytes[30..34].fill(255);
                 sign(bytes)
             }),
         ),
         (
-            Untold::Group,
+            Unnotified::Group,
             of(DATA, &|bytes| {
                 bytes[30] = 224;
                 sign(bytes)
             }),
         ),
         (
-            Untold::Group,
+            Unnotified::Group,
             of(DATA, &|bytes| {
                 bytes[26..30].fill(0);
                 sign(bytes)
             }),
         ),
-        (Untold::Group, of(v6, &|bytes| bytes[38] = 0xff)),
-        (Untold::Group, of(v6, &|bytes| bytes[22..38].fill(0))),
-        (Untold::Fragment, of(Sent { fragment: 0x2001, ..DATA }, &|_| {})),
-        (Untold::Fragment, of(Sent { fragment: 100, ..DATA }, &|_| {})),
+        (Unnotified::Group, of(v6, &|bytes| bytes[38] = 0xff)),
+        (Unnotified::Group, of(v6, &|bytes| bytes[22..38].fill(0))),
+        (Unnotified::Fragment, of(Sent { fragment: 0x2001, ..DATA }, &|_| {})),
+        (Unnotified::Fragment, of(Sent { fragment: 100, ..DATA }, &|_| {})),
         (
-            Untold::Fragment,
+            Unnotified::Fragment,
             of(v6, &|bytes| {
                 bytes[20] = 44;
                 bytes[54..58].copy_from_slice(&[TCP, 0, 0, 9])
             }),
         ),
         (
-            Untold::Protocol,
+            Unnotified::Protocol,
             of(DATA, &|bytes| {
                 bytes[23] = 1;
                 sign(bytes)
             }),
         ),
-        (Untold::Protocol, of(v6, &|bytes| bytes[20] = 58)),
-        (Untold::Protocol, of(v6, &|bytes| bytes[20] = 0)),
+        (Unnotified::Protocol, of(v6, &|bytes| bytes[20] = 58)),
+        (Unnotified::Protocol, of(v6, &|bytes| bytes[20] = 0)),
         // Cut before: within the data, the options, the header.
-        (Untold::Malformed, of(DATA, &|bytes| bytes.truncate(500))),
-        (Untold::Malformed, of(Sent { options: [0, 40], ..DATA }, &|bytes| bytes.truncate(60))),
-        (Untold::Malformed, of(v6, &|bytes| bytes.truncate(60))),
-        (Untold::Malformed, of(Sent { options: [40, 0], ..DATA }, &|bytes| bytes.truncate(60))),
+        (Unnotified::Malformed, of(DATA, &|bytes| bytes.truncate(500))),
+        (Unnotified::Malformed, of(Sent { options: [0, 40], ..DATA }, &|bytes| bytes.truncate(60))),
+        (Unnotified::Malformed, of(v6, &|bytes| bytes.truncate(60))),
+        (Unnotified::Malformed, of(Sent { options: [40, 0], ..DATA }, &|bytes| bytes.truncate(60))),
         // Lengths that contradict: of IPv4's header, IP, TCP's header, UDP.
         (
-            Untold::Malformed,
+            Unnotified::Malformed,
             of(DATA, &|bytes| {
                 bytes[14] = 0x44;
                 bytes[15] = 0;
@@ -348,21 +348,24 @@ fn nobody_is_told_of_what_has_no_sender_to_tell() {
             }),
         ),
         (
-            Untold::Malformed,
+            Unnotified::Malformed,
             of(DATA, &|bytes| {
                 bytes[16..18].copy_from_slice(&[0, 39]);
                 sign(bytes)
             }),
         ),
-        (Untold::Malformed, of(DATA, &|bytes| bytes[46] = 0x40)),
-        (Untold::Malformed, of(Sent { payload: 3, ..DATA }, &|bytes| bytes[46] = 0xf0)),
+        (Unnotified::Malformed, of(DATA, &|bytes| bytes[46] = 0x40)),
+        (Unnotified::Malformed, of(Sent { payload: 3, ..DATA }, &|bytes| bytes[46] = 0xf0)),
         (
-            Untold::Malformed,
+            Unnotified::Malformed,
             of(Sent { protocol: UDP, ..DATA }, &|bytes| bytes[38..40].copy_from_slice(&[0, 7])),
         ),
-        (Untold::Malformed, of(Sent { protocol: UDP, ..DATA }, &|bytes| bytes[38..40].fill(255))),
+        (
+            Unnotified::Malformed,
+            of(Sent { protocol: UDP, ..DATA }, &|bytes| bytes[38..40].fill(255)),
+        ),
         // A wrong checksum.
-        (Untold::Malformed, of(DATA, &|bytes| bytes[18] ^= 1)),
+        (Unnotified::Malformed, of(DATA, &|bytes| bytes[18] ^= 1)),
     ];
     for (case, (reason, bytes)) in cases.iter().enumerate() {
         let mut fabric = narrow(3, ", control = true", "forwarding = \"l2\"");
@@ -374,7 +377,12 @@ fn nobody_is_told_of_what_has_no_sender_to_tell() {
         let before = fabric.counters().nth(2).unwrap().2;
         let out = behind_a_full_port(&mut fabric, std::slice::from_ref(bytes));
         assert!(out.iter().all(|(host, _)| *host == 2), "case {case}: {reason:?}");
-        assert_eq!(untold(&fabric, *reason), 1, "case {case}: {reason:?}, {:?}", fabric.untold());
+        assert_eq!(
+            unnotified(&fabric, *reason),
+            1,
+            "case {case}: {reason:?}, {:?}",
+            fabric.unnotified()
+        );
         let port = fabric.counters().nth(2).unwrap().2.since(&before);
         assert!(port.notified == 0 && port.dropped == 1, "case {case}: {port:?}");
     }
@@ -392,7 +400,7 @@ fn nobody_is_told_of_copies_of_what_goes_everywhere() {
     assert!(out.iter().all(|(_, _, bytes)| bytes.len() > 100));
     let dropped: u64 = fabric.counters().map(|(_, _, port)| port.dropped).sum();
     assert!(dropped > 0);
-    assert_eq!((untold(&fabric, Untold::Group), fabric.held()), (dropped, 0));
+    assert_eq!((unnotified(&fabric, Unnotified::Group), fabric.held()), (dropped, 0));
 }
 
 /// Arrival time and host of a frame, and its bytes.
@@ -627,9 +635,9 @@ fn what_notifications_cannot_have_is_refused_by_its_place() {
 
 #[test]
 fn a_switch_that_tells_nobody_counts_no_reasons() {
-    assert!(star(2, "rate = \"1Gbps\"", "", "").untold().is_none());
-    assert_eq!(Untold::ALL.map(|reason| reason as usize), [0, 1, 2, 3, 4, 5, 6]);
+    assert!(star(2, "rate = \"1Gbps\"", "", "").unnotified().is_none());
+    assert_eq!(Unnotified::ALL.map(|reason| reason as usize), [0, 1, 2, 3, 4, 5, 6]);
     let names: std::collections::BTreeSet<&str> =
-        Untold::ALL.iter().map(|reason| reason.name()).collect();
-    assert_eq!(names.len(), Untold::ALL.len());
+        Unnotified::ALL.iter().map(|reason| reason.name()).collect();
+    assert_eq!(names.len(), Unnotified::ALL.len());
 }

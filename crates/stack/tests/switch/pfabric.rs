@@ -102,7 +102,7 @@ fn the_least_urgent_packet_loses_its_place() {
     assert_eq!(order(&mut fabric, &frames), [1, 5]);
     let (_, _, port) = fabric.counters().nth(2).unwrap();
     assert_eq!((port.dropped, port.notified), (3, 0));
-    assert!(fabric.untold().is_none());
+    assert!(fabric.unnotified().is_none());
 }
 
 /// pfabric-c: the sender does not matter, nor other claims of the packet.
@@ -134,7 +134,7 @@ fn senders_of_evicted_packets_are_told_by_their_own_ports() {
     assert_eq!(arrived, [1, 3]);
     let (_, _, port) = fabric.counters().nth(2).unwrap();
     assert_eq!((port.notified, port.dropped), (1, 0));
-    assert_eq!(fabric.untold().unwrap().iter().map(|(_, count)| count).sum::<u64>(), 0);
+    assert_eq!(fabric.unnotified().unwrap().iter().map(|(_, count)| count).sum::<u64>(), 0);
 }
 
 /// Returns whether a frame's priority counts: a rival whose priority value is higher only than 0 then goes first.

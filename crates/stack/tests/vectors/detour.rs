@@ -9,7 +9,7 @@ use trimline_switch::{
     Choices, DropList, OutputPort, Pool, Port, PortContext, QueueView, ServiceModel,
 };
 
-use super::detours::{Arriving, Command, Config, PORTS, ScriptedDraws, packet_of, read_all};
+use super::detours::{Arriving, Config, Device, PORTS, ScriptedDraws, packet_of, read_all};
 
 /// The TTL that hosts send with here: more switches than any vector counts.
 const INITIAL_TTL: u8 = 200;
@@ -17,7 +17,6 @@ const INITIAL_TTL: u8 = 200;
 /// Offset of IPv4's TTL.
 const TTL: usize = 14 + 8;
 
-/// A switch, and the last packet that left it.
 struct Switch<'a> {
     config: &'a Config,
     detour_state: DetourState,
@@ -25,7 +24,6 @@ struct Switch<'a> {
     detoured: [u64; PORTS],
     frames: Frames,
     draws: ScriptedDraws,
-    way: Option<usize>,
 }
 
 /// The switch's ports, for a frame.
@@ -65,7 +63,35 @@ pub(super) fn sign(header: &mut [u8]) {
 }
 
 impl Switch<'_> {
-    fn arrive(&mut self, arriving: &Arriving) -> usize {
+    fn context<T>(
+        &mut self,
+        port: usize,
+        act: impl FnOnce(&mut Port<1>, &mut PortContext<'_, ServiceModel, Frames, ScriptedDraws>) -> T,
+    ) -> T {
+        let (mut pool, mut drop_list, model) = (Pool::none(), DropList::new(), model());
+        let mut context = PortContext {
+            now: Time::ZERO,
+            model: &model,
+            packets: &mut self.frames,
+            pool: &mut pool,
+            rng: &mut self.draws,
+            drop_list: &mut drop_list,
+        };
+        act(&mut self.ports[port], &mut context)
+    }
+}
+
+impl Device for Switch<'_> {
+    fn set_length(&mut self, port: usize, packets: u16) -> Result<(), String> {
+        self.detour_state.set_register(port as u16, packets);
+        Ok(())
+    }
+
+    fn lay_out(&mut self, places: &[u32], of: u32) {
+        self.draws.lay_out(places, of);
+    }
+
+    fn arrive(&mut self, arriving: &Arriving) -> Result<usize, String> {
         let Arriving { input, own, switches, packet } = arriving;
         let mut bytes = super::frame(packet);
         // This switch has taken one away.
@@ -83,75 +109,30 @@ impl Switch<'_> {
         let way = usize::from(way);
         self.detoured[*own] += u64::from(way != *own);
         self.context(way, |port, context| port.enqueue(handle, context));
-        way
+        self.draws.check_all_drawn().map(|()| way)
     }
 
-    fn serve(&mut self, port: usize) {
-        let Some(leaving) = self.context(port, |port, context| port.dequeue(context)) else {
-            return;
-        };
-        let packet = *self.frames.packet(leaving);
-        let held = self.ports[port].packets_before(&model(), &packet);
-        self.detour_state.record_departure(port as u16, held, 0);
-    }
-
-    fn context<T>(
-        &mut self,
-        port: usize,
-        act: impl FnOnce(&mut Port<1>, &mut PortContext<'_, ServiceModel, Frames, ScriptedDraws>) -> T,
-    ) -> T {
-        let (mut pool, mut drop_list, model) = (Pool::none(), DropList::new(), model());
-        let mut context = PortContext {
-            now: Time::ZERO,
-            model: &model,
-            packets: &mut self.frames,
-            pool: &mut pool,
-            rng: &mut self.draws,
-            drop_list: &mut drop_list,
-        };
-        act(&mut self.ports[port], &mut context)
-    }
-
-    fn obey(&mut self, command: &Command) -> Result<(), String> {
-        let same = |what: &str, got: u64, expected: u64| match got == expected {
-            true => Ok(()),
-            false => Err(format!("{what} is {got}, not {expected}")),
-        };
-        match command {
-            Command::Length { port, packets } => {
-                self.detour_state.set_register(*port as u16, *packets);
-                Ok(())
-            }
-            Command::Draw { places, of } => {
-                self.draws.lay_out(places, *of);
-                Ok(())
-            }
-            Command::Packet(arriving) => {
-                let way = self.arrive(arriving);
-                self.draws.check_all_drawn()?;
-                match self.way.replace(way) {
-                    Some(_) => Err("the packet before was not expected".to_owned()),
-                    None => Ok(()),
-                }
-            }
-            Command::Expect(port) => {
-                let way = self.way.take().ok_or("no packet came")?;
-                same("the port", way as u64, *port as u64)
-            }
-            Command::Serve { port, times } => {
-                (0..*times).for_each(|_| self.serve(*port));
-                Ok(())
-            }
-            Command::Seen { port, packets } => {
-                let any = packet_of("scheduled", (0, *port), 0, 0)?;
-                let ports = &mut Seen(self.config, &self.ports, any);
-                let seen = self.detour_state.seen(*port as u16, ports);
-                same("what is seen", seen.into(), (*packets).into())
-            }
-            Command::Detoured { port, packets } => {
-                same("what was detoured", self.detoured[*port], *packets)
-            }
+    fn serve(&mut self, port: usize) -> Result<(), String> {
+        if let Some(leaving) = self.context(port, |port, context| port.dequeue(context)) {
+            let packet = *self.frames.packet(leaving);
+            let held = self.ports[port].packets_before(&model(), &packet);
+            self.detour_state.record_departure(port as u16, held, 0);
         }
+        Ok(())
+    }
+
+    fn seen(&self, port: usize) -> Result<u64, String> {
+        let any = packet_of("scheduled", (0, port), 0, 0)?;
+        let ports = &mut Seen(self.config, &self.ports, any);
+        Ok(self.detour_state.seen(port as u16, ports).into())
+    }
+
+    fn detoured(&self, port: usize) -> Result<u64, String> {
+        Ok(self.detoured[port])
+    }
+
+    fn finish(mut self) -> Result<(), String> {
+        self.draws.check_all_drawn()
     }
 }
 
@@ -161,22 +142,15 @@ fn every_vector_of_detour_holds_for_frames() {
     let vectors = read_all(&root).unwrap();
     for vector in &vectors {
         let detour = Detour::new(vector.model(), INITIAL_TTL);
-        let mut switch = Switch {
+        let switch = Switch {
             config: &vector.config,
             detour_state: DetourState::new(detour, PORTS),
             ports: [const { Port::new() }; PORTS],
             detoured: [0; PORTS],
             frames: Frames::new(Profile::PAPER, Lengths::Updated),
             draws: ScriptedDraws::default(),
-            way: None,
         };
-        for (line, command) in &vector.commands {
-            if let Err(error) = switch.obey(command) {
-                panic!("{}:{line}: {error}", vector.file);
-            }
-        }
-        assert!(switch.way.is_none(), "{}: a packet that nobody expected", vector.file);
-        assert_eq!(switch.draws.check_all_drawn(), Ok(()), "{}", vector.file);
+        switch.run(vector).unwrap_or_else(|error| panic!("{error}"));
     }
     assert!(vectors.len() >= 20, "{} vectors", vectors.len());
 }

@@ -68,6 +68,40 @@ pub struct Config {
     pub time_wait: TimeDelta,
 }
 
+impl Config {
+    /// Returns TCP NewReno (RFC 6582) with an initial window of 10 segments (RFC 6928), one subflow, an ACK for each
+    /// segment and no options. The time-out begins at `rto`, its minimum.
+    pub const fn new_reno(payload_bytes: u16, rto: TimeDelta) -> Config {
+        Config {
+            payload_bytes,
+            initial_window: 10,
+            initial_threshold: u16::MAX,
+            control: Control::NewReno,
+            subflows: 1,
+            coupled: true,
+            ecn: false,
+            sack: false,
+            dsack: false,
+            timestamps: false,
+            frto: false,
+            handshake: Handshake::ThreeWay,
+            is_fifo: false,
+            ack_every: 1,
+            ack_delay: TimeDelta::from_ms(40),
+            rto_initial: rto,
+            rto_min: rto,
+            rto_variance_min: TimeDelta::ZERO,
+            rto_max: TimeDelta::from_ms(500),
+            receive_window: 4096,
+            restart_after_idle: false,
+            grows_when_marked: false,
+            alpha_from_zero: false,
+            notifications: Notifications::Ignored,
+            time_wait: TimeDelta::from_ms(10),
+        }
+    }
+}
+
 /// The law of congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {

@@ -8,9 +8,9 @@ use trimline_transport::pfabric::{Config, Endpoint, Priority};
 use crate::lone::config;
 use crate::world::{Port, World};
 
-fn world(config: &Config, seed: u64, loss: u64, room: usize, untold: u64) -> World<Endpoint> {
+fn world(config: &Config, seed: u64, loss: u64, room: usize, unnotified: u64) -> World<Endpoint> {
     let mut world = World::new(6, |host| Endpoint::new(host, config.clone()), seed, loss);
-    world.port = Some(Port { room, untold, queue: Vec::new(), free: Time::ZERO });
+    world.port = Some(Port { room, unnotified, queue: Vec::new(), free: Time::ZERO });
     world.open_all();
     world
 }
@@ -23,13 +23,13 @@ proptest! {
         seed in any::<u64>(),
         loss in prop_oneof![Just(3), Just(20), Just(u64::MAX)],
         room in 1usize..40,
-        untold in prop_oneof![Just(0), Just(500), Just(1000)],
+        unnotified in prop_oneof![Just(0), Just(500), Just(1000)],
         window in prop_oneof![Just(1), Just(8), Just(40)],
         (fastlane, is_total) in (any::<bool>(), any::<bool>()),
     ) {
         let priority = if is_total { Priority::Total } else { Priority::Remaining };
         let config = Config { window, priority, fastlane, ..config() };
-        let mut world = world(&config, seed, loss, room, untold);
+        let mut world = world(&config, seed, loss, room, unnotified);
         world.run();
         prop_assert!(world.is_each_once());
     }
@@ -39,8 +39,8 @@ proptest! {
 #[test]
 fn notifications_take_the_place_of_timeouts() {
     let config = Config { fastlane: true, ..config() };
-    let [all, side, none] = [0, 500, 1000].map(|untold| {
-        let mut world = world(&config, 5, u64::MAX, 12, untold);
+    let [all, side, none] = [0, 500, 1000].map(|unnotified| {
+        let mut world = world(&config, 5, u64::MAX, 12, unnotified);
         let end = world.run();
         let timeouts = |(endpoint, _): &(Endpoint, _)| -> u64 {
             (0..2).map(|slot| endpoint.sender_statistics(slot).timeouts).sum()

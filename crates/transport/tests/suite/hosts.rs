@@ -16,31 +16,9 @@ pub(crate) fn ndp_host(host: HostId) -> ndp::Endpoint {
 
 pub(crate) fn tcp_host(host: HostId) -> tcp::Endpoint {
     let config = tcp::Config {
-        is_fifo: false,
-        time_wait: TimeDelta::from_ms(10),
-        payload_bytes: 1436,
-        initial_window: 10,
-        initial_threshold: u16::MAX,
-        control: tcp::Control::NewReno,
         subflows: 2,
-        coupled: true,
-        ecn: false,
-        sack: false,
-        dsack: false,
-        timestamps: false,
-        frto: false,
-        handshake: tcp::Handshake::ThreeWay,
-        ack_every: 1,
         ack_delay: TimeDelta::from_ms(1),
-        rto_initial: TimeDelta::from_us(500),
-        rto_min: TimeDelta::from_us(500),
-        rto_variance_min: TimeDelta::ZERO,
-        rto_max: TimeDelta::from_ms(500),
-        receive_window: 4096,
-        restart_after_idle: false,
-        grows_when_marked: false,
-        alpha_from_zero: false,
-        notifications: tcp::Notifications::Ignored,
+        ..tcp::Config::new_reno(1436, TimeDelta::from_us(500))
     };
     tcp::Endpoint::new(host, config)
 }

@@ -7,9 +7,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{
     BitRate, ByteCount, ConnectionId, HostId, Kind, Packet, PathId, Time, TimeDelta,
 };
-use trimline_transport::tcp::{
-    Command, Config, Control, Endpoint, Event, Handshake, Notifications,
-};
+use trimline_transport::tcp::{Command, Config, Endpoint, Event};
 use trimline_transport::{
     Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, RngStream, Side,
 };
@@ -20,33 +18,7 @@ pub(crate) fn us(us: u64) -> Time {
 
 /// A NewReno configuration that answers every segment, with timers for a data centre.
 pub(crate) fn config() -> Config {
-    Config {
-        is_fifo: false,
-        time_wait: TimeDelta::from_ms(10),
-        payload_bytes: 1436,
-        initial_window: 4,
-        initial_threshold: u16::MAX,
-        control: Control::NewReno,
-        subflows: 1,
-        coupled: true,
-        ecn: false,
-        sack: false,
-        dsack: false,
-        timestamps: false,
-        frto: false,
-        handshake: Handshake::ThreeWay,
-        ack_every: 1,
-        ack_delay: TimeDelta::from_ms(40),
-        rto_initial: TimeDelta::from_ms(10),
-        rto_min: TimeDelta::from_ms(10),
-        rto_variance_min: TimeDelta::ZERO,
-        rto_max: TimeDelta::from_ms(500),
-        receive_window: 4096,
-        restart_after_idle: false,
-        grows_when_marked: false,
-        alpha_from_zero: false,
-        notifications: Notifications::Ignored,
-    }
+    Config { initial_window: 4, ..Config::new_reno(1436, TimeDelta::from_ms(10)) }
 }
 
 #[derive(Debug, Default)]
@@ -145,9 +117,9 @@ pub(crate) struct Network {
     /// Calls without a reason, per thousand occasions.
     pub(crate) idle_calls: u64,
     pub(crate) dropped: u64,
-    /// True if drops are notified. `untold` of a thousand notifications are lost; `notified` counts the others.
+    /// True if drops are notified. `lost_notices` of a thousand notifications are lost; `notified` counts the others.
     pub(crate) notifies: bool,
-    pub(crate) untold: u64,
+    pub(crate) lost_notices: u64,
     pub(crate) notified: u64,
     /// Lengths of the queue to host 0 on path 0, as data arrives there.
     pub(crate) lengths: Vec<(Time, usize)>,
@@ -188,7 +160,7 @@ impl Network {
             idle_calls: 0,
             dropped: 0,
             notifies: false,
-            untold: 0,
+            lost_notices: 0,
             notified: 0,
             lengths: Vec::new(),
             windows: Vec::new(),
@@ -369,7 +341,7 @@ impl Network {
 
     /// Sends a notification to the sender of a dropped packet, ahead of all queues.
     fn notify(&mut self, at: Time, mut packet: Packet) {
-        let is_lost = self.whim.next_u64() % 1000 < self.untold;
+        let is_lost = self.whim.next_u64() % 1000 < self.lost_notices;
         packet.notify();
         if !is_lost {
             self.notified += 1;

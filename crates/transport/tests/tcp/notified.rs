@@ -370,15 +370,21 @@ fn a_drop_after_a_timeout_halves_the_window_that_has_grown() {
 }
 
 /// Runs an incast of `senders` flows into a queue of a few packets that notifies of drops.
-fn incast(config: &Config, senders: u32, segments: u64, capacity: usize, untold: u64) -> Network {
+fn incast(
+    config: &Config,
+    senders: u32,
+    segments: u64,
+    capacity: usize,
+    lost_notices: u64,
+) -> Network {
     let mut network = Network::new(senders as usize + 1, 1, config);
-    (network.capacity, network.notifies, network.untold) = (capacity, true, untold);
+    (network.capacity, network.notifies, network.lost_notices) = (capacity, true, lost_notices);
     network.idle_calls = 200;
     (1..=senders).for_each(|sender| network.open(sender as usize, 0, 1, Some(segments)));
     network.run(us(20_000_000));
     for sender in 1..=senders as usize {
         let ended = network.hosts[sender].count(Side::Sending);
-        assert_eq!(ended, 1, "sender {sender} of {senders}, {untold} of 1000 lost");
+        assert_eq!(ended, 1, "sender {sender} of {senders}, {lost_notices} of 1000 lost");
         assert_eq!(network.received(sender as u32), segments as usize);
     }
     network
@@ -396,7 +402,8 @@ fn every_flow_ends_however_many_notifications_are_lost() {
         let senders = &network.hosts[1..];
         senders.iter().map(|host| host.endpoint.sender_statistics(0).timeouts).sum()
     };
-    let [none, side, all] = [0, 500, 1000].map(|untold| incast(&config, 12, 20, 16, untold));
+    let [none, side, all] =
+        [0, 500, 1000].map(|lost_notices| incast(&config, 12, 20, 16, lost_notices));
     assert!(none.dropped > 20 && all.dropped > 20 && all.notified == 0);
     assert_eq!(timeouts(&none), 0, "all drops are told of");
     assert!(timeouts(&side) > 0 && timeouts(&side) < timeouts(&all));
@@ -412,7 +419,7 @@ proptest! {
         senders in 1u32..6,
         segments in 1u64..60,
         capacity in 1usize..20,
-        untold in prop_oneof![Just(0u64), Just(500), Just(1000)],
+        lost_notices in prop_oneof![Just(0u64), Just(500), Just(1000)],
         handshake in prop::sample::select(vec![Handshake::ThreeWay, Handshake::FastOpen, Handshake::Standing]),
         (initial_window, ack_every) in (1u16..20, 1u8..3),
         loss in 0u64..10,
@@ -421,7 +428,7 @@ proptest! {
         let notifications = if is_quench { Notifications::Quench } else { FASTLANE };
         let config = Config { handshake, initial_window, ack_every, notifications, ..config() };
         let mut network = Network::new(senders as usize + 1, 1, &config);
-        (network.capacity, network.notifies, network.untold) = (capacity, true, untold);
+        (network.capacity, network.notifies, network.lost_notices) = (capacity, true, lost_notices);
         let mut draws = seed;
         network.impairment = Box::new(move |_, packet| {
             draws = draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

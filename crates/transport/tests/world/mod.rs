@@ -57,7 +57,7 @@ impl HostTables for Table {
 pub(crate) struct Port {
     pub(crate) room: usize,
     /// Drops per thousand that are not notified.
-    pub(crate) untold: u64,
+    pub(crate) unnotified: u64,
     pub(crate) queue: Vec<Packet>,
     pub(crate) free: Time,
 }
@@ -177,7 +177,7 @@ impl<E: Endpoint<Command = Command, Event = Event>> World<E> {
         };
         let place = (0..port.queue.len()).max_by_key(|&place| (rank(&port.queue[place]), place));
         let mut lost = port.queue.remove(place.expect("a packet waits"));
-        if self.dice.next_u64() % 1000 >= port.untold {
+        if self.dice.next_u64() % 1000 >= port.unnotified {
             lost.notify();
             self.after(4000, lost);
         }

@@ -86,7 +86,7 @@ impl<P: OutputPort> Switches<P> {
         if !is_free {
             return;
         }
-        if input.untold != 0 {
+        if input.pending != 0 {
             self.send_pause(core, sink, port, now);
         } else if node.next_departure() <= now {
             self.depart::<true>(core, sink, port, now);
@@ -151,7 +151,7 @@ impl Core {
         let lasts = lasts(&self.classes[link.class as usize], pause);
         let sender = self.routes.ports() + host;
         let pauses = self.pauses.as_mut().expect("a network with pauses");
-        pauses.tell_host(sender, pause, lasts, now);
+        pauses.notify_host(sender, pause, lasts, now);
         true
     }
 

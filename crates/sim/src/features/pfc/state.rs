@@ -107,9 +107,9 @@ pub(crate) struct Input {
     restless_from: u32,
     /// The classes that may cross XOFF, or are stopped, a bit each.
     restless: u8,
-    /// The classes with changes unknown to the sender, a bit each, since `untold_since`.
-    pub(crate) untold: u8,
-    untold_since: Time,
+    /// The classes with changes that the sender does not know yet, a bit each, since `pending_since`.
+    pub(crate) pending: u8,
+    pending_since: Time,
     /// The time at which the next frame must renew the pauses.
     pub(crate) renew_at: Time,
     /// Half of a pause at the sender's maximum rate.
@@ -131,18 +131,18 @@ impl Input {
     }
 
     pub(crate) fn notify(&mut self, class: usize, now: Time) {
-        if self.untold == 0 {
-            self.untold_since = now;
+        if self.pending == 0 {
+            self.pending_since = now;
         }
-        self.untold |= 1 << class;
+        self.pending |= 1 << class;
     }
 
     /// Returns when the port must act for its input, with a free transmitter from `free_at` on.
     #[inline]
     fn next(&self, free_at: Time) -> Time {
-        let notified_at = match self.untold {
+        let notified_at = match self.pending {
             0 => Time::NEVER,
-            _ => self.untold_since.max(free_at),
+            _ => self.pending_since.max(free_at),
         };
         notified_at.min(self.renew_at)
     }
@@ -203,8 +203,8 @@ impl Pauses {
                 restless_from,
                 // If one lookahead may bring more than XOFF, no input is ever calm.
                 restless: if restless_from == 0 { model.lossless } else { 0 },
-                untold: 0,
-                untold_since: Time::ZERO,
+                pending: 0,
+                pending_since: Time::ZERO,
                 renew_at: Time::NEVER,
                 renew_after: TimeDelta::from_ps(pause.as_ps() / 2),
                 on_wire: OnWire::default(),
@@ -309,7 +309,7 @@ impl Pauses {
     pub(crate) fn forget_input(&mut self, port: u32) {
         let Some(input) = self.inputs.find_mut(port as usize) else { return };
         input.ingress.forget();
-        (input.untold, input.renew_at) = (0, Time::NEVER);
+        (input.pending, input.renew_at) = (0, Time::NEVER);
         let turns = (0..CLASSES).filter(|&class| input.has_turned(class)).count();
         if turns % 2 != 0 {
             self.turn(port);
@@ -343,7 +343,7 @@ impl Pauses {
     /// Frame with the present state of a port's input, and the number of earlier frames.
     pub(crate) fn frame(&mut self, port: u32, now: Time) -> (Pause, u64) {
         let at = &mut self.inputs[port as usize];
-        let classes = mem::take(&mut at.untold);
+        let classes = mem::take(&mut at.pending);
         let stopped = at.ingress.stopped() & classes;
         at.renew_at = match at.ingress.stopped() {
             0 => Time::NEVER,
@@ -380,7 +380,7 @@ impl Pauses {
         sender.ended(now).for_each(|class| sender.go_on(class, now));
     }
 
-    pub(crate) fn tell_host(&mut self, node: u32, pause: Pause, lasts: TimeDelta, now: Time) {
+    pub(crate) fn notify_host(&mut self, node: u32, pause: Pause, lasts: TimeDelta, now: Time) {
         let sender = &mut self.senders[node as usize];
         sender.counters.received += 1;
         for class in (0..CLASSES).filter(|class| pause.classes >> class & 1 != 0) {
