@@ -93,8 +93,9 @@ fn files() -> String {
 }
 
 fn transports_known(transports: &Transports) -> String {
-    let mut text =
-        String::from("\n## Transports\n\n| transport | in figures | description |\n|---|---|---|\n");
+    let mut text = String::from(
+        "\n## Transports\n\n| transport | in figures | description |\n|---|---|---|\n",
+    );
     for transport in transports.iter() {
         let _ = writeln!(
             text,
