@@ -167,7 +167,8 @@ fn a_run_beyond_memory_is_refused_with_the_number() {
         large.replace("[[workload]]", "[output]\ntimeline = { flows = [[0, 1]] }\n[[workload]]");
     scratch.write("large.toml", large.trim_end_matches("output.timeline.flows = [[0, 1]]\n"));
     let text = succeeded(&scratch.trimline(&["explain", "large.toml"]));
-    let number = text.lines().last().unwrap().split(", ").last().unwrap().replace(" a run", "");
+    let number =
+        text.lines().last().unwrap().split(", ").last().unwrap().replace(" of memory per run", "");
     assert!(number.ends_with(" TB"), "{text}");
     let refused = scratch.trimline(&["run", "large.toml"]);
     assert_eq!(refused.status.code(), Some(2));

@@ -95,8 +95,8 @@ mod tests {
             ("value = 1.0\nnone = \"why\"", Some("exactly one")),
             ("from = 1.0\nsource = \"s\"", Some("the min and the max")),
             ("from = 2.0\nto = 1.0\nsource = \"s\"", Some("the min and the max")),
-            ("value = 1.0", Some("needs a `source`")),
-            ("none = \"why\"\nsource = \"s\"", Some("needs a `source`")),
+            ("value = 1.0", Some("expected a `source`")),
+            ("none = \"why\"\nsource = \"s\"", Some("expected a `source`")),
         ] {
             let baseline: Baseline = toml::from_str(text).unwrap();
             match (baseline.mistake(), mistake) {

@@ -497,7 +497,7 @@ mod tests {
         fs::write(folder.join(SUMMARY), "[]").unwrap();
         for other in ["report.html", "a/notes.txt", "a/seed-2/notes.txt"] {
             fs::write(folder.join(other), "mine").unwrap();
-            assert_refused(clear(), "other results");
+            assert_refused(clear(), "not a result");
             fs::remove_file(folder.join(other)).unwrap();
             assert!(
                 folder.join(SUMMARY).is_file() && folder.join("seed-1").join(MANIFEST).is_file()
@@ -534,7 +534,7 @@ mod tests {
             let places: Vec<_> =
                 (scenario.runs.iter()).map(|run| (directory(&folder, run), run)).collect();
             let clear = || OutputLock::take(&folder)?.clear(&scenario, &[], &places);
-            assert_refused(clear(), "not there");
+            assert_refused(clear(), "does not exist");
             fs::create_dir(&real).unwrap();
             assert!(clear().unwrap().is_empty());
             // The folder's own result goes: the link stays.
