@@ -190,7 +190,7 @@ mod tests {
         check(&mut named, true, (2, 0x0800, other));
         check(&mut named, false, (3, 0x0800, other));
         assert_eq!(named.refused, 3, "counts go on");
-        for (wrong, described) in [("learn = 0", "accept nothing"), ("", "no `addresses`")] {
+        for (wrong, described) in [("learn = 0", "accept no frame"), ("", "no `addresses`")] {
             let said = guard(wrong, &[]).unwrap_err();
             assert!(said.contains(described), "{said}");
         }

@@ -629,7 +629,7 @@ fn what_notifications_cannot_have_is_refused_by_its_place() {
     ] {
         assert!(fastlane(wrong).contains(word), "{}", fastlane(wrong));
     }
-    assert!(said("profile = \"codel\"").contains("no waits"));
+    assert!(said("profile = \"codel\"").contains("queueing delays"));
     assert_eq!(said("profile = \"paper\""), "");
 }
 
