@@ -108,8 +108,8 @@ fn detours(plan: &Plan, packet_bytes: u16) -> Vec<String> {
     let Some(Hot::Above(threshold)) = model.hot else { return Vec::new() };
     if threshold == 0 && model.seen == Seen::LastDeparture {
         return vec![
-            "switch.detour: the length at a departure counts the packet that leaves, so it is above a `threshold` of 0 \
-             for ever after a port's first packet: every later packet is detoured"
+            "switch.detour: the length at a departure counts the packet that leaves, so it is above a `threshold` \
+             below one packet for ever after a port's first packet: every later packet is detoured"
                 .to_owned(),
         ];
     }
@@ -287,14 +287,14 @@ mod tests {
     #[test]
     fn a_port_that_always_detours_is_said() {
         let keys = "topology.leafspine = { leaves = 2, spines = 2, hosts_per_leaf = 2 }\n\
-            switch.detour = { threshold = \"0pkt\", seen = \"last-departure\" }";
+            switch.detour = { threshold = \"8KB\", seen = \"last-departure\" }";
         check(
             keys,
             &[
-                "switch.detour: the length at a departure counts the packet that leaves, so it is above a `threshold` of 0 for ever after a port's first packet: every later packet is detoured",
+                "switch.detour: the length at a departure counts the packet that leaves, so it is above a `threshold` below one packet for ever after a port's first packet: every later packet is detoured",
             ],
         );
-        check(&keys.replace("0pkt", "1pkt"), &[]);
+        check(&keys.replace("8KB", "10KB"), &[]);
     }
 
     /// 5 % of 10 Gb/s are 62,500 B in a millisecond, and a packet of 9064 B comes at once.

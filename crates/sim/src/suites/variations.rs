@@ -127,8 +127,9 @@ pub(super) fn detour(plan: &mut Plan, seed: u64) {
         counts: draws.one_of(&[Counts::Detours, Counts::Detours, Counts::Switches]),
         seen: draws.one_of(&[Seen::Now, Seen::Now, Seen::LastDeparture, Seen::LastArrivalThatLeft]),
     };
-    // A register may stay above its threshold for ever. A dead way would then take every packet.
-    model.targets.dead &= model.seen == Seen::Now;
+    // A register may stay above its threshold for ever. Without its own port among the drawn ones, a packet would then
+    // always leave towards the same dead link.
+    model.targets.own |= model.seen != Seen::Now;
     plan.detour = Some(model);
 }
 
