@@ -170,10 +170,10 @@ class Folders(InScratch):
     def test_runs_of_an_earlier_call_are_not_averaged_in(self) -> None:
         """They go, and that is said; what is something else is refused."""
         trimline.run(INCAST, self.out, seeds="1..3")
-        with self.assertWarnsRegex(UserWarning, "runs of an earlier command removed .*seed-1"):
+        with self.assertWarnsRegex(UserWarning, "removed runs of an earlier command .*seed-1"):
             trimline.run(INCAST, self.out, seeds="1..2", settings=["links.rate=100Gbps"])
         self.assertEqual(len(trimline.Results.read(self.out)), 2)
-        with self.assertRaisesRegex(OSError, "holds results of something else: .*incast"):
+        with self.assertRaisesRegex(OSError, "holds other results: .*incast"):
             trimline.sweep({**INCAST, "name": "other"}, self.out, seeds="1..2", workers=1)
         self.assertEqual(len(trimline.Results.read(self.out)), 2)
 
@@ -250,7 +250,7 @@ class Folders(InScratch):
             "size": "9KB",
             "arrivals": {"poisson": {"load": "200%"}},
         }
-        with self.assertWarnsRegex(UserWarning, "workload w: 201 % of what"):
+        with self.assertWarnsRegex(UserWarning, "workload w: 201 % of the rate"):
             trimline.run({**INCAST, "duration": "20us", "workload": [flows]}, self.out)
 
 

@@ -21,26 +21,26 @@ pub(crate) struct Options {
     /// Print the results as JSON.
     #[arg(long)]
     json: bool,
-    /// Permutations from 16 to 65,536 hosts instead: how time and memory grow.
+    /// Run permutations of 16 to 65,536 hosts, which show how time and memory grow.
     #[arg(long, conflicts_with = "only")]
     scale: bool,
-    /// The large runs instead, once each unless told otherwise: 8192 hosts for 5 ms, 65,536 hosts, and
-    /// 60,000 of them sending to one.
+    /// Run the large workloads: 8192 hosts for 5 ms, 65,536 hosts, and an incast of 60,000 hosts.
     #[arg(long, conflicts_with_all = ["only", "scale"])]
     large: bool,
-    /// Only these workloads, of any of these: names with commas between.
+    /// Run only these workloads (comma-separated names), also of --scale and --large.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
-    /// Threads of one run. With more than one, every measurement has one with a single thread beside it.
+    /// Threads per run. With more than one, each measurement is paired with a single-threaded run.
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-    /// Repetitions, of which the best counts, or the median with several threads; default: 3, or 5.
+    /// Number of repetitions; the best counts, or the median with several threads. Default: 3, or 5 with several
+    /// threads; 1 with --large or workloads of HULL.
     #[arg(long, value_name = "N")]
     repeat: Option<usize>,
     /// Run one workload once in this process and print its numbers as JSON.
     #[arg(long, value_name = "NAME", hide = true, conflicts_with = "only")]
     once: Option<String>,
-    /// Simulated time instead of the workload's.
+    /// Simulated time. Default: the workload's.
     #[arg(long, value_name = "TIME", hide = true)]
     duration: Option<String>,
     /// Engine.
@@ -313,7 +313,7 @@ impl Workload {
     fn named(name: &str) -> Result<&'static Workload, Failure> {
         all().find(|workload| workload.name == name).ok_or_else(|| {
             let names: Vec<&str> = all().map(|workload| workload.name).collect();
-            Failure::message(format!("no workload `{name}`; there are {}", names.join(", ")))
+            Failure::message(format!("no workload `{name}`; expected one of {}", names.join(", ")))
         })
     }
 
@@ -424,7 +424,7 @@ fn once(workload: &Workload, options: &Options) -> Result<Measurement, Failure> 
     settings.extend(options.engine.as_ref().map(|engine| format!("engine=\"{engine}\"")));
     let scenario = Scenario::parse(workload.name, &workload.scenario(), &settings)?;
     let [run] = &scenario.runs[..] else {
-        return Err(Failure::message(format!("{}: not one run", workload.name)));
+        return Err(Failure::message(format!("{}: expected one run", workload.name)));
     };
     // The first progress report comes when the network is complete.
     let division = trimline_sim::division(&run.plan, options.threads);

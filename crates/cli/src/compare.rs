@@ -21,15 +21,15 @@ use crate::settings::{Runs, Settings};
     override_usage = "trimline compare <SCENARIO> <--transports <NAMES>|--schemes <NAMES>>"
 )]
 pub(crate) struct Options {
-    /// Scenario file (TOML), or flows of htsim (.cm) or of HPCC.
+    /// Scenario file (TOML), htsim connection matrix (.cm) or HPCC flow file.
     scenario: PathBuf,
-    /// Names of transports with commas, such as ndp,dctcp.
+    /// Compare these transports (comma-separated names), such as ndp,dctcp.
     #[arg(long, value_name = "NAMES")]
     transports: Option<String>,
     // The simulator has the list of names.
     #[arg(long, value_name = "NAMES|FILE", conflicts_with = "timers", help = schemes_help())]
     schemes: Option<String>,
-    /// Timers of TCP, DCTCP and MPTCP: presets of their `timers`. Default: what the scenario says.
+    /// Preset of the `timers` of TCP, DCTCP and MPTCP. Default: the timers of the scenario.
     #[arg(long, value_parser = ["linux", "datacenter", "rfc"])]
     timers: Option<String>,
     #[command(flatten)]
@@ -41,8 +41,8 @@ pub(crate) struct Options {
 /// The help of `--schemes`, which names all built-in schemes.
 fn schemes_help() -> String {
     format!(
-        "Schemes instead: a transport with its switches, phantom queues and pacers, under one name. Names with commas of \
-         {}; or a file (TOML) with a table [[scheme]] for each",
+        "Compare these schemes, each a transport with its switches, phantom queues and pacers: comma-separated names \
+         of {}, or a TOML file with a [[scheme]] table for each",
         SCHEMES.join(", ")
     )
 }
@@ -56,7 +56,10 @@ pub(crate) fn compare(options: Options, transports: &Transports) -> Result<ExitC
     let Comparison { scenario, settings, left_out } =
         read_comparison(&path, settings.format(), &settings.texts(), &compared, transports)?;
     if !left_out.is_empty() {
-        eprintln!("note: the scenario's own series are left out: {}", left_out.join(", "));
+        eprintln!(
+            "note: the comparison leaves out the scenario's own series: {}",
+            left_out.join(", ")
+        );
     }
     let mut names: Vec<&str> = Vec::new();
     for run in &scenario.runs {

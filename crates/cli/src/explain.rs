@@ -13,7 +13,7 @@ use crate::terminal::print;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Scenario file (TOML), or flows as for `run`.
+    /// Scenario file (TOML), htsim connection matrix (.cm) or HPCC flow file.
     scenario: PathBuf,
     #[command(flatten)]
     settings: Settings,

@@ -25,18 +25,20 @@ pub(crate) fn formats() -> String {
 }
 
 const FILES: &str = "\
-Files that are read as they are:
+Files that Trimline reads unchanged:
 
-topology.file    htsim's .topo; HPCC's topologies, where the graph is a folded Clos
-workload.file    htsim's .cm (flows, triggers, failures); HPCC's flows
-size.file        flow sizes: HPCC (bytes and percents), Homa (mean, then sizes and probabilities),
-                 dcPIM (packets, 1, probability), sizes and shares up to 1; blanks or commas
+topology.file    topologies of htsim (.topo), and of HPCC if the graph is a folded Clos
+workload.file    connection matrices of htsim (.cm: flows, triggers, failures), flow files of HPCC
+size.file        flow sizes of HPCC (bytes and percents), Homa (mean, then sizes and probabilities) and
+                 dcPIM (packets, 1, probability), or sizes and cumulative shares up to 1; columns are
+                 separated by blanks or commas
 
 `trimline run FLOWS.cm [--topology FILE]` runs a connection matrix without a scenario, and
-`trimline run FLOWS --topology FILE` flows of HPCC; so do compare, trace and explain. `--format` says which
-of the two a file is in, where its name (.cm, .tm) and first line do not.
-Written: fct.txt with output.fct = true, the lines of HPCC's FCT output.
+`trimline run FLOWS --topology FILE` a flow file of HPCC; so do compare, trace and explain. `--format`
+gives the format if neither the name (.cm, .tm) nor the first line shows it.
 
-Flow sizes that are built in, size.distribution = NAME; sources in crates/sim/distributions/README.md:
+Files that Trimline writes: fct.txt, in the FCT format of HPCC, with output.fct = true.
+
+Built-in flow-size distributions (size.distribution = NAME; sources in crates/sim/distributions/README.md):
 
 ";

@@ -23,7 +23,7 @@ pub(crate) fn catch_interrupts() -> Result<&'static AtomicBool, Failure> {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
                 .and_then(|_| flag::register(signal, Arc::clone(&stop)))
-                .map_err(|error| Failure::message(format!("Ctrl-C cannot be caught: {error}")))?;
+                .map_err(|error| Failure::message(format!("cannot handle Ctrl-C: {error}")))?;
         }
     }
     Ok(STOP.get_or_init(Arc::default))

@@ -90,52 +90,52 @@ struct Command {
 enum Verb {
     /// Run a scenario and write its results.
     Run(run::Options),
-    /// Run experiments and hold the findings of their paper against them.
+    /// Run experiments and compare their findings with the ranges from the papers.
     Reproduce(reproduce::Options),
     /// List the experiments.
     List(list::Options),
-    /// Run a scenario with several transports, or with several schemes: one table, one figure.
+    /// Compare transports or schemes on one scenario, in one table and one figure.
     Compare(compare::Options),
-    /// Follow a flow packet by packet: a capture for Wireshark, a trace for Perfetto, a table.
+    /// Trace one flow packet by packet: a capture for Wireshark, a trace for Perfetto and a table.
     Trace(trace::Options),
-    /// Make one HTML file of results: verdicts, plots, the network, manifests.
+    /// Write an HTML report of results: verdicts, plots, the network and manifests.
     Report(report::Options),
     /// Measure packet-hops per second on the standard workloads.
     Bench(bench::Options),
-    /// Run a figure on real hosts and switches, in network namespaces that vanish with the command.
+    /// Measure a figure on real hosts and switches, in temporary network namespaces.
     Testbed(testbed::Options),
-    /// Send messages to a host that answers (`trimline rpc serve`) and time them, over NDP.
+    /// Measure round-trip times over NDP to a host that runs `trimline rpc serve`.
     Ping(net::ping::Ping),
-    /// Answer requests over NDP, or generate them.
+    /// Answer requests over NDP, or generate them as load.
     #[command(subcommand)]
     Rpc(net::rpc::Rpc),
-    /// Send standard input to a host, or receive it, over NDP.
+    /// Transfer one host's standard input to another host's standard output over NDP.
     #[command(subcommand)]
     Cat(net::cat::Cat),
-    /// Make keys that hosts share (`--key`).
+    /// Create keys that hosts share (`--key`).
     #[command(subcommand)]
     Key(net::key::Key),
-    /// Print what a command with --stats wrote last: frames, and what became of the packets on each path.
+    /// Print the latest counters that a command with --stats wrote: frames, and packets per path.
     Stats(stats::Options),
     /// Print the JSON Schema of scenario files.
     Schema,
-    /// Print every key of a scenario, the switch profiles, the names of links and the columns of every file.
+    /// Print the reference of scenario keys, switch profiles, link names and columns of result files.
     Reference,
     /// List the transports that scenarios can name.
     Transports(transports::Options),
-    /// Write the beginning of something of your own.
+    /// Create a project from a template.
     #[command(subcommand)]
     New(New),
-    /// Say which files of other simulators are read, and list the built-in flow sizes.
+    /// List the file formats of other simulators that Trimline reads, and the built-in flow-size distributions.
     Formats,
-    /// Say in words what a scenario is, and what its runs will take.
+    /// Describe a scenario, and estimate the time and memory of its runs.
     Explain(explain::Options),
 }
 
 #[derive(Subcommand, Debug)]
 enum New {
-    /// A crate with a transport of your own: a constant rate with ACKs, which works, to be changed into yours. Its
-    /// program has every command of this one.
+    /// Create a crate with a custom transport: a working constant-rate transport with ACKs, to modify. The program of
+    /// the crate has every command of `trimline`.
     Transport(new_transport::Options),
 }
 

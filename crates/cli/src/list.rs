@@ -12,7 +12,7 @@ use crate::terminal::print;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Print them as JSON.
+    /// Print the list as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

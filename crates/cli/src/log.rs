@@ -9,10 +9,10 @@ use crate::terminal;
 /// The form of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// Sentences.
+    /// One sentence per line.
     #[default]
     Text,
-    /// A JSON object a line: `time`, `program`, `event`, what the event is about, `message`.
+    /// One JSON object per line, with `time`, `program`, `event`, `message` and the subject of the event.
     Json,
 }
 

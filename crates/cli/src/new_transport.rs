@@ -31,12 +31,12 @@ const KEPT: [&str; 44] = [
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Name of the crate and of the transport: lower-case letters, digits and `_`.
+    /// Name of the crate and its transport: lower-case letters, digits and `_`.
     name: String,
-    /// The folder to write; it must not be there. Default: the name.
+    /// Folder to create, which must not exist. Default: NAME in the current folder.
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
-    /// A checkout of Trimline on which the crate depends; default: the one that this program was built from.
+    /// Checkout of Trimline that the crate depends on. Default: the checkout that this program was built from.
     #[arg(long, value_name = "DIR")]
     trimline: Option<PathBuf>,
 }
@@ -46,7 +46,7 @@ pub(crate) fn new(options: Options, transports: &Transports) -> Result<ExitCode,
     check_name(&name, transports)?;
     let path = path.unwrap_or_else(|| PathBuf::from(&name));
     if fs::symlink_metadata(&path).is_ok() {
-        let problem = format!("{}: is there; expected a folder that is not", path.display());
+        let problem = format!("{}: exists; expected the name of a new folder", path.display());
         return Err(Failure::message(problem));
     }
     let root = checkout(trimline)?;
@@ -62,7 +62,7 @@ pub(crate) fn new(options: Options, transports: &Transports) -> Result<ExitCode,
     fs::copy(&locked, &lock).map_err(|error| Failure::io(&locked, &error))?;
     let shown = path.display();
     print(&format!(
-        "{shown}: a constant rate with ACKs, under the name `{name}`\n\
+        "{shown}: a constant-rate transport with ACKs, named `{name}`\n\
          next:\n  cd {shown}\n  cargo test\n  cargo run -- compare scenario.toml --transports {name},ndp\n"
     ))?;
     Ok(ExitCode::SUCCESS)
@@ -74,11 +74,11 @@ fn check_name(name: &str, transports: &Transports) -> Result<(), Failure> {
         || !name.chars().all(is_letter)
         || name.len() > 64
     {
-        "is no name of a crate and of a transport"
+        "is not a valid name of a crate and a transport"
     } else if KEPT.contains(&name) || name.starts_with("trimline_") {
-        "is a name that others keep"
+        "is a reserved name"
     } else if transports.find(name).is_some() {
-        "is a transport that is there already"
+        "is an existing transport"
     } else {
         return Ok(());
     };
@@ -95,7 +95,7 @@ fn checkout(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let is_checkout = |root: &PathBuf| root.join("crates/sim/Cargo.toml").is_file();
     whole.filter(is_checkout).ok_or_else(|| {
         Failure::message(format!(
-            "{}: no checkout of Trimline; name one with --trimline",
+            "{}: not a checkout of Trimline; expected one with --trimline",
             root.display()
         ))
     })
@@ -129,11 +129,11 @@ mod tests {
     #[test]
     fn names_are_new_and_of_crates() {
         for name in ["", "9p", "Paced", "a-b", "_a", "../x", "a b", &"a".repeat(65)] {
-            assert!(refused(name).contains("is no name"), "{name}");
+            assert!(refused(name).contains("is not a valid name"), "{name}");
         }
-        assert!(refused("dctcp").contains("there already"));
-        assert!(refused("match").contains("others keep"));
-        assert!(refused("trimline_sim").contains("others keep"));
+        assert!(refused("dctcp").contains("is an existing transport"));
+        assert!(refused("match").contains("is a reserved name"));
+        assert!(refused("trimline_sim").contains("is a reserved name"));
         assert!(check_name("paced_2", &Transports::built_in()).is_ok());
     }
 

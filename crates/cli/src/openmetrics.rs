@@ -88,7 +88,8 @@ impl Endpoint {
     /// permission is missing.
     pub fn open(target: &str) -> io::Result<Endpoint> {
         let Some(path) = target.strip_prefix("unix:").filter(|path| !path.is_empty()) else {
-            let text = format!("--metrics {target:?}: expected unix:PATH, a socket to make");
+            let text =
+                format!("--metrics {target:?}: expected unix:PATH, the path of a new socket");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         };
         let path = Path::new(path);
@@ -97,11 +98,14 @@ impl Endpoint {
         };
         if let Ok(about) = std::fs::symlink_metadata(path) {
             if !about.file_type().is_socket() {
-                let text = "a file is there; expected a socket that nobody answers, or nothing";
+                let text = "a file exists; expected an unused socket or a new path";
                 return Err(named(io::ErrorKind::AlreadyExists, text));
             }
             if UnixStream::connect(path).is_ok() {
-                return Err(named(io::ErrorKind::AddrInUse, "another process answers there"));
+                return Err(named(
+                    io::ErrorKind::AddrInUse,
+                    "another process listens on this socket",
+                ));
             }
             std::fs::remove_file(path).map_err(|error| named(error.kind(), &error.to_string()))?;
         }
@@ -240,7 +244,7 @@ pub(crate) mod tests {
         let mut one = Exposition::default();
         let labelled = |value: &str| vec![("port", value.to_owned())];
         let samples = [(labelled("a"), 1), (labelled("b \"quoted\""), 2)];
-        one.add(("trimline_sent_bytes", "bytes", "Bytes that were sent."), Kind::Counter, samples);
+        one.add(("trimline_sent_bytes", "bytes", "Sent bytes."), Kind::Counter, samples);
         one.add(("trimline_peers", "", "Peers."), Kind::Gauge, [(Labels::new(), 3)]);
         one
     }
@@ -279,13 +283,13 @@ pub(crate) mod tests {
         let target = format!("unix:{}", path.display());
         let refused = |target: &str| Endpoint::open(target).unwrap_err().to_string();
         std::fs::write(&path, "kept").unwrap();
-        assert!(refused(&target).contains("a file is there"));
+        assert!(refused(&target).contains("a file exists"));
         std::fs::remove_file(&path).unwrap();
         assert!(refused("/run/x").contains("expected unix:PATH"));
         // A socket without a listener.
         drop(UnixListener::bind(&path).unwrap());
         let endpoint = Endpoint::open(&target).unwrap();
-        assert!(refused(&target).contains("another process answers"));
+        assert!(refused(&target).contains("another process listens"));
         endpoint.publish(exposition());
         // Silent or long requests do not block other readers for long.
         let silent = UnixStream::connect(&path).unwrap();

@@ -43,8 +43,8 @@ const MISSING: i32 = 127;
 
 fn missing(module: &str, python: &Path) -> String {
     format!(
-        "{} cannot import trimline.{module}: `pip install .` brings all of it, in a clone `make venv module` too; or name \
-         another Python with TRIMLINE_PYTHON",
+        "{} cannot import trimline.{module}: install it with `pip install .`, or in a clone with `make venv module`, \
+         or set TRIMLINE_PYTHON to another Python",
         python.display()
     )
 }

@@ -12,16 +12,16 @@ use trimline_sim::transports::Transports;
 pub(crate) fn reference(transports: &Transports) -> String {
     let mut text = String::from(
         "# Reference\n\n\
-         `trimline reference` prints this page from the program itself. Keys are from the grammar that reads scenarios,\n\
-         columns from the code that writes files.\n\n\
+         `trimline reference` prints this page. Keys come from the grammar that reads scenarios, columns from the code that\n\
+         writes files.\n\n\
          ## Keys of a scenario\n\n\
-         A key without a source has a default that is chosen. An example is one value that the key takes. Where a table\n\
-         stands in double brackets there may be several.\n\n\
-         A run is made of layers. Each goes over those before it, in this order: the scenario, its series, its scheme, each\n\
-         `--set` in the order of the command, the point of the sweep. Trimline refuses a value that a sweep would hide, a key\n\
-         of a series that a scheme would replace, and a `--set` or a sweep of a key of a transport that the series or scheme\n\
-         does not have: `payload` is the key for all transports. Where no series or scheme names a transport,\n\
-         `--set transport.dctcp={}` chooses one.\n",
+         A key without a source has a chosen default. An example is one valid value of the key. A table in double brackets\n\
+         may occur several times.\n\n\
+         The settings of a run come in layers. Each layer overrides the earlier ones, in this order: the scenario, its\n\
+         series, its scheme, each `--set` in the order of the command line, the point of the sweep. Trimline refuses a value\n\
+         that a sweep would override, a key of a series that a scheme would replace, and a `--set` or a sweep of a key of a\n\
+         transport that the series or scheme does not have: `payload` is the key for all transports. If no series or scheme\n\
+         names a transport, `--set transport.dctcp={}` chooses one.\n",
     );
     text += &scenario::reference(transports);
     text += &scenario::profiles();
@@ -68,24 +68,24 @@ fn links() -> String {
 fn files() -> String {
     let mut text = String::from(
         "\n## Files of a run\n\n\
-         A number that a row does not have is an empty field. Times are whole picoseconds. summary.json has the sums and\n\
-         quantiles of these, manifest.json what made them; their names end in their units.\n",
+         A missing number is an empty field. Times are whole picoseconds. summary.json has the sums and quantiles of these\n\
+         columns, manifest.json the program and the settings of the run; the names of both end in their units.\n",
     );
     for file in FILES {
         let _ = write!(
             text,
-            "\n### {}\n\nA row is {}. `output.{}` asks for it.\n\n| column | unit | what it says |\n|---|---|---|\n",
+            "\n### {}\n\nA row is {}. `output.{}` enables the file.\n\n| column | unit | meaning |\n|---|---|---|\n",
             file.file, file.row, file.key
         );
         for column in file.columns {
             let _ = writeln!(text, "| `{}` | {} | {} |", column.name, column.unit, column.about);
         }
     }
-    text += "\n### Events of a timeline\n\n| event | what happened to a packet |\n|---|---|\n";
+    text += "\n### Events of a timeline\n\n| event | meaning |\n|---|---|\n";
     for (name, about) in EVENTS {
         let _ = writeln!(text, "| `{name}` | {about} |");
     }
-    text += "\n### Packets of a timeline\n\n| packet | what it is |\n|---|---|\n";
+    text += "\n### Packets of a timeline\n\n| packet | meaning |\n|---|---|\n";
     for (name, about) in PACKETS {
         let _ = writeln!(text, "| `{name}` | {about} |");
     }
@@ -93,8 +93,9 @@ fn files() -> String {
 }
 
 fn transports_known(transports: &Transports) -> String {
-    let mut text =
-        String::from("\n## Transports\n\n| transport | in figures | what it is |\n|---|---|---|\n");
+    let mut text = String::from(
+        "\n## Transports\n\n| transport | in figures | description |\n|---|---|---|\n",
+    );
     for transport in transports.iter() {
         let _ = writeln!(
             text,

@@ -18,10 +18,10 @@ pub(crate) struct Options {
     /// Directories of results.
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// The file; default: report.html in the first directory.
+    /// HTML file to write. Default: report.html in the first directory.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Count runs that were stopped before their end.
+    /// Include runs that were stopped early in means over seeds.
     #[arg(long)]
     include_stopped: bool,
 }
@@ -30,7 +30,7 @@ pub(crate) fn report(options: Options) -> Result<ExitCode, Failure> {
     let Options { folders, out, include_stopped } = options;
     let missing = folders.iter().find(|folder| !folder.is_dir());
     if let Some(folder) = missing {
-        return Err(Failure::message(format!("{}: no directory of results", folder.display())));
+        return Err(Failure::message(format!("{}: not a directory of results", folder.display())));
     }
     let first = folders.first().map_or(Path::new("."), PathBuf::as_path);
     let out = out.unwrap_or_else(|| first.join("report.html"));

@@ -22,40 +22,41 @@ use crate::verdict_table::{Count, summary, table};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Experiments: ndp/fig14, ndp, or all.
+    /// Experiments to run: an experiment such as ndp/fig14, a paper such as ndp, or all.
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
     /// Print findings as JSON.
     #[arg(long)]
     json: bool,
-    /// Print every finding, with its range and what is known of those that do not hold.
+    /// Print every finding with its range, and the known causes of misses.
     #[arg(short, long, conflicts_with = "json")]
     verbose: bool,
     #[command(flatten)]
     settings: Settings,
-    /// As `--threads` of `run`.
+    /// Number of threads, as `--threads` of `run`.
     #[arg(long, visible_alias = "threads", value_name = "N")]
     jobs: Option<usize>,
-    /// Only some of the runs, each as in the full tier: minutes for all. What they are too few for is not judged.
+    /// Make a subset of the full runs, which takes minutes for all experiments. Findings that need the other runs are
+    /// not judged.
     #[arg(long)]
     quick: bool,
-    /// Only these series, with commas. What is there of the others stays and is judged beside them; findings about
-    /// series that are not there are not judged.
+    /// Run only these series (comma-separated names); earlier results of other series stay. Findings about series
+    /// without results are not judged.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "quick")]
     series: Vec<String>,
-    /// Directory of the results; default: out, with --quick out/quick.
+    /// Directory of the results. Default: out, or out/quick with --quick.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on where an earlier command was stopped, as in `run`.
+    /// Continue a stopped command, as `--resume` of `run`.
     #[arg(long)]
     resume: bool,
-    /// Runs that were made elsewhere, as scripts/cached_runs.py writes them: they are judged and not made again.
+    /// Use the results in FILE, which scripts/cached_runs.py writes, and make only the other runs.
     #[arg(long, value_name = "FILE")]
     cached: Option<PathBuf>,
-    /// Do not draw.
+    /// Do not draw figures.
     #[arg(long)]
     no_plot: bool,
-    /// Begin runs that seem to need more memory than there is.
+    /// Start runs even if their estimated memory exceeds the free memory.
     #[arg(long)]
     ignore_memory: bool,
     #[command(flatten)]
@@ -121,7 +122,7 @@ pub(crate) fn reproduce(options: Options, transports: &Transports) -> Result<Exi
         print(&format!("\n{} experiments: {}", findings.len(), count.line()))?;
     } else if !verbose {
         let seconds = start.elapsed().as_secs_f64();
-        let described = "-v shows each, and causes of misses";
+        let described = "-v shows every finding, and causes of misses";
         print(&format!("{} ({described}); {seconds:.0} s\n", count.describe()))?;
     }
     Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::from(1) })
@@ -154,8 +155,8 @@ fn draw(
         }
         // The package reports itself why it draws nothing.
         Ok(Some(0..=2)) => {}
-        Ok(Some(status)) => eprintln!("no figure: trimline.plot ended with {status}"),
-        Ok(None) => eprintln!("no figure without trimline.plot"),
+        Ok(Some(status)) => eprintln!("no figure: trimline.plot exited with status {status}"),
+        Ok(None) => eprintln!("no figure: it needs trimline.plot"),
         Err(failure) => drop(report(&failure)),
     }
     Ok(())

@@ -42,8 +42,7 @@ pub(crate) fn aligned(entries: &[Value]) -> String {
 pub fn check_target(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(about) if !about.is_file() => {
-            let described =
-                format!("{}: expected a regular file, or none, to replace", path.display());
+            let described = format!("{}: expected a regular file or a new path", path.display());
             Err(io::Error::new(io::ErrorKind::InvalidInput, described))
         }
         Ok(_) | Err(_) => Ok(()),

@@ -20,13 +20,13 @@ use crate::terminal::print;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Scenario file (TOML), or flows of htsim (.cm) or of HPCC.
+    /// Scenario file (TOML), htsim connection matrix (.cm) or HPCC flow file.
     scenario: PathBuf,
     #[command(flatten)]
     settings: Settings,
     #[command(flatten)]
     runs: Runs,
-    /// Print the numbers as JSON instead of tables.
+    /// Print results as JSON. Default: tables.
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
 }
@@ -55,10 +55,10 @@ pub(crate) fn run_scenario(
         let left = scenario.runs.len() - results.done.len();
         let left = match (scenario.runs.len(), left) {
             (1, _) => String::new(),
-            (_, 0) => "; --resume makes those that were stopped".to_owned(),
-            (_, left) => format!("; --resume goes on, {left} runs had not begun"),
+            (_, 0) => "; --resume repeats the stopped runs".to_owned(),
+            (_, left) => format!("; --resume continues, {left} runs had not started"),
         };
-        eprintln!("stopped: results hold what there was until then{left}");
+        eprintln!("stopped: the results are partial{left}");
         return Ok(interrupted());
     }
     Ok(ExitCode::SUCCESS)
@@ -104,7 +104,7 @@ fn say_given_up(done: &[(&Run, Summary)]) {
         let left = summary.flows.run_ended + summary.flows.not_started;
         let when = summary.simulated_ps / 1_000_000_000_000;
         eprintln!(
-            "warning: {}: given up after {when} s of virtual time, because nothing arrived any more; flows that have not ended: {left}",
+            "warning: {}: stalled after {when} s of virtual time: no packet arrived any more; incomplete flows: {left}",
             run.name
         );
     }
@@ -116,7 +116,8 @@ fn say_not_started(done: &[(&Run, Summary)]) {
     for (run, summary) in done.iter().filter(are_left) {
         let (left, total) = (summary.flows.not_started, summary.flows.total);
         eprintln!(
-            "warning: {}: {left} of {total} flows did not start before the run ended: they begin later, or wait for others",
+            "warning: {}: {left} of {total} flows did not start before the run ended: they start later, or wait for \
+             other flows",
             run.name
         );
     }
@@ -137,6 +138,6 @@ fn say_warnings(scenario: &Scenario) {
         eprintln!("warning: {}", warning.sentence);
     }
     if said.len() > MAX {
-        eprintln!("warning: and {} more; `trimline explain` says which", said.len() - MAX);
+        eprintln!("warning: {} more; `trimline explain` lists all", said.len() - MAX);
     }
 }

@@ -37,13 +37,13 @@ pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String 
     if stopped > 0 {
         let enters = match runs.len() {
             1 => "",
-            _ => "; it enters no mean (--include-stopped)",
+            _ => "; means leave it out (--include-stopped includes it)",
         };
         text += &format!("\n{MARK} stopped before its end{enters}\n");
     }
     let hidden = runs.iter().map(|(_, run)| run.workloads.len().saturating_sub(MAX)).sum::<usize>();
     if hidden > 0 {
-        text += &format!("\n{hidden} more workloads are in summary.json\n");
+        text += &format!("\nsummary.json has {hidden} more workloads\n");
     }
     text
 }
@@ -83,7 +83,7 @@ fn losses(runs: &[(&str, &Summary)]) -> String {
     match failed + lost + corrupted {
         0 => String::new(),
         all => format!(
-            "\nlinks did not bring {all} packets{of}: {lost} lost, {corrupted} damaged, {failed} while down\n"
+            "\nlinks lost {all} packets{of}: {lost} at random, {corrupted} damaged, {failed} while down\n"
         ),
     }
 }
@@ -109,7 +109,7 @@ fn pauses(runs: &[(&str, &Summary)]) -> String {
     text += "\n";
     let passed: u64 = with().map(|(_, pauses)| pauses.cycles_passed).sum();
     if passed > 0 {
-        text += &format!("paused ports waited for each other {passed} times, and went on\n");
+        text += &format!("paused ports waited for each other {passed} times and resumed\n");
     }
     for (name, pauses) in with().filter(|(_, pauses)| !pauses.deadlock.is_empty()) {
         let name =

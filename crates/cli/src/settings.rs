@@ -12,23 +12,23 @@ use trimline_sim::transports::Transports;
 /// Options that override a scenario.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Settings {
-    /// Override a scenario key in every series and scheme, e.g. `--set payload=1460B` or `--set workload.incast.size=90KB`.
-    /// It goes before the scenario, a series and a scheme, and after a sweep.
+    /// Override a scenario key in every series and scheme, e.g. `--set payload=1460B` or `--set
+    /// workload.incast.size=90KB`. A sweep of the same key takes precedence.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Seeds instead of the scenario's: a range "1..5" or a list "1,4,7".
+    /// Run these seeds, a range "1..5" or a list "1,4,7". Default: the seeds of the scenario.
     #[arg(long = "seeds", value_name = "SEEDS")]
     seeds: Option<String>,
-    /// One seed instead of the scenario's, by its number.
+    /// Run only seed N. Default: the seeds of the scenario.
     #[arg(long = "seed", value_name = "N", conflicts_with = "seeds")]
     seed: Option<u64>,
-    /// Topology instead of the scenario's: a file of htsim or HPCC.
+    /// Read the topology from an htsim or HPCC file. Default: the topology of the scenario.
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
-    /// The file has flows in this format. Default: by its name and first line.
+    /// Format of a file of flows. Default: detected from its name and first line.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Engine instead of the scenario's.
+    /// Simulation engine; both give the same results. Default: the engine of the scenario.
     #[arg(long, value_parser = ["windows", "heap"])]
     engine: Option<String>,
 }
@@ -36,9 +36,9 @@ pub(crate) struct Settings {
 /// The format of a file of flows.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// A connection matrix of htsim.
+    /// Connection matrix of htsim.
     Htsim,
-    /// Flows of HPCC's simulations.
+    /// Flow file of HPCC.
     Hpcc,
 }
 
@@ -73,25 +73,25 @@ impl Settings {
 /// Options of runs.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Runs {
-    /// Threads: as many runs at the same time, and what is left over within each; the results are the same
-    /// with any number. Default: all cores, several for one run only where the network is large.
+    /// Number of threads, used first for parallel runs and then within runs; results do not depend on N. Default: all
+    /// cores, but one per run on small networks.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Directory of the results, which holds those of one command; default: out/ and the place of the scenario's
-    /// file, such as out/examples/incast, for `compare` with -compare.
+    /// Directory of the results; each command needs its own. Default: out/ and the path of the scenario file, such as
+    /// out/examples/incast; `compare` appends -compare.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Go on where an earlier command was stopped: runs whose results are there, of the same scenario by
-    /// the same program, are not done again.
+    /// Continue a stopped command: keep complete results of the same scenario and program, and make only the other
+    /// runs.
     #[arg(long)]
     resume: bool,
-    /// Print nothing but warnings and errors.
+    /// Print only warnings and errors.
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// Count runs that were stopped before their end in means over seeds.
+    /// Include runs that were stopped early in means over seeds.
     #[arg(long)]
     include_stopped: bool,
-    /// Begin runs that seem to need more memory than there is.
+    /// Start runs even if their estimated memory exceeds the free memory.
     #[arg(long)]
     ignore_memory: bool,
 }
@@ -120,7 +120,7 @@ fn seeds_setting(seeds: &str) -> String {
 /// Options for the place of experiments.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Library {
-    /// Directory of experiments; default: ./experiments, or those built in.
+    /// Directory of experiments. Default: ./experiments, else the built-in experiments.
     #[arg(long = "experiments", env = "TRIMLINE_EXPERIMENTS", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }

@@ -108,30 +108,40 @@ type Counter = (&'static str, &'static str, &'static str, u64);
 
 fn counters<I: PacketIo>(host: &Host<I>) -> [Counter; 16] {
     let seen = host.statistics();
-    let trimmed = "Headers that arrived instead of packets.";
+    let trimmed = "Received headers of trimmed packets.";
     let challenged = "First packets answered with a token.";
-    let unreadable = "Frames that arrived and could not be read.";
-    let limits = "Frames that would have opened what there is no room for.";
-    let room = "Packets that were taken as headers, because the application had not read.";
-    let way = "Frames to peers without a known Ethernet address.";
+    let unreadable = "Frames that could not be read from the interface.";
+    let limits = "Frames that would have exceeded a limit of the host.";
+    let room = "Data packets treated as headers, because the application does not read.";
+    let way = "Frames to peers whose Ethernet address is unknown.";
     [
-        ("frames_in", "received_frames", "Frames that arrived.", seen.frames_in),
-        ("bytes_in", "received_bytes", "Bytes of frames that arrived, without FCS.", seen.bytes_in),
-        ("frames_out", "sent_frames", "Frames that were sent.", seen.frames_out),
-        ("bytes_out", "sent_bytes", "Bytes of frames that were sent, without FCS.", seen.bytes_out),
+        ("frames_in", "received_frames", "Received frames.", seen.frames_in),
+        ("bytes_in", "received_bytes", "Bytes of received frames, without FCS.", seen.bytes_in),
+        ("frames_out", "sent_frames", "Sent frames.", seen.frames_out),
+        ("bytes_out", "sent_bytes", "Bytes of sent frames, without FCS.", seen.bytes_out),
         ("trimmed_in", "trimmed_frames", trimmed, seen.trimmed_in),
-        ("returned_in", "returned_frames", "Headers that came back.", seen.returned_in),
-        ("misdirected", "misdirected_frames", "Frames for another host.", seen.misdirected),
+        ("returned_in", "returned_frames", "Own headers that a switch returned.", seen.returned_in),
+        (
+            "misdirected",
+            "misdirected_frames",
+            "Frames addressed to another host.",
+            seen.misdirected,
+        ),
         // Its metric has a label for each reason.
         ("refused", "", "", seen.refused_in_all()),
         ("beyond_limits", "beyond_limits_frames", limits, seen.beyond_limits),
         ("without_room", "without_room_frames", room, seen.without_room),
         ("without_way", "without_way_frames", way, seen.without_way),
-        ("implausible", "implausible_frames", "Frames that name what cannot be.", seen.implausible),
+        (
+            "implausible",
+            "implausible_frames",
+            "Frames that name something impossible.",
+            seen.implausible,
+        ),
         ("challenged", "challenged_frames", challenged, seen.challenged),
         ("unsent", "unsent_frames", "Frames that the interface did not send.", host.unsent()),
         ("unreadable", "unreadable_frames", unreadable, host.unreadable()),
-        ("overrun", "overrun_frames", "Frames that found the ring full.", host.overrun()),
+        ("overrun", "overrun_frames", "Frames lost because the ring was full.", host.overrun()),
     ]
 }
 
@@ -145,12 +155,12 @@ fn exposition<I: PacketIo>(host: &mut Host<I>) -> Exposition {
     }
     let refused =
         seen.refused_by_reason().map(|(why, count)| (vec![("reason", why.to_owned())], count));
-    let about = ("trimline_host_refused_frames", "frames", "Frames that were refused.");
+    let about = ("trimline_host_refused_frames", "frames", "Malformed or forged frames.");
     text.add(about, Kind::Counter, refused);
     let connections = plain(host.core().connections() as u64);
-    text.add(("trimline_host_connections", "", "Connections."), Kind::Gauge, connections);
+    text.add(("trimline_host_connections", "", "Current connections."), Kind::Gauge, connections);
     let peers = plain(host.core().peers() as u64);
-    text.add(("trimline_host_peers", "", "Peers that are known."), Kind::Gauge, peers);
+    text.add(("trimline_host_peers", "", "Current peers."), Kind::Gauge, peers);
     let paths = host.core().paths(now, ROWS);
     let labels = |path: &PathStatus| -> Labels {
         vec![
@@ -171,11 +181,11 @@ fn exposition<I: PacketIo>(host: &mut Host<I>) -> Exposition {
 type PathCounter = (&'static str, &'static str, fn(&PathStatus) -> u64);
 
 const PATH_COUNTERS: [PathCounter; 5] = [
-    ("sent", "Packets that were sent on a path.", |path| path.counters.sent),
-    ("acked", "Packets of a path that were ACKed.", |path| path.counters.acked),
-    ("nacked", "Packets of a path that were NACKed.", |path| path.counters.nacked),
-    ("returned", "Packets of a path that came back as headers.", |path| path.counters.returned),
-    ("lost", "Packets of a path that were given up as lost.", |path| path.counters.lost),
+    ("sent", "Packets sent on a path.", |path| path.counters.sent),
+    ("acked", "Packets ACKed on a path.", |path| path.counters.acked),
+    ("nacked", "Packets NACKed on a path.", |path| path.counters.nacked),
+    ("returned", "Packets of a path returned as headers.", |path| path.counters.returned),
+    ("lost", "Packets of a path declared lost.", |path| path.counters.lost),
 ];
 
 fn event_of(news: News) -> &'static str {
@@ -207,7 +217,7 @@ fn table(path: &Path) -> Result<String, Failure> {
         |what: &dyn std::fmt::Display| Failure::message(format!("{}: {what}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
-    let entries = value.as_object().ok_or_else(|| wrong(&"expected what --stats writes"))?;
+    let entries = value.as_object().ok_or_else(|| wrong(&"expected a file that --stats writes"))?;
     Ok(shown(entries))
 }
 
@@ -225,9 +235,9 @@ fn shown(entries: &Map<String, Value>) -> String {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// The file.
+    /// File that `--stats` writes.
     file: PathBuf,
-    /// Print again every so many seconds, until interrupted.
+    /// Print every S seconds until interrupted. Default: print once.
     #[arg(long, value_name = "S")]
     every: Option<f64>,
 }

@@ -40,7 +40,7 @@ pub fn losses(losses: &Losses) -> String {
     if lost.is_empty() {
         return String::new();
     }
-    format!("lost beside the ports: {}\n", lost.join(", "))
+    format!("lost outside the ports: {}\n", lost.join(", "))
 }
 
 /// Ports and losses in the form that `trimline stats` reads.
@@ -82,7 +82,7 @@ pub fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Expositio
         text.add((&name, unit, &help), Kind::Counter, samples);
     }
     let (name, unit) = metric_of(BY_PHANTOM);
-    let help = "Packets that the phantom queue of a port marked; some of those marked.";
+    let help = "Packets that the phantom queue of a port marked; `marked` includes them.";
     let samples = of_each(&|number| fabric.marked_by_phantom(number as u32));
     text.add((&name, unit, help), Kind::Counter, samples);
     let queued = (0..ports.len()).flat_map(|number| {
@@ -102,7 +102,7 @@ pub fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Expositio
     let up = config.host.iter().enumerate().map(|(port, host)| {
         (vec![("interface", host.interface.clone())], u64::from(runner.is_up(port)))
     });
-    let help = "1: the interface is there and its link is up.";
+    let help = "1: the interface exists and its link is up.";
     text.add(("trimline_switch_interface_up", "", help), Kind::Gauge, up);
     let strangers = config.host.iter().zip(fabric.refused_sources());
     let strangers =
@@ -112,13 +112,12 @@ pub fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Expositio
     text.add(about, Kind::Counter, strangers);
     let lost = runner.losses().named();
     let lost = lost.map(|(name, count)| (vec![("reason", name.to_owned())], count));
-    let about =
-        ("trimline_switch_lost_frames", "frames", "Frames that were lost beside the ports.");
+    let about = ("trimline_switch_lost_frames", "frames", "Frames lost outside the ports.");
     text.add(about, Kind::Counter, lost);
     let unnotified = fabric.unnotified().into_iter().flatten();
     let unnotified =
         unnotified.map(|(reason, count)| (vec![("reason", reason.name().to_owned())], count));
-    let help = "Frames that were dropped without a notification to their senders.";
+    let help = "Frames dropped without a notification to the sender.";
     text.add(("trimline_switch_unnotified_frames", "frames", help), Kind::Counter, unnotified);
     text
 }

@@ -38,7 +38,7 @@ fn write_to(out: &mut impl Write, text: &str) -> io::Result<bool> {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => {
-            let described = format!("standard output: {error}; what is there is not whole");
+            let described = format!("standard output: {error}; the output is incomplete");
             Err(io::Error::new(error.kind(), described))
         }
     }

@@ -21,62 +21,62 @@ use crate::verdict_table::table;
 /// The figures of the testbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Figure {
-    /// Time of a 1 KB request: raw, NDP, TFO, TCP; polling and blocking.
+    /// Latency of a 1 KB request over raw frames, NDP, TFO and TCP, polling and blocking.
     Fig08,
-    /// Seven hosts answer one: NDP and TCP.
+    /// Incast of seven hosts, with NDP and TCP.
     Fig09,
-    /// A short flow beside six long ones, with and without priority.
+    /// FCT of a short flow beside six long flows, with and without priority.
     Fig10,
-    /// Throughput by initial window.
+    /// Throughput for several initial windows.
     Fig11,
     /// Time between two PULLs at the sender.
     Fig12,
-    /// The first request to a server that validates addresses, and the next one.
+    /// Latency of the first and the second request to a server that validates addresses.
     FirstContact,
-    /// One flow beside bare frames, and the switch beside a bare forwarder.
+    /// Throughput of one flow against bare frames, and of the switch against a bare forwarder.
     Throughput,
-    /// `cat` beside the kernel's TCP without offloads, and `rpc` beside an echo of UDP, over one cable.
+    /// `cat` against the kernel's TCP without offloads, and `rpc` against a UDP echo, over one cable.
     Kernel,
-    /// NDP and the kernel's TCP into one port: long flows of both, and an incast of NDP beside TCP.
+    /// NDP and the kernel's TCP at one port: long flows of both, and an NDP incast beside TCP.
     Coexist,
-    /// Two flows of the kernel's TCP into one port, with a phantom queue and without: Table 1 and Figure 2 of HULL.
+    /// Two flows of the kernel's TCP at one port, with and without a phantom queue (HULL, Table 1 and Figure 2).
     Hull,
-    /// Flows of the kernel's TCP into a port that tells senders of drops (FastLane).
+    /// Flows of the kernel's TCP at a port that notifies senders of drops (FastLane).
     Fastlane,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum HullFigure {
-    /// Throughput, and how long frames wait at the port: TCP, TCP with ECN, a phantom queue.
+    /// Throughput and queueing delay of TCP, of TCP with ECN, and with a phantom queue.
     #[value(name = "table1-real")]
     Table1,
-    /// A phantom queue whose drain is swept.
+    /// Throughput and queueing delay over the drain rate of a phantom queue.
     #[value(name = "fig02-real")]
     Fig02,
 }
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// What to run.
+    /// Figure to measure.
     figure: Figure,
-    /// Requests (fig08), clients (first-contact), repetitions of each incast, pairs of flows (throughput), rounds
-    /// (kernel, coexist, hull, fastlane).
+    /// Number of requests (fig08), clients (first-contact), incasts of each size (fig09), flows of each size (fig10),
+    /// pairs of flows (throughput) or rounds (others). The default depends on the figure.
     #[arg(long, value_name = "N")]
     repeat: Option<u64>,
-    /// Virtual line rate of the switches; without a unit in Mb/s.
+    /// Virtual line rate of the switches; a number without a unit is in Mb/s.
     #[arg(long, value_name = "RATE", default_value = "200Mbps", value_parser = quantity::rate)]
     rate: BitRate,
     /// Directory of the results.
     #[arg(long, value_name = "DIR", default_value = "out/testbed")]
     out: PathBuf,
-    /// Directory of experiments: what is expected.
+    /// Directory of experiments, which have the expected findings.
     #[arg(long = "experiments", value_name = "DIR", default_value = "experiments")]
     experiments: PathBuf,
-    /// Write every frame between a host and its switch into this file, for Wireshark (fig09 and fig10, NDP; fastlane, the
+    /// Write every frame between a host and its switch into FILE, for Wireshark (fig09 and fig10: NDP; fastlane: the
     /// first round).
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// Print measures and verdicts as JSON: an object a figure.
+    /// Print measures and verdicts as JSON, one object per figure.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -89,10 +89,10 @@ pub(crate) struct Options {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Options of hull")]
 struct HullOptions {
-    /// One of its two figures alone.
+    /// Measure only this figure. Default: both.
     #[arg(long, value_name = "FIGURE")]
     only: Option<HullFigure>,
-    /// Delay of every link, also of fastlane; a round trip has four of them [default: 250us].
+    /// Delay of every link of hull and fastlane; a round trip crosses four links [default: 250us].
     #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
     delay: Option<TimeDelta>,
 }
@@ -101,28 +101,28 @@ struct HullOptions {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Options of coexist")]
 struct CoexistOptions {
-    /// Long flows of NDP, each from a host of its own [default: 4].
+    /// Number of long NDP flows, each from a separate host [default: 4].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     ndp_flows: Option<u32>,
-    /// Long flows of TCP, each from a host of its own [default: 4].
+    /// Number of long TCP flows, each from a separate host [default: 4].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     tcp_flows: Option<u32>,
-    /// Packets of TCP's queue [default: 200].
+    /// Capacity of TCP's queue, in packets [default: 200].
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     tcp_queue: Option<u32>,
-    /// TCP's congestion control, as the kernel calls it; also of fastlane [default: cubic; hull: reno].
+    /// TCP congestion control of coexist, hull and fastlane, by its name in the kernel [default: cubic; hull: reno].
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
-    /// Seconds of each interval that is counted [default: 5; hull: 8].
+    /// Duration of each measured interval of coexist and hull, in seconds [default: 5; hull: 8].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: Option<u64>,
-    /// Hosts that answer in an incast of NDP [default: 16].
+    /// Number of senders of an NDP incast [default: 16].
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=64))]
     incast_senders: Option<u32>,
-    /// Size of each answer; without a unit in bytes [default: 450KB].
+    /// Size of each response; a number without a unit is in bytes [default: 450KB].
     #[arg(long, value_name = "SIZE", value_parser = answer_size)]
     incast_bytes: Option<ByteCount>,
-    /// Incasts of a round beside TCP, one after the other; as many without TCP come first [default: 5].
+    /// Number of incasts per round beside TCP, after the same number without TCP [default: 5].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     incasts: Option<u32>,
 }
@@ -137,7 +137,7 @@ fn answer_size(text: &str) -> Result<ByteCount, String> {
     let size = quantity::size(text)?;
     match size.get() >= 1 && size <= LONGEST_ANSWER {
         true => Ok(size),
-        false => Err(format!("{text} is no size of an answer; expected 1 B to 64 MB")),
+        false => Err(format!("{text} is out of range; expected 1 B to 64 MB")),
     }
 }
 
@@ -171,7 +171,7 @@ fn unheeded(options: &Options) -> Option<(&'static str, &'static str)> {
         incasts,
     } = &options.coexist;
     let HullOptions { only, delay } = &options.hull;
-    let (coexist, capture) = ("coexist", "fig09, fig10 and fastlane");
+    let (coexist, capture) = ("coexist", "fig09, fig10 or fastlane");
     let given: [(&str, bool, &[Figure], &str); 11] = [
         ("--ndp-flows", ndp_flows.is_some(), &[Coexist], coexist),
         ("--tcp-flows", tcp_flows.is_some(), &[Coexist], coexist),
@@ -180,14 +180,14 @@ fn unheeded(options: &Options) -> Option<(&'static str, &'static str)> {
             "--congestion",
             congestion.is_some(),
             &[Coexist, Hull, Fastlane],
-            "coexist, hull and fastlane",
+            "coexist, hull or fastlane",
         ),
-        ("--seconds", seconds.is_some(), &[Coexist, Hull], "coexist and hull"),
+        ("--seconds", seconds.is_some(), &[Coexist, Hull], "coexist or hull"),
         ("--incast-senders", incast_senders.is_some(), &[Coexist], coexist),
         ("--incast-bytes", incast_bytes.is_some(), &[Coexist], coexist),
         ("--incasts", incasts.is_some(), &[Coexist], coexist),
         ("--only", only.is_some(), &[Hull], "hull"),
-        ("--delay", delay.is_some(), &[Hull, Fastlane], "hull and fastlane"),
+        ("--delay", delay.is_some(), &[Hull, Fastlane], "hull or fastlane"),
         ("--capture", options.capture.is_some(), &[Fig09, Fig10, Fastlane], capture),
     ];
     let is_unheeded = |given: &(&str, bool, &[Figure], &str)| {
@@ -219,7 +219,7 @@ pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
     let name = options.figure.to_possible_value().expect("every figure has a name");
     let name = name.get_name();
     if let Some((option, figures)) = unheeded(options) {
-        let text = format!("testbed {name}: {option} is of {figures}; expected it there alone");
+        let text = format!("testbed {name}: {option} does not apply; expected {figures}");
         return Err(Failure::message(text));
     }
     let parts = parts(options, name);
@@ -293,7 +293,7 @@ fn own_program() -> io::Result<PathBuf> {
     match program.file_stem().is_some_and(|name| name == "trimline") {
         true => Ok(program),
         false => Err(io::Error::other(format!(
-            "it starts trimline cat and trimline rpc; expected to run as the program trimline, not within {}",
+            "it starts `trimline cat` and `trimline rpc`; expected the program `trimline`, not {}",
             program.display()
         ))),
     }

@@ -15,17 +15,17 @@ use crate::terminal::{columns, print};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Scenario file (TOML), or flows of htsim (.cm) or of HPCC.
+    /// Scenario file (TOML), htsim connection matrix (.cm) or HPCC flow file.
     scenario: PathBuf,
     #[command(flatten)]
     settings: Settings,
-    /// The flow: its row in flows.csv, from 0; default: what `output.timeline` asks for.
+    /// Flow to trace, by its row in flows.csv from 0. Default: the flows and ports of `output.timeline`.
     #[arg(long, value_name = "N")]
     flow: Option<usize>,
-    /// Name of the run, as `run` prints it; default: the first.
+    /// Run to trace, by the name that `run` prints. Default: the first run.
     #[arg(long, value_name = "NAME")]
     run: Option<String>,
-    /// Directory of the result; default: out/ and the scenario's name with -trace.
+    /// Directory of the results. Default: out/ and the path of the scenario file, with -trace appended.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

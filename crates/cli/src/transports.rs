@@ -11,7 +11,7 @@ use crate::terminal::{columns, print};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Print them as JSON: names, labels and colours of figures.
+    /// Print the list as JSON: names, and labels and colours in figures.
     #[arg(long)]
     json: bool,
 }
@@ -32,7 +32,7 @@ pub(crate) fn list(options: &Options, transports: &Transports) -> Result<ExitCod
         print(&format!("{:#}\n", json!(all)))?;
     } else {
         let row = |described: [&str; 3]| described.map(str::to_owned).to_vec();
-        let mut rows = vec![row(["transport", "figures", "what it is"])];
+        let mut rows = vec![row(["transport", "figures", "description"])];
         rows.extend(transports.iter().map(|t| row([t.name(), t.label(), t.about()])));
         print(&columns(&rows))?;
     }

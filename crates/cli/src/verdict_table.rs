@@ -32,7 +32,7 @@ impl Count {
     pub(crate) fn line(&self) -> String {
         let Count { ranges: [ranges, ranges_hold], signs: [signs, signs_hold] } = self;
         format!(
-            "findings with a range: {ranges_hold} of {ranges} hold; with a sign alone: {signs_hold} of {signs} hold\n"
+            "findings with a range: {ranges_hold} of {ranges} hold; with only a sign: {signs_hold} of {signs} hold\n"
         )
     }
 }
@@ -155,7 +155,7 @@ mod tests {
         count.add(&verdicts);
         assert_eq!(
             count.line(),
-            "findings with a range: 1 of 1 hold; with a sign alone: 1 of 2 hold\n"
+            "findings with a range: 1 of 1 hold; with only a sign: 1 of 2 hold\n"
         );
         let table = table("p/f", "t", &verdicts, Tier::Full);
         assert_eq!(table.matches("..0 sign").count(), 2, "{table}");

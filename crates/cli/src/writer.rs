@@ -56,7 +56,7 @@ impl<T: Send + 'static> Writer<T> {
                 outcome = write(newest);
                 if let (Err(error), false) = (&outcome, was_said) {
                     was_said = true;
-                    say(&format!("{error}; going on"));
+                    say(&format!("{error}; the program continues"));
                 }
             }
             of_thread.told().outcome = Some(outcome);
@@ -88,7 +88,7 @@ impl<T: Send + 'static> Writer<T> {
         let waited = self.shared.changed.wait_timeout_while(told, stall_timeout, is_waited_for);
         let (mut told, _) = waited.unwrap_or_else(PoisonError::into_inner);
         told.outcome.take().unwrap_or_else(|| {
-            let described = format!("{}: no reader takes what is written there", self.place);
+            let described = format!("{}: the last write did not finish in time", self.place);
             Err(io::Error::new(io::ErrorKind::TimedOut, described))
         })
     }
@@ -137,7 +137,7 @@ mod tests {
             assert_eq!(seen.recv(), Ok(number));
         }
         writer.finish(4).unwrap();
-        assert_eq!(received.iter().collect::<Vec<_>>(), ["no room; going on"]);
+        assert_eq!(received.iter().collect::<Vec<_>>(), ["no room; the program continues"]);
         let writer = Writer::saying("place", |()| Err(io::Error::other("no room")), |_| {});
         assert_eq!(writer.finish(()).unwrap_err().to_string(), "no room");
     }

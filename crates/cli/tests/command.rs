@@ -47,7 +47,7 @@ fn a_deadlock_is_a_result_that_says_so() {
     // The run would end the same way every time, so it is not repeated.
     let again = scratch.trimline(&["run", "s.toml", "--out", "out", "--resume", "--quiet"]);
     let said = String::from_utf8(again.stderr).unwrap();
-    assert!(said.contains("resumed: 1 of 1 runs are there"), "{said}");
+    assert!(said.contains("resumed: 1 of 1 runs are complete"), "{said}");
     assert!(
         said.contains("warning: seed-1: deadlock of paused ports: tor 0 up 0, spine 0 down 1"),
         "{said}"
@@ -134,7 +134,7 @@ fn a_folder_holds_the_runs_of_one_command() {
     let output = scratch.trimline(&other);
     succeeded(&output);
     let removed =
-        "note: runs of an earlier command removed from out/incast: seed-1, seed-2, seed-3\n";
+        "note: removed runs of an earlier command from out/incast: seed-1, seed-2, seed-3\n";
     assert_eq!(said(&output), removed);
     let left = results(&scratch.0.join("out/incast"), true);
     let left: Vec<&String> = left.keys().collect();
@@ -167,7 +167,8 @@ fn a_run_beyond_memory_is_refused_with_the_number() {
         large.replace("[[workload]]", "[output]\ntimeline = { flows = [[0, 1]] }\n[[workload]]");
     scratch.write("large.toml", large.trim_end_matches("output.timeline.flows = [[0, 1]]\n"));
     let text = succeeded(&scratch.trimline(&["explain", "large.toml"]));
-    let number = text.lines().last().unwrap().split(", ").last().unwrap().replace(" a run", "");
+    let number =
+        text.lines().last().unwrap().split(", ").last().unwrap().replace(" of memory per run", "");
     assert!(number.ends_with(" TB"), "{text}");
     let refused = scratch.trimline(&["run", "large.toml"]);
     assert_eq!(refused.status.code(), Some(2));
@@ -199,7 +200,7 @@ fn a_trace_that_is_misused_removes_nothing() {
     }
     let done = scratch.trimline(&[&["trace", "incast.toml", "--flow", "0"], &out[..]].concat());
     succeeded(&done);
-    assert!(said(&done).contains("removed from x: seed-1, seed-2"), "{}", said(&done));
+    assert!(said(&done).contains("from x: seed-1, seed-2"), "{}", said(&done));
     // The parts of its completion time are all of it.
     let column = |text: &str, place: usize| -> Vec<u64> {
         let cells = text.lines().filter_map(|line| line.split(',').nth(place));
@@ -219,9 +220,13 @@ fn overload_and_what_seeds_mean_are_said() {
     scratch.write("w.toml", scenario);
     let output = scratch.trimline(&["run", "w.toml"]);
     succeeded(&output);
-    assert!(said(&output).starts_with("warning: workload w: 201 % of what"), "{}", said(&output));
+    assert!(
+        said(&output).starts_with("warning: workload w: 201 % of the rate"),
+        "{}",
+        said(&output)
+    );
     let text = succeeded(&scratch.trimline(&["explain", "w.toml"]));
-    assert!(text.contains("  overload   workload w: 201 % of what"), "{text}");
+    assert!(text.contains("  overload   workload w: 201 % of the rate"), "{text}");
     let misread = scratch.trimline(&["run", "w.toml", "--seeds", "3"]);
     assert_eq!(misread.status.code(), Some(2));
     assert!(said(&misread).contains("3 may be one seed or 3 seeds"), "{}", said(&misread));
@@ -295,7 +300,7 @@ fn a_sweep_that_was_stopped_goes_on_and_comes_to_the_same_bytes() {
     let resumed = scratch.trimline(&["run", "sweep.toml", "--resume"]);
     succeeded(&resumed);
     let said = String::from_utf8(resumed.stderr).unwrap();
-    assert_eq!(said, "resumed: 9 of 12 runs are there\n");
+    assert_eq!(said, "resumed: 9 of 12 runs are complete\n");
     assert_eq!(results(&out, false), whole);
     let again = ["a/senders=5/seed-2", "b/senders=2/seed-2", "b/senders=8/seed-1"];
     let again = again.map(|run| format!("{run}/manifest.json"));
@@ -421,7 +426,8 @@ fn a_run_without_a_duration_goes_on_while_anything_does() {
     assert_eq!(run("back", &format!("{dead}{}", failed("80s", "restore"))), (1, String::new()));
     let (completed, said) = run("dead", &dead);
     assert_eq!(completed, 0);
-    let expected = "given up after 30 s of virtual time, because nothing arrived any more; flows that have not ended: 1";
+    let expected =
+        "stalled after 30 s of virtual time: no packet arrived any more; incomplete flows: 1";
     assert!(said.starts_with("warning: ") && said.contains(expected), "{said}");
     let past =
         format!("duration = \"1ms\"\n{cable}transport.ndp = {{}}\n{}", flow("start = \"2ms\"\n"));
@@ -525,7 +531,7 @@ fn reproduce_judges_and_says_so_in_json() {
         String::from_utf8(output.stdout).unwrap()
     });
     assert!(table.contains("DOES NOT HOLD") && !table.contains('\x1b'), "{table}");
-    assert!(summary.contains("\n0 of 4 findings hold (-v shows each"), "{summary}");
+    assert!(summary.contains("\n0 of 4 findings hold (-v shows every finding"), "{summary}");
     let is_wide = |line: &str| line.chars().count() > 80;
     assert!(summary.lines().count() == 3 && !summary.lines().any(is_wide), "{summary}");
 }
@@ -540,7 +546,7 @@ fn cached_runs_beside_settings_are_refused() {
         let output = scratch.trimline(&[&base[..], &setting[..]].concat());
         assert_eq!(output.status.code(), Some(2), "{setting:?}");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("--cached beside other settings"), "{said}");
+        assert!(said.contains("--cached with settings"), "{said}");
         assert_eq!(scratch.names(), ["cached.jsonl"], "{setting:?}");
     }
 }
@@ -674,11 +680,11 @@ fn a_crate_for_a_transport_is_written_once() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(refused(&["my_own", "--path", "there/mine"]).contains("is there"));
-    assert!(refused(&["tcp"]).contains("there already"));
+    assert!(refused(&["my_own", "--path", "there/mine"]).contains("there/mine: exists"));
+    assert!(refused(&["tcp"]).contains("is an existing transport"));
     assert!(refused(&["Paced"]).contains("lower-case"));
     let nowhere = refused(&["paced", "--trimline", "there"]);
-    assert!(nowhere.contains("no checkout of Trimline"), "{nowhere}");
+    assert!(nowhere.contains("not a checkout of Trimline"), "{nowhere}");
     assert_eq!(scratch.names(), ["there"]);
 }
 
@@ -701,11 +707,11 @@ fn workloads_of_one_run_have_transports_of_their_own() {
     // Without the package there are the runs' tables, and a hint how to get the other one.
     let report = scratch.trimline(&["report", "out/mixed"]);
     assert_eq!(report.status.code(), Some(2));
-    assert!(said(&report).contains("`pip install .` brings all of it"), "{}", said(&report));
+    assert!(said(&report).contains("install it with `pip install .`"), "{}", said(&report));
     let table = String::from_utf8_lossy(&report.stdout).into_owned();
     assert!(table.contains("flows of a size") && table.contains("seed-1"), "{table}");
     let output = scratch.trimline(&["compare", "mixed.toml", "--transports", "ndp,dctcp"]);
-    assert!(said(&output).contains("`pip install .` brings all of it"), "{}", said(&output));
+    assert!(said(&output).contains("install it with `pip install .`"), "{}", said(&output));
     assert!(succeeded(&output).contains("slowdown p50 / p99"));
     let output = scratch.trimline(&["compare", "mixed.toml", "--transports", "ndp,dctpc"]);
     let said = String::from_utf8_lossy(&output.stderr);

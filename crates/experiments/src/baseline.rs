@@ -33,15 +33,15 @@ impl Baseline {
     pub(crate) fn mistake(&self) -> Option<&'static str> {
         let said = [self.value.is_some(), self.from.or(self.to).is_some(), self.none.is_some()];
         if said.iter().filter(|is_said| **is_said).count() != 1 {
-            return Some("baseline: exactly one of `value`, `from` with `to`, and `none`");
+            return Some("baseline: expected exactly one of `value`, `from` with `to`, and `none`");
         }
         if self.from.is_some() != self.to.is_some()
             || self.from.zip(self.to).is_some_and(|(from, to)| from > to)
         {
-            return Some("baseline: `from` and `to`, the smallest and the largest value");
+            return Some("baseline: expected `from` and `to`, the min and the max value");
         }
         if self.source.is_none() != self.none.is_some() {
-            return Some("baseline: a number needs a `source`; `none` needs no other");
+            return Some("baseline: expected a `source` for a number, and no `source` for `none`");
         }
         None
     }
@@ -93,10 +93,10 @@ mod tests {
             ("none = \"why\"", None),
             ("source = \"s\"", Some("exactly one")),
             ("value = 1.0\nnone = \"why\"", Some("exactly one")),
-            ("from = 1.0\nsource = \"s\"", Some("the smallest and the largest")),
-            ("from = 2.0\nto = 1.0\nsource = \"s\"", Some("the smallest and the largest")),
-            ("value = 1.0", Some("needs a `source`")),
-            ("none = \"why\"\nsource = \"s\"", Some("needs a `source`")),
+            ("from = 1.0\nsource = \"s\"", Some("the min and the max")),
+            ("from = 2.0\nto = 1.0\nsource = \"s\"", Some("the min and the max")),
+            ("value = 1.0", Some("expected a `source`")),
+            ("none = \"why\"\nsource = \"s\"", Some("expected a `source`")),
         ] {
             let baseline: Baseline = toml::from_str(text).unwrap();
             match (baseline.mistake(), mistake) {

@@ -45,11 +45,11 @@ impl Cached {
         for (number, line) in text.lines().enumerate() {
             let mistake = |what: &str| format!("{}:{}: {what}", file.display(), number + 1);
             let line: Line = serde_json::from_str(line).map_err(|error| {
-                mistake(&format!("{error}; expected a run as scripts/cached_runs.py writes it"))
+                mistake(&format!("{error}; expected a line that scripts/cached_runs.py writes"))
             })?;
             let key = (line.experiment.clone(), line.run.clone());
             if runs.contains_key(&key) {
-                return Err(mistake(&format!("{} of {} a second time", key.1, key.0)));
+                return Err(mistake(&format!("a second line for {} of {}", key.1, key.0)));
             }
             runs.insert(key, line);
         }
@@ -76,11 +76,10 @@ impl Cached {
             if outcome.is_some() { filled += 1 } else { others += 1 }
         }
         let file = self.file.display();
-        eprintln!("kept: {filled} of {} runs are in {file}", scenario.runs.len());
+        eprintln!("cached: {filled} of {} runs are in {file}", scenario.runs.len());
         if others > 0 {
             eprintln!(
-                "{others} lines of {file} are of another scenario or of one that names files, or lack what is asked: \
-                 not used"
+                "{others} lines of {file} are not used: their scenario differs or names files, or they lack a measure"
             );
         }
         filled
@@ -274,6 +273,6 @@ mod tests {
             mistake("{}\n")
         );
         let twice = line("a/seed-1", "h").repeat(2);
-        assert_eq!(mistake(&twice), "k:2: a/seed-1 of x/y a second time");
+        assert_eq!(mistake(&twice), "k:2: a second line for a/seed-1 of x/y");
     }
 }

@@ -143,7 +143,7 @@ fn names<'a>(list: &'a str, transports: &Transports) -> Result<Vec<&'a str>, Fai
             let known: Vec<&str> = transports.iter().map(|known| known.name()).collect();
             let nearest = transports.nearest(name).map(|name| format!("; nearest: {name}"));
             return wrong(format!(
-                "no transport `{name}`; expected names with commas, of {}{}",
+                "no transport `{name}`; expected comma-separated names of {}{}",
                 known.join(", "),
                 nearest.unwrap_or_default()
             ));

@@ -34,7 +34,7 @@ impl Threads {
     /// Returns an error for 0 threads.
     pub fn new(wanted: Option<usize>, is_quiet: bool) -> Result<Threads, Failure> {
         let count = match wanted {
-            Some(0) => return Err(Failure::message("0 threads run nothing; at least 1")),
+            Some(0) => return Err(Failure::message("0 threads; expected at least 1")),
             Some(count) => count,
             None => std::thread::available_parallelism().map_or(1, NonZero::get),
         };

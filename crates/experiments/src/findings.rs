@@ -69,7 +69,7 @@ impl<M: DeserializeOwned> Expected<M> {
             };
             if expected.finding.iter().find(is_companion).is_none() {
                 return Err(mistake(
-                    "its companion is no finding about the same series that has bounds and no companion",
+                    "`companion` names no finding of the same series with bounds and without a companion",
                 ));
             }
         }
@@ -103,7 +103,7 @@ impl Expected {
                 };
                 if !is_asked {
                     return Err(mistake(format!(
-                        "{}: the scenario must ask for it: output.{needed}",
+                        "{}: the measure needs output.{needed} in the scenario",
                         run.name
                     )));
                 }

@@ -46,7 +46,7 @@ pub fn load(directory: Option<&Path>) -> Result<Vec<Experiment>, Failure> {
     let local = Path::new("experiments");
     let directory = match directory {
         Some(directory) if !directory.is_dir() => {
-            return Err(Failure::message(format!("{}: no directory", directory.display())));
+            return Err(Failure::message(format!("{}: not a directory", directory.display())));
         }
         Some(directory) => Some(directory),
         None => local.is_dir().then_some(local),
@@ -109,7 +109,7 @@ pub(crate) fn choose(
         if !experiments.iter().any(|experiment| names(experiment, id)) {
             let known: Vec<&str> = experiments.iter().map(|e| e.id.as_str()).collect();
             return Err(Failure::message(format!(
-                "no experiment is named `{id}`; there are all, {}",
+                "no experiment is named `{id}`; expected all, or one of {}",
                 known.join(", ")
             )));
         }

@@ -20,7 +20,7 @@ pub(crate) fn fitted(runs: &[&Run], threads: Threads, ignore: bool) -> Result<Th
     let fitting = fit(runs, at_once)
         .map_err(|problem| Failure::message(format!("{problem}, or --ignore-memory")))?;
     if fitting < at_once {
-        eprintln!("note: {fitting} of {at_once} runs at a time, as many as memory holds");
+        eprintln!("note: {fitting} parallel runs instead of {at_once}: more do not fit in memory");
     }
     Ok(threads.at_most(fitting))
 }
@@ -42,7 +42,7 @@ fn fit_into(runs: &[&Run], at_once: usize, available: f64) -> Result<usize, Stri
     let Some((run, needed)) = largest.map(|run| (run, needs(run))) else { return Ok(at_once) };
     if needed > available {
         return Err(format!(
-            "{} needs roughly {} of memory and {} are free; expected a smaller network, fewer flows or less output",
+            "{} needs roughly {} of memory, but {} is free; expected a smaller network, fewer flows or less output",
             run.name,
             human_bytes(needed),
             human_bytes(available)

@@ -48,7 +48,7 @@ pub(crate) fn describe_removed(folder: &Path, removed: &[String]) -> Option<Stri
         more => format!(" and {more} more"),
     };
     let folder = folder.display();
-    Some(format!("{runs} of an earlier command removed from {folder}: {}{more}", names.join(", ")))
+    Some(format!("removed {runs} of an earlier command from {folder}: {}{more}", names.join(", ")))
 }
 
 impl OutputLock {
@@ -59,7 +59,7 @@ impl OutputLock {
     pub(crate) fn take(folder: &Path) -> Result<OutputLock, Failure> {
         let lock = Lock::take(folder).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => Failure::message(format!(
-                "{}: another command is writing its results there; expected a folder of this command's own",
+                "{}: another command is writing results into this folder; expected another folder",
                 folder.display()
             )),
             _ => Failure::io(folder, &error),
@@ -149,8 +149,8 @@ impl OutputLock {
         };
         let names = foreign.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
         Failure::message(format!(
-            "{} holds results of something else: {names}{more}; expected an empty folder, or one of the scenario \
-             `{scenario}`: name another with --out, or remove this one",
+            "{} holds other results: {names}{more}; expected an empty folder or results of the scenario `{scenario}`: \
+             give another folder with --out, or remove this one",
             self.folder.display()
         ))
     }
@@ -181,7 +181,10 @@ impl OutputLock {
                 return Err(Failure::message(format!("{}: not a folder", file.display())));
             }
             if place.file_name().is_none() {
-                return Err(Failure::message(format!("{}: has no name", place.display())));
+                return Err(Failure::message(format!(
+                    "{}: expected a folder with a name",
+                    place.display()
+                )));
             }
             leads_somewhere(place)?;
             let first = above.clone().find(|path| path.exists()).unwrap_or(Path::new("."));
@@ -194,7 +197,7 @@ impl OutputLock {
             let other = self.other(place, stale).map_err(|error| Failure::io(place, &error))?;
             if let Some(other) = other {
                 return Err(Failure::message(format!(
-                    "{} holds something else than a result: {}; expected an empty folder: name another with --out",
+                    "{} holds a file that is not a result: {}; expected an empty folder: give another with --out",
                     place.display(),
                     other.display()
                 )));
@@ -233,7 +236,7 @@ impl OutputLock {
         }
         let text = fs::read_to_string(&file).map_err(|error| Failure::io(&file, &error))?;
         if serde_json::from_str::<Vec<serde_json::Value>>(&text).is_err() {
-            return Err(Failure::message(format!("{}: no summary of runs", file.display())));
+            return Err(Failure::message(format!("{}: not a summary of runs", file.display())));
         }
         Ok(true)
     }
@@ -245,7 +248,7 @@ fn leads_somewhere(path: &Path) -> Result<(), Failure> {
     let path: PathBuf = path.components().collect();
     if path.is_symlink() && !path.exists() {
         return Err(Failure::message(format!(
-            "{}: a link to a folder that is not there; expected one that is, or another folder (--out)",
+            "{}: a link to a folder that does not exist; expected an existing folder, or another one with --out",
             path.display()
         )));
     }
@@ -461,17 +464,13 @@ mod tests {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
             describe_removed(Path::new("out/x"), &names)
         };
-        let end = |described: &str| {
-            Some(format!("of an earlier command removed from out/x: {described}"))
+        let end = |runs: &str, described: &str| {
+            Some(format!("removed {runs} of an earlier command from out/x: {described}"))
         };
         assert_eq!(of(&[]), None);
-        assert_eq!(
-            of(&[""]).map(|described| described.replace("a run ", "")),
-            end("its own result")
-        );
-        let six =
-            of(&["", "b", "c", "d", "e", "f"]).map(|described| described.replace("runs ", ""));
-        assert_eq!(six, end("its own result, b, c, d and 2 more"));
+        assert_eq!(of(&[""]), end("a run", "its own result"));
+        let six = of(&["", "b", "c", "d", "e", "f"]);
+        assert_eq!(six, end("runs", "its own result, b, c, d and 2 more"));
     }
 
     #[test]
@@ -498,7 +497,7 @@ mod tests {
         fs::write(folder.join(SUMMARY), "[]").unwrap();
         for other in ["report.html", "a/notes.txt", "a/seed-2/notes.txt"] {
             fs::write(folder.join(other), "mine").unwrap();
-            assert_refused(clear(), "something else");
+            assert_refused(clear(), "not a result");
             fs::remove_file(folder.join(other)).unwrap();
             assert!(
                 folder.join(SUMMARY).is_file() && folder.join("seed-1").join(MANIFEST).is_file()
@@ -535,7 +534,7 @@ mod tests {
             let places: Vec<_> =
                 (scenario.runs.iter()).map(|run| (directory(&folder, run), run)).collect();
             let clear = || OutputLock::take(&folder)?.clear(&scenario, &[], &places);
-            assert_refused(clear(), "not there");
+            assert_refused(clear(), "does not exist");
             fs::create_dir(&real).unwrap();
             assert!(clear().unwrap().is_empty());
             // The folder's own result goes: the link stays.
@@ -561,10 +560,10 @@ mod tests {
         fs::remove_file(&folder).unwrap();
         fs::create_dir_all(folder.join("seed-2")).unwrap();
         fs::write(folder.join("seed-2/thesis.tex"), "precious").unwrap();
-        assert!(refused().contains("something else than a result"));
+        assert!(refused().contains("a file that is not a result"));
         fs::remove_dir_all(folder.join("seed-2")).unwrap();
         fs::write(folder.join(SUMMARY), "{}").unwrap();
-        assert!(refused().contains("no summary of runs"));
+        assert!(refused().contains("not a summary of runs"));
         fs::remove_dir_all(scratch).unwrap();
     }
 }

@@ -63,7 +63,7 @@ impl Quick {
         let mut chosen = chosen.into_iter();
         scenario.runs.retain(|_| chosen.next().unwrap_or(false));
         match scenario.runs.is_empty() {
-            true => Err(mistake("no run is left".to_owned())),
+            true => Err(mistake("it selects no run".to_owned())),
             false => Ok(()),
         }
     }
@@ -114,8 +114,8 @@ mod tests {
         for (quick, problem) in [
             ("series = [\"c\"]", "x/y: [quick] of expected.toml: no series `c`"),
             ("at.senders = [2]", "no run at `senders` = Number(2)"),
-            ("at.senders = []", "no run is left"),
-            ("seeds = 0", "no run is left"),
+            ("at.senders = []", "it selects no run"),
+            ("seeds = 0", "it selects no run"),
             ("serie = [\"a\"]", "unknown field `serie`"),
         ] {
             let error = chosen(quick).unwrap_err();

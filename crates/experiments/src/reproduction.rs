@@ -97,7 +97,7 @@ impl Reproduction {
         // Cached results do not apply to runs with other settings.
         if options.cached.is_some() && !options.settings.is_empty() {
             return Err(Failure::message(format!(
-                "--cached beside other settings ({}): cached runs are runs of the experiment as it is",
+                "--cached with settings ({}): cached runs have the settings of the experiment; expected one of the two",
                 options.settings.join(", ")
             )));
         }
@@ -144,10 +144,7 @@ impl Reproduction {
         };
         let mut outcomes = run_all(scenario, found, &out, options, findings, stop)?;
         if stop.load(Ordering::Relaxed) {
-            eprintln!(
-                "stopped: {} holds what there was until then; --resume goes on",
-                out.display()
-            );
+            eprintln!("stopped: {} holds partial results; --resume continues", out.display());
             return Ok(None);
         }
         // Fewer seeds than a finding needs would change its verdict.
@@ -253,8 +250,8 @@ fn check_loss(
     let names: Vec<String> =
         lost.iter().map(|(series, runs): (_, &u32)| format!("{series}: {runs}")).collect();
     Err(Failure::message(format!(
-        "{} holds results of another scenario or program, or of other seeds, that would be lost ({}); expected another \
-         folder (--out), or this one without them",
+        "{} holds results of another scenario, program or seeds, which would be lost ({}); expected another folder \
+         (--out), or a folder without them",
         out.display(),
         names.join(", ")
     )))

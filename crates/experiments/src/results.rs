@@ -155,10 +155,10 @@ pub(crate) fn found<T>(
     let found: Vec<Option<T>> = scenario.runs.iter().map(of).collect();
     let finished = found.iter().flatten().count();
     if resumes || finished > 0 {
-        eprintln!("resumed: {finished} of {} runs are there", found.len());
+        eprintln!("resumed: {finished} of {} runs are complete", found.len());
         if different > 0 {
             eprintln!(
-                "{different} results are of another scenario or program: these runs are done again"
+                "{different} results are of another scenario or program: their runs are repeated"
             );
         }
     }

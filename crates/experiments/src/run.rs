@@ -65,7 +65,8 @@ pub fn run<'a>(
         if earlier(place, scenario, settings, run) == Earlier::Different {
             let place = place.display();
             eprintln!(
-                "note: {place} holds a result of other settings or another program: it is replaced, other files stay"
+                "note: {place} holds a result of other settings or another program: the command replaces it and keeps \
+                 other files"
             );
         }
     }

@@ -47,7 +47,7 @@ pub fn read_scenario(
     {
         let link = run.plan.topology.host_link;
         eprintln!(
-            "note: {} says no rate: links of {} and {}; others with --topology, or --set links.rate=100Gbps",
+            "note: {} has no link rate: links have {} and {}; change them with --topology or --set links.rate=100Gbps",
             path.display(),
             link.rate,
             time(link.delay)
@@ -81,7 +81,7 @@ pub(crate) fn parse_scenario(
     let mut scenario =
         Scenario::parse_with(&name, text, settings, transports).map_err(|mut error| {
             if is_of_switches(text) {
-                error.problem += ", in what looks like a configuration of trimline-switch";
+                error.problem += ", in a file that looks like a configuration of trimline-switch";
             }
             error
         })?;
@@ -143,7 +143,8 @@ mod tests {
             parse_scenario(Path::new("s.toml"), text, &[], &known).unwrap_err().to_string()
         };
         let said = refused(include_str!("../../../examples/switch.toml"));
-        let described = "unknown key `rate`, in what looks like a configuration of trimline-switch";
+        let described =
+            "unknown key `rate`, in a file that looks like a configuration of trimline-switch";
         assert!(said.contains(described), "{said}");
         for text in ["rate = \"1Gbps\"\n", "rate = \"1Gbps\"\nworkload = []\n[[host]]\n"] {
             assert!(!refused(text).contains("trimline-switch"), "{text}");

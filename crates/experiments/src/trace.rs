@@ -69,14 +69,14 @@ pub fn trace(
         components = fct_breakdown::components(&record.timeline, flow);
         if components.is_none() && flow.fct_receiver_ps.is_some() {
             eprintln!(
-                "note: no fct_components.csv: the timeline does not tell which transmission of its last packet arrived"
+                "note: no fct_components.csv: the timeline does not show which transmission of its last packet arrived"
             );
         }
     }
     let captured = captured(&record.timeline, &scenario.runs[place].plan);
     if captured.left_out > 0 {
         eprintln!(
-            "{} packets are not in the capture: the wire format has no such packet",
+            "note: {} packets are not in the capture: the wire format has no such packets",
             captured.left_out
         );
     }

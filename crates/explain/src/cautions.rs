@@ -27,8 +27,8 @@ fn unequal_payloads(runs: &[&Run]) -> Option<String> {
     let each = found.iter().map(|(name, bytes)| format!("{name} {bytes} B"));
     let each = each.collect::<Vec<_>>().join(", ");
     Some(format!(
-        "full packets have different payloads: {each}; `payload` in the scenario, or --set payload=1460B, gives all the \
-         same"
+        "full packets have different payloads: {each}; `payload` in the scenario, or --set payload=1460B, makes them \
+         equal"
     ))
 }
 
@@ -47,8 +47,8 @@ fn slow_timers<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
     let note = |(name, slow): &(&str, Option<String>)| {
         slow.as_ref().map(|slow| {
             format!(
-                "{name} has timers of hosts on the Internet ({slow}): they may decide more than the transport; the \
-                 timers `datacenter` are shorter"
+                "{name} has timers of Internet hosts ({slow}), which may affect results more than the transport; the \
+                 preset `datacenter` has shorter timers"
             )
         })
     };

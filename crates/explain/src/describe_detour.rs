@@ -12,21 +12,22 @@ pub(crate) fn describe(plan: &Plan) -> Option<String> {
     };
     let when = match model.hot {
         None => return Some("never; ways are counted".to_owned()),
-        Some(Hot::Always) => "whatever its port holds".to_owned(),
-        Some(Hot::Full) => "where its port has no room".to_owned(),
+        Some(Hot::Always) => "always".to_owned(),
+        Some(Hot::Full) => "when its port has no room".to_owned(),
         Some(Hot::Above(threshold)) => format!(
-            "where its port holds more than {threshold} packets{}",
+            "when its port holds more than {threshold} packets{}",
             match model.seen {
                 Seen::Now => "",
                 Seen::LastDeparture => " (as of the last departure)",
-                Seen::LastArrivalThatLeft => " (as the last packet to leave found it when it came)",
+                Seen::LastArrivalThatLeft =>
+                    " (as found by the last departed packet on its arrival)",
             }
         ),
     };
     let among = match (model.targets.equal_cost, model.targets.full) {
-        (true, _) => "ports that are equally near",
-        (false, true) => "other ports to switches",
-        (false, false) => "other ports to switches that have room",
+        (true, _) => "equal-cost ports",
+        (false, true) => "other switch ports",
+        (false, false) => "other switch ports with room",
     };
     let to = match model.pick {
         Pick::ShorterOfTwo => format!("the shorter of two {among}"),
@@ -34,8 +35,8 @@ pub(crate) fn describe(plan: &Plan) -> Option<String> {
     };
     let targets = model.targets;
     let too: Vec<&str> = [
-        (targets.hosts, "ports of hosts"),
-        (targets.input, "the port that it came by"),
+        (targets.hosts, "host ports"),
+        (targets.input, "the input port"),
         (targets.dead, "dead links"),
         (targets.own && !targets.equal_cost, "its own port"),
     ]
@@ -44,12 +45,12 @@ pub(crate) fn describe(plan: &Plan) -> Option<String> {
     .collect();
     let too = if too.is_empty() { String::new() } else { format!(", or {}", too.join(", ")) };
     let limit = match (model.limit, model.counts) {
-        (None, _) => "without limit".to_owned(),
-        (Some(1), Counts::Detours) => "once at most".to_owned(),
-        (Some(limit), Counts::Detours) => format!("{limit} times at most"),
-        (Some(limit), Counts::Switches) => format!("at its first {limit} switches only"),
+        (None, _) => "without a limit".to_owned(),
+        (Some(1), Counts::Detours) => "at most once".to_owned(),
+        (Some(limit), Counts::Detours) => format!("at most {limit} times"),
+        (Some(limit), Counts::Switches) => format!("only at its first {limit} switches"),
     };
-    Some(format!("{what} {when} goes to {to}{too}, {limit}"))
+    Some(format!("{what} detours {when}: to {to}{too}, {limit}"))
 }
 
 #[cfg(test)]
@@ -69,18 +70,20 @@ mod tests {
         assert_eq!(describe("latency = \"0s\""), "");
         assert_eq!(
             describe("data_queue = \"64pkt\", detour = {}"),
-            "unscheduled data where its port holds more than 56 packets goes to the shorter of two other ports to switches, 2 times at most"
+            "unscheduled data detours when its port holds more than 56 packets: to the shorter of two other switch \
+             ports, at most 2 times"
         );
         assert_eq!(
             describe("detour = { scheme = \"dibs\", input = true, limit = 1 }"),
-            "data where its port has no room goes to one of the other ports to switches that have room, or the port that it came by, once at most"
+            "data detours when its port has no room: to one of the other switch ports with room, or the input port, \
+             at most once"
         );
         let literal = describe(
             "data_queue = \"64pkt\", detour = { threshold = \"52pkt\", counts = \"switches\", seen = \"last-departure\" }",
         );
         assert!(literal.contains("52 packets (as of the last departure)"), "{literal}");
-        assert!(literal.ends_with("at its first 2 switches only"), "{literal}");
-        assert!(describe("detour.scheme = \"rps\"").contains("equally near, without limit"));
+        assert!(literal.ends_with("only at its first 2 switches"), "{literal}");
+        assert!(describe("detour.scheme = \"rps\"").contains("equal-cost ports, without a limit"));
         assert_eq!(describe("detour.when = \"never\""), "never; ways are counted");
     }
 }

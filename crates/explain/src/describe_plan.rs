@@ -31,9 +31,8 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
     lines.extend(pacer_words(plan));
     lines.extend(switch_words("switch", &plan.base, &plan.switch));
     if let Some(droppable) = &plan.droppable {
-        let beside =
-            "packets that may only be dropped have a queue of their own (deficit round robin)";
-        lines.push(Line::new("beside", beside));
+        let beside = "droppable packets have a separate queue (deficit round robin)";
+        lines.push(Line::new("droppable", beside));
         lines.extend(model_words("", "", droppable));
     }
     for rule in &plan.port_rules {
@@ -41,17 +40,18 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
             1 => "1 port differs".to_owned(),
             count => format!("{count} ports differ"),
         };
-        let beside = if rule.model.droppable.is_some() { ", with a queue beside" } else { "" };
-        lines.push(Line::new(
-            "of these",
-            format!("{ports}{beside}: {}", names_of(plan, &rule.ports)),
-        ));
+        let beside = if rule.model.droppable.is_some() {
+            ", with a queue for droppable packets"
+        } else {
+            ""
+        };
+        lines.push(Line::new("ports", format!("{ports}{beside}: {}", names_of(plan, &rule.ports))));
         lines.extend(switch_words("", &rule.base, &rule.model.main));
     }
     if plan.switch.shares_memory() {
         let min = plan.shared_memory.of(u64::from(plan.topology.min_switch_ports()));
         let described = format!(
-            "{} B or more, by its ports, shared by the queues of a switch (dynamic thresholds)",
+            "at least {} B, by the number of ports, shared by the queues of a switch (dynamic thresholds)",
             min.get()
         );
         lines.push(Line::new("memory", described));
@@ -81,10 +81,10 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
     lines.push(Line::new("output", output_words(plan, output)));
     if let Some(watch) = &plan.timeline {
         let (places, pairs) = (watch.places.len(), watch.flows.len());
-        let of = format!("of {places} places and {pairs} pairs of hosts, by the slow engine");
+        let of = format!("{places} places and {pairs} pairs of hosts, with the heap engine (slow)");
         lines.push(Line::new("timeline", of));
     } else if plan.engine == EngineChoice::Heap {
-        lines.push(Line::new("engine", "heap, the slow one"));
+        lines.push(Line::new("engine", "heap (slow)"));
     }
     lines
 }
@@ -142,8 +142,8 @@ fn lossless_words(plan: &Plan) -> Option<Line> {
     let lossless = plan.lossless?;
     let all = (1u16 << plan.switch.queue_count()) - 1;
     let what = match u16::from(lossless.classes) == all {
-        true => "everything is lossless",
-        false => "data is lossless, control packets go first and may be dropped",
+        true => "all packets are lossless",
+        false => "data is lossless; control packets have priority and may be dropped",
     };
     let mut inputs: Vec<(LinkSpec, Vec<&str>)> = Vec::new();
     for (tier, link) in tiers(&plan.topology) {
@@ -158,7 +158,8 @@ fn lossless_words(plan: &Plan) -> Option<Line> {
     };
     let headrooms: Vec<String> = inputs.iter().map(headroom).collect();
     let described = format!(
-        "priority flow control: {what}; an input that holds more than {} B (XOFF) stops its sender, at {} B (XON) it lets it go on; headroom {}",
+        "priority flow control: {what}; an input with more than {} B (XOFF) pauses its sender until {} B (XON); \
+         headroom {}",
         lossless.xoff,
         lossless.xon,
         headrooms.join("; ")
@@ -188,7 +189,7 @@ fn impairment_words(plan: &Plan) -> Option<Line> {
         parts.push(format!("{} damaged", share(impairment.corruption)));
     }
     if impairment.reordering > TimeDelta::ZERO {
-        parts.push(format!("each up to {} later", time(impairment.reordering)));
+        parts.push(format!("each delayed by up to {}", time(impairment.reordering)));
     }
     if parts.is_empty() {
         return None;
@@ -208,17 +209,17 @@ fn event_words(plan: &Plan) -> Option<Line> {
     // Naming a link scans all links, so only some events are named.
     let some = first_of(&plan.link_events, said);
     let known = time(plan.routing_convergence);
-    Some(Line::new("events", format!("{some}; routing knows {known} later")))
+    Some(Line::new("events", format!("{some}; routing converges {known} later")))
 }
 
 /// Fixed routes of packets that do not go up and down.
 fn describe_fixed_routes(plan: &Plan) -> Option<Line> {
     let said = |fixed_route: &FixedRoute| {
         let names = [fixed_route.over, fixed_route.by].map(|link| names_of(plan, &[link]));
-        format!("what comes over {} leaves by {}", names[0], names[1])
+        format!("packets from {} leave by {}", names[0], names[1])
     };
     let some = first_of(&plan.fixed_routes, said);
-    (!some.is_empty()).then(|| Line::new("detours", some))
+    (!some.is_empty()).then(|| Line::new("routes", some))
 }
 
 fn first_of<T>(all: &[T], said: impl Fn(&T) -> String) -> String {
@@ -243,7 +244,7 @@ fn describe_phantom(plan: &Plan) -> Vec<Line> {
     let said = |(settings, links): &(PhantomSettings, Vec<LinkId>)| {
         let PhantomSettings { drain, threshold, clock } = settings;
         let text = format!(
-            "on {}: drains {drain}{}, marks what finds more than {threshold}",
+            "on {}: drains at {drain}{}, marks packets that find more than {threshold}",
             names_of(plan, links),
             clock_words(*clock),
         );
@@ -261,15 +262,15 @@ fn clock_words(clock: Clock) -> String {
 
 fn whose(hosts: Option<&Vec<u32>>) -> String {
     match hosts {
-        None => "of every host".to_owned(),
-        Some(hosts) => format!("of {} hosts", hosts.len()),
+        None => "every host".to_owned(),
+        Some(hosts) => format!("{} hosts", hosts.len()),
     }
 }
 
 fn nic_words(plan: &Plan) -> Vec<Line> {
     let costs = |costs: &[(TimeDelta, &str)]| -> String {
         let said = costs.iter().filter(|(cost, _)| *cost > TimeDelta::ZERO);
-        said.map(|(cost, of)| format!("; {} of a processor for each {of}", time(*cost))).collect()
+        said.map(|(cost, of)| format!("; {} of CPU time per {of}", time(*cost))).collect()
     };
     let fifo = plan.nics.transmit.as_ref().map(|TransmitHosts { hosts, settings, .. }| {
         let TransmitterSettings { queue, burst, per_burst } = settings;
@@ -279,17 +280,20 @@ fn nic_words(plan: &Plan) -> Vec<Line> {
         };
         let whose = whose(hosts.as_ref());
         let costs = costs(&[(*per_burst, "burst")]);
-        Line::new("fifo", format!("{whose}: all that it sends waits in a queue of {queue}, handed over {handed}{costs}"))
+        Line::new(
+            "fifo",
+            format!("{whose}: a transmit queue of {queue}, handed to the NIC {handed}{costs}"),
+        )
     });
     let cpu = plan.nics.receive.as_ref().map(|ReceiveHosts { hosts, settings, .. }| {
         let ReceiverSettings { interrupts, ring, round, merge, processors, .. } = settings;
         let told = match interrupts {
-            Interrupts::EachFrame => "an interrupt for each frame".to_owned(),
+            Interrupts::EachFrame => "an interrupt per frame".to_owned(),
             Interrupts::Coalesced { frames, time: max } => {
-                format!("an interrupt for {frames} frames, or {} behind the first", time(*max))
+                format!("an interrupt per {frames} frames, or {} after the first", time(*max))
             }
             Interrupts::Adaptive(adaptive) => format!(
-                "an interrupt for {} frames, or {} to {} behind the first, as their rate is",
+                "an interrupt per {} frames, or {} to {} after the first, adapted to their rate",
                 adaptive.frames,
                 time(adaptive.min),
                 time(adaptive.max)
@@ -297,7 +301,7 @@ fn nic_words(plan: &Plan) -> Vec<Line> {
         };
         let joined = match merge.get() {
             0 => String::new(),
-            _ => format!("; up to {merge} of a flow are taken as one"),
+            _ => format!("; up to {merge} of a flow are merged"),
         };
         let costs = costs(&[
             (settings.per_interrupt, "interrupt"),
@@ -307,12 +311,13 @@ fn nic_words(plan: &Plan) -> Vec<Line> {
         let Bypass { notifications, probes } = settings.bypass;
         let past = match (notifications, probes) {
             (false, false) => "",
-            (true, false) => "; notifications go past them",
-            (false, true) => "; probes go past them",
-            (true, true) => "; notifications and probes go past them",
+            (true, false) => "; notifications bypass the processors",
+            (false, true) => "; probes bypass the processors",
+            (true, true) => "; notifications and probes bypass the processors",
         };
         Line::new("cpu", format!(
-            "{}: a ring of {ring} frames, {told}; {processors} at work, each on up to {round}{joined}{costs}{past}",
+            "{}: a ring of {ring} frames, {told}; processors: {processors}, each takes up to {round} frames at \
+             once{joined}{costs}{past}",
             whose(hosts.as_ref())
         ))
     });
@@ -326,7 +331,8 @@ fn pacer_words(plan: &Plan) -> Option<Line> {
     let probability = percent(settings.association_chance);
     let lifetime = time(settings.association_lifetime);
     let text = format!(
-        "{whose}: {probability} % of the echoes of congestion make their flow a paced one until {lifetime} behind the last; its rate follows every {} with weight {} % and {} B/s a byte that waits; {} tokens{}",
+        "{whose}: {probability} % of ECN echoes make their flow paced, until {lifetime} after the last echo; the \
+         pacing rate is updated every {} with weight {} % and {} B/s per queued byte; {} tokens{}",
         time(settings.interval),
         percent(settings.gain),
         settings.backlog_gain,
@@ -372,7 +378,7 @@ fn switch_words(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
     let mut lines = model_words(about, &format!("profile {}{changed}: ", base.name), model);
     let own = model.describe();
     let unlike = base.model.describe().into_iter().filter(|described| !own.contains(described));
-    lines.extend(unlike.map(|described| Line::new("", format!("in place of: {described}"))));
+    lines.extend(unlike.map(|described| Line::new("", format!("replaces: {described}"))));
     lines
 }
 
@@ -390,12 +396,12 @@ fn output_words(plan: &Plan, output: &Output) -> String {
             (0, 0) => String::new(),
             (flows, ports) => {
                 let (some, more) = (plural(flows), plural(ports));
-                format!(" (with {flows} chosen pair{some} of hosts and {ports} chosen port{more})")
+                format!(" ({flows} pair{some} of hosts and {ports} port{more} in detail)")
             }
         };
         let apart = match pods.len() {
             0 => String::new(),
-            pods => format!(", {pods} pod{} apart", plural(pods)),
+            pods => format!(", {pods} pod{} separately", plural(pods)),
         };
         format!("series every {}{chosen}{apart}", time(every))
     });
@@ -410,7 +416,7 @@ fn output_words(plan: &Plan, output: &Output) -> String {
     ];
     let files: Vec<&str> =
         files.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, name)| name).collect();
-    if files.is_empty() { "the summary alone".to_owned() } else { files.join(", ") }
+    if files.is_empty() { "only the summary".to_owned() } else { files.join(", ") }
 }
 
 fn workload_line(plan: &Plan, place: usize) -> Line {
@@ -422,20 +428,22 @@ fn workload_line(plan: &Plan, place: usize) -> Line {
     let paths = match (workload.spraying, plan.transport_of(workload).traits().keeps_paths) {
         (Spraying::SwitchRandom, _) => "paths chosen by the switches",
         (Spraying::SenderPermuted, false) => "paths permuted by the sender",
-        (Spraying::SenderPermuted, true) => "each flow, or part of one, on one path",
-        (Spraying::PerPair, _) => "all flows of a pair of hosts on one path, or one for each part",
+        (Spraying::SenderPermuted, true) => "one path per flow or subflow",
+        (Spraying::PerPair, _) => "one path per pair of hosts, or per subflow",
     };
     let load = offered(plan, place).map_or_else(String::new, |offered| {
         let percent = offered.billionths as f64 / 1e7;
         let links = offered.links as usize;
-        format!(", payload for {percent:.1} % of {links} link{}", plural(links))
+        format!(", payload load {percent:.1} % on {links} link{}", plural(links))
     });
-    let own = workload.payload.map_or_else(String::new, |own| format!(", {own} B a packet"));
+    let own = workload.payload.map_or_else(String::new, |own| format!(", {own} B per packet"));
     let unmade = match self_pairs(plan, place) {
         0 => String::new(),
         some => {
             let seed = plan.seed;
-            format!(", {some} of them from a host to itself and not made (seed {seed})")
+            format!(
+                ", {some} of them left out, because the source is the destination (seed {seed})"
+            )
         }
     };
     let described = workload_words(workload, plan.topology.hosts(), paths);
@@ -467,28 +475,31 @@ fn processing_words(clos: &Clos) -> Option<Line> {
 
 fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
     let matrix = match &workload.matrix {
-        Matrix::Permutation => format!("{hosts} hosts send to one other each"),
+        Matrix::Permutation => format!("each of {hosts} hosts sends to one other host"),
         Matrix::Incast { receiver, senders, .. } => {
             format!("{senders} hosts send to host {receiver}")
         }
         Matrix::Random { flows, excluding } => {
             let members = hosts.saturating_sub(excluding.len() as u32);
-            format!("{members} hosts send {flows} flows each to random others")
+            format!(
+                "each of {members} hosts sends {flows} flow{} to random other hosts",
+                plural(*flows as usize)
+            )
         }
         Matrix::RandomPairs { total, not_source, not_destination, .. } => {
             let but = |excluded: &[u32]| hosts.saturating_sub(excluded.len() as u32);
             let (from, to) = (but(not_source), but(not_destination));
-            format!("{total} flows drawn, each from one of {from} hosts to one of {to}")
+            format!("{total} random flows, from {from} hosts to {to} hosts")
         }
-        Matrix::AllToAll => format!("{hosts} hosts send to every other"),
+        Matrix::AllToAll => format!("each of {hosts} hosts sends to every other host"),
         Matrix::Outcast { sender, receivers, .. } => {
             format!("host {sender} sends to {receivers} hosts")
         }
         Matrix::RandomIncast { senders, receivers, .. } => {
             let to = match receivers {
-                Receivers::Any => "to a random one".to_owned(),
-                Receivers::OneOf(set) => format!("to one of {}", set.len()),
-                Receivers::EachOneOf(set) => format!("to one of {} each", set.len()),
+                Receivers::Any => "to a random host".to_owned(),
+                Receivers::OneOf(set) => format!("to one of {} hosts", set.len()),
+                Receivers::EachOneOf(set) => format!("each to one of {} hosts", set.len()),
             };
             format!("{senders} hosts send {to}")
         }
@@ -497,31 +508,31 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
         Matrix::Listed(listed) => format!("{} flows of a file", listed.flows.len()),
         Matrix::Requests(queries) => {
             let who = match queries.clients.as_deref() {
-                Some([client]) => format!("host {client} asks"),
-                Some(clients) => format!("{} hosts ask", clients.len()),
-                None => format!("{hosts} hosts ask"),
+                Some([client]) => format!("host {client} queries"),
+                Some(clients) => format!("{} hosts query", clients.len()),
+                None => format!("{hosts} hosts query"),
             };
             let servers = match &queries.servers {
                 Servers::Fixed(servers) => servers.to_string(),
                 Servers::Groups(groups) => format!("up to {}", groups.max()),
             };
-            format!("{who} {servers} random others at once")
+            format!("{who} {servers} random other hosts at once")
         }
-        Matrix::Responses => "the answers".to_owned(),
+        Matrix::Responses => "the responses".to_owned(),
     };
     let size = match (&workload.matrix, &workload.size) {
         (Matrix::Listed(_), _) => "sizes of the file".to_owned(),
-        (_, Size::LongLived) => "for ever".to_owned(),
+        (_, Size::LongLived) => "long-lived".to_owned(),
         (_, Size::Fixed(size)) => format!("{size} each"),
         (_, Size::Drawn(sizes)) => {
-            format!("sizes drawn, {} B on the average", sizes.mean_millibytes() / 1000)
+            format!("random sizes with a mean of {} B", sizes.mean_millibytes() / 1000)
         }
         (_, Size::Pareto(sizes)) => {
             let (above, below) = sizes.shape();
             let bound =
-                if sizes.is_bounded() { format!(" to {} B", sizes.max()) } else { String::new() };
+                if sizes.is_bounded() { format!(", max {} B", sizes.max()) } else { String::new() };
             format!(
-                "Pareto sizes of shape {}, {} B on the average, from {} B{bound}",
+                "Pareto sizes of shape {}, mean {} B, min {} B{bound}",
                 f64::from(above) / f64::from(below),
                 sizes.mean_bytes(),
                 sizes.min_millibytes() / 1000
@@ -530,16 +541,16 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
     };
     let arrivals = match workload.arrivals {
         Arrivals::Once => String::new(),
-        Arrivals::Periodic { every, .. } => format!(", again every {}", time(every)),
+        Arrivals::Periodic { every, .. } => format!(", repeated every {}", time(every)),
         Arrivals::Poisson { mean, .. } => {
-            format!(", again and again, Poisson with a mean gap of {}", time(mean))
+            format!(", Poisson arrivals with a mean gap of {}", time(mean))
         }
         Arrivals::ClosedLoop { gap: Gap::Fixed(gap), .. } => {
-            format!(", again {} after the end of the last", time(gap))
+            format!(", repeated {} after the end of the previous", time(gap))
         }
         Arrivals::ClosedLoop { gap: Gap::Exponential(mean), .. } => {
             format!(
-                ", again after the last and an exponential gap of {} on the average",
+                ", repeated after the end of the previous and an exponential gap with a mean of {}",
                 time(mean)
             )
         }
@@ -554,7 +565,7 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
         Connection::Pool(Pool { each, when_busy }) => {
             let else_words = match when_busy {
                 WhenBusy::Wait => "the first that becomes idle",
-                WhenBusy::LeastBusy => "behind the fewest",
+                WhenBusy::LeastBusy => "the one with the fewest flows",
             };
             format!(", {each} persistent connections to each host, an idle one, else {else_words}")
         }
@@ -590,14 +601,16 @@ mod tests {
                 .join(" ")
         };
         let fifo = with("fifo = { queue = \"2MB\", burst_cost = \"2us\", hosts = [1, 2] }");
-        let said = "fifo of 2 hosts: all that it sends waits in a queue of 2000000 B, handed over in bursts of up to 64000 B; 2us of a processor for each burst";
+        let said = "fifo 2 hosts: a transmit queue of 2000000 B, handed to the NIC in bursts of up to 64000 B; 2us of \
+                    CPU time per burst";
         assert!(fifo.contains(said), "{fifo}");
         assert!(with("fifo = { queue = \"2MB\", lso = \"0B\" }").contains("packet by packet"));
         let cpu =
             with("cpu = { interrupts = { frames = 8, time = \"16us\" }, packet_cost = \"260ns\" }");
-        let said = "cpu of every host: a ring of 1024 frames, an interrupt for 8 frames, or 16us behind the first; 1 at work, each on up to 64; up to 64000 B of a flow are taken as one; 260ns of a processor for each frame";
+        let said = "cpu every host: a ring of 1024 frames, an interrupt per 8 frames, or 16us after the first; \
+                    processors: 1, each takes up to 64 frames at once; up to 64000 B of a flow are merged; 260ns of CPU time per frame";
         assert!(cpu.contains(said), "{cpu}");
-        assert!(with("cpu = { interrupts = \"adaptive\" }").contains("as their rate is"));
+        assert!(with("cpu = { interrupts = \"adaptive\" }").contains("adapted to their rate"));
         assert!(!of(STAR).contains("cpu") && !of(STAR).contains("fifo"));
     }
 
@@ -607,7 +620,8 @@ mod tests {
             "[output]\ntimeline = { places = [\"host 1\", \"host 2\"], flows = [[0, 1]] }\n";
         let described = of(&format!("{STAR}{timeline}"));
         assert!(
-            described.contains("timeline   of 2 places and 1 pairs of hosts, by the slow engine")
+            described
+                .contains("timeline   2 places and 1 pairs of hosts, with the heap engine (slow)")
         );
     }
 
@@ -620,14 +634,14 @@ mod tests {
              arrivals.poisson.load = \"40%\"\n");
         let described = described.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
-            "Pareto sizes of shape 1.05, 100000 B on the average, from ",
-            " B to 1000000000 B",
+            "Pareto sizes of shape 1.05, mean 100000 B, min ",
+            " B, max 1000000000 B",
             "16 persistent connections to each host, an idle one, else the first that becomes idle",
-            "payload for 40.0 % of 1 link",
+            "payload load 40.0 % on 1 link",
         ] {
             assert!(described.contains(part), "{part}: {described}");
         }
-        assert_eq!(described.matches("payload for").count(), 1, "{described}");
+        assert_eq!(described.matches("payload load").count(), 1, "{described}");
     }
 
     #[test]
@@ -646,8 +660,8 @@ mod tests {
             ("ndp", "paths permuted by the sender"),
             ("phost", "paths permuted by the sender"),
             ("homa", "paths permuted by the sender"),
-            ("dctcp", "each flow, or part of one, on one path"),
-            ("dcqcn", "each flow, or part of one, on one path"),
+            ("dctcp", "one path per flow or subflow"),
+            ("dcqcn", "one path per flow or subflow"),
         ];
         for (transport, said) in own {
             for (key, said) in [("", said), chosen] {
@@ -665,8 +679,11 @@ mod tests {
              [[switch.port]]\nlink = \"tor 0 down 1\"\nprofile = \"drop-tail\"\n"
         ));
         let described = described.replace("\n             ", " ");
-        assert!(described.contains("beside     packets that may only be dropped"), "{described}");
-        assert!(described.contains("of these   1 port differs: tor 0 down 1"), "{described}");
+        assert!(
+            described.contains("droppable  droppable packets have a separate queue"),
+            "{described}"
+        );
+        assert!(described.contains("ports      1 port differs: tor 0 down 1"), "{described}");
         assert!(described.contains("profile drop-tail: one queue"), "{described}");
         let short = [Line::new("switch", "a"), Line::new("", "b"), Line::new("", "c")];
         let other = [Line::new("switch", "a"), Line::new("", "d"), Line::new("", "e")];
@@ -681,7 +698,7 @@ mod tests {
             ("switch.header_queue = \"200B\"\n", "headers and control: 200 B"),
             ("impairment.loss = \"1%\"\n", "impairment 1 % of packets lost on every link"),
             ("impairment.corruption = \"2%\"\n", "2 % damaged"),
-            ("impairment.reordering = \"5us\"\n", "each up to 5us later"),
+            ("impairment.reordering = \"5us\"\n", "each delayed by up to 5us"),
             ("engine = \"heap\"\n", "engine     heap"),
             ("output.ports = true\n", "output     flows, ports"),
             ("output.series = \"7us\"\n", "series every 7us"),
@@ -704,7 +721,7 @@ mod tests {
         );
         let fixed_route = "[[fixed_route]]\nover = \"tor 1 up 0\"\nby = \"spine 0 down 1\"\n";
         let described = of(&format!("{leaves}{fixed_route}")).replace("\n             ", " ");
-        let said = "detours    what comes over tor 1 up 0 leaves by spine 0 down 1\n";
+        let said = "routes     packets from tor 1 up 0 leave by spine 0 down 1\n";
         assert!(described.contains(said), "{described}");
     }
 
@@ -713,12 +730,16 @@ mod tests {
         let pfc = "transport.dcqcn = {}\nswitch.pfc = { xoff = \"15pkt\", xon = \"12pkt\" }\n";
         let described = of(&format!("{pfc}{STAR}")).replace("\n             ", " ");
         // 2 x 1 us at 10 Gb/s, two packets of 9064 B and a frame of 64 B.
-        let said = "pauses     priority flow control: everything is lossless; an input that holds more than 135960 B (XOFF) stops its sender, at 108768 B (XON) it lets it go on; headroom 20692 B at 10 Gb/s and 1us (host)";
+        let said = "pauses     priority flow control: all packets are lossless; an input with more than 135960 B \
+                    (XOFF) pauses its sender until 108768 B (XON); headroom 20692 B at 10 Gb/s and 1us (host)";
         assert!(described.contains(said), "{described}");
         let data = pfc.replace("xoff =", "classes = \"data\", headroom = \"9KB\", xoff =");
         let tree = "topology.fattree.k = 4\nlinks.host.rate = \"1Gbps\"\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
         let described = of(&format!("{data}{tree}")).replace("\n             ", " ");
-        assert!(described.contains("data is lossless, control packets go first"), "{described}");
+        assert!(
+            described.contains("data is lossless; control packets have priority"),
+            "{described}"
+        );
         assert!(described.contains("headroom 9000 B at 1 Gb/s and 1us (host); 9000 B at 10 Gb/s and 1us (ToR, aggregation)"), "{described}");
         assert!(!of(STAR).contains("pauses"));
     }

@@ -66,7 +66,7 @@ fn cost(runs: &[Run]) -> String {
         total.megabytes = total.megabytes.max(estimate.megabytes);
     }
     format!(
-        "\nroughly {:.1} million packet-hops, {} on one core, {} a run\n",
+        "\nroughly {:.1} million packet-hops, {} on one core, {} of memory per run\n",
         total.hops / 1e6,
         human_time(total.seconds),
         human_bytes(total.megabytes),
@@ -93,7 +93,7 @@ fn varied(runs: &[Run]) -> String {
     }
     let numbers: Vec<&str> = seeds.iter().map(String::as_str).collect();
     let described = match &numbers[..] {
-        [only] => format!("one, number {only}"),
+        [only] => format!("1: {only}"),
         several => format!("{}: {}", several.len(), shortened(several)),
     };
     text + &Line { about: "seeds".to_owned(), described }.text()
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn one_seed_is_not_so_many_seeds() {
         let star = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
-        assert!(of(&format!("seeds = [3]\n{star}")).contains("seeds      one, number 3\n"));
+        assert!(of(&format!("seeds = [3]\n{star}")).contains("seeds      1: 3\n"));
         assert!(of(&format!("seeds = \"1..3\"\n{star}")).contains("seeds      3: 1, 2, 3\n"));
     }
 }

@@ -10,8 +10,8 @@ pub(crate) fn hasty(plan: &Plan) -> Vec<String> {
         let round_trip = plan.topology.idle_round_trip(chosen.payload_bytes(), chosen.framing());
         (timeout < round_trip).then(|| {
             format!(
-                "transport {}: `{key}` is {}, and a round trip between the farthest hosts of the idle network takes {}: \
-                 what was not lost is sent again",
+                "transport {}: `{key}` is {}, shorter than the {} of a round trip between the farthest hosts of the \
+                 idle network: packets that are not lost are sent again",
                 chosen.name(),
                 time(timeout),
                 time(round_trip)
@@ -41,8 +41,8 @@ mod tests {
         assert_eq!(
             said("ndp", "10ms"),
             [
-                "transport ndp: `rto` is 1ms, and a round trip between the farthest hosts of the idle network takes \
-                 40.0146048ms: what was not lost is sent again"
+                "transport ndp: `rto` is 1ms, shorter than the 40.0146048ms of a round trip between the farthest \
+                 hosts of the idle network: packets that are not lost are sent again"
             ]
         );
         assert!(said("tcp", "10ms").is_empty(), "its first time-out is a second");

@@ -30,7 +30,7 @@ pub(crate) fn overload(plan: &Plan) -> Vec<String> {
         let share = demand.out_of.max(demand.into) / rate;
         if share > 1.0 {
             said.push(format!(
-                "workload {}: {:.0} % of what the link of a host carries arrives, headers included",
+                "workload {}: {:.0} % of the rate of a host link is offered, headers included",
                 plan.workloads[place].name,
                 share * 100.0
             ));
@@ -39,7 +39,7 @@ pub(crate) fn overload(plan: &Plan) -> Vec<String> {
     let everywhere: f64 = demands.iter().map(|(_, demand)| demand.everywhere).sum();
     if said.is_empty() && everywhere > rate {
         said.push(format!(
-            "all workloads together: {:.0} % of what the links of hosts carry arrives, headers included",
+            "all workloads together: {:.0} % of the rate of the host links is offered, headers included",
             everywhere / rate * 100.0
         ));
     }
@@ -57,7 +57,7 @@ fn upwards(clos: &Clos, each: f64) -> Vec<String> {
     asked
         .filter(|(_, times)| *times > 1.0)
         .map(|(name, times)| {
-            format!("the up-links of {name} switches are asked for {times:.1} times their rate")
+            format!("the up-links of {name} switches are offered {times:.1} times their rate")
         })
         .collect()
 }
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(by_load(shape, "30%"), [""; 0]);
         let over = by_load(shape, "60%");
         assert!(over.len() == 1, "{over:?}");
-        assert!(over[0].contains("ToR switches are asked for 1.6 times their rate"), "{over:?}");
+        assert!(over[0].contains("ToR switches are offered 1.6 times their rate"), "{over:?}");
     }
 
     #[test]

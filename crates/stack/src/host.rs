@@ -111,23 +111,23 @@ pub enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let described = match self {
-            Failure::Unreachable => "no way to the peer is known",
+            Failure::Unreachable => "no route to the peer is known",
             Failure::Refused(cause) => return cause.fmt(f),
             Failure::Closed => "the connection is closed",
             Failure::Deadline => "the connection's deadline has passed",
-            Failure::Full => "there is no room for what is to be sent",
+            Failure::Full => "the send buffer has no room for the message",
             Failure::Empty => "a message needs at least one byte",
-            Failure::TooLong => "a message is longer than this host takes",
+            Failure::TooLong => "a message is longer than this host accepts",
             Failure::NoRoom => "this host has no room for the rest of a message",
-            Failure::DeadPeer(_) => "the peer was not heard",
+            Failure::DeadPeer(_) => "no packet arrived from the peer",
             Failure::Stalled(_) => "the peer answers, but no data has arrived",
-            Failure::Altered => "a message is not what was sent: its CRC-32C is another",
-            Failure::Unchecked => "a checked connection carries messages alone, no stream",
+            Failure::Altered => "a message was altered: its CRC-32C does not match",
+            Failure::Unchecked => "a checked connection carries only messages, no stream",
             Failure::PathMtu(bytes) => {
                 return write!(
                     f,
-                    "the peer answers short packets, and none of {bytes} B or more arrive: the MTU of the path is smaller; set \
-                     --mtu at both ends"
+                    "the peer answers short packets, but packets of {bytes} B or more do not arrive: the MTU of the \
+                     path is smaller; set --mtu at both ends"
                 );
             }
         };

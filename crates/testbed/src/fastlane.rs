@@ -214,7 +214,7 @@ pub fn sized_flows(setting: &Setting, capture: Option<&Path>) -> io::Result<Meas
                 break later;
             }
             if start.elapsed() > time + STALL_TIMEOUT {
-                let text = "the switch does not come to rest";
+                let text = "the switch did not become idle";
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
         };

@@ -57,21 +57,21 @@ type Shown = fn(&Measured) -> f64;
 /// The lines of the table, with their names as measures.
 const LINES: [(&str, &str, Shown); 14] = [
     ("frames that the receiver's port sent", "frames", |one| one.port.packets as f64),
-    ("drops of which senders may be told", "notified", |one| one.notified as f64),
-    ("  their notifications that were sent", "sent", |one| one.sent() as f64),
-    ("  without room in the memory for them", "without_room", |one| one.without_room as f64),
-    ("data of which nobody was told", "untold_data", |one| one.unnotified_data() as f64),
-    ("drops in no account", "unaccounted", |one| one.unaccounted() as f64),
-    ("notifications to the sender with fewest", "fewest", |one| {
+    ("drops that allow a notification", "notified", |one| one.notified as f64),
+    ("  notifications sent", "sent", |one| one.sent() as f64),
+    ("  no room in the notification memory", "without_room", |one| one.without_room as f64),
+    ("data dropped without a notification", "untold_data", |one| one.unnotified_data() as f64),
+    ("drops in no counter", "unaccounted", |one| one.unaccounted() as f64),
+    ("min notifications to a sender", "fewest", |one| {
         one.told.iter().map(|told| told.notifications).min().unwrap_or(0) as f64
     }),
-    ("  that its kernel did not count, or others", "miscounted", |one| one.miscounted() as f64),
-    ("most of a port within any second", "max_in_a_second", |one| one.max_in_a_second() as f64),
+    ("  difference from the kernel's counter", "miscounted", |one| one.miscounted() as f64),
+    ("max of a port within any second", "max_in_a_second", |one| one.max_in_a_second() as f64),
     ("flows complete", "complete", |one| one.flows.complete.into()),
     ("segments sent again", "sent_again", |one| one.kernel.retransmissions as f64),
     ("time-outs", "timeouts", |one| one.kernel.timeouts as f64),
-    ("time until all is read, s", "seconds", |one| one.time.as_secs_f64()),
-    ("switch's thread had no processor, %", "held_up_percent", Measured::held_up_percent),
+    ("time until all data is read, s", "seconds", |one| one.time.as_secs_f64()),
+    ("switch's thread had no CPU, %", "held_up_percent", Measured::held_up_percent),
 ];
 
 fn report(setting: &Setting, runs: &[Measured]) -> Report {
@@ -83,9 +83,9 @@ fn report(setting: &Setting, runs: &[Measured]) -> Report {
         "{senders} hosts with {flows} flows of {:.1} MB each to one; TCP: {congestion}",
         *bytes as f64 / 1e6
     ));
-    report.line(&format!("{rate} a link, {round_trip} ms a round trip; {} rounds", runs.len()));
-    report.line(&format!("cap {cap} a port: {allowed} notifications within any second"));
-    report.line("                                              median (least, most)");
+    report.line(&format!("{rate} per link, round trip {round_trip} ms; {} rounds", runs.len()));
+    report.line(&format!("cap {cap} per port: {allowed} notifications within any second"));
+    report.line("                                              median (min, max)");
     let mut csv = String::from("round");
     for (_, name, _) in LINES {
         let _ = write!(csv, ",{name}");

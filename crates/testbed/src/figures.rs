@@ -29,7 +29,7 @@ pub fn fig08(requests: u64) -> io::Result<Report> {
             taken.entry((key(carrier), mode)).or_default().push(one);
         }
     }
-    report.line(&format!("medians of {rounds} rounds; (least, most) of their medians"));
+    report.line(&format!("medians of {rounds} rounds; (min, max) of their medians"));
     report.line("                       mode        median      p90      p99 (us)");
     let mut csv = String::from("carrier,mode,round,quantile,ns\n");
     for (carrier, (mode, _)) in every_way() {
@@ -167,7 +167,7 @@ pub fn fig09(rate: BitRate, repeats: usize, capture: Option<&Path>) -> io::Resul
     let (ndp, ndp_count) = incast::ndp(rate, &lists, repeats, with_capture(capture))?;
     let (tcp, tcp_count) = incast::tcp(rate, &lists, repeats)?;
     let mut report = Report::default();
-    report.line(&format!("{} a link, {repeats} repetitions of each size", rate));
+    report.line(&format!("{} per link, {repeats} repetitions of each size", rate));
     report.line("  answer     ideal   NDP median      p90   TCP median      p90 (ms)");
     let mut csv = String::from("protocol,bytes,repetition,server,ns\n");
     let (mut over, mut spread, mut tcp_spread, mut ratio) =
@@ -223,7 +223,7 @@ pub fn fig10(rate: BitRate, repeats: usize, capture: Option<&Path>) -> io::Resul
     let lists: Vec<Vec<Answer>> = SIZES.into_iter().flat_map(variants).collect();
     let (all, _) = incast::ndp(rate, &lists, repeats, with_capture(capture))?;
     let mut report = Report::default();
-    report.line(&format!("{rate} a link, {repeats} repetitions, beside six flows of {LONG} B"));
+    report.line(&format!("{rate} per link, {repeats} repetitions, beside six flows of {LONG} B"));
     report.line("   short      idle  priority      none (ms, medians)");
     let mut worst = f64::MIN;
     for (place, bytes) in SIZES.into_iter().enumerate() {
@@ -352,7 +352,7 @@ fn distribution(sorted_us: &[f64], target_us: f64, mbps: u64) -> String {
 pub fn throughput(pairs: u64) -> io::Result<Report> {
     let mut report = Report::default();
     report.line(&format!("medians of {pairs} pairs, one after the other"));
-    report.line("payload   raw Gb/s   NDP Gb/s   share (least, most)   sent again");
+    report.line("payload   raw Gb/s   NDP Gb/s   share (min, max)     sent again");
     let mut csv = String::from("payload,pair,raw_gbps,ndp_gbps\n");
     for payload in [9000u16, 1500] {
         let time = Duration::from_millis(300);
@@ -412,10 +412,11 @@ pub fn coexist(setting: &Setting, rounds: u64) -> io::Result<Report> {
     let mut report = Report::default();
     let Setting { rate, ndp_flows, tcp_flows, congestion, time, senders, bytes, .. } = setting;
     report.line(&format!(
-        "{rate} a link, {rounds} rounds; {ndp_flows} long flows of NDP and {tcp_flows} of TCP ({congestion}) to one host, {} s",
+        "{rate} per link, {rounds} rounds; {ndp_flows} long flows of NDP and {tcp_flows} of TCP ({congestion}) to one \
+         host, {} s",
         time.as_secs_f64()
     ));
-    report.line("                                                        median (least, most)");
+    report.line("                                                        median (min, max)");
     let of_rate = |bps: f64| bps / rate.as_bps() as f64 * 100.0;
     let mut long = |prefix: &str, name: &str, label: &str, value: &dyn Fn(&Interval) -> f64| {
         let runs = if prefix.is_empty() { &own } else { &one };
@@ -496,12 +497,12 @@ pub fn coexist(setting: &Setting, rounds: u64) -> io::Result<Report> {
     report.rounds("last answer without TCP, ms", "incast_alone_ms", all(|one| &one.alone));
     // Alone, delays come from the machine: a switch or a host that is held up.
     let over_ideal = all(|one| &one.alone).map(|last| last / ideal);
-    report.rounds("the same without TCP, over the ideal", "incast_alone_over_ideal", over_ideal);
+    report.rounds("last answer without TCP, over the ideal", "incast_alone_over_ideal", over_ideal);
     let over_ideal = all(|one| &one.beside).map(|last| last / ideal);
     report.rounds("last answer beside TCP, over the ideal", "incast_over_ideal", over_ideal);
     let refused = own.iter().chain(&one).map(|(_, count)| count.refused);
     let refused: u64 = refused.chain(incasts.iter().map(|(_, count)| count.refused)).sum();
-    report.line(&format!("frames that an interface or a cable did not take: {refused}"));
+    report.line(&format!("frames that an interface or a cable refused: {refused}"));
     report.measure("refused", refused as f64);
 
     let mut csv = String::from("round,incast,beside,server,ns\n");

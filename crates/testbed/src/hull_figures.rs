@@ -58,19 +58,19 @@ impl Options {
         let Options { rate, delay, congestion, time, rounds } = self;
         let round_trip = (*delay * 4).as_ps() as f64 / 1e9;
         report.line(&format!(
-            "two long flows into one port, {rate} a link, {round_trip} ms a round trip, {rounds} rounds of {} s; TCP: {congestion}",
+            "two long flows into one port, {rate} per link, round trip {round_trip} ms, {rounds} rounds of {} s; TCP: \
+             {congestion}",
             time.as_secs_f64()
         ));
         match dctcp {
             Some(name) => report.line(&format!("DCTCP: {name}")),
             None => {
-                let text =
-                    "DCTCP: this kernel has none (scripts/dctcp.sh load): TCP with ECN alone";
+                let text = "DCTCP: not in this kernel (scripts/dctcp.sh load); only TCP with ECN";
                 report.line(text);
                 report.lacks = Some((text.to_owned(), "dctcp"));
             }
         }
-        report.line("medians of the rounds, (least, most); of the rate %, frames waiting us");
+        report.line("medians of the rounds (min, max); throughput in % of the rate, waits in us");
     }
 }
 

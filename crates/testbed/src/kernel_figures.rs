@@ -129,9 +129,9 @@ pub fn kernel(program: &Path, rounds: u64) -> io::Result<Report> {
         add("TCP, Gb/s", "tcp_gbps", &|(tcp, _)| tcp.gbps());
         add("cat, Gb/s", "cat_gbps", &|(_, cat)| cat.gbps());
         add("cat over TCP", "cat_over_tcp", &|(tcp, cat)| cat.gbps() / tcp.gbps());
-        add("TCP, processor s a GB", "tcp_s_per_gb", &|(tcp, _)| tcp.seconds_per_gb());
-        add("cat, processor s a GB", "cat_s_per_gb", &|(_, cat)| cat.seconds_per_gb());
-        add("cat over TCP, processor time", "cat_s_over_tcp", &|(tcp, cat)| {
+        add("TCP, CPU s per GB", "tcp_s_per_gb", &|(tcp, _)| tcp.seconds_per_gb());
+        add("cat, CPU s per GB", "cat_s_per_gb", &|(_, cat)| cat.seconds_per_gb());
+        add("cat over TCP, CPU time", "cat_s_over_tcp", &|(tcp, cat)| {
             cat.seconds_per_gb() / tcp.seconds_per_gb()
         });
     }

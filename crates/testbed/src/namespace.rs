@@ -81,7 +81,7 @@ impl Namespace {
                 self.enter()?;
                 act()
             });
-            thread.join().map_err(|_| io::Error::other("what was done inside panicked"))?
+            thread.join().map_err(|_| io::Error::other("the thread inside panicked"))?
         })
     }
 

@@ -277,7 +277,8 @@ impl TestNetwork {
     /// # Errors
     /// Fails if there are no switches, or an interface cannot be opened.
     pub fn ports(&self) -> io::Result<Vec<AfPacket>> {
-        let middle = self.middle.as_ref().ok_or_else(|| io::Error::other("no switch is here"))?;
+        let middle =
+            self.middle.as_ref().ok_or_else(|| io::Error::other("the network has no switch"))?;
         middle.inside(|| {
             self.hosts.iter().map(|host| AfPacket::open(&format!("p{}", host.number))).collect()
         })

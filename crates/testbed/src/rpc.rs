@@ -295,7 +295,7 @@ impl<'a> Run<'a> {
             socket.send_to(&REQUEST, server)?;
             match self.take_datagram(&socket, &mut bytes, self.wait())? {
                 Some((count, _)) if bytes[..count] == REQUEST => {}
-                _ => return Err(io::Error::other("no answer, or another one")),
+                _ => return Err(io::Error::other("no answer, or a wrong answer")),
             }
             record(number, elapsed_ns(start));
         }
@@ -473,7 +473,7 @@ impl<'a> Run<'a> {
         host.core().close(connection);
         let answer = host.receive(connection, stall_timeout)?;
         if answer != REQUEST {
-            return Err(io::Error::other("another answer"));
+            return Err(io::Error::other("a wrong answer"));
         }
         let ns = elapsed_ns(start);
         // The end of the connection came with the answer.
@@ -511,7 +511,7 @@ impl<'a> Run<'a> {
             self.give(&mut stream, &REQUEST[sent..])?;
             let mut answer = [0; REQUEST_BYTES];
             if !self.take_answer(&mut stream, &mut answer)? || answer != REQUEST {
-                return Err(io::Error::other("no answer, or another one"));
+                return Err(io::Error::other("no answer, or a wrong answer"));
             }
             record(number, elapsed_ns(start));
             if self.carrier == Carrier::TcpKept {

@@ -26,29 +26,33 @@ use trimline_stack::io::afpacket::AfPacket;
 use trimline_stack::switch::{Config, Fabric, PortNews, Runner};
 
 #[derive(Parser, Debug)]
-#[command(name = "trimline-switch", version, about = "Switches that trim, between interfaces.")]
+#[command(
+    name = "trimline-switch",
+    version,
+    about = "Runs switches that trim packets, between network interfaces."
+)]
 struct Options {
-    /// Switches, links and hosts (TOML).
+    /// Configuration file (TOML) of switches, links and hosts.
     config: PathBuf,
-    /// Check the file and say what is in it; open nothing.
+    /// Check and describe the configuration, and exit without opening an interface.
     #[arg(long)]
     check: bool,
-    /// Print counters every second.
+    /// Print counters every second. Default: only at the end.
     #[arg(long)]
     counters: bool,
-    /// Write counters to this file every second, for `trimline stats`.
+    /// Write counters into FILE every second, for `trimline stats`.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
-    /// Answer there, over HTTP, with counters in the text format of OpenMetrics: unix:PATH, a socket to make.
+    /// Serve counters as OpenMetrics text over HTTP, on a Unix socket that the command creates at PATH.
     #[arg(long, value_name = "unix:PATH")]
     metrics: Option<String>,
-    /// Form of events on standard error.
+    /// Format of events on standard error.
     #[arg(long, value_enum, default_value_t)]
     log: log::Format,
-    /// Longest time that frames are sent on after SIGTERM or Ctrl-C; a second signal ends at once.
+    /// Maximum time, in seconds, to forward queued frames after SIGTERM or Ctrl-C; a second signal exits at once.
     #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=600))]
     drain: u64,
-    /// Poll for ever instead of blocking after a while.
+    /// Poll continuously. Default: block when no frames arrive.
     #[arg(long)]
     poll: bool,
 }
@@ -78,7 +82,7 @@ fn counters(runner: &Runner<AfPacket>, config: &Config) -> String {
     let reasons: Vec<String> =
         reasons.map(|(reason, count)| format!("{} {count}", reason.name())).collect();
     if !reasons.is_empty() {
-        text += &format!("dropped, and nobody told: {}\n", reasons.join(", "));
+        text += &format!("dropped without a notification: {}\n", reasons.join(", "));
     }
     text
 }
@@ -112,10 +116,10 @@ fn reload(options: &Options, runner: &mut Runner<AfPacket>, config: &mut Config)
     match changed {
         Ok(new) => {
             *config = new;
-            options.log().event("reloaded", &about, &format!("{path}: read again and taken over"));
+            options.log().event("reloaded", &about, &format!("{path}: configuration reloaded"));
         }
         Err(error) => {
-            let text = format!("{error}; the old configuration stays");
+            let text = format!("{error}; the old configuration stays in use");
             options.log().event("reload_refused", &about, &text);
         }
     }

@@ -56,19 +56,19 @@ const LONGEST_LINGER: TimeDelta = TimeDelta::from_ms(30_000);
 
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum Cat {
-    /// Write what a peer sends to standard output.
+    /// Receive a stream from one peer and write it to standard output.
     Listen {
         #[command(flatten)]
         interface: Interface,
-        /// Take it from this peer alone.
+        /// Accept a stream only from this peer. Default: from any peer.
         #[arg(long, value_name = "ADDRESS")]
         from: Option<IpAddr>,
         #[command(flatten)]
         interval: Interval,
     },
-    /// Send standard input to a peer that listens.
+    /// Send standard input to a peer that runs `trimline cat listen`.
     Send {
-        /// The peer's address.
+        /// Address of the peer.
         peer: IpAddr,
         #[command(flatten)]
         interface: Interface,
@@ -80,7 +80,7 @@ pub(crate) enum Cat {
 /// The interval of reports on a transfer.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Interval {
-    /// Say every so many seconds how much went through, on standard error.
+    /// Report the transferred bytes on standard error every S seconds. Default: no reports.
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: Option<u64>,
 }
@@ -266,7 +266,9 @@ impl Output {
         match self.outcome.try_recv() {
             Ok(outcome) => Some(outcome),
             Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Err(io::Error::other("who writes panicked"))),
+            Err(TryRecvError::Disconnected) => {
+                Some(Err(io::Error::other("the writing thread panicked")))
+            }
         }
     }
 
@@ -394,7 +396,7 @@ fn receive(
 }
 
 /// The error at both ends if the checksums differ.
-const ALTERED: &str = "what arrived is not what was sent: its CRC-32C is another";
+const ALTERED: &str = "the received bytes differ from the sent bytes: their CRC-32C does not match";
 
 /// Accepts the first connection of a wanted peer. All others are refused: their bytes would not be read.
 fn welcome(core: &mut Core, now: Time, from: Option<IpAddr>, taken: &mut Option<Connection>) {
@@ -468,7 +470,9 @@ impl Source {
                     read.map(Some)
                 }
                 Err(TryRecvError::Empty) => Ok(None),
-                Err(TryRecvError::Disconnected) => Err(io::Error::other("who reads panicked")),
+                Err(TryRecvError::Disconnected) => {
+                    Err(io::Error::other("the reading thread panicked"))
+                }
             },
         }
     }

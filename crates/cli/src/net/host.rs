@@ -28,49 +28,50 @@ const GOODBYE: TimeDelta = TimeDelta::from_ms(5);
 /// Options of the interface.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Interface {
-    /// Interface of this host; `--udp` needs none.
+    /// Network interface of this host; required without `--udp`.
     #[arg(long, short, value_name = "NAME", required_unless_present = "udp")]
     interface: Option<String>,
-    /// Over UDP sockets instead of whole frames: needs no right, but not behind switches that trim.
+    /// Use UDP sockets, which need no privileges but do not work behind switches that trim. Default: whole frames on
+    /// the interface.
     #[arg(long, conflicts_with = "interface")]
     udp: bool,
-    /// Bytes that the path carries in a packet, IP headers included: by default those of the interface, over UDP sockets 1500.
+    /// MTU of the path in bytes, IP headers included. Default: the MTU of the interface, or 1500 with `--udp`.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(128..))]
     mtu: Option<u16>,
-    /// Packets that are sent before the first answer. Default: 30, and more where a round trip takes a millisecond.
+    /// Initial window, in packets. Default: 30, which grows if the round trip takes 1 ms or more.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     window: Option<u16>,
-    /// Retransmission time-out until a round trip was measured, up to 5 s; it then follows the path. Default: 200ms. Less than
-    /// 20ms is the minimum later, too.
+    /// Retransmission time-out before the first round-trip measurement, from 100us to 5s; a value below 20ms also
+    /// lowers the later minimum. Default: 200ms.
     #[arg(long, value_name = "TIME", value_parser = time_out)]
     rto: Option<TimeDelta>,
-    /// UDP source ports that packets are spread over.
+    /// Number of UDP source ports to spread packets over.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "udp",
         value_parser = clap::value_parser!(u16).range(1..=256))]
     paths: u16,
-    /// This host's address on it.
+    /// IP address of this host.
     #[arg(long, short, value_name = "ADDRESS")]
     address: IpAddr,
-    /// Rate of the link, or the share of it that is this host's; without a unit in Mb/s.
+    /// Rate of the link, or this host's share of it; a number without a unit is in Mb/s.
     #[arg(long, value_name = "RATE", default_value = "10Gbps", value_parser = quantity::rate)]
     rate: BitRate,
-    /// Poll for ever instead of blocking after a while: the shortest latency, a core.
+    /// Poll continuously, which minimises latency but occupies a core. Default: block when no frames arrive.
     #[arg(long)]
     poll: bool,
-    /// Give a peer up that was not heard for so many seconds.
+    /// Give up on a peer after S seconds without a packet from it.
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     dead_peer_timeout: u64,
-    /// Believe those alone who share the key in this file (`trimline key new`); a key in its second line is believed
-    /// too.
+    /// Accept only peers with the key in FILE (`trimline key new`); a second line may hold another accepted key.
+    /// Default: no authentication.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Write what went through here, as JSON, twice a second and after the command, for `trimline stats`.
+    /// Write counters into FILE as JSON, twice a second and at the end, for `trimline stats`.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
-    /// Answer there, over HTTP, with counters in the text format of OpenMetrics: unix:PATH, a socket to make.
+    /// Serve counters as OpenMetrics text over HTTP, on a Unix socket that the command creates at PATH.
     #[arg(long, value_name = "unix:PATH")]
     metrics: Option<String>,
-    /// Form of events on standard error.
+    /// Format of events on standard error.
     #[arg(long, value_enum, default_value_t)]
     log: log::Format,
 }
@@ -189,7 +190,7 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
             host.boxed()
         }
         None if address.is_unspecified() => {
-            let text = format!("{address}: expected one address of this machine, to answer from");
+            let text = format!("{address}: expected a specific address of this machine");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         None => {
@@ -211,7 +212,7 @@ pub(super) fn broken(peer: IpAddr, failure: Broken) -> io::Error {
             let (second, quiet) = (since.as_secs() % 86_400, quiet.as_ps() / 1_000_000_000_000);
             let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
             format!(
-                "{peer} was not heard for {quiet} s, since {hour:02}:{minute:02}:{second:02} UTC"
+                "no packet from {peer} for {quiet} s, since {hour:02}:{minute:02}:{second:02} UTC"
             )
         }
         failure => format!("{peer}: {failure}"),

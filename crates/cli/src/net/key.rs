@@ -27,9 +27,9 @@ fn wrong(file: &Path, kind: io::ErrorKind, what: &dyn std::fmt::Display) -> io::
 
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum Key {
-    /// Write a new random key to a file that its owner alone may read.
+    /// Write a new random key into a file that only its owner may read.
     New {
-        /// The file; it must not be there.
+        /// File to create, which must not exist.
         file: PathBuf,
     },
 }
@@ -50,7 +50,7 @@ pub(super) fn read(file: &Path) -> io::Result<Keys> {
     let mode = open.metadata().map_err(named)?.mode() & 0o7777;
     if mode & OTHERS != 0 {
         let text = format!(
-            "others may use this file (mode {mode:04o}); expected 0600: chmod 600 {}",
+            "other users may access this file (mode {mode:04o}); expected 0600: chmod 600 {}",
             file.display()
         );
         return Err(wrong(file, io::ErrorKind::PermissionDenied, &text));
@@ -65,7 +65,7 @@ pub(super) fn read(file: &Path) -> io::Result<Keys> {
         [] | [..] => {
             let count = lines.len();
             let text = format!(
-                "{count} lines; expected 32 hexadecimal digits, and a second line of them while a key is changed"
+                "{count} lines; expected one key of 32 hexadecimal digits, or two keys on a line each"
             );
             return Err(invalid(&text));
         }
@@ -89,7 +89,7 @@ fn create(file: &Path) -> io::Result<()> {
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let mut made = made.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            let text = "a file is there, which may be a key in use; expected a new name";
+            let text = "a file exists, which may be a key in use; expected a new name";
             wrong(file, error.kind(), &text)
         }
         kind => wrong(file, kind, &error),
@@ -115,7 +115,7 @@ mod tests {
         let (key, other) = read(&file).unwrap();
         let text = fs::read_to_string(&file).unwrap();
         assert_eq!((host::Key::parse(&text).unwrap(), None), (key.clone(), other));
-        assert!(create(&file).unwrap_err().to_string().contains("a file is there"));
+        assert!(create(&file).unwrap_err().to_string().contains("a file exists"));
         assert_eq!(fs::read_to_string(&file).unwrap(), text, "the old key is kept");
         for mode in [0o640, 0o604, 0o620, 0o601] {
             fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();

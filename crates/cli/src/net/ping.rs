@@ -17,17 +17,17 @@ use crate::terminal;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Ping {
-    /// The peer's address; `trimline rpc serve` answers there.
+    /// Address of a peer that runs `trimline rpc serve`.
     peer: IpAddr,
     #[command(flatten)]
     interface: Interface,
-    /// Pings.
+    /// Number of pings.
     #[arg(long, short, default_value_t = 5)]
     count: u64,
-    /// Bytes of a ping.
+    /// Size of a ping, in bytes.
     #[arg(long, default_value_t = 1024)]
     bytes: usize,
-    /// Milliseconds from one ping to the next.
+    /// Time between two pings, in milliseconds.
     #[arg(long, default_value_t = 200)]
     gap: u64,
 }
@@ -77,7 +77,7 @@ fn request(host: &mut AnyHost, peer: IpAddr, message: &[u8]) -> io::Result<Durat
     host.core().abandon(now, connection);
     match answer? {
         Some(answer) if answer == message => Ok(time),
-        Some(_) => Err(io::Error::other("the answer is another message")),
+        Some(_) => Err(io::Error::other("the answer differs from the request")),
         None => {
             let ms = time.as_millis();
             Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {ms} ms")))

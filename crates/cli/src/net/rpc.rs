@@ -20,36 +20,37 @@ use crate::terminal;
 
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum Rpc {
-    /// Answer every request with itself.
+    /// Answer every request with the same bytes.
     Serve {
         #[command(flatten)]
         interface: Interface,
-        /// Stop after so many seconds.
+        /// Stop after S seconds. Default: run until interrupted.
         #[arg(long, value_name = "S")]
         seconds: Option<u64>,
-        /// Answer those alone whose messages have a CRC-32C (`rpc load --check`). Without it both are answered.
+        /// Answer only messages with a CRC-32C (`rpc load --check`). Default: answer messages with and without it.
         #[arg(long)]
         check: bool,
     },
-    /// Ask: one request after the other, or so many a second.
+    /// Send requests, one after the other or at a fixed rate, and measure their latency.
     Load {
-        /// The server's address.
+        /// Address of the server.
         server: IpAddr,
         #[command(flatten)]
         interface: Interface,
-        /// Bytes of a request.
+        /// Size of a request, in bytes.
         #[arg(long, default_value_t = 1024)]
         bytes: usize,
-        /// Requests.
+        /// Number of requests.
         #[arg(long, short, default_value_t = 10_000)]
         count: u64,
-        /// Requests under way at the same time (closed loop).
+        /// Number of concurrent requests (closed loop).
         #[arg(long, default_value_t = 1)]
         concurrency: usize,
-        /// Requests a second, whether earlier ones were answered or not (open loop).
+        /// Requests per second, sent without waiting for earlier answers (open loop). Default: a closed loop.
         #[arg(long, value_name = "RPS")]
         rate_rps: Option<u64>,
-        /// Send each message with its CRC-32C, which both ends compare. A server that does not know it refuses.
+        /// Send each message with its CRC-32C, which both ends verify. A server without this feature refuses the
+        /// connection.
         #[arg(long)]
         check: bool,
     },
@@ -178,8 +179,8 @@ fn load(
     let seconds = host.now().saturating_since(begin).as_ps() as f64 / 1e12;
     let us = |quantile| taken.value_at_quantile(quantile) as f64 / 1000.0;
     terminal::write(&format!(
-        "{} answered, {failed} not, in {seconds:.2} s: {:.0} a second\n\
-         us: median {:.1}, 90 % {:.1}, 99 % {:.1}, 99.9 % {:.1}, most {:.1}\n",
+        "{} answered, {failed} not, in {seconds:.2} s: {:.0} per second\n\
+         us: median {:.1}, 90 % {:.1}, 99 % {:.1}, 99.9 % {:.1}, max {:.1}\n",
         taken.len(),
         taken.len() as f64 / seconds,
         us(0.5),
@@ -196,7 +197,7 @@ fn load(
             account.log().event(
                 "request_failed",
                 &about,
-                "a server of an older version does not know --check",
+                "a server of an older version does not support --check",
             );
         }
     }

@@ -77,7 +77,8 @@ fn a_flow_of_size_0_sends_until_the_end() {
     let text = said(&output);
     assert!(output.status.success(), "{text}");
     // The file has no rate, so the program prints the rate that it took.
-    let rate = "note: a.cm says no rate: links of 10 Gb/s and 1us; others with --topology, or --set links.rate=100Gbps";
+    let rate = "note: a.cm has no link rate: links have 10 Gb/s and 1us; change them with --topology or --set \
+                links.rate=100Gbps";
     assert_eq!(text.trim_end(), rate);
     let flows = fs::read_to_string(folder.join("out/seed-1/flows.csv")).unwrap();
     assert_eq!(flows.matches(",long-lived").count(), 2, "{flows}");

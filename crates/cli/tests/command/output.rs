@@ -20,7 +20,7 @@ fn two_commands_do_not_mix_in_one_folder() {
     first.kill().unwrap();
     first.wait().unwrap();
     assert_eq!(second.status.code(), Some(2));
-    assert!(said(&second).contains("another command is writing its results there"));
+    assert!(said(&second).contains("another command is writing results into this folder"));
     // A command that was killed holds no lock.
     succeeded(&scratch.trimline(&["run", "endless.toml", "--set", "duration=1us"]));
 }
@@ -34,7 +34,7 @@ fn a_result_of_other_settings_is_replaced_and_that_is_said() {
         succeeded(&output);
         said(&output)
     };
-    let described = "a run of an earlier command removed from o: seed-1";
+    let described = "removed a run of an earlier command from o: seed-1";
     let said = [&[][..], &[], &["--set", "duration=1ms"], &["--set", "duration=1ms", "--resume"]]
         .map(|settings| run(settings).contains(described));
     assert_eq!(said, [false, false, true, false]);
@@ -78,7 +78,7 @@ fn a_folder_that_is_a_link_gets_the_result_where_it_leads() {
     std::os::unix::fs::symlink("nowhere", scratch.0.join("lost")).unwrap();
     let refused = scratch.trimline(&["run", "incast.toml", "--out", "lost"]);
     assert_eq!(refused.status.code(), Some(2));
-    let described = "lost: a link to a folder that is not there";
+    let described = "lost: a link to a folder that does not exist";
     assert!(said(&refused).contains(described), "{}", said(&refused));
 }
 

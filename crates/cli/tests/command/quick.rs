@@ -79,7 +79,7 @@ fn the_quick_tier_is_some_of_the_full_one() {
     // The full tier goes on where the quick one ended.
     let on = reproduce(&folder, &["--out", "out/quick", "--resume"]);
     let text = said(&on);
-    assert!(text.contains("resumed: 2 of 18 runs are there"), "{text}");
+    assert!(text.contains("resumed: 2 of 18 runs are complete"), "{text}");
     assert_eq!(runs(&folder.join("out/quick")), all);
 }
 
@@ -94,7 +94,7 @@ fn the_table_says_what_was_not_judged() {
     let (counts, last) = (lines.next().unwrap(), lines.next().unwrap());
     assert!(last.starts_with("p4 ") && last.ends_with("not judged"), "{table}");
     // A finding that is not judged counts nowhere.
-    assert_eq!(counts, "findings with a range: 2 of 2 hold; with a sign alone: 0 of 0 hold");
+    assert_eq!(counts, "findings with a range: 2 of 2 hold; with only a sign: 0 of 0 hold");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn series_are_run_one_after_the_other_and_judged_together() {
     fs::remove_dir_all(out.join("a/tiny/runs/p4/senders=4/seed-2")).unwrap();
     let resumed = reproduce(&folder, &["--series", "paper", "--resume"]);
     let text = said(&resumed);
-    assert!(text.contains("17 of 18 runs are there"), "{text}");
+    assert!(text.contains("17 of 18 runs are complete"), "{text}");
     assert_eq!(verdicts(&folder), part);
 
     let unknown = reproduce(&folder, &series("papers"));
@@ -162,7 +162,7 @@ fn results_of_other_series_are_not_lost() {
         let output = reproduce(&folder, arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         let text = said(&output);
-        assert!(text.contains(&format!("that would be lost (paper: {lost})")), "{text}");
+        assert!(text.contains(&format!("which would be lost (paper: {lost})")), "{text}");
         assert_eq!(
             (runs(&out), verdicts(&folder)),
             (first.clone(), judged.clone()),

@@ -270,7 +270,7 @@ fn a_companion_is_another_finding_with_bounds_about_the_same_series() {
         format!("{HEAD}companion = \"n\"\nhi = 1.0"),
         format!("{HEAD}companion = \"x\"\nhi = 1.0"),
     ] {
-        assert!(refused(&text).contains("its companion is no finding"), "{text}");
+        assert!(refused(&text).contains("`companion` names no finding"), "{text}");
     }
 }
 

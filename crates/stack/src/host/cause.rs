@@ -70,17 +70,18 @@ impl fmt::Display for Cause {
         f.write_str(match self {
             Cause::Unknown => "the peer refused or ended the connection",
             Cause::NoService => {
-                "the peer refused the connection: nobody listens on this service there, or it does not know the connection"
+                "the peer refused the connection: no application listens on this service there, or the peer does not \
+                 know the connection"
             }
             Cause::Ended => "the peer ended the connection: its application has stopped",
             Cause::Deadline => "the peer ended the connection: its deadline has passed",
             Cause::NoRoom => "the peer ended the connection: it has no room for the rest of a message",
-            Cause::TooLong => "the peer ended the connection: a message is longer than it takes",
+            Cause::TooLong => "the peer ended the connection: a message is longer than it accepts",
             Cause::Stalled => "the peer ended the connection: none of its data arrived here",
             Cause::PathMtu => {
                 "the peer ended the connection: its packets are longer than the path carries; set --mtu at both ends"
             }
-            Cause::Altered => "the peer ended the connection: a message arrived with another CRC-32C",
+            Cause::Altered => "the peer ended the connection: the CRC-32C of a message did not match",
         })
     }
 }

@@ -128,7 +128,7 @@ pub fn payload_of_mtu(mtu: usize, address: IpAddr) -> Result<u16, String> {
     let headers = if address.is_ipv6() { HEADERS_V6 } else { HEADERS_V4 } + EXTENSION_ROOM;
     match mtu.checked_sub(headers) {
         None | Some(0) => {
-            Err(format!("an MTU of {mtu} leaves no room behind {headers} B of headers"))
+            Err(format!("an MTU of {mtu} B leaves no room after {headers} B of headers"))
         }
         Some(payload) => Ok(payload.min(usize::from(u16::MAX) - headers) as u16),
     }

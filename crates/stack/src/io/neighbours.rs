@@ -34,7 +34,7 @@ pub fn next_hop(interface: u32, destination: IpAddr) -> io::Result<[u8; 6]> {
             return Ok(known.ethernet);
         }
         if start.elapsed() > STALL_TIMEOUT {
-            let text = format!("nobody answers for {neighbour}");
+            let text = format!("address resolution of {neighbour} had no answer");
             return Err(io::Error::new(io::ErrorKind::HostUnreachable, text));
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -59,7 +59,7 @@ impl Udp {
     /// Fails if the address is not this host's, or the port is taken.
     pub fn open(address: IpAddr, mtu: usize, paths: u16, profile: Profile) -> io::Result<Udp> {
         if is_link_local(address) {
-            let text = "an address of one link alone needs an interface, and not UDP sockets";
+            let text = "a link-local address needs an interface instead of UDP sockets";
             return Err(io::Error::new(ErrorKind::Unsupported, text));
         }
         let receiver = UdpSocket::bind((address, profile.port))?;

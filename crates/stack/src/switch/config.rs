@@ -95,7 +95,7 @@ pub struct Config {
     pub(super) source: toml::Table,
 }
 
-const RENAMED: &str = "beside: the key is called droppable_queue";
+const RENAMED: &str = "beside: the new name of this key is droppable_queue";
 
 fn paper() -> String {
     "paper".to_owned()
@@ -294,12 +294,12 @@ impl Config {
         };
         let choices = (profile.build)(sizes);
         if self.ecn_threshold.is_some() && !profile.marks {
-            return Err(format!("ecn_threshold: profile {:?} marks nothing", self.profile));
+            return Err(format!("ecn_threshold: profile {:?} does not mark", self.profile));
         }
         let main = choices.build().map_err(|error| format!("profile {}: {error}", self.profile))?;
         if main.demands() != Demands::default() {
             return Err(format!(
-                "profile {:?}: the ports of this switch look at no waits",
+                "profile {:?}: the ports of this switch do not measure queueing delays",
                 self.profile
             ));
         }
@@ -326,12 +326,12 @@ impl Config {
         let profile = profiles::named(&self.profile).map_or("", |profile| profile.name);
         match (notifies, self.notifications, self.droppable_queue) {
             (None, Some(_), _) => Err(format!(
-                "notifications: profile {profile:?} tells nobody of drops; nearest: profile = \"{}\", whose queue drops \
-                 where others trim",
+                "notifications: profile {profile:?} does not notify senders of drops; nearest: profile = \"{}\", \
+                 which drops packets that others trim",
                 notifications_config::PROFILE
             )),
             (Some(_), _, Some(packets)) => Err(format!(
-                "droppable_queue = {packets}: packets that profile {profile:?} tells of would be dropped there unnotified; \
+                "droppable_queue = {packets}: it would drop packets of profile {profile:?} without a notification; \
                  nearest: no droppable_queue"
             )),
             (notifies, _, _) => Ok(notifies),
@@ -342,8 +342,8 @@ impl Config {
     fn is_pfabric(&self) -> Result<bool, String> {
         match (self.profile == pfabric::PROFILE, self.droppable_queue) {
             (true, Some(packets)) => Err(format!(
-                "droppable_queue = {packets}: packets that profile {:?} orders by urgency would all go there; nearest: no \
-                 droppable_queue",
+                "droppable_queue = {packets}: it would take all packets that profile {:?} orders by urgency; nearest: \
+                 no droppable_queue",
                 self.profile
             )),
             (is_pfabric, _) => Ok(is_pfabric),
@@ -352,7 +352,7 @@ impl Config {
 
     fn marks_nothing(&self) -> Result<(), String> {
         if self.ecn_threshold.is_some() {
-            return Err(format!("ecn_threshold: profile {:?} marks nothing", self.profile));
+            return Err(format!("ecn_threshold: profile {:?} does not mark", self.profile));
         }
         if self.droppable_ecn_threshold.is_some() {
             return Err("droppable_ecn_threshold: droppable_queue is missing".to_owned());
@@ -434,8 +434,8 @@ impl Config {
         let Some(detour) = &self.detour else { return Ok(None) };
         if let Some(switch) = self.switch.iter().find(|s| s.forwarding == ForwardingLayer::L2) {
             return Err(format!(
-                "detour: switch {:?} forwards by Ethernet addresses, and a frame then says nothing of how far it has \
-                 come; expected forwarding = \"l3\" everywhere",
+                "detour: switch {:?} forwards by Ethernet addresses, so that frames have no hop count; expected \
+                 forwarding = \"l3\" in every switch",
                 switch.name
             ));
         }
@@ -445,8 +445,8 @@ impl Config {
             );
         }
         let why = match (self.notifies()?, self.is_pfabric()?) {
-            (Some(_), _) => Some("tell senders of what they drop"),
-            (None, true) => Some("have room for what is urgent although they are full"),
+            (Some(_), _) => Some("notify senders of drops"),
+            (None, true) => Some("accept urgent packets although they are full"),
             (None, false) => None,
         };
         if let Some(why) = why {
@@ -542,7 +542,10 @@ impl Config {
             found.ok_or_else(|| format!("no switch is named {name:?}"))
         };
         let line = |what: &str, rate: Option<Rate>, delay: Option<Delay>, rules: Impairments| {
-            let rate = rate.or(self.rate).ok_or_else(|| format!("{what}: no rate is stated"))?.0;
+            let rate = rate
+                .or(self.rate)
+                .ok_or_else(|| format!("{what}: no rate; expected the key `rate`"))?
+                .0;
             let delay = delay.or(self.delay).map_or(TimeDelta::ZERO, |delay| delay.0);
             Ok::<Line, String>(Line { rate, delay, rules })
         };
@@ -670,7 +673,7 @@ impl Layout {
                 .map(|(local, _)| local as u16)
                 .collect();
             if ports.is_empty() {
-                return Err(format!("no way leads from every switch to {address}"));
+                return Err(format!("not every switch has a route to {address}"));
             }
             self.routes[switch].push((address, ports));
         }

@@ -73,13 +73,13 @@ impl DetourConfig {
             (DetourScheme::Dibs | DetourScheme::Rps, None) => scheme.hot,
             (DetourScheme::Dibs | DetourScheme::Rps, Some(threshold)) => {
                 return Err(format!(
-                    "threshold = {threshold}: this scheme compares no queue with one; expected scheme = \"opf\", or no threshold"
+                    "threshold = {threshold}: this scheme uses no threshold; expected scheme = \"opf\", or no threshold"
                 ));
             }
         };
         let limit = match self.limit {
             Some(0) => {
-                return Err("limit = 0: nothing would be detoured; expected 1 to 255".to_owned());
+                return Err("limit = 0: no packet would detour; expected 1 to 255".to_owned());
             }
             Some(limit) => Some(limit),
             None => scheme.limit,
@@ -131,24 +131,24 @@ impl Detour {
         let what = match hot {
             Some(Hot::Above(threshold)) => {
                 format!(
-                    "unscheduled data leaves by another port where its own holds more than {threshold} packets"
+                    "unscheduled data leaves by another port when its own holds more than {threshold} packets"
                 )
             }
-            Some(Hot::Full) => "data leaves by another port where its own has no room".to_owned(),
-            Some(Hot::Always) => "data always leaves by a port that is drawn".to_owned(),
-            None => "all leaves by its own port".to_owned(),
+            Some(Hot::Full) => "data leaves by another port when its own has no room".to_owned(),
+            Some(Hot::Always) => "data always leaves by a random port".to_owned(),
+            None => "all packets leave by their own port".to_owned(),
         };
         let seen = match seen {
             Seen::Now => "now",
             Seen::LastDeparture => "at the last departure",
-            Seen::LastArrivalThatLeft => "as the last to leave found them",
+            Seen::LastArrivalThatLeft => "at the arrival of the last departed packet",
         };
         let limit = match limit {
             Some(limit) => format!("until it has left {limit} switches"),
             None => "as long as its TTL lasts".to_owned(),
         };
         format!(
-            "{what}, {limit}; queues are seen as they are {seen}; hosts send with a TTL of {}",
+            "{what}, {limit}; queue lengths are those {seen}; hosts send with a TTL of {}",
             self.initial_ttl
         )
     }
@@ -280,9 +280,9 @@ mod tests {
         );
         let scheme = DetourScheme::Rps;
         let idle = error(DetourConfig { scheme, threshold: Some(4), ..none });
-        assert!(idle.starts_with("threshold = 4: this scheme compares no queue"), "{idle}");
+        assert!(idle.starts_with("threshold = 4: this scheme uses no threshold"), "{idle}");
         let limit = error(DetourConfig { limit: Some(0), ..none });
-        assert!(limit.starts_with("limit = 0: nothing would be detoured"), "{limit}");
+        assert!(limit.starts_with("limit = 0: no packet would detour"), "{limit}");
         let ttl = error(DetourConfig { initial_ttl: Some(1), ..none });
         assert!(ttl.starts_with("initial_ttl = 1: no packet passes a switch"), "{ttl}");
     }

@@ -158,16 +158,16 @@ impl NotificationsConfig {
         let line = |(cap, places): (Cap, Vec<&str>)| {
             let min = cap.rate.transmission(ByteCount::new(ONE));
             let conserving = match cap.is_work_conserving {
-                true => "while others wait",
+                true => "while other packets wait",
                 false => "always",
             };
             let control = match self.control.unwrap_or(false) {
-                true => "all packets of TCP and UDP",
-                false => "packets of TCP and UDP that carry something",
+                true => "all TCP and UDP packets",
+                false => "TCP and UDP packets with payload",
             };
             format!(
-                "{}: senders are told of drops of {control}: notifications go first, each {min} {conserving}, in {notified} B \
-                 of {bytes} B",
+                "{}: notifies senders of drops of {control}: notifications have priority, each {min} {conserving}, in \
+                 {notified} B of {bytes} B",
                 places.join(", ")
             )
         };

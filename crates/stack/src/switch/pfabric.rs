@@ -78,12 +78,13 @@ pub(super) fn model(packets: u32, packet_bytes: u16) -> Result<ServiceModel, Str
 
 pub(super) fn describe(notifies: Option<Order>, bytes: u32) -> String {
     let evicted = match notifies {
-        Some(Order::Urgency) => "evicted and told of",
+        Some(Order::Urgency) => "evicted, with a notification,",
         Some(Order::Arrival) | None => "evicted",
     };
     let [high, low] = EXID;
     format!(
-        "all ports: the most urgent packet goes first, and the least urgent one is {evicted} where {bytes} B are full; option \
-         {EXPERIMENT} of TCP with ExID 0x{high:02x}{low:02x} says how urgent; packets without it go before all others"
+        "all ports: the most urgent packet leaves first, and the least urgent one is {evicted} when the queue of \
+         {bytes} B is full; option \
+         {EXPERIMENT} of TCP with ExID 0x{high:02x}{low:02x} has the priority; packets without it precede all others"
     )
 }

@@ -36,7 +36,7 @@ impl PhantomConfig {
             (None, Some(Rate(drain))) => Some(drain),
         };
         let drain =
-            drain.ok_or("`drain` of nothing never falls: everything is marked; nearest: 1 bps")?;
+            drain.ok_or("a `drain` of 0 never falls and marks every packet; nearest: 1 bps")?;
         let clock = match self.tick {
             None | Some(Delay(TimeDelta::ZERO)) => Clock::Continuous,
             Some(Delay(tick)) => Clock::Tick(tick),
@@ -55,7 +55,7 @@ pub(super) fn describe(settings: &PhantomSettings) -> String {
         Clock::Tick(tick) => format!("every {tick}"),
     };
     let mut described = format!(
-        "a phantom queue drains at {drain}, {clock}, and marks what finds more than {threshold}"
+        "a phantom queue drains at {drain}, {clock}, and marks packets that find more than {threshold}"
     );
     for warning in settings.warnings() {
         described += &format!("; warning: {warning}");

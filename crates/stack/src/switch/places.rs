@@ -15,7 +15,7 @@ impl Config {
     /// Returns what is wrong, where, and what was expected.
     pub fn check_places(&self) -> Result<(), String> {
         if self.switch.is_empty() {
-            return Err("no switch; expected a [[switch]] at least".to_owned());
+            return Err("no switch; expected at least one [[switch]]".to_owned());
         }
         for (number, link) in (1..).zip(&self.link) {
             let [one, other] = &link.between;
@@ -33,7 +33,9 @@ impl Config {
                 return Err(format!("{place}: expected a name of 1 to {LONGEST_NAME} bytes"));
             }
             if !known.insert(name) {
-                return Err(format!("{place}: another host has it; expected an interface each"));
+                return Err(format!(
+                    "{place}: another host has this interface; expected one interface per host"
+                ));
             }
         }
         Ok(())

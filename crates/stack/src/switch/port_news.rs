@@ -53,18 +53,18 @@ impl fmt::Display for PortEvent {
             PortEvent::Lost(why) => write!(f, "{why}; this port waits for an interface of its name"),
             PortEvent::Back => f.write_str("the interface is back"),
             PortEvent::Offload => f.write_str(
-                "a frame arrived joined or without its checksum (TSO, GSO, GRO, checksum offload); the switch cuts and \
-                 sums such frames itself. To spare it that, at the host's end of this cable: \
+                "a frame arrived joined or without its checksum (TSO, GSO, GRO, checksum offload); the switch splits \
+                 such frames and computes their checksums. To save it this work, run at the host's end of this cable: \
                  ethtool -K INTERFACE tso off gso off tx off; at this end: gro off",
             ),
             PortEvent::Unreadable => f.write_str(
-                "a frame arrived that the switch cannot read and drops: it has a VLAN tag, or is joined in a way \
-                 that the switch does not know (`unreadable` counts them). Remedy for joined ones, at the host's end of this \
+                "a frame arrived that the switch cannot read and drops: it has a VLAN tag, or is joined in an unknown \
+                 way (`unreadable` counts them). Remedy for joined ones, at the host's end of this \
                  cable: ethtool -K INTERFACE tso off gso off tx off; at this end: gro off lro off",
             ),
             PortEvent::Intruder(source) => write!(
                 f,
-                "a frame from {source} was refused (port_security): it is no source of this port; \
+                "a frame from {source} was refused (port_security): this port does not accept it; \
                  `refused_source` counts more"
             ),
         }

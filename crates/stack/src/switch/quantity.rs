@@ -45,7 +45,7 @@ const ALL: u64 = 1_000_000_000;
 pub fn billionths(text: &str) -> Result<u64, String> {
     let billionths = quantity::share(text).map_err(|fault| mistake(text, A_SHARE, &fault))?;
     if billionths > ALL {
-        return Err(format!("{text:?} is more than all"));
+        return Err(format!("{text:?} is more than 100 %"));
     }
     Ok(billionths)
 }

@@ -17,16 +17,14 @@ impl Config {
     /// restart.
     pub(super) fn check_change(&self, other: &Config) -> Result<(), String> {
         let follows_rates = match self.describe_phantom()?.is_empty() {
-            false => Some("phantom queues drain"),
-            true if !self.describe_notifications()?.is_empty() => {
-                Some("caps of notifications grow")
-            }
+            false => Some("phantom queues"),
+            true if !self.describe_notifications()?.is_empty() => Some("caps of notifications"),
             true => None,
         };
         if let Some(who) = follows_rates
             && self.rates() != other.rates()
         {
-            return Err(format!("rate: {who} by the rate of their port; {RESTART}"));
+            return Err(format!("rate: {who} depend on the rate of their port; {RESTART}"));
         }
         let (old, new) = (&self.source, &other.source);
         differing("", "", old, new)?;

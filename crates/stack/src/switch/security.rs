@@ -31,12 +31,14 @@ impl PortSecurityConfig {
         let room = self.learn.unwrap_or(usize::from(known.is_empty()));
         if known.is_empty() && room == 0 {
             return Err(
-                "port_security: neither `ethernet` nor `learn` above 0; the port would accept nothing".to_owned()
+                "port_security: the port would accept no frame; expected `ethernet`, or `learn` above 0".to_owned()
             );
         }
         if self.ip.unwrap_or(true) && addresses.is_empty() {
-            return Err("port_security: the host has no `addresses`; expected some, or ip = false"
-                .to_owned());
+            return Err(
+                "port_security: the host has no `addresses`; expected `addresses`, or ip = false"
+                    .to_owned(),
+            );
         }
         let addresses = self.ip.unwrap_or(true).then(|| addresses.to_vec());
         Ok(Guard { known, room, learned: Vec::new(), addresses, refused: 0, first: None })
@@ -83,7 +85,7 @@ impl Guard {
 
     fn stranger(&mut self, bytes: &[u8]) -> Option<String> {
         let Some(&ethernet) = bytes.get(6..).and_then(|rest| rest.first_chunk::<6>()) else {
-            return Some("a frame without source".to_owned());
+            return Some("a frame without a source address".to_owned());
         };
         let is_known = self.known.contains(&ethernet) || self.learned.contains(&ethernet);
         let is_group = ethernet[0] & 1 != 0;
@@ -188,7 +190,7 @@ mod tests {
         check(&mut named, true, (2, 0x0800, other));
         check(&mut named, false, (3, 0x0800, other));
         assert_eq!(named.refused, 3, "counts go on");
-        for (wrong, described) in [("learn = 0", "accept nothing"), ("", "no `addresses`")] {
+        for (wrong, described) in [("learn = 0", "accept no frame"), ("", "no `addresses`")] {
             let said = guard(wrong, &[]).unwrap_err();
             assert!(said.contains(described), "{said}");
         }

@@ -57,7 +57,7 @@ fn a_service_that_nobody_listens_on_is_named() {
         two.run_for(TimeDelta::from_ms(5));
         let failure = two.client.failure(near).unwrap();
         assert_eq!(failure, Failure::Refused(Cause::NoService), "{known}");
-        assert!(failure.to_string().contains("nobody listens"), "{failure}");
+        assert!(failure.to_string().contains("no application listens"), "{failure}");
     }
 }
 

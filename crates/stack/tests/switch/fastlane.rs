@@ -590,21 +590,22 @@ fn what_notifications_cannot_have_is_refused_by_its_place() {
     let fastlane = |keys: &str| said(&format!("profile = \"fastlane\"\n{keys}"));
     assert_eq!(
         fastlane("packets = 80\npayload = 1536"),
-        "p1: senders are told of drops of packets of TCP and UDP that carry something: notifications go first, each \
-         51.200000 us while others wait, in 3200 B of 128000 B"
+        "p1: notifies senders of drops of TCP and UDP packets with payload: notifications have priority, each \
+         51.200000 us while other packets wait, in 3200 B of 128000 B"
     );
     assert_eq!(
         fastlane(
             "notifications = { cap = \"0.1%\", memory = \"1KB\", work_conserving = false, control = true }"
         ),
-        "p1: senders are told of drops of all packets of TCP and UDP: notifications go first, each 512.000000 us always, \
+        "p1: notifies senders of drops of all TCP and UDP packets: notifications have priority, each 512.000000 us \
+         always, \
          in 1000 B of 72512 B"
     );
     let min = "p1: notifications: `cap` of 511 bit/s is less than one notification of 64 B in a second; nearest: \"512ppb\"";
     assert_eq!(fastlane("notifications = { cap = \"511ppb\" }"), min);
     assert!(fastlane("notifications = { cap = \"512ppb\" }").contains("each 1000000.000000 us"));
     assert!(fastlane("notifications = { cap = \"0%\" }").contains("`cap` of 0 bit/s"));
-    assert!(fastlane("notifications = { cap = \"101%\" }").contains("more than all"));
+    assert!(fastlane("notifications = { cap = \"101%\" }").contains("more than 100 %"));
     let memory = |size: &str| fastlane(&format!("notifications = {{ memory = \"{size}\" }}"));
     let why = "in a port of 72512 B: one notification has 64 B, and a packet of 9064 B needs room beside them; nearest";
     assert_eq!(memory("63B"), format!("notifications: `memory` of 63 B {why}: \"64B\""));
@@ -614,21 +615,21 @@ fn what_notifications_cannot_have_is_refused_by_its_place() {
     for profile in ["paper", "drop-tail"] {
         let described = said(&format!("profile = \"{profile}\"\nnotifications = {{}}"));
         assert!(
-            described.contains("tells nobody")
+            described.contains("does not notify")
                 && described.contains("nearest: profile = \"fastlane\""),
             "{described}"
         );
     }
     assert!(fastlane("droppable_queue = 100").contains("nearest: no droppable_queue"));
     for (wrong, word) in [
-        ("ecn_threshold = 5", "marks nothing"),
+        ("ecn_threshold = 5", "does not mark"),
         ("beside = 5", "droppable_queue"),
         ("notifications = { capp = \"1%\" }", "capp"),
         ("notifications = { cap = 1 }", "cap"),
     ] {
         assert!(fastlane(wrong).contains(word), "{}", fastlane(wrong));
     }
-    assert!(said("profile = \"codel\"").contains("no waits"));
+    assert!(said("profile = \"codel\"").contains("queueing delays"));
     assert_eq!(said("profile = \"paper\""), "");
 }
 

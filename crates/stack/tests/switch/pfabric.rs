@@ -257,21 +257,25 @@ fn what_ports_by_urgency_do_is_said_and_what_they_cannot_have_is_refused() {
     };
     assert_eq!(
         said("profile = \"pfabric\"\npackets = 43\npayload = 1436"),
-        "all ports: the most urgent packet goes first, and the least urgent one is evicted where 64500 B are full; option 253 \
-         of TCP with ExID 0x7046 says how urgent; packets without it go before all others"
+        "all ports: the most urgent packet leaves first, and the least urgent one is evicted when the queue of 64500 \
+         B is full; option 253 \
+         of TCP with ExID 0x7046 has the priority; packets without it precede all others"
     );
     let notified = said("profile = \"fastlane-pfabric\"\npackets = 80\npayload = 1536");
-    assert!(notified.contains("is evicted and told of where 124800 B are full"), "{notified}");
+    assert!(
+        notified.contains("is evicted, with a notification, when the queue of 124800 B is full"),
+        "{notified}"
+    );
     assert_eq!([said("profile = \"paper\""), said("profile = \"fastlane\"")], ["", ""]);
     for (keys, described) in [
         (
             "droppable_queue = 9",
-            "droppable_queue = 9: packets that profile \"pfabric\" orders by urgency would all go there",
+            "droppable_queue = 9: it would take all packets that profile \"pfabric\" orders by urgency",
         ),
-        ("ecn_threshold = 9", "profile \"pfabric\" marks nothing"),
+        ("ecn_threshold = 9", "profile \"pfabric\" does not mark"),
         ("droppable_ecn_threshold = 9", "droppable_queue is missing"),
-        ("beside = 9", "the key is called droppable_queue"),
-        ("notifications = {}", "profile \"pfabric\" tells nobody of drops"),
+        ("beside = 9", "the new name of this key is droppable_queue"),
+        ("notifications = {}", "profile \"pfabric\" does not notify senders of drops"),
         ("packets = 4000000000", "more than 4 GiB; nearest: 473848"),
         ("packets = 0", "profile pfabric: "),
     ] {

@@ -221,12 +221,12 @@ fn a_phantom_queue_that_cannot_be_is_refused_by_its_place() {
     };
     assert_eq!(
         said(""),
-        "p1: a phantom queue drains at 950 Mb/s, at every instant, and marks what finds more than 1000 B"
+        "p1: a phantom queue drains at 950 Mb/s, at every instant, and marks packets that find more than 1000 B"
     );
     assert_eq!(said("tick = \"0s\""), said(""));
     assert_eq!(
         said("drain = \"80%\", tick = \"800ns\", threshold = \"6KB\""),
-        "p1: a phantom queue drains at 800 Mb/s, every 0.800000 us, and marks what finds more than 6000 B"
+        "p1: a phantom queue drains at 800 Mb/s, every 0.800000 us, and marks packets that find more than 6000 B"
     );
     let above = "p1: phantom_queue: `drain` of 1 Gb/s is not below the link's 1 Gb/s: nothing would ever be marked; \
                  nearest: 950 Mb/s";
@@ -237,7 +237,7 @@ fn a_phantom_queue_that_cannot_be_is_refused_by_its_place() {
     );
     assert_eq!(
         said("drain = \"0%\""),
-        "p1: phantom_queue: `drain` of nothing never falls: everything is marked; nearest: 1 bps"
+        "p1: phantom_queue: a `drain` of 0 never falls and marks every packet; nearest: 1 bps"
     );
     assert_eq!(
         said("drain = \"95%\", drain_rate = \"950Mbps\""),
@@ -245,7 +245,7 @@ fn a_phantom_queue_that_cannot_be_is_refused_by_its_place() {
     );
     for (wrong, word) in [
         ("drains = \"95%\"", "drains"),
-        ("drain = \"150%\"", "more than all"),
+        ("drain = \"150%\"", "more than 100 %"),
         ("tick = \"9\"", "time"),
     ] {
         assert!(said(wrong).contains(word), "{}", said(wrong));
