@@ -223,7 +223,7 @@ class Folders(InScratch):
 
     def test_what_runs_nothing_is_refused(self) -> None:
         """No workers, and a series that is not there."""
-        with self.assertRaisesRegex(ValueError, "0 workers run nothing"):
+        with self.assertRaisesRegex(ValueError, "0 workers; expected at least 1"):
             trimline.sweep(INCAST, self.out, workers=0)
         with self.assertRaisesRegex(trimline.ScenarioError, "no series 'b'; there are none"):
             trimline.sweep(INCAST, self.out, series=["b"])

@@ -42,7 +42,7 @@ def section(run: Result) -> str:
         share = percent(longest["stopped_ps"], run)
         words += f" {longest['name']} was stopped for the longest, {share} % of the time."
     if passed := found["cycles_passed"]:
-        words += f" Paused ports waited for each other in a circle {passed} times, and went on."
+        words += f" Paused ports waited for each other in a circle {passed} times, and continued."
     note = f'<p class="note">{html.escape(words)}</p>'
     if not (run.folder / "pauses.csv").is_file():
         return note + '<p class="note">pauses.csv has the links (output.ports).</p>'

@@ -81,9 +81,9 @@ def chosen(scenario: Scenario, series: Sequence[str] | None) -> list[RunName]:
 def processes_of(
     scenario: Scenario, runs: Sequence[RunName], workers: int | None, ignore_memory: bool
 ) -> int:
-    """So many processes: as asked for, as there are cores, and as memory holds."""
+    """Returns the number of processes: `workers` or one a core, and no more than memory holds."""
     if workers is not None and workers < 1:
-        raise ValueError(f"{workers} workers run nothing; expected at least 1")
+        raise ValueError(f"{workers} workers; expected at least 1")
     largest = workers or os.cpu_count() or 1
     if ignore_memory:
         return largest

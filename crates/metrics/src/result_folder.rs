@@ -67,7 +67,7 @@ impl ResultFolder {
         if !is_replaceable(target)? {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
-                format!("{} holds something else than a result", target.display()),
+                format!("{} holds a file that is not a result", target.display()),
             ));
         }
         if let Some(parent) = partial.parent() {
