@@ -263,7 +263,7 @@ def parsed():
     parser.add_argument("--peer-seeds", type=int, default=2, help="runs of the other program")
     parser.add_argument("--end-us", type=int, default=100_000, help="of htsim's run")
     parser.add_argument(
-        "--min", type=float, default=0.0, help="correlation of log FCT that is asked for"
+        "--min", type=float, default=0.0, help="minimum correlation of log FCT"
     )
     arguments = parser.parse_args()
     if arguments.peer_seeds < 2:

@@ -227,7 +227,7 @@ class Default(Made):
         self.assertEqual(self.drawn().axes[0].get_ylabel(), "Flows (%)")
 
     def test_few_flows_are_bars(self) -> None:
-        """The mean over seeds, of those that were asked for it."""
+        """The mean is over the seeds that measure it."""
         for series, values in (("ndp", (1.0, 3.0)), ("x", (5.0,))):
             for seed, value in enumerate(values, start=1):
                 self.run_of(f"{series}/seed-{seed}", measures=[(self.FCT[0], value)])

@@ -17,7 +17,8 @@ pub(crate) fn call(
 ) -> Result<Option<i32>, Failure> {
     let python = python();
     let code = format!(
-        "import sys\ntry:\n    from trimline.{module} import main\nexcept ImportError:\n    sys.exit({MISSING})\n\
+        "import sys\ntry:\n    from trimline.{module} import main\nexcept ImportError as error:\n    \
+         print(error, file=sys.stderr)\n    sys.exit({MISSING})\n\
          sys.exit(main(sys.argv[1:]))"
     );
     let status = Command::new(&python)
@@ -38,7 +39,7 @@ pub(crate) fn call(
     Ok(Some(status))
 }
 
-/// Exit status of a call if the module cannot be imported, as of a shell that finds no command.
+/// Exit status of a call whose module cannot be imported: a shell's status for a missing command.
 const MISSING: i32 = 127;
 
 fn missing(module: &str, python: &Path) -> String {

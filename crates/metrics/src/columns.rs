@@ -58,7 +58,7 @@ pub const FILES: [FileColumns; 11] = [
     FileColumns {
         file: "paths.csv",
         key: "ports",
-        row: "data packets that came to their hosts, by the way that they went; only with `switch.detour`",
+        row: "data packets that reached their hosts, by workload, size class, links and detours; only with `switch.detour`",
         columns: &PATHS,
     },
     FileColumns {

@@ -344,7 +344,7 @@ pub(crate) trait Device: Sized {
 fn check_expected(way: Option<usize>) -> Result<(), String> {
     match way {
         None => Ok(()),
-        Some(way) => Err(format!("a packet left by port {way}, which nobody expected")),
+        Some(way) => Err(format!("a packet left by port {way}, which the vector does not expect")),
     }
 }
 
@@ -515,7 +515,7 @@ mod tests {
     fn another_port_fails() {
         check("packet 0 2 marked\nexpect 3\n", Err("v:7: expected port 3, not 2"));
         check("expect 3\n", Err("v:6: no packet came"));
-        let unexpected = "a packet left by port 2, which nobody expected";
+        let unexpected = "a packet left by port 2, which the vector does not expect";
         check("packet 0 2 marked\nserve 2\n", Err(&format!("v:7: {unexpected}")));
         check("packet 0 2 marked\npacket 0 2 marked\n", Err(&format!("v:7: {unexpected}")));
     }

@@ -60,7 +60,7 @@ def draw_changes(axes, experiment, scheme, base):
 
 
 def us(run, size):
-    """Returns the quantile that was asked of responses of so many KB, and its value in us."""
+    """Returns the measured quantile of responses of `size` KB, and its value in us."""
     wanted = ("fct", "us", {"from": 1000 * size, "below": 1000 * size + 1})
     for measure, value in run.answers:
         if (measure["quantity"], measure.get("unit"), measure.get("size_bytes")) == wanted:

@@ -25,7 +25,7 @@ def by_memory(experiment, schemes, base):
 
 
 def draw_long(axes, places, base):
-    """Draws the mean time of long flows over that at one place, of runs that were asked for it."""
+    """Draws the mean time of long flows over that at `base`, of runs that measure it."""
     long_ms = plot.load(__file__, "fastlane/fig06").long_ms
     asked = {
         place: runs

@@ -53,7 +53,7 @@ def draw(axes, experiment, ending, sizes, words, unit):
 
 
 def mean(runs, sizes, reduce):
-    """Returns the mean over seeds of a completion time, if they were asked for it."""
+    """Returns the mean over seeds of a completion time, if the runs measure it."""
     wanted = {"size_bytes": dict(zip(("from", "below"), sizes, strict=True)), "reduce": reduce}
     try:
         return fmean(run.answer(quantity="fct", **wanted) for run in runs) if runs else None

@@ -203,7 +203,7 @@ class Experiment:
     runs: tuple[Run, ...]
     findings: tuple[Finding, ...]
     reference: dict[str, list[float]]
-    #: `quick` when only some of the runs were asked for, `part` when some of the series are there.
+    #: `quick` with the runs of the quick tier, `part` with some of the series.
     tier: str = "full"
 
     @staticmethod

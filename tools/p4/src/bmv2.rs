@@ -106,7 +106,12 @@ impl Operand {
                 }
                 op.0(left.as_ref().map_or(0, value), value(right))
             }
-            _ => panic!("p4c writes no register, header or calculation into an expression"),
+            Operand::RegisterArray(_)
+            | Operand::Calculation(_)
+            | Operand::Header(_)
+            | Operand::Regular(_) => {
+                panic!("p4c writes no register, header or calculation into an expression")
+            }
         }
     }
 }
@@ -168,7 +173,7 @@ objects! {
     HeaderType { name: String, fields: Vec<(String, u32, bool)> }
     Header { name: String, header_type: String }
     Meta { version: (u64, u64) }
-    /// What is read before fields are resolved.
+    /// The parts of a document that are read before fields are resolved.
     Head { __meta__: Meta, header_types: Vec<HeaderType>, headers: Vec<Header> }
 }
 

@@ -13,7 +13,7 @@ pub(crate) const KEPT: &str = "p4";
 
 pub(crate) trait Claim {
     type Vector;
-    /// What a vector sets in the control plane.
+    /// The settings that a vector gives the control plane.
     type Settings: 'static;
     /// Name of the compiled program in its folder.
     const FILE: &'static str;
@@ -73,7 +73,16 @@ fn failures<C: Claim>(
         match mutant {
             Some(Mutant::Table(old, new)) => commands = commands.replace(old, new),
             Some(Mutant::Also(command)) => commands += command,
-            _ => {}
+            None
+            | Some(
+                Mutant::Set(_)
+                | Mutant::Without(..)
+                | Mutant::Operation(..)
+                | Mutant::Condition(..)
+                | Mutant::Read(..)
+                | Mutant::Always(..)
+                | Mutant::Program(_),
+            ) => {}
         }
         failures.extend(C::run(switch::<C>(program, &commands)?, vector).err());
     }
@@ -102,7 +111,12 @@ pub(crate) fn check_mutants<C: Claim>(root: &Path) -> Result<String, String> {
         let is_changed = match mutant {
             Mutant::Set(_) | Mutant::Also(_) => true,
             Mutant::Table(old, _) => tables.contains(old),
-            _ => changed != document,
+            Mutant::Without(..)
+            | Mutant::Operation(..)
+            | Mutant::Condition(..)
+            | Mutant::Read(..)
+            | Mutant::Always(..)
+            | Mutant::Program(_) => changed != document,
         };
         let program = Program::read(changed)?;
         let failures = failures::<C>(&program, &tables, &vectors, Some(mutant))?;

@@ -104,7 +104,7 @@ impl Run {
         Ok(taken)
     }
 
-    /// As [`Run::judge`], and checks that no packet was lost.
+    /// Judges a run as [`Run::judge`] does, and checks that no packet was lost.
     pub(crate) fn judge_all<'e>(&self, exits: &'e Exits) -> Result<Vec<(&'e Exit, usize)>, String> {
         let taken = self.judge(exits)?;
         if taken.len() != exits.len() {

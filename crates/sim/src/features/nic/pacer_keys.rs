@@ -148,25 +148,8 @@ mod tests {
     use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
     use super::*;
-    use crate::plan::Plan;
+    use crate::features::phantom_queue::keys::tests::{DCTCP, TOP, parse, refused};
     use crate::scenario::Scenario;
-
-    const TOP: &str = "links.rate = \"1Gbps\"\ntopology.star.hosts = 4\nworkload = [{ name = \"w\", permutation = {}, size = \"9KB\" }]\n";
-
-    fn parse(rest: &str) -> Result<Plan, String> {
-        let text = format!("{TOP}{rest}");
-        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
-        Ok(scenario.runs[0].plan.clone())
-    }
-
-    fn refused(rest: &str, parts: &[&str]) {
-        let error = parse(rest).expect_err(rest);
-        for part in parts {
-            assert!(error.contains(part), "{part}: {error}");
-        }
-    }
-
-    const DCTCP: &str = "transport.dctcp.payload = \"1460B\"\n";
 
     #[test]
     fn a_pacer_has_the_parameters_of_the_paper_for_the_rate_of_its_link() {

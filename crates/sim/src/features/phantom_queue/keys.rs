@@ -141,29 +141,29 @@ fn phantoms(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use trimline_packet::{ByteCount, TimeDelta};
 
     use super::*;
     use crate::plan::Plan;
     use crate::scenario::Scenario;
 
-    const TOP: &str = "links.rate = \"1Gbps\"\ntopology.star.hosts = 4\nworkload = [{ name = \"w\", permutation = {}, size = \"9KB\" }]\n";
+    pub(crate) const TOP: &str = "links.rate = \"1Gbps\"\ntopology.star.hosts = 4\nworkload = [{ name = \"w\", permutation = {}, size = \"9KB\" }]\n";
 
-    fn parse(rest: &str) -> Result<Plan, String> {
+    pub(crate) fn parse(rest: &str) -> Result<Plan, String> {
         let text = format!("{TOP}{rest}");
         let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
         Ok(scenario.runs[0].plan.clone())
     }
 
-    fn refused(rest: &str, parts: &[&str]) {
+    pub(crate) fn refused(rest: &str, parts: &[&str]) {
         let error = parse(rest).expect_err(rest);
         for part in parts {
             assert!(error.contains(part), "{part}: {error}");
         }
     }
 
-    const DCTCP: &str = "transport.dctcp.payload = \"1460B\"\n";
+    pub(crate) const DCTCP: &str = "transport.dctcp.payload = \"1460B\"\n";
 
     #[test]
     fn three_lines_put_a_phantom_queue_on_every_port() {
