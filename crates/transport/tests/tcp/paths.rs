@@ -59,19 +59,20 @@ fn the_linked_increase_follows_the_windows() {
         if is_lost { Fate::Drop } else { Fate::Pass }
     });
     network.open(1, 0, 1, None);
+    // Windows in 2^-16 segments, and the segments received.
     let state = |network: &Network| {
         let endpoint = &network.hosts[1].endpoint;
-        let windows = (0..4).map(|subflow| endpoint.window(0, subflow) as f64 / 65536.0);
-        (windows.sum::<f64>(), network.received(1) as f64)
+        let windows: u64 = (0..4).map(|subflow| endpoint.window(0, subflow)).sum();
+        (windows, network.received(1) as u64)
     };
     network.run(us(50_000));
     let before = state(&network);
     network.run(us(250_000));
     let after = state(&network);
-    let expected = (after.1 - before.1) / (4.0 * (after.0 + before.0) / 2.0);
-    let grown = after.0 - before.0;
+    let total = (before.0 + after.0) / 2;
+    let (grown, expected) = (after.0 - before.0, ((after.1 - before.1) << 32) / (4 * total));
     assert!(
-        (0.8..1.25).contains(&(grown / expected)),
+        grown.abs_diff(expected) < expected / 5,
         "{before:?} {after:?}: {grown}, expected {expected}"
     );
 }
