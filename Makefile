@@ -17,7 +17,7 @@ help:
 	@echo "make first-hour          the commands of docs/first-hour.md and docs/errors.md, and what they print"
 	@echo "make lint                formatting, clippy, tidiness"
 	@echo "make module              the compiled part of the Python package, beside its sources"
-	@echo "make wheel-test          pip install . into an empty place, and the script of the README there"
+	@echo "make wheel-test          the wheel in an empty root without Rust, and the script of the README there"
 	@echo "make bench               packet-hops per second on the standard workloads"
 	@echo "make bench-instructions  the same, counted in instructions (valgrind)"
 	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"
@@ -140,10 +140,20 @@ python-lint: module-tested venv
 	.venv/bin/mypy python/trimline
 	PYTHONPATH=python .venv/bin/stubtest trimline._core --ignore-missing-stub
 
-wheel-test: prerequisites
-	rm -rf out/wheel && python3 -m venv out/wheel
-	MATURIN_PEP517_ARGS="--profile dev" out/wheel/bin/pip install --quiet --disable-pip-version-check .
-	cd out/wheel && PATH="$$PWD/bin:$$PATH" sh ../../scripts/wheel_test.sh
+out/dist/venv/installed: scripts/dist-requirements.txt
+	test -x out/dist/venv/bin/python || python3 -m venv out/dist/venv
+	out/dist/venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# The wheel of x86-64 with all checks. Only its last crate is linked again, for the C library of manylinux_2_28.
+wheel-test: prerequisites out/dist/venv/installed
+	rm -rf out/wheel
+	PATH="$$PWD/out/dist/venv/bin:$$PATH" maturin build --quiet --profile dev --out out/wheel \
+		--compatibility manylinux_2_28 --auditwheel check -- -C linker=scripts/manylinux_cc
+	out/dist/venv/bin/auditwheel show out/wheel/trimline-*.whl | grep 'following platform tag: "manylinux_2_28_x86_64"'
+	out/dist/venv/bin/pip download --quiet --disable-pip-version-check --dest out/wheel \
+		--constraint python/requirements.txt out/wheel/trimline-*.whl pip
+	scripts/empty_root.sh out/wheel
 
 # The compiled programs are executed on their vectors; with p4c-bm2-ss or simple_switch on PATH they are asked too.
 p4: prerequisites
