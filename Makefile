@@ -7,7 +7,7 @@ TESTED := target/debug/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz hostile hostile-stages soak miri large-result quick hashes mutations mutations-some checked nightly
+.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test dist packages bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz hostile hostile-stages soak miri large-result quick hashes mutations mutations-some checked nightly
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -18,6 +18,8 @@ help:
 	@echo "make lint                formatting, clippy, tidiness"
 	@echo "make module              the compiled part of the Python package, beside its sources"
 	@echo "make wheel-test          the wheel in an empty root without Rust, and the script of the README there"
+	@echo "make dist                wheels and static binaries of all systems, their checksums: an hour on two cores"
+	@echo "make packages            licences, packages for crates.io, macOS (compiled, not linked), workflow files"
 	@echo "make bench               packet-hops per second on the standard workloads"
 	@echo "make bench-instructions  the same, counted in instructions (valgrind)"
 	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"
@@ -154,6 +156,20 @@ wheel-test: prerequisites out/dist/venv/installed
 	out/dist/venv/bin/pip download --quiet --disable-pip-version-check --dest out/wheel \
 		--constraint python/requirements.txt out/wheel/trimline-*.whl pip
 	scripts/empty_root.sh out/wheel
+
+dist: prerequisites
+	scripts/dist.sh
+
+# Git must be clean: packages are of a commit.
+packages: prerequisites
+	@cargo deny --version >/dev/null 2>&1 || { echo "missing: cargo-deny; bring it with: cargo install --locked cargo-deny" >&2; exit 1; }
+	@command -v actionlint >/dev/null || { echo "missing: actionlint; bring it with: \
+	go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12" >&2; exit 1; }
+	cargo deny check licenses bans sources
+	cargo publish --workspace --dry-run --locked
+	rustup --quiet target add aarch64-apple-darwin
+	cargo check --locked --package trimline-py --package trimline-cli --target aarch64-apple-darwin
+	actionlint
 
 # The compiled programs are executed on their vectors; with p4c-bm2-ss or simple_switch on PATH they are asked too.
 p4: prerequisites
