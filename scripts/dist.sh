@@ -49,7 +49,10 @@ wheel() {
 for target in "${@:-${all[@]}}"; do
     rustup --quiet target add "$target"
     case $target in
-    *-musl) binaries "$target" && wheel "$target" musllinux_1_2 ;;
+    *-musl)
+        binaries "$target"
+        wheel "$target" musllinux_1_2
+        ;;
     *-gnu) wheel "$target" manylinux_2_28 ;;
     *-darwin) wheel "$target" pypi ;;
     esac

@@ -91,8 +91,15 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// What an experiment may have and still be built in. One that names further files needs its folder.
-const ALONE: [&str; 6] =
-    ["README.md", "expected.toml", "cached.jsonl", "figure.py", "scenario.toml", "testbed.toml"];
+const ALONE: [&str; 7] = [
+    "README.md",
+    "expected.toml",
+    "cached.jsonl",
+    "figure.py",
+    "scenario.toml",
+    "simulated.toml",
+    "testbed.toml",
+];
 
 /// Rust source with the text of every experiment that names no files of its own, and of every reference file.
 fn experiments(root: &Path) -> String {
