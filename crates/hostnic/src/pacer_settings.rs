@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pacer_that_cannot_be_is_refused() {
+    fn an_invalid_pacer_is_refused() {
         check(|_| {}, "right");
         check(
             |s| s.interval = TimeDelta::ZERO,
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_holds_as_long_a_time_on_a_faster_link() {
+    fn a_fifo_holds_more_bytes_on_a_faster_link() {
         let of = |gbps| PacerSettings::for_link(BitRate::from_gbps(gbps));
         assert_eq!((of(1), of(9)), (PacerSettings::testbed(), PacerSettings::testbed()));
         assert_eq!(of(10), PacerSettings::simulated());

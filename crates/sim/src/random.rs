@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn below_reaches_every_value_about_equally() {
+    fn every_value_below_a_bound_is_equally_likely() {
         let mut draws = stream(7, "test", &[]);
         let mut counts = [0u32; 6];
         for _ in 0..60_000 {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shuffle_leaves_an_item_anywhere_equally_often() {
+    fn a_shuffle_moves_an_item_anywhere_equally_often() {
         let mut draws = stream(1, "test", &[]);
         let mut counts = [[0u32; 4]; 4];
         for _ in 0..40_000 {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coin_falls_on_either_side_equally_often() {
+    fn a_random_bit_has_either_value_equally_often() {
         let mut streams = Shared::from(vec![stream(1, "test", &[])]);
         let mut draw = NodeRng { streams: &mut streams, node: 0 };
         let heads = (0..10_000).filter(|_| draw.coin()).count();

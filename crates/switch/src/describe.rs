@@ -173,7 +173,7 @@ mod tests {
     use crate::profiles::{self, Sizes};
 
     #[test]
-    fn a_ramp_is_said_to_a_hundredth_of_a_percent() {
+    fn a_ramp_is_described_to_a_hundredth_of_a_percent() {
         let said = |pmax| {
             let mut choices = crate::Choices::ecn(8, 3);
             choices.queues[0].marker = Marker::Ramp { kmin: 5, kmax: 9, pmax };
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn every_profile_says_what_it_does() {
+    fn every_profile_has_a_description() {
         for profile in &profiles::ALL {
             let line = BitRate::from_gbps(10);
             let sizes =

@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_rate_needs_ports_that_tell_the_last_hop() {
+    fn a_core_rate_needs_last_hop_ports() {
         let plan = |rest: &str| {
             let text = format!(
                 "topology.fattree.k = 4\ntransport.ndp.core_rate = true\n{rest}\n\
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_no_run_reaches_are_refused() {
+    fn times_beyond_the_longest_run_are_refused() {
         let read = |keys: &str, links: &str| {
             let text = format!(
                 "topology.star.hosts = 4\nlinks = {links}\n[[workload]]\nname = \"w\"\n\
@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn a_format_is_of_a_file_and_no_shape() {
+    fn a_format_without_a_topology_file_is_refused() {
         let workload = "[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
         for shape in ["star.hosts = 8", "back_to_back = {}"] {
             let text = format!("[topology]\nformat = \"htsim\"\n{shape}\n{workload}");
@@ -596,7 +596,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeline_of_nothing_is_refused() {
+    fn an_empty_timeline_is_refused() {
         let refused = |text: &str| timeline(text).unwrap_err();
         assert!(refused("{}").contains("at least one of `places` and `flows`"));
         assert!(refused("{ places = [] }").contains("a timeline of nothing"));

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_that_no_queue_reaches_is_said_of_every_kind_of_port() {
+    fn a_threshold_that_no_queue_reaches_is_warned_of_for_every_port_kind() {
         let queue = "`ecn_threshold` of 30 packets is not below the 11 full packets that a queue holds: nothing is marked";
         check(
             "transport.dctcp = {}\nswitch.data_queue = \"100KB\"",
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn links_slower_than_those_of_hosts_are_said() {
+    fn links_slower_than_host_links_are_warned_of() {
         let fat_tree = "topology.fattree.k = 4\nlinks.";
         check(&format!("{fat_tree}tor.rate = \"40Gbps\""), &[]);
         let slower = said(&format!("{fat_tree}host.rate = \"40Gbps\""));
@@ -250,7 +250,7 @@ mod tests {
 
     /// 4 ports: three inputs of 136 KB, a packet and the headroom of 20,692 B.
     #[test]
-    fn pauses_stop_senders_below_a_threshold() {
+    fn a_threshold_above_the_pause_limits_is_warned_of() {
         let pfc = |kmin: &str| {
             format!(
                 "transport.dcqcn = {{}}\nswitch = {{ pfc.xoff = \"15pkt\", \
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_never_detours_is_said() {
+    fn a_port_that_never_detours_is_warned_of() {
         let keys = "topology.leafspine = { leaves = 2, spines = 2, hosts_per_leaf = 2 }\n\
             switch = { data_queue = \"64pkt\", detour = {}, port = [{ layer = \"tor\", direction = \"up\", data_queue = \"56pkt\" }] }";
         check(
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_always_detours_is_said() {
+    fn a_port_that_always_detours_is_warned_of() {
         let keys = "topology.leafspine = { leaves = 2, spines = 2, hosts_per_leaf = 2 }\n\
             switch.detour = { threshold = \"8KB\", seen = \"last-departure\" }";
         check(
@@ -299,7 +299,7 @@ mod tests {
 
     /// 5 % of 10 Gb/s are 62,500 B in a millisecond, and a packet of 9064 B comes at once.
     #[test]
-    fn a_phantom_queue_that_a_run_is_too_short_for_is_said() {
+    fn a_run_too_short_for_a_phantom_queue_is_warned_of() {
         let phantom = |threshold: &str| {
             format!(
                 "duration = \"1ms\"\ntransport.dctcp = {{}}\nphantom_queue = [{{ threshold = \"{threshold}\" }}]"
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_work_against_each_other_are_said() {
+    fn contradicting_settings_are_warned_of() {
         let dctcp = "topology.star.hosts = 4\ntransport.dctcp.payload = \"1460B\"\n";
         check(
             &format!("{dctcp}host.pacer.backlog_gain = 0"),
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transport_that_cannot_fill_an_idle_path_says_so() {
+    fn a_transport_that_cannot_fill_an_idle_path_is_warned_of() {
         let narrow = |transport: &str| {
             let keys =
                 format!("links = {{ rate = \"400Gbps\", delay = \"5us\" }}\ntransport.{transport}");

@@ -51,7 +51,7 @@ fn follow(routes: &Routes, node: u32, to: HostId, path: PathId) -> (u32, usize) 
 }
 
 #[test]
-fn every_path_leads_there_over_the_shortest_way() {
+fn every_path_is_a_shortest_path_to_its_destination() {
     for clos in [fattree(4), fattree(6), hull(), leaf_spine(), star(), back_to_back()] {
         let routes = Routes::new(&clos);
         for source in (0..clos.hosts()).step_by(1 + clos.hosts() as usize / 64) {
@@ -92,7 +92,7 @@ pub(crate) fn with_processing(clos: Clos) -> Clos {
 
 /// Packets cross the links by which idle times are computed: one place adds the delays of each.
 #[test]
-fn the_links_of_a_way_are_those_that_packets_cross() {
+fn the_links_of_a_path_match_those_that_packets_cross() {
     for clos in [fattree(4), leaf_spine(), star(), back_to_back()].map(with_processing) {
         let routes = Routes::new(&clos);
         for source in 0..clos.hosts() {
@@ -125,7 +125,7 @@ fn the_links_of_a_way_are_those_that_packets_cross() {
 }
 
 #[test]
-fn from_any_switch_a_packet_finds_its_way() {
+fn a_packet_reaches_its_destination_from_any_switch() {
     for clos in [fattree(4), leaf_spine(), star()] {
         let routes = Routes::new(&clos);
         for port in 0..routes.ports() {
@@ -165,7 +165,7 @@ fn distinct_paths_use_distinct_cores() {
 }
 
 #[test]
-fn a_432_host_fattree_has_the_units_it_should() {
+fn a_432_host_fattree_has_the_expected_switches_and_ports() {
     let routes = Routes::new(&fattree(12));
     assert_eq!((routes.switches(), routes.ports(), routes.hosts()), (180, 2160, 432));
     let names: Vec<_> = [0, 6, 72 * 12, 72 * 12 + 6, 144 * 12].map(|p| routes.port_name(p)).into();
@@ -184,7 +184,7 @@ fn a_432_host_fattree_has_the_units_it_should() {
 /// HULL 6.3: 56 switches of 8 ports, 192 servers. Servers that offer 15 % of their links to all others load the links
 /// between ToRs and aggregation switches by 43.8 %, and those to the cores by 39.6 %.
 #[test]
-fn hulls_tree_has_the_switches_and_the_loads_of_its_paper() {
+fn the_tree_of_hull_has_the_switches_and_loads_of_its_paper() {
     let clos = hull();
     let routes = Routes::new(&clos);
     assert_eq!((routes.switches(), routes.ports(), routes.hosts()), (56, 56 * 8, 192));
@@ -205,7 +205,7 @@ fn hulls_tree_has_the_switches_and_the_loads_of_its_paper() {
 }
 
 #[test]
-fn ideal_completion_is_the_base_model() {
+fn the_ideal_completion_matches_the_base_model() {
     let clos = fattree(4);
     let wire = ByteCount::new(9064);
     let ideal = |packets: u64| {

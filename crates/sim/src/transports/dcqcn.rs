@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn its_switch_marks_by_the_ramp_of_the_paper_unless_a_key_says_otherwise() {
+    fn the_dcqcn_switch_marks_by_the_ramp_of_the_paper_by_default() {
         let switch = |keys: &str| plan(keys).unwrap_or_else(|error| panic!("{error}")).switch;
         let ramp = |marker| {
             let mut choices = Choices::ecn(200, 30);
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_is_refused() {
+    fn contradicting_dcqcn_keys_are_refused() {
         for (keys, expected) in [
             ("timer = \"999ns\"", "at least 1us"),
             ("alpha_timer = \"1ns\"", "at least 1us"),

@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_of_the_authors_follow_from_their_round_trip() {
+    fn the_defaults_of_the_authors_follow_from_their_round_trip() {
         let keys = "links.framing = \"20B\"\ntransport.homa = { payload = \"1442B\", rtt_bytes = \"10000B\", scheduled_levels = 1, cutoffs = { distribution = \"homa-w1\" } }";
         let config = config(keys);
         assert_eq!((config.overhead_bytes, config.unscheduled_bytes), (96, 1442 + 7886));
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_is_that_of_the_network() {
+    fn the_round_trip_follows_from_the_network() {
         // Two links of 10 Gb/s and 1 us each way for 9076 B, and back for 76 B.
         let base = config("transport.homa = {}");
         let ps = 2 * (9076 + 76) * 800 + 4 * 1_000_000u64;
@@ -538,13 +538,13 @@ mod tests {
     }
 
     #[test]
-    fn its_switch_has_a_queue_for_each_priority() {
+    fn the_homa_switch_has_a_queue_for_each_priority() {
         let plan = plan("transport.homa = {}").unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(plan.switch, ServiceModel::priorities(200, 9076));
     }
 
     #[test]
-    fn a_switch_of_priorities_has_one_size_of_queue() {
+    fn all_queues_of_a_homa_switch_have_one_size() {
         let with = |keys: &str| plan(&format!("transport.homa = {{}}\nswitch = {{ {keys} }}"));
         let bytes = with("data_queue = \"20000B\"").expect("a switch").switch;
         let limits: Vec<u32> = (0..8).map(|queue| bytes.max_in_queue(queue).bytes).collect();

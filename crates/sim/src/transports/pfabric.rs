@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn its_switch_looks_at_urgencies_and_tells_of_drops_when_asked_to() {
+    fn the_pfabric_switch_drops_by_priority_and_notifies_if_asked() {
         let plain = plan("transport.pfabric = {}").unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(plain.switch, ServiceModel::pfabric(43 * 9064));
         let notified =

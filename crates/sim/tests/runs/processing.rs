@@ -104,7 +104,7 @@ fn check_alone(number: u64, plan: &Plan, flow: &FlowRecord, took: Option<u64>) {
 }
 
 #[test]
-fn a_flow_alone_at_constant_bit_rate_takes_its_ideal_time() {
+fn a_lone_flow_at_constant_bit_rate_takes_its_ideal_time() {
     for number in 0..200 {
         let mut plan = alone(number);
         let payload_bytes = plan.transports[0].payload_bytes();
@@ -127,7 +127,7 @@ fn a_flow_alone_at_constant_bit_rate_takes_its_ideal_time() {
 }
 
 #[test]
-fn a_flow_alone_takes_its_ideal_time() {
+fn a_lone_flow_takes_its_ideal_time() {
     let one = std::env::var("TRIMLINE_CASE").ok().and_then(|case| case.parse().ok());
     for number in one.map_or(0..600u64, |case: u64| case..case + 1) {
         println!("case {number}: TRIMLINE_CASE={number} cargo test -p trimline-sim --test runs");
@@ -163,7 +163,7 @@ fn by_hand() -> Plan {
 }
 
 #[test]
-fn every_part_takes_its_time_once() {
+fn every_processing_delay_counts_once() {
     let packet = (9064 + 20) * 800;
     let expected = 11 * packet + 2_000_000 + 3_000_000 + 5_000_000 + 700_000;
     let record = both(&by_hand());
@@ -174,7 +174,7 @@ fn every_part_takes_its_time_once() {
 }
 
 #[test]
-fn a_link_that_changes_keeps_its_framing() {
+fn a_link_change_keeps_the_framing() {
     let mut plan = by_hand();
     let slow = LinkChange::Rate(BitRate::from_gbps(1));
     plan.link_events.push(event(&plan.topology, 0, "host 0", slow));
@@ -194,7 +194,7 @@ fn a_link_that_changes_keeps_its_framing() {
 
 /// A switch's latency is before its queue.
 #[test]
-fn a_latency_delays_queues_and_does_not_slow_them() {
+fn a_switch_latency_delays_packets_and_keeps_the_throughput() {
     let times = |latency| {
         let mut plan = plan(star(9), 4, vec![incast(8, 4 * 9000)]);
         plan.topology.processing.switch = [latency; 3];
@@ -208,7 +208,7 @@ fn a_latency_delays_queues_and_does_not_slow_them() {
 
 /// Each host delays a flow by less than the spread; the mean delay of a lone packet is the spread.
 #[test]
-fn a_spread_delays_by_no_more_than_itself() {
+fn a_delay_spread_is_the_max_extra_delay() {
     let spread = TimeDelta::from_us(4);
     let mut later = Vec::new();
     for seed in 0..200 {
@@ -229,7 +229,7 @@ fn a_spread_delays_by_no_more_than_itself() {
 
 /// On one path no packet is taken for lost, however much the delay varies.
 #[test]
-fn a_spread_reorders_nothing() {
+fn a_delay_spread_reorders_no_packets() {
     let flow = workload("one", Matrix::Pairs(vec![(0, 1)]), Some(900_000));
     let mut plan = plan(star(2), 30, vec![flow]);
     let keys = "ack_every = 1\ndsack = true\nack_delay = \"100us\"";
@@ -246,7 +246,7 @@ fn a_spread_reorders_nothing() {
 }
 
 #[test]
-fn threads_agree_where_everything_takes_its_time() {
+fn threads_agree_with_all_processing_delays() {
     for seed in [1, 2, 3, 5, 8, 13] {
         let permutation = workload("p", Matrix::Permutation, Some(300_000));
         let mut plan = plan(fattree(6), 12, vec![permutation, incast(9, 45_000)]);
@@ -259,7 +259,7 @@ fn threads_agree_where_everything_takes_its_time() {
 
 /// Latency of the top tier adds lookahead between threads.
 #[test]
-fn a_latency_divides_a_network_without_delay() {
+fn a_switch_latency_allows_threads_without_link_delay() {
     let permutation = workload("p", Matrix::Permutation, Some(100_000));
     let mut plan = plan(fattree(4), 12, vec![permutation]);
     plan.topology.aggregation_link.delay = TimeDelta::ZERO;

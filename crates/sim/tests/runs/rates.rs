@@ -255,7 +255,7 @@ HULL twice that.
 
 /// The table of all runs. It takes a few seconds.
 #[test]
-fn every_scheme_does_what_it_is_for_at_every_rate() {
+fn every_scheme_serves_its_purpose_at_every_rate() {
     let mut page = HEAD.to_owned();
     let mut wrong = Vec::new();
     for (scheme, purpose) in SCHEMES {

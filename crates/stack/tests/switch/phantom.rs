@@ -208,7 +208,7 @@ fn a_phantom_queue_is_that_of_its_port() {
 }
 
 #[test]
-fn a_phantom_queue_that_cannot_be_is_refused_by_its_place() {
+fn an_invalid_phantom_queue_is_refused_with_its_place() {
     let said = |keys: &str| {
         let host = format!("rate = \"1Gbps\"\nphantom_queue = {{ {keys} }}");
         let text = format!(
