@@ -11,7 +11,7 @@ pub(crate) fn hasty(plan: &Plan) -> Vec<String> {
         (timeout < round_trip).then(|| {
             format!(
                 "transport {}: `{key}` is {}, shorter than the {} of a round trip between the farthest hosts of the \
-                 idle network: packets that are not lost are sent again",
+                 idle network: it retransmits packets that are not lost",
                 chosen.name(),
                 time(timeout),
                 time(round_trip)
@@ -42,7 +42,7 @@ mod tests {
             said("ndp", "10ms"),
             [
                 "transport ndp: `rto` is 1ms, shorter than the 40.0146048ms of a round trip between the farthest \
-                 hosts of the idle network: packets that are not lost are sent again"
+                 hosts of the idle network: it retransmits packets that are not lost"
             ]
         );
         assert!(said("tcp", "10ms").is_empty(), "its first time-out is a second");

@@ -30,7 +30,7 @@ pub(crate) fn overload(plan: &Plan) -> Vec<String> {
         let share = demand.out_of.max(demand.into) / rate;
         if share > 1.0 {
             said.push(format!(
-                "workload {}: {:.0} % of the rate of a host link is offered, headers included",
+                "workload {} offers {:.0} % of the rate of a host link, headers included",
                 plan.workloads[place].name,
                 share * 100.0
             ));
@@ -39,7 +39,7 @@ pub(crate) fn overload(plan: &Plan) -> Vec<String> {
     let everywhere: f64 = demands.iter().map(|(_, demand)| demand.everywhere).sum();
     if said.is_empty() && everywhere > rate {
         said.push(format!(
-            "all workloads together: {:.0} % of the rate of the host links is offered, headers included",
+            "all workloads together offer {:.0} % of the rate of the host links, headers included",
             everywhere / rate * 100.0
         ));
     }
@@ -57,7 +57,9 @@ fn upwards(clos: &Clos, each: f64) -> Vec<String> {
     asked
         .filter(|(_, times)| *times > 1.0)
         .map(|(name, times)| {
-            format!("the up-links of {name} switches are offered {times:.1} times their rate")
+            format!(
+                "the offered load on the up-links of {name} switches is {times:.1} times their rate"
+            )
         })
         .collect()
 }

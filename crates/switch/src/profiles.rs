@@ -328,7 +328,7 @@ pub static ALL: [Profile; COUNT] = [
     },
     Profile {
         name: "cut-payload",
-        about: "Cut Payload: one queue in order of arrival that trims what does not fit.",
+        about: "Cut Payload: one FIFO queue that trims packets on overflow.",
         packets: 8,
         is_sized: true,
         marks: false,
@@ -336,7 +336,7 @@ pub static ALL: [Profile; COUNT] = [
     },
     Profile {
         name: "drop-tail",
-        about: "One queue in order of arrival that drops what does not fit.",
+        about: "One FIFO queue that drops packets on overflow.",
         packets: 200,
         is_sized: true,
         marks: false,
@@ -352,7 +352,7 @@ pub static ALL: [Profile; COUNT] = [
     },
     Profile {
         name: "qos",
-        about: "A drop-tail queue for each class of flows; the highest class that waits goes first.",
+        about: "A drop-tail queue for each class of flows, with strict priority.",
         packets: 200,
         is_sized: true,
         marks: false,
@@ -401,7 +401,7 @@ pub static ALL: [Profile; COUNT] = [
     },
     Profile {
         name: "pfabric",
-        about: "A small queue: the most urgent packet goes first, the least urgent is dropped (pFabric).",
+        about: "A small queue: the most urgent packet is sent first, the least urgent is dropped (pFabric).",
         packets: 43,
         is_sized: true,
         marks: false,

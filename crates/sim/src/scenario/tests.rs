@@ -395,7 +395,11 @@ fn profiles_set_the_pacing_and_keys_override_it() {
     let to = |whom: &str| plan(&format!("switch.trim_to = \"{whom}\"")).switch;
     let overflow = |whom: &str| to(whom).describe().join("; ");
     assert_eq!(to("receiver"), ServiceModel::paper(8, 9000));
-    assert!(overflow("sender").contains("trimmed to 64 B and returned"), "{}", overflow("sender"));
+    assert!(
+        overflow("sender").contains("trim the arriving packet to 64 B and return it"),
+        "{}",
+        overflow("sender")
+    );
     let ndp = "transport.ndp = { payload = \"1500B\", initial_window = 23, rto = \"5ms\", \
                pull_spacing.percent_of_wire = 99, path_penalty = false }";
     let small = plan(ndp);

@@ -109,7 +109,7 @@ fn detours(plan: &Plan, packet_bytes: u16) -> Vec<String> {
     if threshold == 0 && model.seen == Seen::LastDeparture {
         return vec![
             "switch.detour: the length at a departure counts the packet that leaves, so it is above a `threshold` \
-             below one packet for ever after a port's first packet: every later packet is detoured"
+             below one packet forever after a port's first packet: every later packet is detoured"
                 .to_owned(),
         ];
     }
@@ -168,7 +168,7 @@ fn may_stand_still(plan: &Plan) -> Option<String> {
     let model = plan.detour.filter(|model| model.hot.is_some())?;
     let is_endless = model.limit.is_none() && !model.targets.equal_cost;
     (is_endless && plan.lossless.is_some()).then(|| {
-        "packets are detoured without limit over priority flow control: ports may wait for each other in a circle"
+        "packets are detoured without limit over priority flow control: a cycle of paused ports (deadlock) is possible"
             .to_owned()
     })
 }
@@ -184,8 +184,8 @@ fn narrow(plan: &Plan, chosen: &Chosen) -> Option<String> {
     // A difference below a twentieth is lost in rounding, and not visible in results.
     (sent * 20 < round_trip * 19).then(|| {
         format!(
-            "transport {}: `{key}` has room for {window} of the {} packets that an idle round trip between the farthest hosts \
-             holds: one flow has at most {} % of an idle path",
+            "transport {}: `{key}` covers {window} of the {} packets of the bandwidth-delay product between the farthest \
+             hosts: one flow gets at most {} % of an idle path",
             chosen.name(),
             round_trip.div_ceil(each),
             sent * 100 / round_trip
@@ -291,7 +291,7 @@ mod tests {
         check(
             keys,
             &[
-                "switch.detour: the length at a departure counts the packet that leaves, so it is above a `threshold` below one packet for ever after a port's first packet: every later packet is detoured",
+                "switch.detour: the length at a departure counts the packet that leaves, so it is above a `threshold` below one packet forever after a port's first packet: every later packet is detoured",
             ],
         );
         check(&keys.replace("8KB", "10KB"), &[]);
@@ -338,7 +338,7 @@ mod tests {
         check(
             &endless("\"none\""),
             &[
-                "packets are detoured without limit over priority flow control: ports may wait for each other in a circle",
+                "packets are detoured without limit over priority flow control: a cycle of paused ports (deadlock) is possible",
             ],
         );
         check(&endless("9"), &[]);
@@ -356,8 +356,8 @@ mod tests {
         // 20.37 us: 113 packets of 181.28 ns.
         assert_eq!(
             narrow("ndp.initial_window = 30"),
-            "transport ndp: `initial_window` has room for 30 of the 113 packets that an idle round trip between the farthest \
-             hosts holds: one flow has at most 26 % of an idle path"
+            "transport ndp: `initial_window` covers 30 of the 113 packets of the bandwidth-delay product between the farthest \
+             hosts: one flow gets at most 26 % of an idle path"
         );
         for (transport, key) in [
             ("phost.token_window = 8", "token_window"),
@@ -367,7 +367,7 @@ mod tests {
             ("tcp.receive_window = 64", "receive_window"),
             ("ndp.initial_window_bytes = \"90KB\"", "initial_window_bytes"),
         ] {
-            assert!(narrow(transport).contains(&format!("`{key}` has room")), "{transport}");
+            assert!(narrow(transport).contains(&format!("`{key}` covers")), "{transport}");
         }
         // By default no window is too narrow, at any rate.
         for transport in ["ndp", "phost", "homa", "pfabric", "dcqcn", "tcp", "dctcp"] {

@@ -298,10 +298,10 @@ impl Transport for Dcqcn {
     fn describe(self, config: &Config) -> String {
         let window = match config.window {
             None => String::new(),
-            Some(window) => format!(", {window} outstanding at most"),
+            Some(window) => format!(", window {window}"),
         };
         format!(
-            "DCQCN: {} to {} a flow, {} B a packet, a CNP each {}, g 1/{}, alpha falls after {}, increases each {} and {} by {} behind {} recoveries, an ACK for {} packets, time-out {}{window}",
+            "DCQCN: rate {} to {} per flow, {} B payload per packet, max one CNP per {}, g 1/{}, alpha timer {}, rate increases every {} and every {} by {} after {} fast recoveries, an ACK per {}, RTO {}{window}",
             config.min_rate,
             config.line_rate,
             config.payload_bytes,
@@ -312,7 +312,10 @@ impl Transport for Dcqcn {
             config.increase_bytes,
             config.additive_increase,
             config.recoveries,
-            config.ack_every,
+            match config.ack_every {
+                1 => "packet".to_owned(),
+                several => format!("{several} packets"),
+            },
             time(config.rto),
         )
     }

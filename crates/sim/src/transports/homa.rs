@@ -335,21 +335,23 @@ impl Transport for Homa {
     fn describe(self, config: &Config) -> String {
         let cutoffs: Vec<String> = config.cutoffs.iter().map(u32::to_string).collect();
         format!(
-            "Homa: {} B a packet, {} B a round trip; {} B of a message go unasked{}, with {}{}; {} at a time {} granted, with {}; RESEND after {}, first packet again after {}{}{}",
+            "Homa: {} B payload per packet, RTT bytes {} B; {} B of a message are unscheduled{}, at {}{}; grants to {} at a time, at {}; RESEND after {}, retry of the first packet after {}{}{}",
             config.payload_bytes,
             config.rtt_bytes,
             config.unscheduled_bytes,
-            if config.aeolus { " and a probe behind them" } else { "" },
+            if config.aeolus { ", with a probe after them" } else { "" },
             match LEVELS - config.unscheduled_levels {
                 7 => "priority 7".to_owned(),
                 min => format!("priorities 7 to {min}"),
             },
             match &cutoffs[..] {
                 [] => String::new(),
-                cutoffs => format!(" by what is left (up to {} B)", cutoffs.join(", ")),
+                cutoffs => format!(" by remaining size (up to {} B)", cutoffs.join(", ")),
             },
-            config.overcommitment,
-            if config.overcommitment == 1 { "is" } else { "are" },
+            match config.overcommitment {
+                1 => "1 message".to_owned(),
+                several => format!("{several} messages"),
+            },
             match config.scheduled_levels {
                 1 => "priority 0".to_owned(),
                 levels => format!("priorities 0 to {}", levels - 1),
@@ -358,12 +360,12 @@ impl Transport for Homa {
             time(config.retry),
             match config.backoff {
                 TimeDelta::ZERO => String::new(),
-                backoff => format!(" and up to {} more", time(backoff)),
+                backoff => format!(" plus jitter up to {}", time(backoff)),
             },
             match config.ending {
                 Ending::Acknowledged => String::new(),
                 Ending::Silent(linger) =>
-                    format!("; no ACKs, a message ends after {}", time(linger)),
+                    format!("; no ACKs: a message ends {} after its last packet", time(linger)),
             },
         )
     }

@@ -211,12 +211,12 @@ impl Transport for Pfabric {
 
     fn describe(self, config: &Config) -> String {
         format!(
-            "pFabric: {} packets of {} B in flight, urgent by {}, RTO of {}, probes after {} of them{}",
+            "pFabric: window {} packets, {} B payload per packet, priority by {}, RTO {}, probes after {} timeouts{}",
             config.window,
             config.payload_bytes,
             match config.priority {
-                Priority::Remaining => "what remains",
-                Priority::Total => "the whole flow",
+                Priority::Remaining => "remaining size",
+                Priority::Total => "flow size",
             },
             time(config.rto),
             config.probe_after,

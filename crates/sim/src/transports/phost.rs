@@ -268,11 +268,11 @@ impl Transport for Phost {
 
     fn describe(self, config: &Config) -> String {
         let order = |order| match order {
-            Order::Srpt => "the shortest first",
-            Order::Fair => "in turn",
+            Order::Srpt => "shortest first",
+            Order::Fair => "round robin",
         };
         format!(
-            "pHost: {} free tokens for {}, {} B a packet, {} tokens unanswered, each good for {}; receivers serve flows {}{}, senders {}",
+            "pHost: {} free tokens for {}, {} B payload per packet, max {} unanswered tokens, token expiry {}; receivers serve flows {}{}, senders {}",
             config.free_tokens,
             match config.free_for {
                 FreeTokens::AllFlows => "all flows",
