@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_only_path_that_others_join_is_judged_beside_them() {
+    fn an_only_path_is_judged_after_other_paths_join() {
         let mut board = Board::new(1, Some(&PENALTY));
         board.sent(at(1), 0, None);
         rounds(&mut board, at(1), 5, |_, _| false);
