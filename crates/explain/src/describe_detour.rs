@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_is_said_with_what_differs_from_it() {
+    fn a_detour_scheme_is_described_with_its_changes() {
         assert_eq!(describe("latency = \"0s\""), "");
         assert_eq!(
             describe("data_queue = \"64pkt\", detour = {}"),

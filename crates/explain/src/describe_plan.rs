@@ -593,7 +593,7 @@ mod tests {
         "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
 
     #[test]
-    fn nics_and_processors_are_said_where_there_are_any() {
+    fn nics_and_processors_are_described() {
         let with = |keys: &str| {
             of(&format!("transport.tcp = {{}}\nhost = {{ {keys} }}\n{STAR}"))
                 .split_whitespace()
@@ -615,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeline_is_said_to_be_slow() {
+    fn a_timeline_is_described_as_slow() {
         let timeline =
             "[output]\ntimeline = { places = [\"host 1\", \"host 2\"], flows = [[0, 1]] }\n";
         let described = of(&format!("{STAR}{timeline}"));
@@ -626,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn pools_heavy_tails_and_loads_are_said() {
+    fn pools_heavy_tails_and_loads_are_described() {
         let described =
             of("topology.star.hosts = 3\nduration = \"1ms\"\n[[workload]]\nname = \"w\"\n\
              partition_aggregate = { client = 1, servers = 1 }\nconnection.each = 16\n\
@@ -645,7 +645,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_are_kept_are_said_to_be() {
+    fn persistent_connections_are_described() {
         let loops = "arrivals.closed_loop = { gap = \"1us\", count = 3 }\n";
         let workload = |connection: &str| of(&format!("{STAR}{loops}{connection}"));
         let kept = workload("connection = \"persistent\"\n").replace("\n             ", " ");
@@ -654,7 +654,7 @@ mod tests {
     }
 
     #[test]
-    fn the_paths_of_a_flow_are_said() {
+    fn the_paths_of_a_flow_are_described() {
         let chosen = ("spraying = \"switch-random\"\n", "paths chosen by the switches");
         let own = [
             ("ndp", "paths permuted by the sender"),
@@ -673,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_that_differ_are_said() {
+    fn differing_ports_are_described() {
         let described = of(&format!(
             "switch.droppable_queue = \"50pkt\"\n{STAR}\
              [[switch.port]]\nlink = \"tor 0 down 1\"\nprofile = \"drop-tail\"\n"
@@ -691,7 +691,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_that_acts_is_said() {
+    fn every_active_setting_is_described() {
         let settings = [
             ("switch.profile = \"p4\"\n", "profile p4: 2 queues"),
             ("switch.data_queue = \"13pkt\"\n", "data: 13 packets"),
@@ -726,7 +726,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lossless_is_said_with_the_headroom_of_each_rate() {
+    fn lossless_classes_are_described_with_the_headroom_of_each_rate() {
         let pfc = "transport.dcqcn = {}\nswitch.pfc = { xoff = \"15pkt\", xon = \"12pkt\" }\n";
         let described = of(&format!("{pfc}{STAR}")).replace("\n             ", " ");
         // 2 x 1 us at 10 Gb/s, two packets of 9064 B and a frame of 64 B.
@@ -745,7 +745,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_later_series_only_what_differs_is_said() {
+    fn a_later_series_is_described_by_its_differences() {
         let line = |about: &str, described: &str| Line::new(about, described);
         let first = [line("links", "10G"), line("memory", "1 MB"), line("output", "flows")];
         let other = [line("links", "40G"), line("output", "flows")];

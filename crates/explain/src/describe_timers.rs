@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_below_the_idle_round_trip_is_said() {
+    fn a_timeout_below_the_idle_round_trip_is_warned_of() {
         assert_eq!(
             said("ndp", "10ms"),
             [
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn no_transport_is_hasty_in_a_data_centre() {
+    fn no_default_timeout_is_below_the_round_trip_of_a_data_centre() {
         for transport in Transports::built_in().iter().filter(|known| known.traits().ends_flows) {
             assert_eq!(said(transport.name(), "1us"), [""; 0], "{}", transport.name());
         }

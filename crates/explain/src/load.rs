@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_beyond_the_links_is_said() {
+    fn a_load_beyond_the_host_links_is_warned_of() {
         let star = "topology.star.hosts = 8";
         assert_eq!(by_load(star, "60%"), [""; 0]);
         let twice = by_load(star, "200%");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn up_links_that_many_hosts_share_are_said() {
+    fn a_load_beyond_shared_up_links_is_warned_of() {
         let shape = "topology.fattree = { k = 8, tiers = 2, oversubscription = 3 }";
         assert_eq!(by_load(shape, "30%"), [""; 0]);
         let over = by_load(shape, "60%");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn incasts_answers_and_pairs_are_counted_and_closed_loops_are_not() {
+    fn the_load_counts_incasts_answers_and_pairs_and_no_closed_loops() {
         let star = "topology.star.hosts = 9\n[[workload]]\nname = \"w\"\nsize = \"90KB\"\n";
         let of = |rest: &str| said(&format!("{star}{rest}"));
         let often = "arrivals.periodic.every = \"100us\"";
