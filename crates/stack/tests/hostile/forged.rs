@@ -82,7 +82,7 @@ fn forged_headers_stall_nothing() {
 }
 
 #[test]
-fn forged_pulls_bring_no_more_than_a_window_and_do_not_slow_what_follows() {
+fn forged_pulls_give_at_most_a_window_and_do_not_slow_later_data() {
     let message = vec![7; 2_000_000];
     for counter in [100, 10_000, 1 << 30, u32::MAX] {
         let (mut two, near) = under_way(&message, |_| {});
@@ -108,7 +108,7 @@ fn forged_pulls_bring_no_more_than_a_window_and_do_not_slow_what_follows() {
 }
 
 #[test]
-fn a_header_behind_the_true_end_is_not_waited_for() {
+fn a_header_beyond_the_true_end_is_not_waited_for() {
     for ahead in [0, 5, 59, 60, 1000] {
         let (mut two, near) = under_way(&[7; 20_000], |config| config.dead_peer_timeout = None);
         let end = two.data as u32;
@@ -141,7 +141,7 @@ fn a_header_draws_one_answer_for_each_attempt() {
 
 /// A path that loses only full packets answers all probes.
 #[test]
-fn a_way_that_carries_no_full_packets_is_a_stall_that_is_named() {
+fn a_path_that_stops_carrying_full_packets_is_a_named_stall() {
     let (mut two, near) = under_way(&vec![7; 2_000_000], |_| {});
     two.longest = 1000;
     two.run_for(TimeDelta::from_ms(28_000));
@@ -156,7 +156,7 @@ fn a_way_that_carries_no_full_packets_is_a_stall_that_is_named() {
 /// No frame of a first window of full packets arrives, so the peer is asked with a header. With and without address
 /// validation.
 #[test]
-fn a_path_that_carried_no_full_packet_ever_is_named() {
+fn a_path_that_never_carried_a_full_packet_is_a_named_stall() {
     for validates in [false, true] {
         let mut two = Two::new(|config| config.validates_addresses = validates);
         two.longest = 1000;
@@ -201,7 +201,7 @@ fn a_connection_that_has_just_begun_is_no_stall() {
 }
 
 #[test]
-fn a_peer_that_does_not_read_is_no_stall_and_goes_on_when_it_does() {
+fn a_peer_that_does_not_read_is_no_stall_and_may_continue() {
     let mut two = Two::new(|_| {});
     let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
     let mut left = 12_000_000;
@@ -231,7 +231,7 @@ fn ack(sequence: u32) -> Vec<u8> {
 
 /// A keepalive has the number of an ACKed packet, without its bytes.
 #[test]
-fn a_question_is_not_the_packet_that_never_arrived() {
+fn a_keepalive_does_not_stand_for_a_lost_packet() {
     let mut two = Two::new(|_| {});
     two.client.number_connections_from(40);
     let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
@@ -259,7 +259,7 @@ fn a_question_is_not_the_packet_that_never_arrived() {
 
 /// An attacker ACKs a packet that never arrives. No message with a hole is delivered.
 #[test]
-fn a_packet_that_somebody_else_acked_ends_the_connection() {
+fn a_packet_acked_by_an_attacker_ends_the_connection() {
     for missing in [0, 9, 19] {
         let mut two = Two::new(|_| {});
         two.client.number_connections_from(40);
@@ -528,7 +528,7 @@ fn disturbed(seed: u64) {
 
 /// `TRIMLINE_FORGERIES=A..B` selects other seeds than the first 10,000.
 #[test]
-fn after_any_forgery_a_transfer_goes_on_or_ends_and_says_why() {
+fn after_any_forgery_a_transfer_continues_or_ends_with_a_cause() {
     let seeds = std::env::var("TRIMLINE_FORGERIES").unwrap_or("0..10000".into());
     let (first, end) = seeds.split_once("..").expect("A..B");
     let [first, end] = [first, end].map(|number| number.parse::<u64>().expect("A..B"));
