@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_fnv_1a() {
+    fn the_seed_hash_is_fnv_1a() {
         // Values that the authors publish.
         assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_that_differ_anywhere_draw_other_packets() {
+    fn vector_sets_with_other_settings_draw_other_packets() {
         let packets = |profile, settings, seed| {
             let text = generate(profile, settings, seed).expect("a vector");
             let lines = text.lines().filter(|line| line.starts_with("define "));
