@@ -158,7 +158,7 @@ mod tests {
         let star = "topology.star.hosts = 8";
         assert_eq!(by_load(star, "60%"), [""; 0]);
         let twice = by_load(star, "200%");
-        assert!(twice.len() == 1 && twice[0].contains("workload w: 201 %"), "{twice:?}");
+        assert!(twice.len() == 1 && twice[0].contains("workload w offers 201 %"), "{twice:?}");
         // Two workloads that fit alone.
         let both = ["a", "b"].map(|name| {
             format!(
@@ -167,7 +167,7 @@ mod tests {
             )
         });
         let both = said(&format!("{star}\n{}", both.concat()));
-        assert!(both.len() == 1 && both[0].contains("together: 121 %"), "{both:?}");
+        assert!(both.len() == 1 && both[0].contains("together offer 121 %"), "{both:?}");
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(by_load(shape, "30%"), [""; 0]);
         let over = by_load(shape, "60%");
         assert!(over.len() == 1, "{over:?}");
-        assert!(over[0].contains("ToR switches are offered 1.6 times their rate"), "{over:?}");
+        assert!(over[0].contains("ToR switches is 1.6 times their rate"), "{over:?}");
     }
 
     #[test]

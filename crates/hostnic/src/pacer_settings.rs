@@ -338,7 +338,7 @@ mod tests {
 
     /// HULL 4.4 sweeps beta to 2^14; with table 3's other constants the rate oscillates from 1954 on.
     #[test]
-    fn what_is_probably_not_meant_is_warned_of() {
+    fn suspicious_pacer_settings_are_warned_of() {
         assert_eq!(warned(PacerSettings::testbed(), GIGABIT), [""; 0]);
         assert_eq!(warned(PacerSettings::simulated(), BitRate::from_gbps(10)), [""; 0]);
         let beta = |backlog_gain| PacerSettings { backlog_gain, ..PacerSettings::testbed() };

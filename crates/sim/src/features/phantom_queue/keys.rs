@@ -166,7 +166,7 @@ pub(crate) mod tests {
     pub(crate) const DCTCP: &str = "transport.dctcp.payload = \"1460B\"\n";
 
     #[test]
-    fn three_commands_put_a_phantom_queue_on_every_port() {
+    fn three_lines_of_keys_put_a_phantom_queue_on_every_port() {
         let plan =
             parse(&format!("{DCTCP}[[phantom_queue]]\ndrain = \"90%\"\nthreshold = \"3KB\""));
         let phantoms = plan.unwrap().phantom_queues;
