@@ -8,7 +8,8 @@ use trimline_packet::{Time, TimeDelta};
 use trimline_switch::{DrrModel, OutputPort, PortVisitor, visit_ports};
 
 use crate::engine::{
-    Engine, Heap, HostNodes, Network, Recorder, SwitchNodes, Windows, longest_run, together,
+    Engine, Heap, HostNodes, LookaheadWindows, Network, Recorder, SwitchNodes, longest_run,
+    together,
 };
 use crate::features::pfc::deadlocks::Deadlocks;
 use crate::features::pfc::state::LosslessInputs;
@@ -195,7 +196,7 @@ fn perform(
     let mut timeline = Timeline::default();
     let mut drive = Drive { plan, records, watch };
     let stop = match (recorder_of(plan, &network.core.routes), plan.engine) {
-        (None, EngineChoice::Windows) => {
+        (None, EngineChoice::LookaheadWindows) => {
             let threads = division(plan, resources.threads).threads;
             if threads > 1 {
                 let partition = Partition::new(&network.core.routes, threads);
@@ -203,11 +204,11 @@ fn perform(
                     drive.run(network, engine)
                 })
             } else {
-                let mut engine = Windows::new(&network, full_wire);
+                let mut engine = LookaheadWindows::new(&network, full_wire);
                 drive.run(&mut network, &mut engine)
             }
         }
-        (recorder @ Some(_), EngineChoice::Windows) | (recorder, EngineChoice::Heap) => {
+        (recorder @ Some(_), EngineChoice::LookaheadWindows) | (recorder, EngineChoice::Heap) => {
             let mut engine = Heap::new(&network, recorder);
             let stop = drive.run(&mut network, &mut engine);
             timeline = engine.into_timeline();

@@ -99,7 +99,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         engine: match root.child("engine").and_then(Node::text) {
             _ if timeline.is_some() => EngineChoice::Heap,
             Some("heap") => EngineChoice::Heap,
-            _ => EngineChoice::Windows,
+            _ => EngineChoice::LookaheadWindows,
         },
         timeline,
         sample_every: series
