@@ -14,7 +14,6 @@ mod heap;
 mod inbox;
 mod lookahead_windows;
 mod nodes;
-mod recorder;
 mod returns;
 mod run_hosts;
 mod run_ports;
@@ -25,7 +24,6 @@ mod wheel;
 pub(crate) use heap::Heap;
 pub(crate) use lookahead_windows::LookaheadWindows;
 pub(crate) use nodes::{HostNodes, Network, SwitchNodes};
-pub(crate) use recorder::Recorder;
 pub(crate) use threads::together;
 
 use trimline_packet::{Time, TimeDelta};

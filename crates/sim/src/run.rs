@@ -8,11 +8,11 @@ use trimline_packet::{Time, TimeDelta};
 use trimline_switch::{DrrModel, OutputPort, PortVisitor, visit_ports};
 
 use crate::engine::{
-    Engine, Heap, HostNodes, LookaheadWindows, Network, Recorder, SwitchNodes, longest_run,
-    together,
+    Engine, Heap, HostNodes, LookaheadWindows, Network, SwitchNodes, longest_run, together,
 };
 use crate::features::pfc::deadlocks::Deadlocks;
 use crate::features::pfc::state::LosslessInputs;
+use crate::features::timeline::state::Recorder;
 use crate::flows::Flows;
 use crate::links::Links;
 use crate::network::{Core, Hosts, Switches, Transmitter, model_numbers};
@@ -195,7 +195,7 @@ fn perform(
     let records = Records::new(plan, resources.records_in_memory);
     let mut timeline = Timeline::default();
     let mut drive = Drive { plan, records, watch };
-    let stop = match (recorder_of(plan, &network.core.routes), plan.engine) {
+    let stop = match (Recorder::new(plan, &network.core.routes), plan.engine) {
         (None, EngineChoice::LookaheadWindows) => {
             let threads = division(plan, resources.threads).threads;
             if threads > 1 {
@@ -219,10 +219,6 @@ fn perform(
     let samples = stop.sampler.map(Sampler::into_samples).unwrap_or_default();
     let record = drive.records.into_record(&mut network, stop.now, stop.is_interrupted);
     Ok(RunRecord { timeline, samples, pause_cycles: stop.cycles, ..recorded(record)? })
-}
-
-fn recorder_of(plan: &Plan, routes: &Routes) -> Option<Recorder> {
-    plan.timeline.as_ref().map(|asked| Recorder::new(asked, routes, plan))
 }
 
 fn links_of(plan: &Plan, routes: &Routes) -> Links {
