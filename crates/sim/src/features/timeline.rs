@@ -1,4 +1,4 @@
-//! Timelines: single events at chosen places and of chosen flows ([`trimline_metrics::Timeline`] has the file's format).
+//! Timelines: single events at chosen places and of chosen flows. [`trimline_metrics::Timeline`] is the file.
 
 mod hooks;
 pub(crate) mod keys;
