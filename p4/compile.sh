@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks that the compiled programs are those of the sources. If p4c is on PATH, compiles the sources again and compares:
 # on another output every vector must hold too. `p4/compile.sh --write` replaces the compiled programs and their hashes.
+# Action and register of the detours were renamed in source and compiled program alike, without p4c.
 set -eu
 cd "$(dirname "$0")"
 programs="ndp_v1model opf_v1model"

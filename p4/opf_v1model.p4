@@ -70,7 +70,7 @@ struct metadata_t {
 register<bit<32>>(PORTS) queue_length;
 
 /* Packets that routing sent to each port and that left by another. */
-register<bit<32>>(PORTS) deflected;
+register<bit<32>>(PORTS) detoured;
 /* Of each ingress port: no route, a wrong IPv4 checksum, or a TTL that has run out. */
 register<bit<32>>(PORTS) refused;
 
@@ -176,7 +176,7 @@ control ingress(inout headers_t headers, inout metadata_t meta, inout standard_m
         size = 4096;
     }
 
-    /* The input is hashed too. So what was deflected draws its path anew, and what was not keeps its order. */
+    /* The input is hashed too. So what was detoured draws its path anew, and what was not keeps its order. */
     action choose_member_ipv4() {
         bit<16> input = (bit<16>) standard.ingress_port;
         bit<32> hashed;
@@ -209,7 +209,7 @@ control ingress(inout headers_t headers, inout metadata_t meta, inout standard_m
     }
 
     /* What the operator sets: the TTL that hosts send with, dcc-thresh, opf-thresh, and how many targets there are. As long
-     * as nothing is set nothing is deflected. */
+     * as nothing is set nothing is detoured. */
     action set(bit<8> max_time_to_live, bit<8> limit, bit<32> threshold, bit<16> targets) {
         meta.max_time_to_live = max_time_to_live;
         meta.limit = limit;
@@ -331,15 +331,15 @@ control ingress(inout headers_t headers, inout metadata_t meta, inout standard_m
     }
 
     /* OPF Algorithm 1, lines 11 to 13; of equals the first drawn. */
-    action deflect() {
+    action detour() {
         bit<32> first;
         bit<32> second;
         bit<32> count;
         queue_length.read(first, (bit<32>) meta.first_port);
         queue_length.read(second, (bit<32>) meta.second_port);
         bit<9> shorter = second < first ? meta.second_port : meta.first_port;
-        deflected.read(count, (bit<32>) meta.port);
-        deflected.write((bit<32>) meta.port, shorter == meta.port ? count : count + 1);
+        detoured.read(count, (bit<32>) meta.port);
+        detoured.write((bit<32>) meta.port, shorter == meta.port ? count : count + 1);
         meta.port = shorter;
     }
 
@@ -398,7 +398,7 @@ control ingress(inout headers_t headers, inout metadata_t meta, inout standard_m
                         draw();
                         first_target.apply();
                         second_target.apply();
-                        deflect();
+                        detour();
                     }
                 }
             }

@@ -431,7 +431,7 @@ impl Packet {
         cut
     }
 
-    /// Bounces a header (NDP 3.2.4): swaps the addresses and writes DSCP RETURNED, nothing else.
+    /// Bounces a header (return-to-sender, NDP 3.2.4): swaps the addresses and writes DSCP RETURNED, nothing else.
     #[inline]
     pub fn bounce(&mut self) {
         core::mem::swap(&mut self.source, &mut self.destination);

@@ -41,7 +41,7 @@ pub fn apply_dispositions(drop_list: &mut DropList, switch: &mut impl SwitchActi
             Disposition::Returned => {
                 let is_bounced = switch.bounce(packet);
                 if is_bounced {
-                    // NDP 3.2.4: the header is routed like any other packet.
+                    // Return-to-sender (NDP 3.2.4): the header is routed like any other packet.
                     switch.counters().returned += 1;
                     switch.forward(packet);
                 }

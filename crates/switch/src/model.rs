@@ -110,7 +110,7 @@ impl Limit {
     }
 }
 
-/// The rule for the mark "congestion experienced", for packets with [`Packet::MARK_ECT`].
+/// The AQM rule for the mark "congestion experienced", for packets with [`Packet::MARK_ECT`].
 ///
 /// ```
 /// use trimline_packet::SplitMix;
@@ -173,6 +173,23 @@ pub enum Marker {
         /// The kind of signal.
         signal: Signal,
     },
+}
+
+impl Marker {
+    /// True if a port's short paths (a table by class, one pooled queue) mark by it.
+    const fn has_short_path(self) -> bool {
+        match self {
+            Marker::None | Marker::Threshold { .. } | Marker::CoDel { .. } => true,
+            Marker::Ramp { .. } => false,
+        }
+    }
+
+    const fn is_threshold(self) -> bool {
+        match self {
+            Marker::Threshold { .. } => true,
+            Marker::None | Marker::Ramp { .. } | Marker::CoDel { .. } => false,
+        }
+    }
 }
 
 /// The recipient of CoDel's signal.
@@ -505,9 +522,7 @@ impl Choices {
             flat.overflow[..choices.overflow.len()].copy_from_slice(&choices.overflow);
         }
         let is_simple = |queue: &QueueChoices| {
-            queue.pool.is_none()
-                && !matches!(queue.marker, Marker::Ramp { .. })
-                && queue.order == Order::Arrival
+            queue.pool.is_none() && queue.marker.has_short_path() && queue.order == Order::Arrival
         };
         let has_class_table = self.cell_bytes == 1
             && self.classifier != Classifier::Class
@@ -529,17 +544,14 @@ impl Choices {
             queues: flat,
             has_class_table,
             is_plain: has_class_table && !quenches,
-            has_threshold: self
-                .queues
-                .iter()
-                .any(|queue| matches!(queue.marker, Marker::Threshold { .. })),
+            has_threshold: self.queues.iter().any(|queue| queue.marker.is_threshold()),
             codel_queue: codel.map(|(queue, _)| queue as u8),
             port: self.port,
             is_one_pooled: self.cell_bytes == 1
                 && self.port == Limit::NONE
                 && matches!(&self.queues[..], [only] if only.pool.is_some()
                     && only.selective_drop.is_none()
-                    && !matches!(only.marker, Marker::Ramp { .. })),
+                    && only.marker.has_short_path()),
             min_alpha: match self.cell_bytes {
                 1 => self.queues.iter().filter_map(|queue| queue.pool).min(),
                 _ => None,

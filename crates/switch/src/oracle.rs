@@ -176,7 +176,9 @@ impl PlainSwitch {
                 let share = (bytes - u64::from(kmin)) * u64::from(pmax) / u64::from(kmax - kmin);
                 u64::from(self.stream.below(u32::MAX)) < share
             }
-            _ => false,
+            Marker::Threshold { at: MarkAt::Dequeue, .. } | Marker::None | Marker::CoDel { .. } => {
+                false
+            }
         };
         if mark && entry.packet.marks & Packet::MARK_ECT != 0 {
             entry.packet.marks |= Packet::MARK_CE;

@@ -148,7 +148,7 @@ impl Device for Bench<'_> {
     }
 
     fn detoured(&self, port: usize) -> Result<u64, String> {
-        Ok(self.switch.register("deflected")?[port])
+        Ok(self.switch.register("detoured")?[port])
     }
 
     /// Checks that every scripted draw occurred, and drains the queues.
@@ -198,11 +198,11 @@ const MUTANTS: [(&str, Mutant<Config>); 43] = [
     ("a draw may give a place too many", Program(|program| bound(program, 0, "+"))),
     ("the lower place is not stepped over", Read("draw", "lower", "upper")),
     ("the higher place is not stepped over", Read("draw", "upper", "lower")),
-    ("the longer of both is chosen", Operation("deflect", "<", ">")),
-    ("of equals the second is chosen", Operation("deflect", "<", "<=")),
-    ("always the first is chosen", Read("deflect", "second_port", "first_port")),
-    ("always the second is chosen", Read("deflect", "first_port", "second_port")),
-    ("nothing that is detoured is counted", Without("deflect", &["register_write"])),
+    ("the longer of both is chosen", Operation("detour", "<", ">")),
+    ("of equals the second is chosen", Operation("detour", "<", "<=")),
+    ("always the first is chosen", Read("detour", "second_port", "first_port")),
+    ("always the second is chosen", Read("detour", "first_port", "second_port")),
+    ("nothing that is detoured is counted", Without("detour", &["register_write"])),
     ("the TTL stays", Without("leave_ipv4", &["ipv4.time_to_live"])),
     ("the IPv4 checksum is not mended", Without("leave_ipv4", &["ipv4.checksum"])),
     ("the register is not written", Without("write_length", &["register_write"])),

@@ -1,5 +1,5 @@
-//! The stages between a host's transport and its link: the NIC's queue and processors (HULL, NSDI 2012, 4.1), and the
-//! pacer behind them (4.2).
+//! The host model: the stages between a host's transport and its link. These are the NIC's queue and processors (HULL,
+//! NSDI 2012, 4.1), and the pacer behind them (4.2).
 
 mod hooks;
 pub(crate) mod keys;

@@ -19,7 +19,7 @@ pub enum Action {
     TrimToSender,
     /// A trimmable packet: trim it, forward the header, and notify its sender.
     TrimToBoth,
-    /// A trimmed header (NDP 3.2.4): return it to its sender. Never a returned header or control packet.
+    /// A trimmed header: return-to-sender (NDP 3.2.4). Never a returned header or control packet.
     Return,
     /// Any packet that no switch has bounced: drop it and notify its sender (FastLane 3.2, 3.4.1).
     Notify,

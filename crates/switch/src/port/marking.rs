@@ -1,4 +1,4 @@
-//! Congestion marks: by thresholds and by a ramp, on arrival or departure.
+//! The markers of AQM (active queue management): DCTCP's threshold K at arrival or departure, DCQCN's ramp at arrival.
 
 use trimline_packet::{Handle, Packet, Packets};
 
@@ -16,9 +16,13 @@ impl<const Q: usize> Port<Q> {
         context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
         let list = &self.queues[queue];
-        let Marker::Ramp { kmin, kmax, pmax } = context.model.queues[queue].marker else {
-            let (model, packets) = (context.model, &mut *context.packets);
-            return self.mark_by_threshold(queue, packet, bytes, model, packets);
+        let (kmin, kmax, pmax) = match context.model.queues[queue].marker {
+            Marker::Ramp { kmin, kmax, pmax } => (kmin, kmax, pmax),
+            Marker::Threshold { .. } => {
+                let (model, packets) = (context.model, &mut *context.packets);
+                return self.mark_by_threshold(queue, packet, bytes, model, packets);
+            }
+            Marker::None | Marker::CoDel { .. } => return,
         };
         let mark = list.bytes > kmax || {
             let above = u64::from(list.bytes.saturating_sub(kmin));
@@ -31,7 +35,7 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// Marks an arriving packet by its queue's threshold, if any.
+    /// Marks an arriving packet above DCTCP's K, if its queue has that marker.
     #[inline]
     pub(super) fn mark_by_threshold<P: Packets>(
         &mut self,
@@ -41,10 +45,14 @@ impl<const Q: usize> Port<Q> {
         model: &ServiceModel,
         packets: &mut P,
     ) {
-        let Marker::Threshold { unit, above, count_self, at: MarkAt::Enqueue } =
-            model.queues[queue & 7].marker
-        else {
-            return;
+        let (unit, above, count_self) = match model.queues[queue & 7].marker {
+            Marker::Threshold { unit, above, count_self, at: MarkAt::Enqueue } => {
+                (unit, above, count_self)
+            }
+            Marker::Threshold { at: MarkAt::Dequeue, .. }
+            | Marker::None
+            | Marker::Ramp { .. }
+            | Marker::CoDel { .. } => return,
         };
         let list = &self.queues[queue];
         let (length, own) = match unit {
@@ -56,6 +64,7 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
+    /// Marks a departing packet above DCTCP's K, if its queue has that marker.
     #[inline]
     pub(super) fn mark_dequeued<P: Packets>(
         &mut self,
@@ -64,10 +73,14 @@ impl<const Q: usize> Port<Q> {
         model: &ServiceModel,
         packets: &mut P,
     ) {
-        let Marker::Threshold { unit, above, count_self, at: MarkAt::Dequeue } =
-            model.queues[queue & 7].marker
-        else {
-            return;
+        let (unit, above, count_self) = match model.queues[queue & 7].marker {
+            Marker::Threshold { unit, above, count_self, at: MarkAt::Dequeue } => {
+                (unit, above, count_self)
+            }
+            Marker::Threshold { at: MarkAt::Enqueue, .. }
+            | Marker::None
+            | Marker::Ramp { .. }
+            | Marker::CoDel { .. } => return,
         };
         // The packet is on the wire now: the counters include it.
         let list = &self.queues[queue];

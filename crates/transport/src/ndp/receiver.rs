@@ -6,8 +6,8 @@
 //! more data: once everything up to the newest LAST is there, the application gets another event, one for each message
 //! that begins after the one before was delivered.
 //!
-//! # A PULL that elicits nothing
-//! It was lost, or its packet was. It is repeated with the same counter: a sender that missed it sends; one that did
+//! # A lost PULL
+//! The counter of the next PULL covers it. If none follows (the PULL was lost, or the packet that it elicited), it is repeated with the same counter: a sender that missed it sends; one that did
 //! not learns that no further PULL waits for it. Lost data is resent by the sender's RTO. Tried: repeating with the
 //! next counter, which pulls two packets after each lost PULL and lets the window grow without bound on a lossy path.
 //! Repetition backs off, to spare an idle sender.
@@ -258,7 +258,7 @@ impl Receiver {
         self.counter
     }
 
-    /// Handles the deadline: repeats a last PULL that was in vain.
+    /// Handles the deadline: repeats the last PULL, if it was lost or elicited nothing.
     pub(super) fn expire(&mut self, now: Time, interval: TimeDelta) -> Repeat {
         if self.held {
             // Nothing is pulled before the application reads.

@@ -44,6 +44,39 @@ fn eight_uncoupled_subflows_take_what_eight_flows_take() {
     assert!((80..=94).contains(&share), "{share} %");
 }
 
+/// RFC 6356 3: of n equal subflows each grows by alpha / total = 1 / (n total) of a segment for each one acknowledged, at
+/// any window.
+#[test]
+fn the_linked_increase_follows_the_windows() {
+    let mut network = Network::new(2, 4, &subflows(4));
+    network.capacity = 2000;
+    // One segment of each path is lost, which ends slow start.
+    let mut has_lost = [false; 4];
+    network.impairment = Box::new(move |now, packet| {
+        let path = usize::from(packet.header.path.get());
+        let is_lost = packet.header.kind == Kind::Data && now > us(1_000) && !has_lost[path];
+        has_lost[path] |= is_lost;
+        if is_lost { Fate::Drop } else { Fate::Pass }
+    });
+    network.open(1, 0, 1, None);
+    // Windows in 2^-16 segments, and the segments received.
+    let state = |network: &Network| {
+        let endpoint = &network.hosts[1].endpoint;
+        let windows: u64 = (0..4).map(|subflow| endpoint.window(0, subflow)).sum();
+        (windows, network.received(1) as u64)
+    };
+    network.run(us(50_000));
+    let before = state(&network);
+    network.run(us(250_000));
+    let after = state(&network);
+    let total = (before.0 + after.0) / 2;
+    let (grown, expected) = (after.0 - before.0, ((after.1 - before.1) << 32) / (4 * total));
+    assert!(
+        grown.abs_diff(expected) < expected / 5,
+        "{before:?} {after:?}: {grown}, expected {expected}"
+    );
+}
+
 /// RFC 6356, goal 1, the purpose of subflows.
 #[test]
 fn subflows_fill_all_their_paths() {

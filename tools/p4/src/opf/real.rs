@@ -68,8 +68,8 @@ pub(crate) fn compare(_: &Program, tables: &str, simple: &Simple<'_>) -> Result<
         return Err(format!("{SWITCH}: nothing was detoured to port {port}"));
     }
     let detoured = DETOURED as u64;
-    expect("deflected of the hot port", run.registers["deflected"][HOT], detoured)?;
-    expect("deflected, all", run.sum("deflected"), detoured)?;
+    expect("detoured of the hot port", run.registers["detoured"][HOT], detoured)?;
+    expect("detoured, all", run.sum("detoured"), detoured)?;
     // The last three packets cannot be forwarded.
     expect("refused", run.sum("refused"), 3)?;
     expect("queue_length of the hot port", run.registers["queue_length"][HOT], 1000)?;
@@ -107,7 +107,7 @@ mod tests {
         fn register<'r>(run: &'r mut Run, name: &str) -> &'r mut Vec<u64> {
             run.registers.get_mut(name).unwrap()
         }
-        finds(|run| register(run, "deflected")[7] = 1, "deflected, all is 401");
+        finds(|run| register(run, "detoured")[7] = 1, "detoured, all is 401");
         finds(|run| register(run, "refused")[1] = 1, "refused is 4");
         finds(|run| register(run, "queue_length")[0] = 1, "queue_length of the hot port is 1");
     }

@@ -126,7 +126,7 @@ fn leaves(commands: &str, bytes: &[u8], expected: Option<Vec<u8>>) {
     let is_refused = u64::from(expected.is_none());
     assert_eq!(forwarded(&mut switch, bytes), expected.map(|expected| (2, expected)));
     assert_eq!(switch.register("refused").unwrap()[0], is_refused);
-    assert_eq!(switch.register("deflected").unwrap()[2], 0);
+    assert_eq!(switch.register("detoured").unwrap()[2], 0);
 }
 
 #[test]

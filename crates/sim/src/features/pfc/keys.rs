@@ -85,7 +85,7 @@ pub(crate) fn inputs(
     let headroom = size("headroom")?;
     let room = headroom.unwrap_or(needed);
     let memory = shared_buffer::given(keys, packet_bytes)?;
-    let xoff = threshold((node, memory), &routes, (room, packet_bytes), size("xoff")?)?;
+    let xoff = xoff_threshold((node, memory), &routes, (room, packet_bytes), size("xoff")?)?;
     let xon = match size("xon")? {
         None => xoff.saturating_sub(2 * u64::from(packet_bytes)),
         Some(xon) if xon < xoff => xon,
@@ -150,7 +150,7 @@ fn size_of(node: &Node, key: &str, packet_bytes: u16) -> Result<Option<u64>, Sce
 }
 
 /// Returns XOFF: the given one, or the memory less the headroom. Memory must hold both.
-fn threshold(
+fn xoff_threshold(
     (node, memory): (&Node, Option<(&Node, SharedMemory)>),
     routes: &Routes,
     (headroom, packet_bytes): (u64, u16),
