@@ -8,7 +8,8 @@
 //! A driver asks three questions about an arriving packet:
 //!
 //! ```
-//! use trimline_packet::testing::{SplitMix, packet};
+//! use trimline_packet::SplitMix;
+//! use trimline_packet::testing::packet;
 //! use trimline_packet::{Packet, Service};
 //! use trimline_switch::detour::{DetourModel, Steps};
 //!

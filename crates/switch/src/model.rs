@@ -113,7 +113,8 @@ impl Limit {
 /// The AQM rule for the mark "congestion experienced", for packets with [`Packet::MARK_ECT`].
 ///
 /// ```
-/// use trimline_packet::testing::{Arena, SplitMix, packet};
+/// use trimline_packet::SplitMix;
+/// use trimline_packet::testing::{Arena, packet};
 /// use trimline_packet::{Packet, Packets, Service, Time};
 /// use trimline_switch::{Choices, DropList, Marker, OutputPort, Pool, Port, PortContext};
 ///

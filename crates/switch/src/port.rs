@@ -22,7 +22,8 @@ use crate::port_context::PortContext;
 /// includes the packet on the wire until the next [`OutputPort::dequeue`], when its last bit has left.
 ///
 /// ```
-/// use trimline_packet::testing::{Arena, SplitMix, packet};
+/// use trimline_packet::SplitMix;
+/// use trimline_packet::testing::{Arena, packet};
 /// use trimline_packet::{Service, Time};
 /// use trimline_switch::{DropList, OutputPort, Pool, Port, PortContext, QueueView, ServiceModel};
 ///

@@ -4,8 +4,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use proptest::prelude::*;
+use trimline_packet::SplitMix;
 use trimline_packet::fluid::Clock;
-use trimline_packet::testing::{Arena, SplitMix, packet};
+use trimline_packet::testing::{Arena, packet};
 use trimline_packet::{BitRate, ByteCount, Handle, Packets, Service, Time, TimeDelta};
 
 use crate::{FlowId, Measured, Pacer, PacerModel, PacerSettings, Taken};

@@ -277,13 +277,13 @@ fn found_minimum(clos: &Clos, full_packets: usize, full: u64, last: u64) -> Time
 /// Follows packets over every path between the farthest hosts of random networks with links of any rates.
 #[test]
 fn an_ideal_time_is_the_minimum_over_all_paths() {
-    let mut draws = crate::random::SplitMix::new(12);
+    let mut draws = trimline_packet::SplitMix(12);
     let (mut exact, mut below) = (0, 0);
     for case in 0..300 {
         let tiers = draws.one_of(&[2, 3]);
         let mut link = || LinkSpec {
             rate: trimline_packet::BitRate::from_gbps(draws.one_of(&[10, 25, 40])),
-            delay: TimeDelta::from_ps(draws.below(2_000_000)),
+            delay: TimeDelta::from_ps(draws.modulo(2_000_000)),
             ..TEN_GIG
         };
         let (host_link, tor_link, aggregation_link) = (link(), link(), link());
@@ -292,12 +292,12 @@ fn an_ideal_time_is_the_minimum_over_all_paths() {
             tiers,
             pods: if tiers == 3 { 2 } else { 1 },
             tors_per_pod: 2,
-            aggregations_per_pod: 1 + draws.below(3) as u32,
-            cores_per_aggregation: if tiers == 3 { 1 + draws.below(2) as u32 } else { 0 },
+            aggregations_per_pod: 1 + draws.modulo(3) as u32,
+            cores_per_aggregation: if tiers == 3 { 1 + draws.modulo(2) as u32 } else { 0 },
             ..counts
         };
-        let full_packets = draws.below(5);
-        let short = 1 + draws.below(9_000);
+        let full_packets = draws.modulo(5);
+        let short = 1 + draws.modulo(9_000);
         let last = 64 + draws.one_of(&[9_000, short]);
         let (from, to) = (HostId::new(0), HostId::new(clos.hosts() - 1));
         let (full_wire, last_wire) = (ByteCount::new(9_064), ByteCount::new(last));

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::plan::{EngineChoice, Spraying};
-use crate::random::SplitMix;
 use crate::scenario::{Scenario, schema};
 use crate::suites::plans::star;
 use std::collections::BTreeSet;
+use trimline_packet::SplitMix;
 use trimline_switch::ServiceModel;
 use trimline_transport::Framing;
 
@@ -186,7 +186,7 @@ fn every_transport_name_selects_its_transport() {
             let chosen = chosen.unwrap_or_else(|error| panic!("{}: {error}", sample.name));
             assert_eq!(chosen.name(), transport.name(), "a sample of another");
         }
-        let random = random_parameters(transport, &mut SplitMix::new(1), 1000, &plan.topology);
+        let random = random_parameters(transport, &mut SplitMix(1), 1000, &plan.topology);
         assert_eq!((random.name(), random.payload_bytes()), (transport.name(), 1000));
     }
     assert_eq!(names(&plan("")), ["ndp"]);
@@ -196,7 +196,7 @@ fn every_transport_name_selects_its_transport() {
 fn refused_random_parameters_are_drawn_again() {
     let other = Other("other");
     for seed in 0..100 {
-        let chosen = random_parameters(&other, &mut SplitMix::new(seed), 1000, &star(2));
+        let chosen = random_parameters(&other, &mut SplitMix(seed), 1000, &star(2));
         let strength = chosen.config::<(u32, u64)>().expect("its parameters").0;
         assert!([3, 5].contains(&strength), "{strength}");
     }

@@ -6,7 +6,7 @@ use trimline_sim::plan::{EngineChoice, Matrix};
 
 /// Returns completion times at receiver and sender of a transfer between pods, in ps.
 fn transfer(packets: u64, initial_window: u32) -> (u64, u64) {
-    let times: Vec<_> = [EngineChoice::Windows, EngineChoice::Heap]
+    let times: Vec<_> = [EngineChoice::LookaheadWindows, EngineChoice::Heap]
         .into_iter()
         .map(|engine| {
             let matrix = Matrix::Pairs(vec![(0, 431)]);

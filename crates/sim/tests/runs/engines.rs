@@ -6,9 +6,9 @@
 
 use crate::plans::{both, fattree, incast, plan, run, star, workload};
 use trimline_metrics::FlowEnd;
+use trimline_packet::SplitMix;
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_sim::plan::Matrix;
-use trimline_sim::random::SplitMix;
 use trimline_sim::suites::{case, take_time, unsettle};
 use trimline_sim::topology::{Clos, LinkSpec};
 use trimline_switch::ServiceModel;
@@ -23,7 +23,7 @@ fn the_engines_agree_and_every_sized_flow_completes() {
         let mut plan = case(number);
         if number % 4 == 3 {
             // Long-lived and larger flows than in `random_networks`.
-            unsettle(&mut plan, &mut SplitMix::new(number));
+            unsettle(&mut plan, &mut SplitMix(number));
         }
         if number % 5 == 2 {
             take_time(&mut plan, number);

@@ -6,25 +6,25 @@ use crate::links::event;
 use crate::plans::{both, fattree, incast, plan, run, run_on, star, workload};
 use trimline_metrics::FlowRecord;
 use trimline_metrics::timeline::What;
+use trimline_packet::SplitMix;
 use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
 use trimline_sim::division;
 use trimline_sim::plan::{LinkChange, Matrix, Plan, Watch};
-use trimline_sim::random::SplitMix;
 use trimline_sim::suites::take_time;
 use trimline_sim::topology::{Clos, HostDelay, LinkSpec, Processing, links};
 use trimline_sim::transports::{Cbr, Family, Ndp, Transport};
 use trimline_transport::{Framing, cbr, ndp};
 
 fn shape(choices: &mut SplitMix) -> Clos {
-    match choices.below(4) {
-        0 => star(2 + choices.below(5) as u32),
+    match choices.modulo(4) {
+        0 => star(2 + choices.modulo(5) as u32),
         1 => fattree(4),
         2 => Clos {
             tiers: 2,
             pods: 1,
-            tors_per_pod: 2 + choices.below(3) as u32,
-            hosts_per_tor: 1 + choices.below(4) as u32,
-            aggregations_per_pod: 1 + choices.below(4) as u32,
+            tors_per_pod: 2 + choices.modulo(3) as u32,
+            hosts_per_tor: 1 + choices.modulo(4) as u32,
+            aggregations_per_pod: 1 + choices.modulo(4) as u32,
             cores_per_aggregation: 0,
             ..fattree(4)
         },
@@ -35,29 +35,29 @@ fn shape(choices: &mut SplitMix) -> Clos {
 /// One flow alone between random hosts, with random delays everywhere. No link between switches is slower than the
 /// hosts' links.
 fn alone(number: u64) -> Plan {
-    let mut choices = SplitMix::new(number);
+    let mut choices = SplitMix(number);
     let mut clos = shape(&mut choices);
     let rate = choices.one_of(&[1, 3, 10, 40, 100]);
     let framing_bytes = choices.one_of(&[0, 20, 24, 1_000]);
     let inner = |choices: &mut SplitMix| LinkSpec {
         rate: BitRate::from_gbps(rate * choices.one_of(&[1, 2, 4])),
-        delay: TimeDelta::from_ps(choices.below(5_000_000)),
-        framing_bytes: choices.below(u64::from(framing_bytes) + 1) as u16,
+        delay: TimeDelta::from_ps(choices.modulo(5_000_000)),
+        framing_bytes: choices.modulo(u64::from(framing_bytes) + 1) as u16,
     };
     (clos.tor_link, clos.aggregation_link) = (inner(&mut choices), inner(&mut choices));
     clos.host_link =
         LinkSpec { rate: BitRate::from_gbps(rate), framing_bytes, ..inner(&mut choices) };
-    let mut time = || TimeDelta::from_ps(choices.below(2) * choices.below(9_000_000));
+    let mut time = || TimeDelta::from_ps(choices.modulo(2) * choices.modulo(9_000_000));
     let mut host = || HostDelay { min: time(), spread: TimeDelta::ZERO };
     let (host_send, host_receive) = (host(), host());
     clos.processing = Processing { host_send, host_receive, switch: [time(), time(), time()] };
     let hosts = u64::from(clos.hosts());
-    let source = choices.below(hosts);
-    let destination = (source + 1 + choices.below(hosts - 1)) % hosts;
+    let source = choices.modulo(hosts);
+    let destination = (source + 1 + choices.modulo(hosts - 1)) % hosts;
     let (source, destination) = (source as u32, destination as u32);
     let payload = choices.one_of(&[9000, 1500, 512]);
-    let packets = 1 + choices.below(60);
-    let cut = choices.below(payload);
+    let packets = 1 + choices.modulo(60);
+    let cut = choices.modulo(payload);
     let size = packets * payload - choices.one_of(&[0, cut]);
     // All at once, or as many as keep the link full until the first pull comes.
     let wire = clos.host_link.transmission(ByteCount::new(payload + 64)).as_ps();

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crate::plans::{incast, plan, run, star};
 use trimline_metrics::timeline::{Event, PacketKind, What};
 use trimline_metrics::{FlowRecord, RunRecord, Timeline};
+use trimline_packet::SplitMix;
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{Plan, Watch};
-use trimline_sim::random::SplitMix;
 use trimline_sim::suites::{case, unsettle};
 use trimline_sim::topology;
 
@@ -120,7 +120,7 @@ fn a_timeline_matches_the_counters_and_changes_no_result() {
     for seed in 0..60 {
         let mut plan = case(seed);
         if seed % 2 == 0 {
-            unsettle(&mut plan, &mut SplitMix::new(seed));
+            unsettle(&mut plan, &mut SplitMix(seed));
         }
         plan.duration = Some(TimeDelta::from_us(300));
         plan.warm_up = TimeDelta::ZERO;
