@@ -109,7 +109,7 @@ impl ServiceModel {
             Action::TrimArriving => {
                 format!("trim the arriving packet to {} B", self.trimmed_bytes())
             }
-            Action::TrimByCoin => {
+            Action::TrimRandom => {
                 format!(
                     "trim the arriving packet or the last of the queue (at random) to {} B",
                     self.trimmed_bytes()

@@ -263,7 +263,7 @@ impl<const Q: usize> Port<Q> {
         for action in context.model.queues[queue].overflow {
             match action {
                 Action::TrimArriving if is_trimmable => return self.trim(packet, context),
-                Action::TrimByCoin if is_trimmable => {
+                Action::TrimRandom if is_trimmable => {
                     // NDP 3.1: the newcomer or the tail, 50 % each.
                     if !self.is_tail_trimmable(queue, context.packets)
                         || !context.rng.coin()
@@ -283,7 +283,7 @@ impl<const Q: usize> Port<Q> {
                     return self.enqueue_slowly(packet, context);
                 }
                 Action::TrimArriving
-                | Action::TrimByCoin
+                | Action::TrimRandom
                 | Action::TrimToSender
                 | Action::TrimToBoth
                 | Action::Drop

@@ -60,6 +60,7 @@ const OLD: [(&str, &str, &[&str]); 57] = [
     ("Mistake", "Mutant", &["crates/xtask", "tools/p4"]),
     ("Chance", "Rng", ALL),
     ("turn_round", "bounce", ALL),
+    ("TrimByCoin", "TrimRandom", ALL),
     ("is_turned_round", "is_bounced", ALL),
     ("Untold", "Unnotified", ALL),
     ("untold", "unnotified or pending", ALL),
