@@ -6,7 +6,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 /// An old identifier, its replacement, and the folders in which the old one is refused. `prefix_` stands for every
 /// identifier that begins with it.
-const OLD: [(&str, &str, &[&str]); 57] = [
+const OLD: [(&str, &str, &[&str]); 58] = [
     ("deflect", "detour", ALL),
     ("deflection", "detour", ALL),
     ("deflections", "detours", ALL),
