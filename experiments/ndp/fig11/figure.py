@@ -4,8 +4,8 @@ from trimline import plot
 
 SERIES = {
     "simulated": ("NDP simulated, perfect pull spacing", plot.BLUE),
-    "simulated-hosts": ("NDP simulated, hosts take 12 us a round trip", plot.ORANGE),
-    "simulated-hosts-spread": ("NDP simulated, hosts take 8 to 16 us", plot.PURPLE, "--"),
+    "simulated-hosts": ("NDP simulated, hosts take 12 µs a round trip", plot.ORANGE),
+    "simulated-hosts-spread": ("NDP simulated, hosts take 8 to 16 µs", plot.PURPLE, "--"),
     "simulated-drawn": ("NDP simulated, drawn pull spacing (synthetic)", plot.VERMILION, "--"),
     "simulated-measured": ("NDP simulated, drawn pull spacing (measured)", plot.GREEN, ":"),
 }
@@ -23,5 +23,4 @@ def figure(experiment):
     words = (f"Initial window (packets of {link.payload_bytes} B)", "Goodput (Gb/s)")
     title = "Two hosts back to back, fifteen packets of cable"
     plot.label(axes, *words, title, ylim=(0, 1.05 * link.gbps), xlim=(0, None))
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.2))
     return figure

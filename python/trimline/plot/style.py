@@ -7,6 +7,7 @@ and names are from `trimline.looks`.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -38,7 +39,11 @@ SETTINGS = {
 
 
 def note(figure: Figure, words: str) -> None:
-    """Small words in the lower left corner of a figure, where no label is."""
+    """Small words in the lower left corner of a figure, below all else."""
+    engine: Any = figure.get_layout_engine()
+    if engine:
+        height = 0.13 / figure.get_figheight()
+        engine.set(rect=(0, height, 1, 1 - height))
     figure.text(0.005, 0.006, words, ha="left", va="bottom", fontsize=6, color=GREY)
 
 
