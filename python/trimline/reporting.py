@@ -274,6 +274,8 @@ class Page:
             plot["data"] += bands
             plot["bands"] = len(ranked)
         plot |= {"x": "Flow, by rank", "y": "Goodput (Gb/s)", "integers": True}
+        if xs == [0]:
+            plot |= {"ticks": ["the only flow"], "points": True}
         return self.plot("Throughput of long-lived flows", note, plot)
 
     def sweeps(self) -> str:
@@ -396,7 +398,8 @@ class Page:
             choices = {
                 part: [column(parts.get(part, {})) for parts in timed.values()] for part in largest
             }
-            first = max(largest, key=lambda part: largest[part])
+            # Ports of switches before links of hosts.
+            first = max(largest, key=lambda part: (not part.startswith("host"), largest[part]))
             plot = self.curves(list(timed), xs, choices[first])
             plot |= {"choices": choices, "choice": first}
             label_of_run = f"{label}: the first seed of each series"

@@ -89,15 +89,23 @@
       const inside = events.filter(([at]) => at >= chart.scales.x.min && at <= chart.scales.x.max);
       ctx.save();
       ctx.scale(ratio, ratio);
-      ctx.strokeStyle = ctx.fillStyle = css("--faint");
+      ctx.strokeStyle = css("--faint");
       ctx.font = `${FONT}px system-ui, sans-serif`;
+      ctx.textAlign = "left";
+      ctx.textBaseline = "alphabetic";
       ctx.setLineDash([4, 4]);
-      for (const { x, start, row, what } of inRows(inside, (at) => chart.valToPos(at, "x") + left, left, end)) {
-        const y = top - above + ROW * row;
+      const placed = inRows(inside, (at) => chart.valToPos(at, "x") + left, left, end);
+      for (const { x, row } of placed) {
         ctx.beginPath();
-        ctx.moveTo(x, y);
+        ctx.moveTo(x, top - above + ROW * row);
         ctx.lineTo(x, top + bbox.height / ratio);
         ctx.stroke();
+      }
+      for (const { start, row, what } of placed) {
+        const y = top - above + ROW * row;
+        ctx.fillStyle = css("--paper");
+        ctx.fillRect(start - 2, y, ctx.measureText(what).width + 4, ROW);
+        ctx.fillStyle = css("--faint");
         ctx.fillText(what, start, y + FONT);
       }
       ctx.restore();
