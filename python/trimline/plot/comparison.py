@@ -111,12 +111,14 @@ def slowdown(axes: Axes, flows: Mapping[str, polars.DataFrame], colours: Mapping
     """Slowdown by size: medians filled, 99th percentiles hollow."""
     rows = {name: by_size(every) for name, every in flows.items()}
     met = {(low, high) for ranges in rows.values() for low, high, _ in ranges}
+    largest = 2.0
     names = [size_name(*each) for each in pairwise((0.0, *SIZES)) if each in met]
     for place, (name, ranges) in enumerate(rows.items()):
         own: dict[str, Any] = {"color": colours[name], "marker": MARKERS[place % len(MARKERS)]}
         for low, high, chosen in ranges:
             at = names.index(size_name(low, high)) + (place - (len(rows) - 1) / 2) * 0.12
             values = [quantile(chosen["slowdown"], share) for share in (0.5, 0.99)]
+            largest = max(largest, *values)
             axes.plot([at, at], values, color=colours[name], linewidth=1)
             axes.plot(at, values[0], markersize=5, **own)
             axes.plot(at, values[1], markersize=5, markerfacecolor="white", **own)
@@ -125,9 +127,8 @@ def slowdown(axes: Axes, flows: Mapping[str, polars.DataFrame], colours: Mapping
     axes.set_xticks(range(len(names)), map(in_two_lines, names))
     axes.set_xlim(-0.6, len(names) - 0.4)
     plain(axes, "y")
-    top = max(axes.get_ylim()[1], 2)
-    axes.set_ylim(0.9, top)
-    few_ticks(axes.yaxis, top)
+    axes.set_ylim(0.9, 1.3 * largest)
+    few_ticks(axes.yaxis, largest)
     grey: dict[str, Any] = {"color": GREY, "linestyle": "none", "marker": "o", "markersize": 5}
     axes.plot([], [], label="median", **grey)
     axes.plot([], [], label="99th percentile", markerfacecolor="white", **grey)

@@ -114,4 +114,4 @@ def legend(figure: Figure) -> None:
 
 def is_narrow(drawn: Legend, figure: Figure) -> bool:
     """Returns whether a legend is no wider than its figure."""
-    return drawn.get_window_extent().width < 0.98 * figure.bbox.width
+    return drawn.get_window_extent().width < 0.96 * figure.bbox.width

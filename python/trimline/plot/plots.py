@@ -31,7 +31,7 @@ Places = Mapping[float, Sequence[Run]]
 #: The words of a line's look, in the order of a table of series.
 LOOK = ("label", "color", "linestyle")
 
-#: What hides lines behind words.
+#: What hides grids and dotted lines behind words; data are drawn over both.
 PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
 
 #: A name at the end of a line: its distance from the next one, and the largest from its line, as
@@ -279,7 +279,7 @@ def heat(axes: Axes, grid: Any, **look: Any) -> AxesImage:
 
 def marked(axes: Axes, y: float, words: str, *, right: bool = False) -> None:
     """Draws a dotted line across the figure at a value that the paper or the model names."""
-    axes.axhline(y, color=GREY, linewidth=0.8, linestyle=":")
+    axes.axhline(y, color=GREY, linewidth=0.8, linestyle=":", zorder=1.5)
     axes.annotate(
         words,
         (0.99 if right else 0.01, y),
@@ -290,12 +290,13 @@ def marked(axes: Axes, y: float, words: str, *, right: bool = False) -> None:
         color=GREY,
         fontsize=7,
         bbox=PAPER,
+        zorder=1.6,
     )
 
 
 def marked_at(axes: Axes, x: float, words: str, height: float = 0.02) -> None:
     """Draws a dotted line upwards at a place that the paper names, with words."""
-    axes.axvline(x, color=GREY, linewidth=0.8, linestyle=":")
+    axes.axvline(x, color=GREY, linewidth=0.8, linestyle=":", zorder=1.5)
     axes.annotate(
         words,
         (x, height),
@@ -305,6 +306,7 @@ def marked_at(axes: Axes, x: float, words: str, height: float = 0.02) -> None:
         color=GREY,
         fontsize=7,
         bbox=PAPER,
+        zorder=1.6,
     )
 
 
