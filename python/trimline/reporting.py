@@ -32,8 +32,8 @@ from trimline.means import Measure, quantile
 from trimline.results import PORTS, SERIES, Result, Results, counters
 from trimline.swept import order, shown, value_of
 
-#: Curves of one plot, seeds of a curve by rank, drawings of one kind: more would hide each other.
-MAX, MAX_SEEDS, MAX_DRAWINGS = 8, 3, 4
+#: Curves of one plot, and drawings of one kind: more would hide each other.
+MAX, MAX_DRAWINGS = 8, 4
 
 #: Of larger networks (3-tier FatTrees beyond 4096 hosts) no link could be told from its neighbours.
 MAX_PORTS = 5 * 4096
@@ -266,6 +266,18 @@ class Page:
             return [rounded(rank(by_rank[x])) if x < len(by_rank) else None for x in xs]
 
         columns = [column(fmean, by_rank) for by_rank in ranked.values()]
+        if xs == [0]:
+            # One flow has no rank: a point a series.
+            places = list(range(len(ranked)))
+            points = [
+                [mean if at == place else None for at in places]
+                for place, (mean,) in enumerate(columns)
+            ]
+            plot = self.curves(list(ranked), places, points)
+            plot |= {"x": "Series", "y": "Goodput (Gb/s)", "points": True}
+            plot["ticks"] = [label_of(series) for series in ranked]
+            note = "After the warm-up, the mean over seeds."
+            return self.plot("Throughput of the long-lived flow", note, plot)
         plot = self.curves(list(ranked), xs, columns)
         bands = [column(each, by_rank) for by_rank in ranked.values() for each in (min, max)]
         note = "After the warm-up."
@@ -274,8 +286,6 @@ class Page:
             plot["data"] += bands
             plot["bands"] = len(ranked)
         plot |= {"x": "Flow, by rank", "y": "Goodput (Gb/s)", "integers": True}
-        if xs == [0]:
-            plot |= {"ticks": ["the only flow"], "points": True}
         return self.plot("Throughput of long-lived flows", note, plot)
 
     def sweeps(self) -> str:
