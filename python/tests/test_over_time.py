@@ -38,7 +38,9 @@ class OverTime(InScratch):
     def test_series_share_a_plot(self) -> None:
         """A curve a series under the name that the scenario gives; the reader chooses the layer."""
         scenario = {**INCAST, "output": {"series": "20us"}, "schemes": ["ndp", "hull"]}
-        page = trimline.report(trimline.sweep(scenario, self.out).folder).read_text(encoding="utf-8")
+        page = trimline.report(trimline.sweep(scenario, self.out).folder).read_text(
+            encoding="utf-8"
+        )
         data = json.loads(page.split('id="data">')[1].split("</script>")[0])
         over = {plot["y"]: plot for plot in data if plot["x"] == "Time (µs)"}
         queues = over["Fullest port (KB)"]

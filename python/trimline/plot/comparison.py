@@ -170,4 +170,4 @@ def throughput(axes: Axes, runs: Mapping[str, Sequence[Sequence[float]]], looks:
             for seed in several:
                 axes.plot(seed, linewidth=0.6, **looks[name])
     axes.set(xlabel="Flow, by rank of goodput", ylim=(0, None), xlim=(0, longest - 1))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=(1, 2, 5, 10)))

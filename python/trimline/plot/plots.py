@@ -216,7 +216,7 @@ def by_rank(axes: Axes, largest: float) -> None:
     """Labels axes of goodputs by rank."""
     words = ("Flow, by rank of throughput", "Goodput (Gb/s)")
     label(axes, *words, ylim=(0, largest), xlim=(0, None))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=(1, 2, 5, 10)))
 
 
 def slowdowns(axes: Axes, run: Run, **look: Any) -> None:
