@@ -35,7 +35,7 @@ class OverTime(InScratch):
         with self.assertRaisesRegex(trimline.MalformedResult, "output.series.flows"):
             _ = trimline.run(INCAST, self.out / "without").flow_series
 
-    def test_series_share_a_plot(self) -> None:
+    def test_series_are_drawn_in_one_plot(self) -> None:
         """A curve a series under the name that the scenario gives; the reader chooses the layer."""
         scenario = {**INCAST, "output": {"series": "20us"}, "schemes": ["ndp", "hull"]}
         page = trimline.report(trimline.sweep(scenario, self.out).folder).read_text(
@@ -70,7 +70,7 @@ class OverTime(InScratch):
         said = [float(each) for each in re.findall(r"<title>([0-9.]+) KB, ", drawing)]
         self.assertAlmostEqual(max(said), samples["queue_bytes_max"].max() / 1e3, delta=0.01)
 
-    def test_completion_times_are_taken_apart(self) -> None:
+    def test_fct_components_add_up(self) -> None:
         """The parts of a completion time are all of it, and none is less than nothing."""
         workload = {"name": "w", "pairs": [[1, 0], [1, 2], [3, 0]], "size": "90KB"}
         run = trimline.run({**INCAST, "output": {}, "workload": [workload]}, self.out)[0]
