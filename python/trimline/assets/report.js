@@ -18,16 +18,19 @@
     return log && at.length > 6 && ![1, 2, 5].includes(front) ? "" : number(v);
   });
   const number = (value) => (value == null ? "-" : Number(value.toPrecision(4)).toLocaleString("en"));
-  // 1, 2 and 5 of each decade between two numbers.
-  const round = (low, high) => {
+  // 1, 2 and 5 of each decade between two numbers, or of many decades their beginnings; within a decade round numbers.
+  const round = (low, high, most) => {
     const found = [];
     for (let decade = 10 ** Math.floor(Math.log10(low)); decade <= high; decade *= 10) {
       found.push(...[1, 2, 5].map((front) => front * decade).filter((each) => each >= low && each <= high));
     }
+    if (found.length > most) return found.filter((each) => Math.abs(Math.log10(each) % 1) < 1e-9);
     if (found.length > 2) return found;
-    // Within less than a decade: some round numbers.
-    const some = [0, 1, 2, 3, 4].map((part) => Number((low + ((high - low) * part) / 4).toPrecision(2)));
-    return [...new Set(some)].filter((each) => each >= low && each <= high);
+    const rough = (high - low) / 3;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [5, 2, 1].find((front) => front * power <= rough) * power;
+    const first = Math.ceil(low / step);
+    return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, at) => Number(((first + at) * step).toPrecision(6)));
   };
   const width = (place) => Math.min(1040, place.clientWidth || 1040);
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -65,7 +68,7 @@
       width: 1.8,
       dash: dashes[(each.dash ?? index) % dashes.length],
       spanGaps: true,
-      points: { show: Boolean(each.points ?? plot.points), size: 6 },
+      points: { show: Boolean(each.points ?? plot.points), size: 7, fill: (each.dash ?? index) ? css("--paper") : seen(each.colour) },
       value: (_, value) => number(value),
     }));
     // Behind each curve its band: a line below and one above, of which only the space between is seen.
@@ -125,7 +128,7 @@
         { ...lines, label: plot.x, filter: every, values: plot.ticks ? (_, at) => at.map((v) => plot.ticks[v] ?? "") : (_, at) => named(false, at),
           ...(aslant ? { rotate: -35, size: 90 } : {}),
           ...(plot.integers ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5] } : {}),
-          ...(plot.xlog ? { splits: (_, __, low, high) => round(low, high) } : {}),
+          ...(plot.xlog ? { splits: (_, __, low, high) => round(low, high, (right - LEFT) / 45) } : {}),
           ...(plot.ticks ? { splits: () => plot.ticks.map((_, index) => index) } : {}) },
         { ...lines, label: plot.y, filter: every, size: 64, values: (_, at) => named(plot.ylog, at) },
       ],
