@@ -758,7 +758,7 @@ class Compare(InScratch):
         self.assertEqual(both["ndp senders=1"], looks.PROTOCOLS["ndp"])
         self.assertEqual(both["a: dctcp senders=1"], looks.PROTOCOLS["dctcp"])
         self.assertNotIn(both["ndp senders=2"], looks.PROTOCOLS.values())
-        self.assertEqual(looks.label_of("a: dctcp senders=1"), "a: DCTCP senders=1")
+        self.assertEqual(looks.label_of("a: dctcp senders=1"), "a: dctcp senders=1")
         self.assertEqual(looks.label_of(""), "scenario")
         self.assertEqual(looks.label_of("mine load=50%"), "mine load=50%")
 
