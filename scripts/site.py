@@ -167,13 +167,15 @@ class Loads(HTMLParser):
             self.found.append(loaded)
 
 
-def foreign_loads(folder):
-    """Pages and styles that load something from another host."""
+def faults(folder):
+    """Pages and styles that load something from another host, or show Markdown."""
     wrong = []
     for path in folder.rglob("*.html"):
         page = Loads()
-        page.feed(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        page.feed(text)
         wrong += [f"{path}: loads {one}" for one in page.found]
+        wrong += [f"{path}: a block of code is not closed"] if "<p>```" in text else []
     for path in folder.rglob("*.css"):
         wrong += [f"{path}: loads {one}" for one in re.findall(r"url\(['\"]?(https?:[^)]*)", path.read_text())]
     return wrong
@@ -191,8 +193,8 @@ def main(program):
     rust(rustdoc.exists())
     gallery()
     subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", SITE / version],
-                   cwd=ROOT, check=True, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"})
-    wrong = foreign_loads(SITE / version)
+                   cwd=ROOT, check=True, env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "TRIMLINE_SITE": f"Trimline {version}"})
+    wrong = faults(SITE / version)
     if rustdoc.exists():
         shutil.copytree(rustdoc, SITE / version / "rust")
     (SITE / "latest").unlink(missing_ok=True)
