@@ -52,7 +52,7 @@ class OverTime(InScratch):
         said = [float(each) for each in re.findall(r"<title>([0-9.]+) KB, ", drawing)]
         self.assertAlmostEqual(max(said), samples["queue_bytes_max"].max() / 1e3, delta=0.01)
 
-    def test_completion_times_are_taken_apart(self) -> None:
+    def test_fct_components_add_up(self) -> None:
         """The parts of a completion time are all of it, and none is less than nothing."""
         workload = {"name": "w", "pairs": [[1, 0], [1, 2], [3, 0]], "size": "90KB"}
         run = trimline.run({**INCAST, "output": {}, "workload": [workload]}, self.out)[0]

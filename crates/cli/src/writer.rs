@@ -121,7 +121,7 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn what_cannot_be_written_is_said_once_and_the_last_counts() {
+    fn a_write_error_is_reported_once_and_the_newest_value_is_written() {
         let ((said, received), (written, seen)) = (mpsc::channel(), mpsc::channel());
         let write = move |number: u32| {
             written.send(number).unwrap();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_does_not_read_holds_nobody_up() {
+    fn a_slow_reader_delays_no_writer() {
         let (go_on, wait) = mpsc::channel::<()>();
         let (begun, begins) = mpsc::channel();
         let write = move |number: u32| {

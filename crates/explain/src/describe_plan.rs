@@ -51,7 +51,7 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
     if plan.switch.shares_memory() {
         let min = plan.shared_memory.of(u64::from(plan.topology.min_switch_ports()));
         let described = format!(
-            "at least {} B, by the number of ports, shared by the queues of a switch (dynamic thresholds)",
+            "min {} B per switch, by its number of ports, shared by its queues (dynamic thresholds)",
             min.get()
         );
         lines.push(Line::new("memory", described));
@@ -74,7 +74,7 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
     lines.push(Line::new(
         "duration",
         match plan.duration {
-            Some(duration) => format!("{}, measured after {}", time(duration), time(plan.warm_up)),
+            Some(duration) => format!("{}, warm-up {}", time(duration), time(plan.warm_up)),
             None => "until every flow has ended".to_owned(),
         },
     ));
@@ -114,14 +114,14 @@ pub(crate) fn different(first: &[Line], other: &[Line]) -> Vec<Line> {
 fn shape_words(clos: &Clos) -> String {
     let hosts = clos.hosts();
     match clos.tiers {
-        0 => "two hosts and a cable".to_owned(),
-        1 => format!("{hosts} hosts around one switch"),
+        0 => "two hosts, back to back".to_owned(),
+        1 => format!("{hosts} hosts on one switch"),
         2 => format!(
             "{hosts} hosts: {} leaves of {} hosts, {} spines",
             clos.tors_per_pod, clos.hosts_per_tor, clos.aggregations_per_pod
         ),
         _ => format!(
-            "FatTree of {hosts} hosts: {} pods of {} ToRs with {} hosts each, {} aggregation switches a \
+            "FatTree of {hosts} hosts: {} pods of {} ToRs with {} hosts each, {} aggregation switches per \
              pod, {} cores",
             clos.pods,
             clos.tors_per_pod,
@@ -244,7 +244,7 @@ fn describe_phantom(plan: &Plan) -> Vec<Line> {
     let said = |(settings, links): &(PhantomSettings, Vec<LinkId>)| {
         let PhantomSettings { drain, threshold, clock } = settings;
         let text = format!(
-            "on {}: drains at {drain}{}, marks packets that find more than {threshold}",
+            "on {}: drains at {drain}{}, ECN marks above {threshold}",
             names_of(plan, links),
             clock_words(*clock),
         );
@@ -301,7 +301,7 @@ fn nic_words(plan: &Plan) -> Vec<Line> {
         };
         let joined = match merge.get() {
             0 => String::new(),
-            _ => format!("; up to {merge} of a flow are merged"),
+            _ => format!("; GRO merges up to {merge} of a flow"),
         };
         let costs = costs(&[
             (settings.per_interrupt, "interrupt"),
@@ -332,7 +332,7 @@ fn pacer_words(plan: &Plan) -> Option<Line> {
     let lifetime = time(settings.association_lifetime);
     let text = format!(
         "{whose}: {probability} % of ECN echoes make their flow paced, until {lifetime} after the last echo; the \
-         pacing rate is updated every {} with weight {} % and {} B/s per queued byte; {} tokens{}",
+         pacing rate is updated every {} with weight {} % and {} B/s per queued byte; a token bucket of {}{}",
         time(settings.interval),
         percent(settings.gain),
         settings.backlog_gain,
@@ -378,7 +378,7 @@ fn switch_words(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
     let mut lines = model_words(about, &format!("profile {}{changed}: ", base.name), model);
     let own = model.describe();
     let unlike = base.model.describe().into_iter().filter(|described| !own.contains(described));
-    lines.extend(unlike.map(|described| Line::new("", format!("replaces: {described}"))));
+    lines.extend(unlike.map(|described| Line::new("", format!("instead of: {described}"))));
     lines
 }
 
@@ -436,7 +436,8 @@ fn workload_line(plan: &Plan, place: usize) -> Line {
         let links = offered.links as usize;
         format!(", payload load {percent:.1} % on {links} link{}", plural(links))
     });
-    let own = workload.payload.map_or_else(String::new, |own| format!(", {own} B per packet"));
+    let own =
+        workload.payload.map_or_else(String::new, |own| format!(", {own} B payload per packet"));
     let unmade = match self_pairs(plan, place) {
         0 => String::new(),
         some => {
@@ -505,7 +506,7 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
         }
         Matrix::Pairs(pairs) if pairs.len() == 1 => "1 flow".to_owned(),
         Matrix::Pairs(pairs) => format!("{} flows", pairs.len()),
-        Matrix::Listed(listed) => format!("{} flows of a file", listed.flows.len()),
+        Matrix::Listed(listed) => format!("{} flows from a file", listed.flows.len()),
         Matrix::Requests(queries) => {
             let who = match queries.clients.as_deref() {
                 Some([client]) => format!("host {client} queries"),
@@ -521,7 +522,7 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
         Matrix::Responses => "the responses".to_owned(),
     };
     let size = match (&workload.matrix, &workload.size) {
-        (Matrix::Listed(_), _) => "sizes of the file".to_owned(),
+        (Matrix::Listed(_), _) => "sizes from the file".to_owned(),
         (_, Size::LongLived) => "long-lived".to_owned(),
         (_, Size::Fixed(size)) => format!("{size} each"),
         (_, Size::Drawn(sizes)) => {
@@ -546,18 +547,15 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
             format!(", Poisson arrivals with a mean gap of {}", time(mean))
         }
         Arrivals::ClosedLoop { gap: Gap::Fixed(gap), .. } => {
-            format!(", repeated {} after the end of the previous", time(gap))
+            format!(", closed loop with a gap of {}", time(gap))
         }
         Arrivals::ClosedLoop { gap: Gap::Exponential(mean), .. } => {
-            format!(
-                ", repeated after the end of the previous and an exponential gap with a mean of {}",
-                time(mean)
-            )
+            format!(", closed loop with exponential gaps of mean {}", time(mean))
         }
     };
     let jitter = match workload.start_jitter.as_ps() {
         0 => String::new(),
-        _ => format!(" and up to {} later", time(workload.start_jitter)),
+        _ => format!(" plus jitter up to {}", time(workload.start_jitter)),
     };
     let connection = match workload.connection {
         Connection::New => String::new(),
@@ -567,11 +565,13 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
                 WhenBusy::Wait => "the first that becomes idle",
                 WhenBusy::LeastBusy => "the one with the fewest flows",
             };
-            format!(", {each} persistent connections to each host, an idle one, else {else_words}")
+            format!(
+                ", {each} persistent connections to each host (a flow takes an idle one, else {else_words})"
+            )
         }
     };
     format!(
-        "{}: {matrix}, {size}{arrivals}, from {}{jitter}, class {}, {paths}{connection}",
+        "{}: {matrix}, {size}{arrivals}, start at {}{jitter}, class {}, {paths}{connection}",
         workload.name,
         time(workload.start),
         workload.class
@@ -593,7 +593,7 @@ mod tests {
         "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
 
     #[test]
-    fn nics_and_processors_are_said_where_there_are_any() {
+    fn nics_and_processors_are_described() {
         let with = |keys: &str| {
             of(&format!("transport.tcp = {{}}\nhost = {{ {keys} }}\n{STAR}"))
                 .split_whitespace()
@@ -608,14 +608,14 @@ mod tests {
         let cpu =
             with("cpu = { interrupts = { frames = 8, time = \"16us\" }, packet_cost = \"260ns\" }");
         let said = "cpu every host: a ring of 1024 frames, an interrupt per 8 frames, or 16us after the first; \
-                    processors: 1, each takes up to 64 frames at once; up to 64000 B of a flow are merged; 260ns of CPU time per frame";
+                    processors: 1, each takes up to 64 frames at once; GRO merges up to 64000 B of a flow; 260ns of CPU time per frame";
         assert!(cpu.contains(said), "{cpu}");
         assert!(with("cpu = { interrupts = \"adaptive\" }").contains("adapted to their rate"));
         assert!(!of(STAR).contains("cpu") && !of(STAR).contains("fifo"));
     }
 
     #[test]
-    fn a_timeline_is_said_to_be_slow() {
+    fn a_timeline_is_described_as_slow() {
         let timeline =
             "[output]\ntimeline = { places = [\"host 1\", \"host 2\"], flows = [[0, 1]] }\n";
         let described = of(&format!("{STAR}{timeline}"));
@@ -626,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn pools_heavy_tails_and_loads_are_said() {
+    fn pools_heavy_tails_and_loads_are_described() {
         let described =
             of("topology.star.hosts = 3\nduration = \"1ms\"\n[[workload]]\nname = \"w\"\n\
              partition_aggregate = { client = 1, servers = 1 }\nconnection.each = 16\n\
@@ -636,7 +636,7 @@ mod tests {
         for part in [
             "Pareto sizes of shape 1.05, mean 100000 B, min ",
             " B, max 1000000000 B",
-            "16 persistent connections to each host, an idle one, else the first that becomes idle",
+            "16 persistent connections to each host (a flow takes an idle one, else the first that becomes idle)",
             "payload load 40.0 % on 1 link",
         ] {
             assert!(described.contains(part), "{part}: {described}");
@@ -645,7 +645,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_are_kept_are_said_to_be() {
+    fn persistent_connections_are_described() {
         let loops = "arrivals.closed_loop = { gap = \"1us\", count = 3 }\n";
         let workload = |connection: &str| of(&format!("{STAR}{loops}{connection}"));
         let kept = workload("connection = \"persistent\"\n").replace("\n             ", " ");
@@ -654,7 +654,7 @@ mod tests {
     }
 
     #[test]
-    fn the_paths_of_a_flow_are_said() {
+    fn the_paths_of_a_flow_are_described() {
         let chosen = ("spraying = \"switch-random\"\n", "paths chosen by the switches");
         let own = [
             ("ndp", "paths permuted by the sender"),
@@ -673,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_that_differ_are_said() {
+    fn differing_ports_are_described() {
         let described = of(&format!(
             "switch.droppable_queue = \"50pkt\"\n{STAR}\
              [[switch.port]]\nlink = \"tor 0 down 1\"\nprofile = \"drop-tail\"\n"
@@ -684,14 +684,14 @@ mod tests {
             "{described}"
         );
         assert!(described.contains("ports      1 port differs: tor 0 down 1"), "{described}");
-        assert!(described.contains("profile drop-tail: one queue"), "{described}");
+        assert!(described.contains("profile drop-tail: one FIFO queue"), "{described}");
         let short = [Line::new("switch", "a"), Line::new("", "b"), Line::new("", "c")];
         let other = [Line::new("switch", "a"), Line::new("", "d"), Line::new("", "e")];
         assert_eq!(different(&short, &other), [Line::new("switch", "d"), Line::new("", "e")]);
     }
 
     #[test]
-    fn every_setting_that_acts_is_said() {
+    fn every_active_setting_is_described() {
         let settings = [
             ("switch.profile = \"p4\"\n", "profile p4: 2 queues"),
             ("switch.data_queue = \"13pkt\"\n", "data: 13 packets"),
@@ -726,7 +726,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lossless_is_said_with_the_headroom_of_each_rate() {
+    fn lossless_classes_are_described_with_the_headroom_of_each_rate() {
         let pfc = "transport.dcqcn = {}\nswitch.pfc = { xoff = \"15pkt\", xon = \"12pkt\" }\n";
         let described = of(&format!("{pfc}{STAR}")).replace("\n             ", " ");
         // 2 x 1 us at 10 Gb/s, two packets of 9064 B and a frame of 64 B.
@@ -745,7 +745,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_later_series_only_what_differs_is_said() {
+    fn a_later_series_is_described_by_its_differences() {
         let line = |about: &str, described: &str| Line::new(about, described);
         let first = [line("links", "10G"), line("memory", "1 MB"), line("output", "flows")];
         let other = [line("links", "40G"), line("output", "flows")];

@@ -585,7 +585,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_port_does_what_a_plain_one_does(
+    fn the_port_agrees_with_the_reference_port(
         choices in any_choices(),
         pool_bytes in 0u64..100_000,
         seed in any::<u32>(),
@@ -602,7 +602,7 @@ proptest! {
 
     /// Eight priorities take the fast path: class and size determine queue and memory.
     #[test]
-    fn eight_priorities_are_plain_and_do_what_plain_queues_do(
+    fn eight_priorities_agree_with_the_reference_port(
         queues in prop::collection::vec((any_limit(), any_limit()), 8),
         weights in prop::collection::vec(1u32..5, MAX_QUEUES),
         is_strict in any::<bool>(),

@@ -110,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_queue_may_reach_its_threshold_and_the_memory_its_end() {
+    fn a_queue_may_reach_its_threshold_and_the_end_of_memory() {
         let mut pool = Pool::new(ByteCount::new(1000));
         let half = Alpha::from_fraction(1, 2);
         assert!(pool.admits(0, 500, half) && !pool.admits(0, 501, half));
@@ -135,7 +135,7 @@ mod tests {
     proptest! {
         /// In any order of packets and queues, whatever leaves meanwhile.
         #[test]
-        fn what_admits_all_admits_each(
+        fn a_pool_that_admits_a_total_admits_each_packet(
             held in prop::collection::vec(0u32..3000, 3),
             steps in prop::collection::vec((0usize..3, 1u32..2000, any::<bool>()), 1..12),
             capacity in 1u64..40_000,
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_admitted_up_to_the_threshold_of_what_would_be_free() {
+    fn a_total_is_admitted_up_to_the_threshold_of_the_free_memory() {
         let mut pool = Pool::new(ByteCount::new(1000));
         let one = Alpha::from_fraction(1, 1);
         pool.take(300);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn factors_are_rounded_to_the_nearest() {
+    fn alphas_are_rounded_to_the_nearest_fraction() {
         let bits = |numerator| Alpha::from_fraction(numerator, 3).bits();
         assert_eq!((bits(1), bits(2), bits(3)), (21_845, 43_691, 65_536));
     }

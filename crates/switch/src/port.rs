@@ -22,7 +22,8 @@ use crate::port_context::PortContext;
 /// includes the packet on the wire until the next [`OutputPort::dequeue`], when its last bit has left.
 ///
 /// ```
-/// use trimline_packet::testing::{Arena, SplitMix, packet};
+/// use trimline_packet::SplitMix;
+/// use trimline_packet::testing::{Arena, packet};
 /// use trimline_packet::{Service, Time};
 /// use trimline_switch::{DropList, OutputPort, Pool, Port, PortContext, QueueView, ServiceModel};
 ///
@@ -666,7 +667,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_port_takes_its_share_of_the_pool() {
+    fn a_lone_port_takes_alpha_over_one_plus_alpha_of_the_pool() {
         // The fixed point: held = alpha x free, so held = alpha / (1 + alpha) of the pool.
         assert_eq!(admitted(Alpha::from_fraction(1, 1)), 50);
         assert_eq!(admitted(Alpha::from_fraction(1, 4)), 20);
@@ -742,7 +743,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_counts_what_it_says_when_it_says() {
+    fn a_threshold_counts_its_unit_at_enqueue_or_dequeue() {
         use crate::model::{MarkAt::*, Unit::*};
         let mark = |unit, above, count_self, at| Marker::Threshold { unit, above, count_self, at };
         assert_eq!(marks(mark(Packets, 7, false, Enqueue), &[]), [0b11_0000_0000; 2]);

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_an_error() {
+    fn bytes_that_are_no_frame_are_an_error() {
         let text = |size, seq| {
             format!(
                 "# claim: c\n# origin: o\n# profiles: p4\n\

@@ -287,7 +287,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn capture_files_are_read_as_written() {
+    fn capture_files_round_trip() {
         let frames = vec![(0, vec![1, 2, 3]), (1, vec![4]), (0, vec![5; 70])];
         assert_eq!(read_pcap(&pcap(&frames, 0)), [vec![1, 2, 3], vec![5; 70]]);
         assert_eq!(read_pcap(&pcap(&frames, 2)), Vec::<Vec<u8>>::new());

@@ -278,7 +278,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn trailing_bytes_are_no_message() {
+    fn trailing_bytes_of_netlink_are_no_message() {
         for extra in 0..40 {
             let mut bytes = 20u32.to_ne_bytes().to_vec();
             bytes.extend([28, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9]);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_is_known_in_five_states_and_stale_in_one() {
+    fn a_neighbour_is_usable_in_five_states_and_stale_in_one() {
         let wanted = IpAddr::from([10, 0, 0, 2]);
         let said = |state: u16, to: [u8; 4]| {
             let mut body = vec![0; 12];
@@ -347,7 +347,7 @@ mod tests {
     proptest! {
         /// Reading ends for any bytes, and stays within them.
         #[test]
-        fn any_bytes_are_read(bytes in prop::collection::vec(prop_oneof![0u8..24, any::<u8>()], 0..200)) {
+        fn any_netlink_bytes_are_parsed_or_refused(bytes in prop::collection::vec(prop_oneof![0u8..24, any::<u8>()], 0..200)) {
             let mut count = 0;
             for (_, body) in messages(&bytes) {
                 count += 1;
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loopback_interface_is_known() {
+    fn the_loopback_interface_has_a_link_state() {
         let mut netlink = Netlink::open().unwrap();
         let link = super::super::link("lo").unwrap();
         assert_eq!(netlink.link(link.index).unwrap().mtu, link.mtu);

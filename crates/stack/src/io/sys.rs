@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_rings_until_it_is_set_again() {
+    fn an_alarm_stays_ready_until_it_is_set_again() {
         let mut alarm = Alarm::new().unwrap();
         let start = std::time::Instant::now();
         alarm.set(3_000_000).unwrap();

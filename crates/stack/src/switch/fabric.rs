@@ -1,4 +1,4 @@
-//! A network of switches with any kind of ports.
+//! The fabric: all switches of a network, with any kind of ports.
 
 use trimline_packet::{PortCounters, ServiceClass, Time, TimeDelta};
 use trimline_switch::Order;
@@ -11,7 +11,7 @@ use super::ingress::Ingress;
 use super::notification::Unnotified;
 use crate::random;
 
-/// Switches and the links between them.
+/// A fabric: all switches of a network and the links between them.
 ///
 /// ```
 /// use trimline_packet::{Time, TimeDelta};

@@ -5,7 +5,7 @@ use super::*;
 
 /// A client writes until its buffers are full. Then the server reads.
 #[test]
-fn a_receiver_that_does_not_read_stops_pulling_and_goes_on_when_it_does() {
+fn a_receiver_that_does_not_read_stops_pulling_until_it_reads() {
     let mut two = Two::new(|_| {});
     let (near, far) = two.open(b"0");
     let (mut given, mut stalled) = (1u64, 0);
@@ -47,7 +47,7 @@ fn a_receiver_that_does_not_read_stops_pulling_and_goes_on_when_it_does() {
 
 /// Waiting messages count like bytes; a message longer than the buffer still arrives.
 #[test]
-fn messages_that_nobody_takes_stop_the_sender() {
+fn unread_messages_stop_the_sender() {
     let mut two = Two::new(|config| config.limits.receive_buffer = 100_000);
     let (near, far) = two.open(&[7; 500_000]);
     two.run_for(TimeDelta::from_ms(1000));
@@ -113,7 +113,7 @@ fn long_messages_of_one_peer_do_not_wait_for_each_other() {
 
 /// Unread streams are not pulled beyond the peer's limit.
 #[test]
-fn streams_of_one_peer_share_its_room() {
+fn streams_of_one_peer_share_its_buffer() {
     let mut two = Two::new(|config| config.limits.peer_bytes = 2 << 20);
     let count = 16;
     let streams: Vec<_> = (0..count).map(|_| two.open(b"0")).collect();

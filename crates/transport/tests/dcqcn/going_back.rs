@@ -17,7 +17,7 @@ fn is_over(pair: &Pair, packets: u32) {
 }
 
 #[test]
-fn whichever_packet_is_lost_the_flow_goes_back_to_it_once() {
+fn a_lost_packet_causes_one_go_back_n() {
     for ack_every in [1, 4] {
         for lost in 0..20 {
             let mut pair = Pair::new(&Config { ack_every, ..config() });
@@ -48,7 +48,7 @@ fn whichever_packet_is_lost_the_flow_goes_back_to_it_once() {
 }
 
 #[test]
-fn whichever_answer_is_lost_the_flow_ends() {
+fn a_flow_ends_if_any_answer_is_lost() {
     for lost in 0..10 {
         let mut pair = Pair::new(&config());
         let mut answers = 0;
@@ -68,7 +68,7 @@ fn whichever_answer_is_lost_the_flow_ends() {
 }
 
 #[test]
-fn flows_end_where_one_packet_of_twenty_is_lost_in_either_direction() {
+fn flows_end_with_5_percent_loss_in_either_direction() {
     for seed in 0..20 {
         let config = Config { ack_every: 1 + (seed % 3) as u8, ..config() };
         let mut pair = Pair::new(&config);
@@ -88,7 +88,7 @@ fn flows_end_where_one_packet_of_twenty_is_lost_in_either_direction() {
 }
 
 #[test]
-fn time_outs_double_until_something_is_acknowledged_and_64_times_at_most() {
+fn timeouts_double_up_to_64_times_until_an_ack() {
     let mut pair = Pair::new(&config());
     pair.fate = Box::new(|_, _| Fate::Drop);
     pair.open(0, Some(1));
@@ -111,7 +111,7 @@ fn time_outs_double_until_something_is_acknowledged_and_64_times_at_most() {
 
 /// Bursts are reordered into a queue with room for one packet, which takes a few packets of each, in any order.
 #[test]
-fn a_flow_ends_whose_bursts_are_reordered_and_mostly_lost() {
+fn a_flow_with_reordered_and_mostly_lost_bursts_ends() {
     for seed in 0..20 {
         let mut pair = Pair::new(&Config { ack_every: 200, ..config() });
         let mut dice = RngStream::seed_from_u64(seed);
@@ -128,7 +128,7 @@ fn a_flow_ends_whose_bursts_are_reordered_and_mostly_lost() {
 
 /// After three timeouts in a row a sender sends one packet, and one more per arrival.
 #[test]
-fn after_three_time_outs_a_sender_is_careful() {
+fn after_three_timeouts_a_sender_sends_one_packet_per_arrival() {
     let mut pair = Pair::new(&Config { ack_every: 200, ..config() });
     pair.fate = Box::new(|_, _| Fate::Drop);
     pair.open(0, Some(40));
@@ -158,7 +158,7 @@ fn after_three_time_outs_a_sender_is_careful() {
 
 /// Two flows time out together, and the first of two simultaneous packets is lost.
 #[test]
-fn two_flows_that_always_meet_do_not_meet_for_ever() {
+fn two_flows_that_collide_at_timeouts_separate() {
     let mut pair = Pair::new(&config());
     pair.fate = Box::new(|_, _| Fate::Drop);
     pair.open(0, Some(1));
@@ -176,7 +176,7 @@ fn near(one: Time, other: Time) -> bool {
 }
 
 #[test]
-fn an_ack_answers_so_many_packets_and_the_last_one() {
+fn every_nth_packet_and_the_last_request_an_ack() {
     let mut pair = Pair::new(&Config { ack_every: 4, ..config() });
     pair.open(0, Some(10));
     pair.run(us(1000));
@@ -206,7 +206,7 @@ fn a_slow_flow_with_few_acks_does_not_time_out() {
 }
 
 #[test]
-fn a_window_holds_back_what_is_not_acknowledged() {
+fn a_window_limits_unacknowledged_data() {
     let window = Some(ByteCount::new(1436 * 4 + 1));
     let mut pair = Pair::new(&Config { window, ack_every: 200, ..config() });
     pair.open(0, Some(12));
@@ -221,7 +221,7 @@ fn a_window_holds_back_what_is_not_acknowledged() {
 }
 
 #[test]
-fn messages_follow_each_other_and_each_is_told_of() {
+fn messages_of_a_connection_arrive_in_order_with_an_event_each() {
     let mut pair = Pair::new(&config());
     let lost = [1, 4];
     let mut seen = Vec::new();

@@ -46,7 +46,7 @@ fn a_slow_flow_gets_its_rate_beside_fast_ones() {
 }
 
 #[test]
-fn what_waits_for_its_time_says_when_and_only_if_data_is_allowed() {
+fn a_paced_packet_reports_its_send_time_only_if_data_is_allowed() {
     let mut pair = Pair::new(&config());
     pair.open(0, None);
     let sender = &mut pair.hosts[0].endpoint;

@@ -110,7 +110,7 @@ fn a_trimmed_packet_is_resent_within_a_round_trip() {
 }
 
 #[test]
-fn everything_is_lost_for_a_while_and_then_the_link_heals() {
+fn a_flow_survives_a_link_outage() {
     let mut network = Network::new(3, 1, &config());
     network.impairment = Box::new(|now, _| if now < us(50_000) { Fate::Drop } else { Fate::Pass });
     for host in 1..3 {
@@ -123,7 +123,7 @@ fn everything_is_lost_for_a_while_and_then_the_link_heals() {
 }
 
 #[test]
-fn everything_is_corrupted_in_the_middle_of_a_flow_and_then_the_link_heals() {
+fn a_flow_survives_a_period_of_corruption() {
     let mut network = Network::new(2, 1, &config());
     network.impairment =
         Box::new(
@@ -138,7 +138,7 @@ fn everything_is_corrupted_in_the_middle_of_a_flow_and_then_the_link_heals() {
 
 /// NDP 3.2.4-j.
 #[test]
-fn every_packet_comes_back_once() {
+fn a_flow_ends_if_every_packet_is_returned_once() {
     let network = two(&config(), 100, {
         let mut seen = BTreeSet::new();
         move |packet, _| {
@@ -184,7 +184,7 @@ fn a_connection_opens_from_a_packet_in_the_middle_of_the_first_window() {
 
 /// The scoreboard leaves a dead path out most of the time. NDP 3.2.3-d.
 #[test]
-fn a_dead_path_is_left_out() {
+fn a_dead_path_is_excluded() {
     let dead = |packet: &Packet| packet.header.path.get() == 3 && packet.header.kind == Kind::Data;
     let run = |path_penalty| {
         let network = two(&Config { path_penalty, ..config() }, 2_000, move |packet, _| {
@@ -312,7 +312,7 @@ proptest! {
     /// Every flow ends, and no packet goes without a credit; the link asserts single delivery and that no pull counter
     /// falls. NDP 3.2-i, 3.2.2-c.
     #[test]
-    fn every_flow_survives_the_weather(weather in weather()) {
+    fn every_flow_survives_random_impairments(weather in weather()) {
         let network = run(&weather);
         for (connection, &(from, packets, _)) in (1..).zip(&weather.flows) {
             let receiving = Network::receiving(from, connection);
@@ -364,7 +364,7 @@ proptest! {
 
 /// Resent packets of the first window carry SYN too. All paths exist. NDP 3.2.2-a.
 #[test]
-fn first_window_packets_carry_syn_and_no_others_do() {
+fn only_first_window_packets_carry_syn() {
     let network = two(&Config { initial_window: 6, ..config() }, 40, |packet, count| {
         if packet.header.kind == Kind::Data && count % 5 == 0 { Fate::Trim } else { Fate::Pass }
     });

@@ -49,7 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn message_after_message_arrives_and_is_told_of_once(
+    fn every_ndp_message_is_delivered_and_reported_once(
         seed: u64,
         loss in prop_oneof![Just(0u64), Just(10), Just(60)],
         trims in prop_oneof![Just(0u64), Just(200)],
@@ -101,7 +101,7 @@ proptest! {
 
 /// NDP 3.2-p: a window is pushed however long the sender was idle.
 #[test]
-fn a_window_of_each_message_is_pushed() {
+fn a_first_window_of_each_message_is_pushed() {
     for idle in [0, 500, 50_000] {
         let mut network = Network::new(2, 1, &config());
         let key = network.open(0, 1, 1, Some(100 * 9000));

@@ -50,7 +50,7 @@ pub(crate) fn any_config() -> impl Strategy<Value = Config> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
     #[test]
-    fn everything_arrives_once_and_is_acknowledged(
+    fn all_data_arrives_once_and_is_acknowledged(
         config in any_config(),
         seed: u64,
         loss in prop_oneof![Just(0u64), Just(10), Just(100), Just(300)],

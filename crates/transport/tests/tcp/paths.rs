@@ -32,7 +32,7 @@ fn share_beside_a_flow(several: &Config) -> usize {
 
 /// RFC 6356, goal 2. A single flow grows eight times as fast as each subflow.
 #[test]
-fn eight_subflows_at_one_bottleneck_take_no_more_than_a_flow() {
+fn eight_coupled_subflows_at_one_bottleneck_take_no_more_than_one_flow() {
     let share = share_beside_a_flow(&subflows(8));
     assert!((35..=65).contains(&share), "{share} %");
 }
@@ -105,7 +105,7 @@ fn a_slow_path_does_not_hold_up_the_others() {
 }
 
 #[test]
-fn what_a_dead_path_holds_is_sent_on_the_others() {
+fn data_of_a_dead_path_is_sent_on_other_paths() {
     let mut network = Network::new(2, 2, &subflows(2));
     network.capacity = 60;
     network.impairment = Box::new(|now, packet| {
@@ -135,7 +135,7 @@ fn a_lone_packet_reordered_between_subflows_costs_nothing() {
 
 /// RFC 8684 3.3.6: the order of the timeouts does not matter.
 #[test]
-fn what_a_dead_path_holds_is_sent_when_the_other_one_comes_back() {
+fn data_of_a_dead_path_is_sent_when_the_other_path_is_restored() {
     for dead in [0, 1] {
         let mut network = Network::new(2, 2, &subflows(2));
         network.capacity = 60;
@@ -155,7 +155,7 @@ proptest! {
 
     /// Everything arrives and is acknowledged, whatever other paths died before.
     #[test]
-    fn one_path_that_works_is_enough(
+    fn one_working_path_is_enough(
         count in 4u8..=8,
         receive_window in prop_oneof![Just(10u16), Just(100), Just(8192)],
         outages in prop::collection::vec((0u64..40_000, 0u64..60_000), 4),

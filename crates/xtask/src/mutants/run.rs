@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_the_whole_list_once() {
+    fn parts_cover_the_list_of_mutants_once() {
         assert_eq!(parse_part("2/8"), Some((2, 8)));
         for wrong in ["0/8", "9/8", "1", "1/0", "a/b", ""] {
             assert_eq!(parse_part(wrong), None, "{wrong}");

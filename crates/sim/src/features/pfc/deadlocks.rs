@@ -199,7 +199,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_cycle_is_told_from_ways_that_lead_to_it_and_from_it() {
+    fn a_cycle_excludes_paths_that_lead_to_it_and_from_it() {
         let check = |edges: &[(usize, usize)], expected: Option<&[usize]>| {
             assert_eq!(cycle(9, edges).as_deref(), expected, "{edges:?}");
         };
@@ -215,7 +215,7 @@ mod tests {
     proptest! {
         /// There is a cycle exactly if a walk can return to its begin.
         #[test]
-        fn a_cycle_is_found_where_one_can_come_back(
+        fn a_cycle_is_found_if_a_port_waits_for_itself(
             edges in prop::collection::vec((0usize..12, 0usize..12), 0..30),
         ) {
             let mut reach = [[false; 12]; 12];

@@ -11,7 +11,7 @@ fn config(keys: &str) -> Config {
 }
 
 #[test]
-fn timers_have_presets_and_slow_ones_are_said() {
+fn timers_have_presets_and_slow_ones_are_described() {
     let ms = TimeDelta::from_ms;
     for (keys, delay, min, first, is_slow) in [
         ("transport.tcp = {}", ms(40), ms(200), ms(1000), true),
@@ -53,7 +53,7 @@ fn only_the_timers_of_linux_bound_the_variance() {
 }
 
 #[test]
-fn each_of_the_family_has_its_defaults_and_its_switch() {
+fn each_tcp_variant_has_its_defaults_and_switch() {
     let tcp = config("transport.tcp = {}");
     assert_eq!((tcp.control, tcp.subflows, tcp.sack, tcp.ecn), (Control::NewReno, 1, true, false));
     assert_eq!((tcp.rto_initial, tcp.rto_min), (TimeDelta::from_ms(1000), TimeDelta::from_ms(200)));
@@ -84,7 +84,7 @@ fn each_of_the_family_has_its_defaults_and_its_switch() {
 }
 
 #[test]
-fn marks_are_set_where_and_when_the_scenario_says() {
+fn the_scenario_decides_where_and_when_marks_are_set() {
     let switch = plan(
         "transport.dctcp = {}\nswitch = { data_queue = \"900KB\", ecn_threshold = \"270KB\", ecn_mark_at = \"dequeue\", ecn_count_self = true }",
     );
@@ -101,7 +101,7 @@ fn marks_are_set_where_and_when_the_scenario_says() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn contradicting_tcp_keys_are_refused() {
     let refused = |keys| plan(keys).unwrap_err();
     assert!(refused("transport.tcp = { sack = false, dsack = true }").contains("`dsack` without"));
     assert!(refused("transport.tcp.rto_min = \"0us\"").contains("a time-out of nothing"));

@@ -635,7 +635,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_without_payload_keep_no_more_than_others_may() {
+    fn the_memory_of_packets_without_payload_is_bounded() {
         // Behind a gap, and in order where no application reads.
         for first in [1, 0] {
             let server = flooded(first);
