@@ -192,8 +192,12 @@ def main(program):
     python_api()
     rust(rustdoc.exists())
     gallery()
-    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", SITE / version],
-                   cwd=ROOT, check=True, env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "TRIMLINE_SITE": f"Trimline {version}"})
+    # With --quiet mkdocs would not count warnings.
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", SITE / version]
+    told = os.environ | {"NO_MKDOCS_2_WARNING": "1", "TRIMLINE_SITE": f"Trimline {version}"}
+    made = subprocess.run(build, cwd=ROOT, env=told, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if made.returncode:
+        sys.exit(made.stdout)
     wrong = faults(SITE / version)
     if rustdoc.exists():
         shutil.copytree(rustdoc, SITE / version / "rust")
