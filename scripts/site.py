@@ -3,11 +3,12 @@
 
 usage: site.py PROGRAM
 
-The site has the repository's own layout: its documents stand in out/site-src under the same names, so a link that works
-in the repository works on the site. Generated pages stand beside them: commands (from the help of PROGRAM), the Python
-API, Rust crates, and the gallery (from the experiments' READMEs; with their pictures, if docs/figures or out/ has
-them). mkdocs.yml orders the pages. The site goes to out/site/VERSION, with `latest` beside it and a list of versions.
-It loads nothing from another host; a page that does is an error.
+The site has the repository's own layout: its documents stand in out/site-src under the same names,
+so a link that works in the repository works on the site. Generated pages stand beside them:
+commands (from the help of PROGRAM), the Python API, Rust crates, and the gallery (from the
+experiments' READMEs; with their pictures, if docs/figures or out/ has them). mkdocs.yml orders the
+pages. The site goes to out/site/VERSION, with `latest` beside it and a list of versions. It loads
+nothing from another host; a page that does is an error.
 """
 
 import json
@@ -53,11 +54,18 @@ def write(name, text):
 def documents():
     """Copies Markdown files, pictures and styles."""
     wanted = ("*.md", "docs/*.png", "docs/*.svg", "docs/*.css")
-    names = output("git", "ls-files", "--cached", "--others", "--exclude-standard", *wanted).splitlines()
+    names = output(
+        "git", "ls-files", "--cached", "--others", "--exclude-standard", *wanted
+    ).splitlines()
     for name in names:
         if (ROOT / name).exists() and not name.startswith(".github/"):
             (SOURCE / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, SOURCE / name)
+        if re.fullmatch(r"docs/.*\.md", name) and (SOURCE / name).exists():
+            # The search shows documents before the experiments' READMEs.
+            write(
+                name, "---\nsearch: { boost: 100 }\n---\n" + (ROOT / name).read_text(encoding="utf-8")
+            )
 
 
 def commands(program):
@@ -79,9 +87,17 @@ def commands(program):
 
 def python_api():
     """A page from which mkdocstrings makes the Python API."""
-    text = "# Python API\n\n[Python package and clusters](../docs/python.md) introduces the package.\n"
-    exported = tomllib.loads("names = " + re.search(
-        r"^__all__ = (\[.*?\])", (ROOT / "python/trimline/__init__.py").read_text(), re.DOTALL | re.MULTILINE)[1])
+    text = (
+        "# Python API\n\n[Python package and clusters](../docs/python.md) introduces the package.\n"
+    )
+    exported = tomllib.loads(
+        "names = "
+        + re.search(
+            r"^__all__ = (\[.*?\])",
+            (ROOT / "python/trimline/__init__.py").read_text(),
+            re.DOTALL | re.MULTILINE,
+        )[1]
+    )
     for name in exported["names"]:
         if name != "__version__":
             text += f"\n::: trimline.{name}\n"
@@ -89,8 +105,8 @@ def python_api():
 
 
 def rust(built):
-    """A page with the crates and the first sentence of each, with links if rustdoc has `built` them."""
-    text = "# Rust crates\n\n`cargo doc --workspace --no-deps` writes the documentation of the crates.\n\n"
+    """A page with the crates, with links if rustdoc has `built` them."""
+    text = "# Rust crates\n\n`cargo doc --workspace --no-deps` documents the crates.\n\n"
     text += "| crate | contains |\n|---|---|\n"
     for manifest in sorted(ROOT.glob("crates/*/Cargo.toml")):
         package = tomllib.loads(manifest.read_text())
@@ -98,7 +114,11 @@ def rust(built):
         module = package.get("lib", {}).get("name", name).replace("-", "_")
         if (manifest.parent / "src/lib.rs").exists():
             head = re.match(r"(?://! ?.*\n)+", (manifest.parent / "src/lib.rs").read_text())
-            first = re.sub(r"\n//! ?", " ", head[0].partition("\n//!\n")[0]).removeprefix("//! ").strip()
+            first = (
+                re.sub(r"\n//! ?", " ", head[0].partition("\n//!\n")[0])
+                .removeprefix("//! ")
+                .strip()
+            )
             sentence = re.sub(r"\[(`[^`]*`)\]", r"\1", re.split(r"(?<=\.) ", first)[0])
             link = f'<a href="../rust/{module}/index.html">{name}</a>' if built else name
             text += f"| {link} | {sentence} |\n"
@@ -106,7 +126,7 @@ def rust(built):
 
 
 def rows(readme):
-    """The rows of an experiment's table that have the paper's number, or are judged, as lists of cells."""
+    """The rows of an experiment's table that have the paper's number, else those judged."""
     table = re.search(r"<!-- measured: .*?-->\n(.*?)<!-- end -->", readme, re.DOTALL)
     lines = [line for line in table[1].splitlines() if line.startswith("| ")][1:] if table else []
     cells = [line.strip("| ").split(" | ") for line in lines]
@@ -116,7 +136,11 @@ def rows(readme):
 def pictures(name):
     """The pictures of an experiment: in the repository, else of a full run, else of a quick one."""
     flat = name.replace("/", "-")
-    for pattern in (f"docs/figures/{flat}.png", f"out/{name}/{flat}*.png", f"out/quick/{name}/{flat}*.png"):
+    for pattern in (
+        f"docs/figures/{flat}.png",
+        f"out/{name}/{flat}*.png",
+        f"out/quick/{name}/{flat}*.png",
+    ):
         if found := sorted(ROOT.glob(pattern)):
             return found
     return []
@@ -124,16 +148,19 @@ def pictures(name):
 
 def gallery():
     """A page of each paper's experiments: command, picture, the paper's numbers and ours."""
-    index = "# Gallery\n\nEvery experiment: its command, its figure, the paper's numbers and ours.\n\n"
+    index = (
+        "# Gallery\n\nEvery experiment: its command, its figure, the paper's numbers and ours.\n\n"
+    )
     index += "| paper | experiments | with a picture here |\n|---|---|---|\n"
     for paper, title in PAPERS.items():
-        text, drawn = f"# {title}: figures and tables\n", 0
+        text, drawn = f"---\nsearch: {{ exclude: true }}\n---\n# {title}: figures and tables\n", 0
         readmes = sorted(ROOT.glob(f"experiments/{paper}/*/README.md"))
         for path in readmes:
             name, readme = f"{paper}/{path.parent.name}", path.read_text(encoding="utf-8")
             heading = readme.partition("\n")[0].removeprefix("# ")
             command = re.search(rf"^    (?:trimline|make) .*$", readme, re.MULTILINE)
-            text += f"\n## {heading}\n\n[Set-up, results, causes of misses](../experiments/{name}/README.md)\n\n"
+            link = f"[Set-up, results, causes of misses](../experiments/{name}/README.md)"
+            text += f"\n## {heading}\n\n{link}\n\n"
             text += f"{command[0]}\n\n" if command else ""
             drawn += bool(pictures(name))
             for picture in pictures(name):
@@ -143,14 +170,22 @@ def gallery():
                 text += f"![{heading}](figures/{picture.name})\n\n"
             if found := rows(readme):
                 table = "| finding | paper | ours | unit | verdict |\n|---|---|---|---|---|\n"
-                table += "".join(f"| {' | '.join([*row[:2], row[3], *row[5:]])} |\n" for row in found)
+                table += "".join(
+                    f"| {' | '.join([*row[:2], row[3], *row[5:]])} |\n" for row in found
+                )
                 if len(found) > FOLDED:
-                    table = f'??? abstract "{len(found)} numbers"\n\n' + re.sub("^", "    ", table, flags=re.MULTILINE)
+                    table = f'??? abstract "{len(found)} numbers"\n\n' + re.sub(
+                        "^", "    ", table, flags=re.MULTILINE
+                    )
                 text += f"{table.rstrip()}\n"
         write(f"gallery/{paper}.md", text)
         index += f"| [{title}]({paper}.md) | {len(readmes)} | {drawn} |\n"
-    write("gallery/index.md", index + "\n`make quick` or `trimline reproduce NAME` draws the pictures into `out/`; a site "
-          "that is built afterwards contains them. [Validation](../docs/validation.md) counts what holds.\n")
+    write(
+        "gallery/index.md",
+        index + "\n`make quick` or `trimline reproduce NAME` draws the pictures into `out/`; "
+        "a site that is built afterwards contains them. "
+        "[Validation](../docs/validation.md) counts what holds.\n",
+    )
 
 
 class Loads(HTMLParser):
@@ -177,7 +212,10 @@ def faults(folder):
         wrong += [f"{path}: loads {one}" for one in page.found]
         wrong += [f"{path}: a block of code is not closed"] if "<p>```" in text else []
     for path in folder.rglob("*.css"):
-        wrong += [f"{path}: loads {one}" for one in re.findall(r"url\(['\"]?(https?:[^)]*)", path.read_text())]
+        wrong += [
+            f"{path}: loads {one}"
+            for one in re.findall(r"url\(['\"]?(https?:[^)]*)", path.read_text())
+        ]
     return wrong
 
 
@@ -195,7 +233,9 @@ def main(program):
     # With --quiet mkdocs would not count warnings.
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", SITE / version]
     told = os.environ | {"NO_MKDOCS_2_WARNING": "1", "TRIMLINE_SITE": f"Trimline {version}"}
-    made = subprocess.run(build, cwd=ROOT, env=told, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    made = subprocess.run(
+        build, cwd=ROOT, env=told, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     if made.returncode:
         sys.exit(made.stdout)
     wrong = faults(SITE / version)
@@ -203,11 +243,25 @@ def main(program):
         shutil.copytree(rustdoc, SITE / version / "rust")
     (SITE / "latest").unlink(missing_ok=True)
     (SITE / "latest").symlink_to(version)
-    built = sorted((path.name for path in SITE.iterdir() if path.is_dir() and not path.is_symlink()), reverse=True)
-    (SITE / "versions.json").write_text(json.dumps(
-        [{"version": one, "title": one, "aliases": ["latest"] if one == version else []} for one in built]))
-    (SITE / "index.html").write_text('<!doctype html><meta http-equiv="refresh" content="0; url=latest/index.html">\n')
-    print("\n".join(wrong) or f"out/site/{version}: {len(list((SITE / version).rglob('*.html')))} pages")
+    built = sorted(
+        (path.name for path in SITE.iterdir() if path.is_dir() and not path.is_symlink()),
+        reverse=True,
+    )
+    (SITE / "versions.json").write_text(
+        json.dumps(
+            [
+                {"version": one, "title": one, "aliases": ["latest"] if one == version else []}
+                for one in built
+            ]
+        )
+    )
+    (SITE / "index.html").write_text(
+        '<!doctype html><meta http-equiv="refresh" content="0; url=latest/index.html">\n'
+    )
+    print(
+        "\n".join(wrong)
+        or f"out/site/{version}: {len(list((SITE / version).rglob('*.html')))} pages"
+    )
     return bool(wrong)
 
 
