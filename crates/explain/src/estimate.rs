@@ -343,7 +343,7 @@ mod tests {
 
     /// Persistent connections are as many as pairs of hosts, also with drawn destinations.
     #[test]
-    fn kept_connections_are_as_many_as_pairs() {
+    fn persistent_connections_are_as_many_as_pairs() {
         let alive = |matrix: &str, connection: &str| {
             let text = format!(
                 "duration = \"1s\"\ntopology.star.hosts = 10\n[[workload]]\nname = \"w\"\n{matrix}\nsize = \"9KB\"\n\

@@ -49,7 +49,7 @@ impl ServiceModel {
                 1 => self.name_of(place),
                 _ => format!("{} to {}, each", self.name_of(place), self.name_of(last)),
             };
-            lines.push(format!("{name}: {}", self.queue_words(&alike[0])));
+            lines.push(format!("{name}: {}", self.describe_queue(&alike[0])));
             place = last + 1;
         }
         lines
@@ -67,7 +67,7 @@ impl ServiceModel {
         }
     }
 
-    fn queue_words(&self, queue: &QueueModel) -> String {
+    fn describe_queue(&self, queue: &QueueModel) -> String {
         let [whole, header] = queue.limits;
         let mut described = describe_limit(whole);
         if header != whole {
@@ -80,7 +80,7 @@ impl ServiceModel {
                 ((u64::from(alpha.bits()) & 0xffff) * 100) >> 16
             );
         }
-        described += &marker_words(queue.marker);
+        described += &describe_marker(queue.marker);
         if queue.unscheduled < u32::MAX {
             described += &format!(", unscheduled packets dropped beyond {} B", queue.unscheduled);
         }
@@ -89,7 +89,7 @@ impl ServiceModel {
             Order::Urgency => ", the most urgent packet first, the least urgent one evicted",
         };
         let actions: Vec<String> =
-            queue.overflow.iter().filter_map(|action| self.action_words(*action)).collect();
+            queue.overflow.iter().filter_map(|action| self.describe_action(*action)).collect();
         match actions.is_empty() {
             true => described + "; what does not fit is dropped",
             false => {
@@ -99,7 +99,7 @@ impl ServiceModel {
     }
 
     /// Describes an action; `None` for the default, a drop.
-    fn action_words(&self, action: Action) -> Option<String> {
+    fn describe_action(&self, action: Action) -> Option<String> {
         Some(match action {
             Action::Drop => return None,
             Action::TrimArriving => {
@@ -132,7 +132,7 @@ fn describe_limit(limit: Limit) -> String {
     }
 }
 
-fn marker_words(marker: Marker) -> String {
+fn describe_marker(marker: Marker) -> String {
     match marker {
         Marker::None => String::new(),
         Marker::Threshold { unit, above, count_self, at } => {
