@@ -24,7 +24,7 @@ help:
 	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"
 	@echo "make fuzz                run each of them for a minute"
 	@echo "make large-result        what it takes to open a result of ten million flows"
-	@echo "make mutations           mistakes in transport, sim and metrics, and the test that finds each: NAMES='..' for some"
+	@echo "make mutations           mutants of transport, sim and metrics, and the test that finds each: NAMES='..' for some"
 	@echo "make nightly             all mutations, 100,000 random networks, fuzzing, ...: hours; PART=k/n for a part of it"
 	@echo "make checked             the code of a release with every index checked, and which thread changes what"
 	@echo "make data-races          threads of one run under ThreadSanitizer (nightly Rust): minutes"
@@ -34,7 +34,7 @@ help:
 	@echo "make rtl-resources       what it takes of an FPGA, by block (yosys)"
 	@echo "make rtl-fig01-all       its throughput at every packet size: minutes; SIZES='64 500' for some"
 	@echo "make rtl-icarus          some vectors under a second simulator; rtl-icarus-all: all"
-	@echo "make rtl-mutations       mistakes in the RTL, and the vector that finds each: minutes"
+	@echo "make rtl-mutations       mutants of the RTL, and the vector that finds each: minutes"
 	@echo "make rtl-fmax            the clock it would close timing at on an ECP5: minutes (yosys)"
 	@echo "make miri                the memory that system calls are given, in an interpreter (nightly Rust with Miri)"
 	@echo "make hostile             every test that holds a line of docs/security.md: strangers, damage, keys, switches; minutes"
@@ -187,10 +187,10 @@ rtl-fig01-all: out/rtl/fig01/fig01
 rtl-drain: out/rtl/fig01/fig01
 	$< --drain
 
-# Mistakes in the RTL and the vector that finds each; MISTAKES="1 8" makes some of them.
+# Mutants of the RTL and the vector that finds each; MUTANTS="1 8" makes some of them.
 rtl-mutations: hardware-tools prerequisites
 	cargo xtask vectors --expand out/vectors
-	rtl/mutations.sh $(MISTAKES)
+	rtl/mutations.sh $(MUTANTS)
 
 # The vectors under Icarus Verilog.
 out/rtl/venv/%: rtl/requirements-%.txt

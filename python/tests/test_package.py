@@ -159,8 +159,8 @@ class Run(InScratch):
     def test_progress_is_reported(self) -> None:
         """A line with the share and the rate."""
         lines: list[str] = []
-        teller = running.Teller("a", 0, 2, lines.append)
-        self.assertTrue(teller(500_000_000, 1_000_000_000, 10**6, 3, 4))
+        line = running.ProgressLine("a", 0, 2, lines.append)
+        self.assertTrue(line(500_000_000, 1_000_000_000, 10**6, 3, 4))
         self.assertIn("a (1 of 2): 0.500 ms simulated, 50%", lines[0])
 
 

@@ -2,7 +2,7 @@
 
 mod action;
 mod error;
-mod telling;
+mod notifying;
 mod unreached;
 
 use alloc::vec::Vec;
